@@ -1,0 +1,81 @@
+# All that a developer runs. Needs GNU make and a Python 3.11 or newer with venv and pip; the rest,
+# a Java included where the machine has none, goes into the project's own environment.
+#
+#   make test ARGS="-k parse"     ARGS goes to pytest, examples/demo.py or the benchmark
+#   make test PYTHON=python3.12   the Python that the environment is made with
+#   make test VENV=/path/to/env   another environment (celc is installed into it)
+
+SHELL := /bin/sh
+MAKEFLAGS += --no-builtin-rules
+
+VENV := .venv
+$(if $(word 2,$(VENV)),$(error VENV must be a path without spaces))
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
+	$$python -c '$(NEW_ENOUGH)' 2>/dev/null && { echo $$python; break; }; done)
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+
+# A stamp, because make compares times: newer than pyproject.toml means that nothing is to be done.
+INSTALLED := $(VENV)/.celc-installed
+PY := $(VENV)/bin/python
+# $(abspath) takes a path with a space for two.
+VENV_HERE := $(if $(filter /%,$(VENV)),$(VENV),$(CURDIR)/$(VENV))
+
+# Spark's workers take the python3 on PATH unless told otherwise, Spark's scripts whatever Spark
+# SPARK_HOME names, and Spark itself the address of the host's name, which may not resolve.
+SPARK_ENV = JAVA_HOME="$$("$(PY)" tools/java.py)" && export JAVA_HOME && unset SPARK_HOME && \
+	export PYSPARK_PYTHON="$(VENV_HERE)/bin/python" && \
+	export PYSPARK_DRIVER_PYTHON="$$PYSPARK_PYTHON" && \
+	export SPARK_LOCAL_IP="$${SPARK_LOCAL_IP:-127.0.0.1}" &&
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test long lint golden bench clean notes
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+
+venv: $(INSTALLED) ## make .venv, with celc and all that its tests need
+
+demo: $(INSTALLED) notes ## run both examples, in Spark and without, on a year of New York data
+	@$(SPARK_ENV) "$(PY)" examples/demo.py $(ARGS)
+
+test: $(INSTALLED) notes ## run the test suite
+	@$(SPARK_ENV) "$(PY)" -m pytest -q -m "not long" $(ARGS)
+
+long: $(INSTALLED) notes ## run the tests that take longer than the suite may
+	@$(SPARK_ENV) "$(PY)" -m pytest -q -m long $(ARGS)
+
+lint: $(INSTALLED) ## ruff, black and mypy, changing nothing
+	@"$(PY)" -m ruff check .
+	@"$(PY)" -m black --check --quiet . || "$(PY)" -m black --check .
+	@"$(PY)" -m mypy
+	@"$(PY)" -m mypy tools/java.py examples/*.py
+
+golden: $(INSTALLED) notes ## write the golden files anew; review them with git diff
+	@$(SPARK_ENV) "$(PY)" -m pytest -q --update-golden -k golden $(ARGS)
+
+bench: $(INSTALLED) notes ## measure the kernel
+	@$(SPARK_ENV) "$(PY)" benchmarks/kernel.py $(ARGS)
+
+clean: ## remove what was built, and caches; .venv stays
+	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis \
+		spark-warehouse metastore_db derby.log
+	@find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+
+$(INSTALLED): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "make: no python3.11, python3.12, python3.13 or new enough" \
+		"python3 on PATH; name one: make PYTHON=/path/to/python" >&2; exit 1; }
+	@"$(PYTHON)" -c '$(NEW_ENOUGH)' || { \
+		echo "make: $(PYTHON) is not a Python 3.11 or newer" >&2; exit 1; }
+	@echo "making $(VENV) with celc and all it needs (the first time takes minutes)" >&2
+	@test -x "$(PY)" || "$(PYTHON)" -m venv "$(VENV)"
+	@"$(PY)" -m pip install -qq --disable-pip-version-check --editable ".[spark,dev]"
+	@touch "$@"
+
+# What the caller's environment says and these targets do not follow is not passed over in silence.
+notes:
+	@test -z "$$VIRTUAL_ENV" || test "$$VIRTUAL_ENV" = "$(VENV_HERE)" || echo "note: using" \
+		"$(VENV), not the active $$VIRTUAL_ENV (for that one: make VENV=\"\$$VIRTUAL_ENV\")" >&2
+	@test -z "$$PYSPARK_PYTHON" || test "$$PYSPARK_PYTHON" = "$(VENV_HERE)/bin/python" || \
+		echo "note: Spark's workers run $(PY), not PYSPARK_PYTHON=$$PYSPARK_PYTHON" >&2
+	@test -z "$$SPARK_HOME" || \
+		echo "note: using the Spark in $(VENV), not SPARK_HOME=$$SPARK_HOME" >&2

@@ -1,0 +1,50 @@
+"""celc compiles CEL, a logic of complex events, to specialised PySpark UDF modules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from celc.errors import CelError, Diagnostic
+from celc.matcher import Matcher
+from celc.pipeline import DEFAULT_MAX_STATES, Options, compile_source
+from celc.source import Source
+from celc.version import VERSION as __version__
+
+__all__ = ["CelError", "Diagnostic", "Matcher", "__version__", "check", "compile"]
+
+
+def compile(
+    text: str,
+    *,
+    name: str = "query.cel",
+    order_by: str | Sequence[str] | None = None,
+    tiebreak: str | Sequence[str] = (),
+    max_states: int = DEFAULT_MAX_STATES,
+) -> Matcher:
+    """Compile the text of a `.cel` file and load the result.
+
+    name: stands for the file in messages, and its stem is the name of a query without one.
+    order_by, tiebreak: column names, as `celc compile --order-by --tiebreak`.
+    Raises CelError with all errors of the text.
+    """
+    options = Options(
+        None if order_by is None else _names(order_by), _names(tiebreak), max_states=max_states
+    )
+    compilation = compile_source(Source(name, text), options)
+    text = compilation.module_text(f"celc.compile(..., name={name!r})")
+    return Matcher(text, compilation.warnings)
+
+
+def check(
+    text: str, *, name: str = "query.cel", order_by: str | Sequence[str] | None = None
+) -> tuple[Diagnostic, ...]:
+    """All errors and warnings of the text of a `.cel` file, in the order of their places."""
+    options = Options(None if order_by is None else _names(order_by))
+    try:
+        return compile_source(Source(name, text), options).warnings
+    except CelError as problem:
+        return problem.diagnostics
+
+
+def _names(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)

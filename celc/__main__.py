@@ -1,0 +1,7 @@
+"""`python -m celc`."""
+
+import sys
+
+from celc.cli import main
+
+sys.exit(main())

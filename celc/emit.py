@@ -1,0 +1,508 @@
+"""Transition tables → the text of a Python module.
+
+All decisions are made here and handed to the Jinja templates as plain values; the templates hold
+the layout. The result is formatted by black, so its bytes depend on the query and on the pinned
+versions of Jinja and black alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import black
+import jinja2
+from black.mode import TargetVersion
+
+from celc import formula as core
+from celc.automaton import Automaton
+from celc.determinize import START, DetState
+from celc.emit_conditions import ConditionCode
+from celc.escape import comment_text, literal_lines, string_literal
+from celc.piles import StraightLine, Write
+from celc.predicates import Alphabet, Symbol, TypeConditions
+from celc.show import show_clause, show_labels
+from celc.tables import Kind, Tables
+from celc.version import VERSION
+
+View = dict[str, Any]
+"""What a template is given."""
+
+_FEW_CONDITIONS = 2
+"""Up to this many conditions on a type, symbols are selected without a table (and vectorise)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """All that code is generated from, for one query."""
+
+    query: core.Query
+    automaton: Automaton
+    alphabet: Alphabet
+    tables: Tables
+    straight_line: StraightLine | None
+
+
+def emit_module(
+    queries: Sequence[Compiled], text: str, command: str, tiebreak: Sequence[str]
+) -> str:
+    """The generated module of a file: its queries, the file's text, the command that was given."""
+    views = [
+        _query_view(number, compiled, tuple(tiebreak))
+        for number, compiled in enumerate(queries, start=1)
+    ]
+    source = (
+        _environment()
+        .get_template("module.py.jinja")
+        .render(
+            version=string_literal(VERSION),
+            version_comment=comment_text(VERSION),
+            command=comment_text(command),
+            text=literal_lines(text),
+            queries=views,
+            arena_imports=_import_lines(
+                sorted({name for view in views for name in view["arena_names"]})
+            ),
+            batch_names=sorted({name for view in views for name in view["batch_names"]}),
+            helpers=sorted({name for view in views for name in view["helpers"]}),
+            plan_names=sorted({name for view in views for name in view["plan_names"]}),
+            any_lists=any(view["pile_count"] is None for view in views),
+            any_piles=any(view["pile_count"] is not None for view in views),
+        )
+    )
+    return black.format_str(source, mode=_MODE)
+
+
+def _import_lines(names: list[str]) -> list[str]:
+    """Names in lines that black leaves as they are, instead of one name per line."""
+    lines: list[str] = []
+    for name in names:
+        if lines and len(lines[-1]) + len(name) < 66:
+            lines[-1] += f", {name}"
+        else:
+            lines.append(name)
+    return lines
+
+
+_MODE = black.Mode(target_versions={TargetVersion.PY311}, line_length=100)
+
+
+def template_folder() -> Path:
+    """Where the templates are: inside the installed package, or beside it in a checkout."""
+    installed = Path(__file__).parent / "templates"
+    return installed if installed.is_dir() else Path(__file__).parents[1] / "templates"
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(template_folder(), encoding="utf-8"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+
+
+# --- one query ------------------------------------------------------------------------------------
+
+
+def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> View:
+    query, tables, plan = compiled.query, compiled.tables, compiled.straight_line
+    code = ConditionCode(number)
+    types = [
+        _type_view(number, index, t, compiled, code)
+        for index, t in enumerate(compiled.alphabet.types, 1)
+    ]
+    view: View = {
+        "number": number,
+        "name": string_literal(query.name),
+        "name_comment": comment_text(query.name),
+        "types": types,
+        "terms": [term for type_view in types for term in type_view["terms"]],
+        "symbols": _symbol_comments(compiled),
+        "states": _state_comments(compiled),
+        "kinds": [
+            comment_text(show_labels(kind.marks)) + (", can be the first" if kind.starts else "")
+            for kind in tables.kinds
+        ],
+        "members": [
+            {"name": name, "lines": _number_lines(values), "dtype": dtype}
+            for name, (values, dtype) in code.members.items()
+        ],
+        "pile_count": None if plan is None else len(plan.piles),
+        "plan": _plan_view(compiled, code, tiebreak),
+        "columns": list(code.attributes),
+        "texts": list(code.texts),
+        "helpers": code.helpers | ({"symbol_table"} if any(t["table"] for t in types) else set()),
+        "window": _window_view(query),
+        "partitioned": bool(query.partition_by),
+        "consumes": query.consume_by != "NONE",
+        "interleaved": query.consume_by == "ANY" and bool(query.partition_by),
+    }
+    view["arena_names"], view["batch_names"] = _imports(view)
+    view["plan_names"] = _plan_imports(view)
+    if plan is None:
+        view |= _tables_view(tables)
+    else:
+        view |= _update_view(compiled, plan, view)
+    return view
+
+
+def _type_view(
+    number: int, index: int, conditions: TypeConditions, compiled: Compiled, code: ConditionCode
+) -> View:
+    symbols = {
+        symbol.truth: compiled.tables.symbol_of[number]
+        for number, symbol in enumerate(compiled.alphabet.symbols)
+        if symbol.type == conditions.type and compiled.tables.symbol_of[number]
+    }
+    clauses = [code.clause(clause) for clause in conditions.clauses]
+    names = [f"holds_{index}_{bit}" for bit in range(len(clauses))]
+    table = None
+    if len(clauses) <= _FEW_CONDITIONS:
+        terms = [
+            f"((codes[row] == type_{index}){_test(names, truths)}) * {symbol}"
+            for symbol, truths in _by_symbol(symbols).items()
+        ]
+    else:
+        table = ", ".join(f"{truth}: {symbol}" for truth, symbol in symbols.items())
+        terms = [f"(codes[row] == type_{index}) * SYMBOLS_{number}_{index}[truth_{index}]"]
+    return {
+        "index": index,
+        "comment": comment_text(conditions.type.name),
+        "clauses": [
+            {
+                "bit": bit,
+                "name": names[bit],
+                "code": clause,
+                "comment": comment_text(show_clause(written), limit=60),
+            }
+            for bit, (clause, written) in enumerate(zip(clauses, conditions.clauses, strict=True))
+        ],
+        "terms": terms,
+        "table": table,
+        "conditions": len(clauses),
+    }
+
+
+def _by_symbol(symbols: dict[int, int]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for truth, symbol in symbols.items():
+        found.setdefault(symbol, []).append(truth)
+    return found
+
+
+def _test(names: list[str], truths: list[int]) -> str:
+    """That the conditions are true in one of these combinations, each a bit set."""
+    if len(truths) == 1 << len(names):
+        return ""
+    for bit, name in enumerate(names):
+        values = {truth >> bit & 1 for truth in truths}
+        if len(values) == 1 and 2 * len(truths) == 1 << len(names):
+            return f" & {name}" if values == {1} else f" & (not {name})"
+    products = [
+        " & ".join(name if truth >> bit & 1 else f"(not {name})" for bit, name in enumerate(names))
+        for truth in truths
+    ]
+    return " & (" + " | ".join(f"({product})" for product in products) + ")"
+
+
+def _symbol_comments(compiled: Compiled) -> list[str]:
+    by_symbol: dict[int, list[str]] = {}
+    for number, symbol in enumerate(compiled.alphabet.symbols):
+        by_symbol.setdefault(compiled.tables.symbol_of[number], []).append(
+            describe_symbol(compiled.alphabet, symbol)
+        )
+    lines = []
+    for symbol_number in range(compiled.tables.symbols):
+        texts = by_symbol[symbol_number]
+        text = "any other event" if symbol_number == 0 else " | ".join(texts)
+        lines.append(f"{symbol_number}  {comment_text(text, limit=80)}")
+    return lines
+
+
+def describe_symbol(alphabet: Alphabet, symbol: Symbol) -> str:
+    """A symbol class in words: its type, and which of the conditions hold and which do not."""
+    if symbol.type is None:
+        return "any other event"
+    conditions = next(t for t in alphabet.types if t.type == symbol.type)
+    parts = [
+        show_clause(clause) if symbol.truth >> bit & 1 else f"not {show_clause(clause)}"
+        for bit, clause in enumerate(conditions.clauses)
+    ]
+    return symbol.type.name + (f"[{', '.join(parts)}]" if parts else "")
+
+
+def _state_comments(compiled: Compiled) -> list[str]:
+    return [
+        f"{state}  {describe_state(compiled, DetState(state))}"
+        for state in range(compiled.tables.states)
+    ]
+
+
+def describe_state(compiled: Compiled, state: DetState) -> str:
+    """A state by what has been read last and what can be read next, as in `after A, before B`."""
+    if state == START:
+        return "start"
+    members = set(compiled.tables.members[state])
+    after: dict[str, None] = {}
+    before: dict[str, None] = {}
+    for transition in compiled.automaton.transitions:
+        if transition.event is None:
+            continue
+        if transition.target in members:
+            after[transition.event.name] = None
+        if transition.source in members:
+            before[transition.event.name] = None
+    return comment_text(f"after {_either(after)}, before {_either(before)}", limit=90)
+
+
+def _either(names: dict[str, None]) -> str:
+    return " or ".join(names)
+
+
+def _kind(query: core.Query, kind: Kind) -> str:
+    labels = [item.label for item in query.output if isinstance(item, core.OutputLabel)]
+    columns = [str(index) for index, label in enumerate(labels) if label in kind.marks]
+    return f"Kind({_tuple(columns)}, starts={kind.starts})"
+
+
+def _tuple(items: object) -> str:
+    parts = list(items)  # type: ignore[call-overload]
+    return "(" + ", ".join(parts) + ("," if len(parts) == 1 else "") + ")"
+
+
+def _number_lines(values: tuple[int | float, ...]) -> list[str]:
+    """Long lists of numbers as lines of one text: black takes minutes for a very long tuple."""
+    parts = [repr(value) for value in values]
+    return [" ".join(parts[at : at + 12]) for at in range(0, len(parts), 12)]
+
+
+def _window_view(query: core.Query) -> View:
+    window = query.window
+    if window is None:
+        return {"mode": "NO_WINDOW", "size": 0, "latest": "earliest"}
+    if window.unit is core.WindowUnit.EVENTS:
+        size = int(window.size)
+        return {"mode": "EVENTS", "size": size, "latest": f"earliest + {size}"}
+    attribute = window.attribute or query.order_by[0]
+    if attribute.type in (core.DataType.FLOAT, core.DataType.DOUBLE):
+        return {"mode": "FLOORS", "size": 0, "latest": str(2**63 - 1)}
+    # Between whole numbers, a size with a fraction admits what the whole number below it does.
+    size = math.floor(window.size)
+    return {"mode": "KEYS", "size": size, "latest": f"earliest + {size}"}
+
+
+def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...]) -> View:
+    query = compiled.query
+    tables, straight_line = compiled.tables, compiled.straight_line
+    return {
+        "streams": _tuple(string_literal(stream.name) for stream in query.streams),
+        "types": _tuple(
+            f"({string_literal(t.type.stream)}, {string_literal(t.type.name)})"
+            for t in compiled.alphabet.types
+        ),
+        "other_types": _tuple(
+            f"({string_literal(event_type.stream)}, {string_literal(event_type.name)})"
+            for stream in query.streams
+            for event_type in stream.event_types
+            if event_type not in [t.type for t in compiled.alphabet.types]
+        ),
+        "type_column": query.needs_type_column,
+        "stream_column": query.needs_stream_column,
+        "attributes": _tuple(map(_attribute, attributes_read(query, code))),
+        "order_candidates": _tuple(map(_attribute, common_attributes(query))),
+        "columns": _tuple(map(string_literal, code.attributes)),
+        "texts": _tuple(code.texts),
+        "labels": _tuple(
+            f"Label({string_literal(item.label)}, "
+            f"{_tuple(string_literal(a.name) for a in item.attributes)})"
+            for item in query.output
+            if isinstance(item, core.OutputLabel)
+        ),
+        "kinds": _tuple(_kind(query, kind) for kind in tables.kinds),
+        "kind_bits": _kind_bits(tables),
+        "partition_by": _tuple(string_literal(a.name) for a in query.partition_by),
+        "order_by": _tuple(string_literal(a.name) for a in query.order_by),
+        "tiebreak": _tuple(map(string_literal, tiebreak)),
+        "window": _window_literal(query),
+        "consume_by": string_literal(query.consume_by),
+        "limit": repr(1 if query.strategy == "ANY" else query.limit),
+        "symbol_dtype": string_literal("uint8" if tables.symbols <= 255 else "uint16"),
+        "piles": None if straight_line is None else len(straight_line.piles),
+        "states": tables.states - 1,
+    }
+
+
+def _kind_bits(tables: Tables) -> int:
+    return max(1, (len(tables.kinds) - 1).bit_length())
+
+
+def _attribute(attribute: core.AttributeDeclaration) -> str:
+    return f"Attribute({string_literal(attribute.name)}, {string_literal(attribute.type.value)})"
+
+
+def _window_literal(query: core.Query) -> str:
+    window = query.window
+    if window is None:
+        return "None"
+    attribute = "None" if window.attribute is None else string_literal(window.attribute.name)
+    return f"Window({string_literal(window.unit.value)}, {window.size!r}, {attribute})"
+
+
+def attributes_read(query: core.Query, code: ConditionCode) -> list[core.AttributeDeclaration]:
+    """The columns that a query reads besides `type` and `stream`, in order of declaration.
+
+    Those of its conditions, of SELECT, of PARTITION BY, of WITHIN and of the order.
+    """
+    needed = {a.name for a in (*query.partition_by, *query.order_by)}
+    needed |= set(code.attributes) | code.text_attributes
+    if query.window is not None and query.window.attribute is not None:
+        needed.add(query.window.attribute.name)
+    for item in query.output:
+        if isinstance(item, core.OutputLabel):
+            needed |= {a.name for a in item.attributes}
+    found: dict[str, core.AttributeDeclaration] = {}
+    for stream in query.streams:
+        for event_type in stream.event_types:
+            for attribute in event_type.attributes:
+                if attribute.name in needed:
+                    found.setdefault(attribute.name, attribute)
+    return list(found.values())
+
+
+def common_attributes(query: core.Query) -> list[core.AttributeDeclaration]:
+    """The attributes that every event type of the query has: events can be ordered by them."""
+    types = [event_type for stream in query.streams for event_type in stream.event_types]
+    return [a for a in types[0].attributes if all(t.type_of(a.name) is not None for t in types[1:])]
+
+
+def _imports(view: View) -> tuple[list[str], list[str]]:
+    """What a straight-line update uses of the modules `arena` and `batch`."""
+    if view["pile_count"] is None:
+        return [], []
+    names = ["ARENA_FULL", "DONE", "EARLIEST", "ENTRY", "FIRED", "LOWEST", "NEXT_NODE", "ROW"]
+    names += ["SHIFT", "USABLE", "next_relevant", "put", "reserve"]
+    if view["partitioned"]:
+        names.append("PART")
+    if view["pile_count"] and (view["partitioned"] or view["consumes"]):
+        names.append("NEVER")
+    window = view["window"]
+    return names, ["window_floor"] if window["mode"] == "KEYS" else []
+
+
+def _plan_imports(view: View) -> list[str]:
+    """The constructors that the plan is written with."""
+    text = repr(view["plan"])
+    names = ["Attribute", "Kind", "Label", "TextComparison", "TextCondition", "Window"]
+    return ["CompiledQuery", "Plan", "module_names", *(n for n in names if f"{n}(" in text)]
+
+
+# --- the general engine ---------------------------------------------------------------------------
+
+
+def _tables_view(tables: Tables) -> View:
+    starts: list[list[str]] = []
+    moves: dict[tuple[int, int], list[str]] = {}
+    for symbol, steps in enumerate(tables.steps):
+        starts.append([])
+        for step in steps:
+            target = -1 if step.target is None else step.target - 1
+            move = f"({step.kind}, {int(step.target is None)}, {target})"
+            for source in step.sources:
+                if source == START:
+                    starts[symbol].append(move)
+                else:
+                    moves.setdefault((source - 1, symbol), []).append(move)
+    return {
+        "state_count": tables.states - 1,
+        "symbol_count": tables.symbols,
+        "start_rows": [_tuple(row) for row in starts],
+        "move_rows": [
+            {
+                "state": state,
+                "rows": [
+                    f"{symbol}: {_tuple(moves[state, symbol])}"
+                    for symbol in range(tables.symbols)
+                    if (state, symbol) in moves
+                ],
+            }
+            for state in range(tables.states - 1)
+        ],
+        "skip_rows": [
+            _tuple("-1" if target is None else str(target - 1) for target in tables.skip[state])
+            for state in range(1, tables.states)
+        ],
+        "idle": _tuple(str(tables.is_idle(symbol)) for symbol in range(tables.symbols)),
+    }
+
+
+# --- straight-line updates ------------------------------------------------------------------------
+
+
+def _update_view(compiled: Compiled, plan: StraightLine, view: View) -> View:
+    symbols = []
+    comments = view["symbols"]
+    folds = False
+    for symbol, writes in enumerate(plan.writes):
+        if not writes:
+            continue
+        saved = plan.saved[symbol]
+        symbols.append(
+            {
+                "symbol": symbol,
+                "comment": comments[symbol].split("  ", 1)[1],
+                "saved": list(saved),
+                "writes": [_write_view(compiled, write, saved, view) for write in writes],
+                "fires": any(write.pile is None for write in writes),
+            }
+        )
+        folds |= any(len(write.reads) > 1 for write in writes)
+    arena_names = view["arena_names"]
+    if folds:
+        arena_names.append("either")
+    return {
+        "branches": symbols,
+        "piles": [
+            f"{index}  state {pile.target}, from "
+            + " or ".join("start" if s == START else f"state {s}" for s in pile.sources)
+            for index, pile in enumerate(plan.piles)
+        ],
+        "nodes_per_event": plan.nodes_per_event,
+        "forget": " = ".join([*(f"since_{pile}" for pile in range(len(plan.piles))), "NEVER"]),
+    }
+
+
+def _write_view(compiled: Compiled, write: Write, saved: tuple[int, ...], view: View) -> View:
+    def head(pile: int) -> str:
+        return f"{'old_' if pile in saved else ''}head_{pile}"
+
+    def since(pile: int) -> str:
+        return f"{'old_' if pile in saved else ''}since_{pile}"
+
+    step = write.step
+    kind = compiled.tables.kinds[step.kind]
+    sources = ", ".join("start" if s == START else f"state {s}" for s in step.sources)
+    target = "match" if step.target is None else f"state {step.target}"
+    return {
+        "comment": f"{sources} --{comment_text(show_labels(kind.marks))}--> {target}",
+        "starts": write.starts,
+        "folds": (
+            [(head(pile), since(pile)) for pile in write.reads[1:]] if len(write.reads) > 1 else []
+        ),
+        "first": (head(write.reads[0]), since(write.reads[0])) if write.reads else None,
+        "child": (
+            "child" if len(write.reads) > 1 else (head(write.reads[0]) if write.reads else "0")
+        ),
+        "since": (
+            "since" if len(write.reads) > 1 else (since(write.reads[0]) if write.reads else "key")
+        ),
+        "tag": f"entry << {_kind_bits(compiled.tables)} | {step.kind}",
+        "pile": write.pile,
+    }

@@ -1,0 +1,38 @@
+"""SQL's LIKE patterns as regular expressions of RE2."""
+
+from __future__ import annotations
+
+import re
+
+
+def like_to_regex(pattern: str) -> str:
+    """The RE2 expression that a text matches exactly where it is LIKE `pattern`.
+
+    `%` is any text, `_` one character, both across line ends; `\\` makes the next character
+    ordinary. The pattern has been checked before: it does not end in a lone `\\`.
+    """
+    parts = []
+    position = 0
+    while position < len(pattern):
+        character = pattern[position]
+        if character == "\\":
+            position += 1
+            parts.append(_literal(pattern[position]))
+        elif character == "%":
+            parts.append(".*")
+        elif character == "_":
+            parts.append(".")
+        else:
+            parts.append(_literal(character))
+        position += 1
+    return "(?s)\\A" + "".join(parts) + "\\z"
+
+
+def _literal(character: str) -> str:
+    # re.escape is Python's; of what it escapes, RE2 refuses an escaped non-ASCII character and
+    # reads an escaped NUL as an octal digit.
+    if character == "\0":
+        return "\\x00"
+    if not character.isascii() or character.isalnum() or character == "_":
+        return character
+    return re.escape(character)

@@ -1,0 +1,54 @@
+"""Generated modules, loaded without files: where the compiler meets the runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from celc_runtime.query import CompiledQuery
+from celc_runtime.shipping import module_of
+from celc_runtime.table import is_sorted_stream, plain_batch
+
+from celc.errors import Diagnostic
+
+
+class Matcher:
+    """A compiled file, with the attributes of its generated module (`match_table`, `match`, …).
+
+    `source` is the module's text, `warnings` what the compiler warned of, `queries` the compiled
+    queries by name.
+    """
+
+    def __init__(self, source: str, warnings: tuple[Diagnostic, ...] = ()) -> None:
+        self.source = source
+        self.warnings = warnings
+        self._module = module_of(source)
+
+    @property
+    def queries(self) -> dict[str, CompiledQuery]:
+        """The compiled queries by name, in the order of the file."""
+        return dict(self._module.QUERIES)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._module, name)
+
+    def __reduce__(self) -> tuple[type[Matcher], tuple[str, tuple[Diagnostic, ...]]]:
+        return Matcher, (self.source, self.warnings)
+
+
+def matches_of(
+    query: CompiledQuery, read: Callable[[], Iterable[pa.RecordBatch]]
+) -> Iterator[pa.RecordBatch]:
+    """The matches in events that can be read more than once, in bounded memory if they are sorted.
+
+    Where the query needs an order, a first reading finds out whether the events have it. If they
+    do, they are matched batch by batch; otherwise they are gathered and sorted.
+    """
+    if is_sorted_stream(query.plan, read()):
+        yield from query.match_arrow(read())
+        return
+    table = pa.Table.from_batches([plain_batch(batch) for batch in read()])
+    yield from query.match_table(table).to_batches()

@@ -1,0 +1,206 @@
+"""Clauses that cannot be: order columns, windows, partitions, limits, and formulas too deep."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from celc.errors import Diagnostic, Related, error
+from celc.messages.wording import available, guess, quote, quoted
+from celc.source import Span
+
+# --- order columns --------------------------------------------------------------------------------
+
+
+def unknown_order_column(name: str, attributes: Collection[str], span: Span) -> Diagnostic:
+    """`--order-by tz` where no event type has it."""
+    return error(
+        "unknown-order-column",
+        span,
+        f"the order column {quote(name)} is not an attribute of these streams",
+        help=(
+            *guess(name, attributes),
+            *available("attributes that every event type has", attributes),
+        ),
+    )
+
+
+def partial_order_column(name: str, lacking: Collection[str], span: Span) -> Diagnostic:
+    """`--order-by ts` where some event types lack it."""
+    return error(
+        "partial-order-column",
+        span,
+        f"events of type {quoted(lacking)} have no attribute {quote(name)}, so it cannot order the "
+        "stream",
+        help=("order by an attribute of all event types, or declare it for these too",),
+    )
+
+
+def repeated_order_column(name: str, span: Span) -> Diagnostic:
+    """`--order-by ts,ts`."""
+    return error(
+        "repeated-order-column",
+        span,
+        f"the order column {quote(name)} is named twice",
+        help=("name each order column once",),
+    )
+
+
+# --- windows --------------------------------------------------------------------------------------
+
+
+def unknown_window_attribute(name: str, attributes: Collection[str], span: Span) -> Diagnostic:
+    """`WITHIN 3 [tz]` where no event type has it."""
+    return error(
+        "unknown-window-attribute",
+        span,
+        f"no event type of these streams has an attribute {quote(name)} to measure the window on",
+        help=(
+            *guess(name, attributes),
+            *available("attributes that every event type has", attributes),
+        ),
+    )
+
+
+def partial_window_attribute(name: str, lacking: Collection[str], span: Span) -> Diagnostic:
+    """`WITHIN 3 [ts]` where some event types lack it."""
+    return error(
+        "partial-window-attribute",
+        span,
+        f"events of type {quoted(lacking)} have no attribute {quote(name)}, so no window can be "
+        "measured on it",
+        help=("measure on an attribute of all event types, or declare it for these too",),
+    )
+
+
+def duration_on_other_type(
+    name: str, type: str, numeric: bool, times: Collection[str], span: Span
+) -> Diagnostic:
+    """`WITHIN 10 SECONDS [id]`; `times` are attributes that would do."""
+    advice = [f"a number measures it: WITHIN 10 [{name}]"] if numeric else []
+    return error(
+        "duration-on-other-type",
+        span,
+        f"a duration needs a TIMESTAMP or DATE, but {quote(name)} is {type}",
+        help=(*advice, *available("attributes of all event types that hold a time", times)),
+    )
+
+
+def number_on_other_type(
+    name: str, type: str, is_time: bool, numbers: Collection[str], span: Span
+) -> Diagnostic:
+    """`WITHIN 10 [ts]`; `numbers` are attributes that would do."""
+    advice = [f"a duration measures it: WITHIN 10 SECONDS [{name}]"] if is_time else []
+    return error(
+        "number-on-other-type",
+        span,
+        f"a plain number needs a numeric attribute, but {quote(name)} is {type}",
+        help=(*advice, *available("attributes of all event types that hold a number", numbers)),
+    )
+
+
+def unmeasured_window(
+    order_column: str | None, type: str | None, times: Collection[str], span: Span
+) -> Diagnostic:
+    """`WITHIN 10 SECONDS` without a first order column that is a time."""
+    if order_column is None:
+        message = "nothing says which attribute measures this window"
+    else:
+        message = (
+            f"this window is measured on the first order column, {quote(order_column)}, which is "
+            f"{type} and no time"
+        )
+    if times:
+        example = next(iter(times))
+        advice = (
+            f"name a TIMESTAMP or DATE attribute after the duration, [{example}], or order the "
+            f"stream by it, --order-by {example}"
+        )
+    else:
+        advice = "declare a TIMESTAMP or DATE attribute for every event type, and name it here"
+    return error("unmeasured-window", span, message, help=(advice,))
+
+
+def whole_window(span: Span) -> Diagnostic:
+    """`WITHIN 1.5 EVENTS`."""
+    return error(
+        "whole-window",
+        span,
+        "a window of events needs a whole number",
+        help=("WITHIN 3 EVENTS admits a span of four events, WITHIN 0 EVENTS single events",),
+    )
+
+
+def window_too_large(span: Span) -> Diagnostic:
+    """`WITHIN 1e300 DAYS`."""
+    return error(
+        "window-too-large",
+        span,
+        "this window is too large: sizes go up to 2^62 events, microseconds or units",
+        help=("leave WITHIN out where matches of any length are wanted",),
+    )
+
+
+def fraction_of_microsecond(span: Span) -> Diagnostic:
+    """`WITHIN 0.0001 MILLISECONDS`."""
+    return error(
+        "fraction-of-microsecond",
+        span,
+        "this duration is not a whole number of microseconds",
+        help=("times have microseconds, nothing finer",),
+    )
+
+
+# --- the other clauses ----------------------------------------------------------------------------
+
+
+def limit_range(span: Span) -> Diagnostic:
+    """`LIMIT 0`."""
+    return error(
+        "limit-range",
+        span,
+        "LIMIT needs a whole number from 1 to 2^62",
+        help=("it is the most matches that one end position reports; leave it out for all",),
+    )
+
+
+def unknown_partition_attribute(name: str, attributes: Collection[str], span: Span) -> Diagnostic:
+    """`PARTITION BY nmae` where no event type has it."""
+    return error(
+        "unknown-partition-attribute",
+        span,
+        f"no event type of these streams has an attribute {quote(name)} to partition by",
+        help=(
+            *guess(name, attributes),
+            *available("attributes that every event type has", attributes),
+        ),
+    )
+
+
+def partial_partition_attribute(
+    name: str, lacking: Collection[str], span: Span, declared: Span
+) -> Diagnostic:
+    """`PARTITION BY name` where some event types lack it."""
+    return error(
+        "partial-partition-attribute",
+        span,
+        f"events of type {quoted(lacking)} have no attribute {quote(name)}, so they would belong "
+        "to no partition",
+        help=(
+            "partition by an attribute of all event types, or read only streams whose types have "
+            "it",
+        ),
+        related=(Related(declared, "a type that lacks it"),),
+    )
+
+
+def formula_too_deep(depth: int, limit: int, span: Span) -> Diagnostic:
+    """`A ; !B ; A ; !B ; …`, too many times."""
+    return error(
+        "formula-too-deep",
+        span,
+        f"this formula is nested {depth:,} levels deep, and more than {limit} are refused",
+        help=(
+            "each ';' after a '!', and each change between AND and ALL, is a level of its own: "
+            "split the formula over several queries",
+        ),
+    )

@@ -1,0 +1,132 @@
+"""What is allowed and yet seldom meant, or costs more than it looks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from celc.errors import Diagnostic, Related, warning
+from celc.messages.wording import quote, quoted
+from celc.source import Span
+
+
+def attribute_case(name: str, other: str, span: Span, first: Span) -> Diagnostic:
+    """`EVENT A { id: INT }` and `EVENT B { Id: INT }`."""
+    return warning(
+        "attribute-case",
+        span,
+        f"the attributes {quote(other)} and {quote(name)} differ in case only",
+        help=(
+            "Spark reads columns without regard to case: give both the same name, or rename one",
+        ),
+        related=(Related(first, f"{quote(other)} is declared here"),),
+    )
+
+
+def missing_attribute(
+    attribute: str, label: str, lacking: Collection[str], span: Span
+) -> Diagnostic:
+    """`(A OR B) AS x FILTER x.a = 1` where B has no a."""
+    return warning(
+        "missing-attribute",
+        span,
+        f"label {quote(label)} can bind events of type {quoted(lacking)}, which have no attribute "
+        f"{quote(attribute)}: it is NULL there",
+        help=("a comparison with NULL is not TRUE, so such events fail it",),
+    )
+
+
+def unsafe_label(label: str, operator: str, span: Span, first: Span) -> Diagnostic:
+    """`A AS x ; B AS x`."""
+    return warning(
+        "unsafe-label",
+        span,
+        f"label {quote(label)} is bound on both sides of {operator}",
+        help=(
+            "it then holds all the positions of both, and a condition on it asks the same of all; "
+            "use two labels where one event on each side is meant",
+        ),
+        related=(Related(first, "also bound here"),),
+    )
+
+
+def maybe_unbound(label: str, span: Span, bound: Span) -> Diagnostic:
+    """`(A AS x OR B) FILTER x.a = 1`."""
+    return warning(
+        "maybe-unbound",
+        span,
+        f"label {quote(label)} is not bound in every match that this filter judges",
+        help=(
+            "where it has no position, the condition holds: put the filter on the branch that "
+            "binds it",
+        ),
+        related=(Related(bound, "bound here"),),
+    )
+
+
+def single_position(what: str, label: str, repeated: bool, span: Span, bound: Span) -> Diagnostic:
+    """`what` is PREV, PRIOR or COUNT; `repeated` says whether the filter stands inside a `+`."""
+    if what == "COUNT":
+        message = f"label {quote(label)} has at most one position here, so this can never hold"
+    else:
+        message = (
+            f"label {quote(label)} has at most one position here, so {what} finds nothing before "
+            "it and the comparison holds always"
+        )
+    return warning(
+        "single-position",
+        span,
+        message,
+        help=(
+            (
+                "put the filter outside the '+', where the label has the positions of all rounds"
+                if repeated
+                else f"several positions come from '+' below the filter: (… AS {label})+ FILTER …"
+            ),
+        ),
+        related=(Related(bound, "bound here"),),
+    )
+
+
+def never_matches(reason: str, advice: str, span: Span, other: Span | None = None) -> Diagnostic:
+    """`(A ; C) UNLESS A`; `other` is the place that `span` contradicts."""
+    return warning(
+        "never-matches",
+        span,
+        f"this can match nothing: {reason}",
+        help=(advice,),
+        related=() if other is None else (Related(other, "together with this"),),
+    )
+
+
+def exponential_output(span: Span) -> Diagnostic:
+    """`A+` with neither window nor selector."""
+    return warning(
+        "exponential-output",
+        span,
+        "the number of matches can double with every event that this '+' can take",
+        help=("bound it with WITHIN, or report fewer matches with SELECT ANY or LIMIT",),
+    )
+
+
+def exponential_search(why: str, span: Span) -> Diagnostic:
+    """`(A AS x)+ FILTER SUM(x.a) > 3` without a window."""
+    return warning(
+        "exponential-search",
+        span,
+        f"the search for matches can grow exponentially: {why}",
+        help=("bound it with WITHIN",),
+    )
+
+
+def one_ordered_scan(what: str, whole_stream: bool, span: Span) -> Diagnostic:
+    """`NXT(A ; B) ; C`, `CONSUME BY ANY`; of the whole stream, or of each part."""
+    if whole_stream:
+        cost = "one ordered scan of the whole stream answers this query, and no split by time"
+    else:
+        cost = "one ordered scan of each part answers this query, and no split by time"
+    return warning(
+        "one-ordered-scan",
+        span,
+        f"{what} can depend on events long before the match",
+        help=(cost,),
+    )

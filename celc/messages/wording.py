@@ -1,0 +1,49 @@
+"""Phrases that many messages share: lists of names, and guesses at what was meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable
+from math import log10
+
+_LONGEST_LIST = 12
+_LONGEST_NAME = 60
+# difflib compares letter by letter; past this many names a guess is not worth the wait.
+_MOST_CANDIDATES = 300
+
+
+def quote(name: str) -> str:
+    """A name in quotes, cut off where it is very long."""
+    return f"'{name if len(name) <= _LONGEST_NAME else name[:_LONGEST_NAME] + '…'}'"
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Names in quotes with commas, cut off where there are many."""
+    found = [quote(name) for name in names]
+    if len(found) <= _LONGEST_LIST:
+        return ", ".join(found)
+    return f"{', '.join(found[:_LONGEST_LIST])} and {len(found) - _LONGEST_LIST:,} more"
+
+
+def guess(name: str, candidates: Collection[str]) -> tuple[str, ...]:
+    """A help line with the names most like `name` (case aside); empty where none is like it."""
+    by_folded: dict[str, str] = {}
+    for candidate in list(candidates)[:_MOST_CANDIDATES]:
+        by_folded.setdefault(candidate.casefold(), candidate)
+    close = difflib.get_close_matches(name.casefold(), by_folded, n=3)
+    if not close:
+        return ()
+    return (f"did you mean {' or '.join(quote(by_folded[folded]) for folded in close)}?",)
+
+
+def available(what: str, names: Collection[str]) -> tuple[str, ...]:
+    """A help line that lists what there is, such as `event types here: 'A', 'B'`."""
+    return (f"{what}: {quoted(names)}" if names else f"{what}: none",)
+
+
+def counted(number: int, singular: str) -> str:
+    """A number with its noun: `1 event`, `2 events`; astronomic numbers in powers of ten."""
+    if number >= 10**15:
+        # Not by way of str(number), which refuses to write thousands of digits.
+        return f"about 10^{round((number.bit_length() - 1) * log10(2))} {singular}s"
+    return f"{number:,} {singular}{'' if number == 1 else 's'}"

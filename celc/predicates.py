@@ -1,0 +1,350 @@
+"""Conditions on events → symbol classes: all that an automaton needs to know of an event.
+
+Two events that satisfy the same conditions of the query are the same to it. A *symbol* is such a
+class: a minterm (which conditions hold) over the conditions that can apply to one event type, never
+over those of all types. Minterms that no event can have are dropped: comparisons of one attribute
+with constants cut its values into finitely many pieces, so the truths that they can take together
+are found exactly; conditions of any other shape are taken to be independent, which can leave a
+class that no event falls into, and does no harm.
+
+Symbol 0 is always the class of events that satisfy nothing the query asks about.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from operator import or_
+
+from celc import formula as core
+from celc.errors import CelError, error
+from celc.formula import DataType, EventType, Predicate
+from celc.normal_form import (
+    Disjunction,
+    Event,
+    EventClause,
+    Iteration,
+    NormalForm,
+)
+from celc.normal_form import Sequence as SequenceForm
+from celc.source import Source, Span
+
+
+@dataclass(frozen=True, slots=True)
+class TypeConditions:
+    """The distinct clauses that some atom of one event type asks for, in order of appearance."""
+
+    type: EventType
+    clauses: tuple[EventClause, ...]
+
+    def bits(self, some: Sequence[EventClause]) -> int:
+        """Some of the clauses as a bit set: bit k is clause k."""
+        wanted = set(some)
+        return sum(1 << k for k, clause in enumerate(self.clauses) if clause in wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A class of events: those of `type` that satisfy exactly the clauses in `truth`.
+
+    Bit k of `truth` is clause k of the type's `TypeConditions`. The class of all other events has
+    type None.
+    """
+
+    type: EventType | None
+    truth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Alphabet:
+    """All symbols of a query; `symbols[0]` is the class of events that match no atom."""
+
+    types: tuple[TypeConditions, ...]
+    symbols: tuple[Symbol, ...]
+
+    def matching(self, event_type: EventType, clauses: Sequence[EventClause]) -> tuple[int, ...]:
+        """The symbols whose events are of the type and satisfy all of the clauses."""
+        needed = next(t for t in self.types if t.type == event_type).bits(clauses)
+        return tuple(
+            index
+            for index, symbol in enumerate(self.symbols)
+            if symbol.type == event_type and symbol.truth & needed == needed
+        )
+
+
+_MAX_CLAUSES = 18
+"""Conditions on one event type: the kernel looks symbols up in a table over their combinations."""
+
+
+def symbol_classes(
+    form: NormalForm, source: Source, span: Span, *, max_symbols: int = 4000
+) -> Alphabet:
+    """The alphabet of a formula in LP-normal form.
+
+    Raises CelError at `span` where one event type has conditions with more than `max_symbols`
+    possible combinations.
+    """
+    clauses: dict[EventType, dict[EventClause, None]] = {}
+    needs: dict[EventType, dict[tuple[EventClause, ...], None]] = {}
+    for event in events_of(form):
+        clauses.setdefault(event.type, {}).update(dict.fromkeys(event.clauses))
+        needs.setdefault(event.type, {}).setdefault(event.clauses)
+    types = tuple(TypeConditions(t, tuple(found)) for t, found in clauses.items())
+    symbols = [Symbol(None, 0)]
+    for conditions in types:
+        truths = None
+        if len(conditions.clauses) <= _MAX_CLAUSES:
+            truths = possible_truths(conditions.clauses, limit=max_symbols)
+        if truths is None:
+            raise CelError(
+                source,
+                (
+                    error(
+                        "too-many-classes",
+                        span,
+                        f"the {len(conditions.clauses)} conditions on events of type "
+                        f"'{conditions.type.name}' are too many: at most {_MAX_CLAUSES}, which "
+                        f"hold in at most {max_symbols:,} combinations, are supported",
+                        help=(
+                            "use fewer different conditions on this type, or conditions that "
+                            "compare the same attribute with constants",
+                        ),
+                    ),
+                ),
+            )
+        wanted = [conditions.bits(need) for need in needs[conditions.type]]
+        symbols.extend(
+            Symbol(conditions.type, truth)
+            for truth in sorted(truths)
+            if any(truth & need == need for need in wanted)
+        )
+    return Alphabet(types, tuple(symbols))
+
+
+def events_of(form: NormalForm) -> Iterable[Event]:
+    """The events written in a form, from left to right."""
+    match form:
+        case Event():
+            yield form
+        case Iteration():
+            yield from events_of(form.operand)
+        case SequenceForm() | Disjunction():
+            for operand in form.operands:
+                yield from events_of(operand)
+
+
+def possible_truths(clauses: Sequence[EventClause], *, limit: int) -> set[int] | None:
+    """The combinations of clauses that can hold together, as bit sets; None past the limit.
+
+    Every predicate belongs to one *factor*: the comparisons of one attribute with constants
+    together, each other predicate by itself. Factors are taken to be independent. A clause is an
+    OR, so the truth of all clauses is the union of what each factor makes true.
+    """
+    factors: dict[object, dict[Predicate, int]] = {}
+    for index, clause in enumerate(clauses):
+        for predicate in clause.predicates:
+            key: object = _attribute_compared(predicate) or predicate
+            made = factors.setdefault(key, {})
+            made[predicate] = made.get(predicate, 0) | 1 << index
+    reached = {0}
+    for key, made in factors.items():
+        outcomes = _outcomes(made) if isinstance(key, str) else (0, *made.values())
+        combined: set[int] = set()
+        for outcome in _distinct(outcomes):
+            combined.update(before | outcome for before in reached)
+            if len(combined) > limit:
+                return None
+        reached = combined
+    return reached
+
+
+def _distinct(items: Iterable[int]) -> Iterator[int]:
+    seen: set[int] = set()
+    for item in items:
+        if item not in seen:
+            seen.add(item)
+            yield item
+
+
+def can_hold_together(clauses: Sequence[EventClause]) -> bool:
+    """Whether some event may satisfy all clauses; True where it would take long to find out."""
+    predicates = [predicate for clause in clauses for predicate in clause.predicates]
+    if len(predicates) > 200 or sum(len(_constants(p)) for p in predicates) > 2000:
+        return True
+    truths = possible_truths(clauses, limit=1000)
+    return truths is None or (1 << len(clauses)) - 1 in truths
+
+
+def _attribute_compared(predicate: Predicate) -> str | None:
+    """The attribute, where the predicate compares just it with constants (or tests it for NULL).
+
+    Casts that lose nothing leave the order of values as it is, so they are looked through; INT or
+    LONG to FLOAT and LONG to DOUBLE round, still monotonically, but are rare and left alone.
+    """
+    match predicate:
+        case core.Comparison():
+            if isinstance(predicate.right, core.Constant):
+                return _plain_attribute(predicate.left)
+            if isinstance(predicate.left, core.Constant):
+                return _plain_attribute(predicate.right)
+            return None
+        case core.Membership() | core.NullTest():
+            return _plain_attribute(predicate.operand)
+        case _:
+            return None
+
+
+def _plain_attribute(expression: core.Expression) -> str | None:
+    if isinstance(expression, core.Cast):
+        pair = (expression.operand.type, expression.type)
+        if pair not in (
+            (DataType.INT, DataType.LONG),
+            (DataType.INT, DataType.DOUBLE),
+            (DataType.FLOAT, DataType.DOUBLE),
+        ):
+            return None
+        expression = expression.operand
+    return expression.attribute if isinstance(expression, core.AttributeValue) else None
+
+
+_Value = int | float | str | bool
+
+
+def _outcomes(made: dict[Predicate, int]) -> Iterator[int]:
+    """What the predicates on one attribute make true together, over all values it can have."""
+    points = {_rank(value) for predicate in made for value in _constants(predicate)}
+    true_of = _Comparisons(made)
+    yield true_of.null
+    for sample in _samples(sorted(points)):
+        yield true_of(sample)
+
+
+def _constants(predicate: Predicate) -> tuple[_Value, ...]:
+    """What a predicate compares with, NULL aside."""
+    match predicate:
+        case core.Comparison(left=core.Constant(value=value)):
+            return () if value is None else (value,)
+        case core.Comparison(right=core.Constant(value=value)):
+            return () if value is None else (value,)
+        case core.Membership():
+            return predicate.values
+        case _:
+            return ()
+
+
+_Rank = bytes | tuple[bool, int | float]
+"""A value by which values of one type sort as Spark orders them: NaN last, text by its bytes."""
+
+
+def _rank(value: _Value) -> _Rank:
+    if isinstance(value, str):
+        return value.encode()
+    return (True, 0) if value != value else (False, value)
+
+
+def _samples(points: list[_Rank]) -> Iterator[_Rank]:
+    """A value from each piece into which the points cut the line, and the points themselves.
+
+    Between two points lies a value as far as this knows, although there may be none in a type of
+    whole numbers: that can only add a class that stays empty.
+    """
+    if points and isinstance(points[0], bytes):
+        yield b""
+        for point in points:
+            assert isinstance(point, bytes)
+            yield point
+            yield point + b"\0"
+        return
+    numbers = [point[1] for point in points if isinstance(point, tuple) and not point[0]]
+    if not numbers:
+        yield False, 0
+    else:
+        yield False, _below(numbers[0])
+    for number, after in zip(numbers, [*numbers[1:], None], strict=True) if numbers else ():
+        yield False, number
+        yield False, _above(number) if after is None else _between(number, after)
+    yield True, 0
+
+
+def _below(number: int | float) -> int | float:
+    return number - 1 if isinstance(number, int) else math.nextafter(number, -math.inf)
+
+
+def _above(number: int | float) -> int | float:
+    return number + 1 if isinstance(number, int) else math.nextafter(number, math.inf)
+
+
+def _between(low: int | float, high: int | float) -> int | float:
+    if isinstance(low, int) and isinstance(high, int):
+        return low + 1 if high - low > 1 else low
+    above = math.nextafter(float(low), math.inf)
+    return above if above < high else low
+
+
+_REVERSED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+class _Comparisons:
+    """Predicates on one attribute, looked up by its value: what they make true, as a bit set.
+
+    Nothing here looks at each predicate for each value: conditions can have thousands of both.
+    """
+
+    def __init__(self, made: dict[Predicate, int]) -> None:
+        self.null = 0
+        self._always = 0
+        equal: dict[_Rank, int] = {}
+        ordered: dict[str, dict[_Rank, int]] = {o: {} for o in ("!=", "<", "<=", ">", ">=")}
+        absent: dict[int, set[_Rank]] = {}
+        for predicate, bits in made.items():
+            ranks = [_rank(value) for value in _constants(predicate)]
+            if isinstance(predicate, core.NullTest):
+                if predicate.negated:
+                    self._always |= bits
+                else:
+                    self.null |= bits
+            elif isinstance(predicate, core.Membership) and predicate.negated:
+                if not predicate.has_null:
+                    # Two of them with the same bits fail together where both do.
+                    absent[bits] = absent[bits] & set(ranks) if bits in absent else set(ranks)
+            elif isinstance(predicate, core.Membership):
+                for rank in ranks:
+                    equal[rank] = equal.get(rank, 0) | bits
+            else:
+                assert isinstance(predicate, core.Comparison)
+                operator: str = predicate.operator
+                if not isinstance(predicate.right, core.Constant):
+                    operator = _REVERSED[operator]
+                found = equal if operator == "=" else ordered[operator]
+                for rank in ranks:
+                    found[rank] = found.get(rank, 0) | bits
+        self._equal = equal
+        self._absent = absent
+        self._sides = [
+            (operator, sorted(found), *_unions([found[rank] for rank in sorted(found)]))
+            for operator, found in ordered.items()
+            if found
+        ]
+
+    def __call__(self, rank: _Rank) -> int:
+        truth = self._always | self._equal.get(rank, 0)
+        for bits, values in self._absent.items():
+            if rank not in values:
+                truth |= bits
+        for operator, ranks, up_to, beyond in self._sides:
+            smaller, through = bisect_left(ranks, rank), bisect_right(ranks, rank)
+            if operator in ("!=", ">", ">="):
+                truth |= up_to[through if operator == ">=" else smaller]
+            if operator in ("!=", "<", "<="):
+                truth |= beyond[smaller if operator == "<=" else through]
+        return truth
+
+
+def _unions(parts: list[int]) -> tuple[list[int], list[int]]:
+    """The union of the first k bit sets, and of those from k on, for each k."""
+    up_to = list(accumulate(parts, or_, initial=0))
+    beyond = list(accumulate(reversed(parts), or_, initial=0))[::-1]
+    return up_to, beyond

@@ -1,0 +1,153 @@
+"""Conjunctive normal form: an AND of clauses, each an OR of predicates.
+
+The meaning of a condition is defined by its clauses (each must be TRUE for every choice of
+positions for the labels it names), so the form is not an optimisation that could be left out.
+Distribution can explode; its size is therefore counted before anything is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, product
+from math import prod
+from typing import assert_never
+
+from celc.fold import operands_of
+from celc.formula import (
+    Absolute,
+    Aggregate,
+    Arithmetic,
+    AttributeValue,
+    Cast,
+    Clause,
+    Constant,
+    Expression,
+    Negation,
+    Predicate,
+    Previous,
+)
+from celc.resolve.conditions import Every, Some, Tree
+from celc.source import Span
+
+# How many predicates the clauses may hold together, as a multiple of the limit on clauses.
+_PREDICATES_PER_CLAUSE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large the normal form of a condition is before duplicates are removed.
+
+    `predicates` are those in all clauses together, `written` those of the condition itself.
+    """
+
+    clauses: int
+    predicates: int
+    written: int
+
+    def exceeds(self, max_clauses: int) -> bool:
+        """Whether distribution made it too large; what was written out at length never is."""
+        return self.clauses > max(max_clauses, self.written) or self.predicates > max(
+            max_clauses * _PREDICATES_PER_CLAUSE, self.written
+        )
+
+
+def size_of(tree: Tree) -> Size:
+    """The size of the normal form of a condition, without building it."""
+    match tree:
+        case Every():
+            sizes = list(map(size_of, tree.parts))
+            return Size(
+                sum(size.clauses for size in sizes),
+                sum(size.predicates for size in sizes),
+                sum(size.written for size in sizes),
+            )
+        case Some():
+            sizes = list(map(size_of, tree.parts))
+            clauses = prod(size.clauses for size in sizes)
+            # Each clause of a part stands in as many products as the other parts have together.
+            predicates = sum(size.predicates * (clauses // size.clauses) for size in sizes)
+            return Size(clauses, predicates, sum(size.written for size in sizes))
+        case _:
+            return Size(1, 1, 1)
+
+
+def clauses_of(tree: Tree) -> tuple[Clause, ...]:
+    """The clauses of a condition in the order of the text, without duplicates.
+
+    The place of a clause is the smallest OR of the text that it comes from.
+    """
+    numbers: dict[Predicate, int] = {}
+    rows = _rows(tree, numbers)
+    predicates = tuple(numbers)
+    labels = tuple(map(labels_named, predicates))
+    clauses = []
+    for row in rows:
+        named = dict.fromkeys(label for k in row.numbers for label in labels[k])
+        members = tuple([predicates[k] for k in row.numbers])
+        clauses.append(Clause(members, tuple(named), row.span))
+    return tuple(clauses)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A clause in the making: its predicates by number, so that equal ones are the same."""
+
+    numbers: tuple[int, ...]
+    span: Span
+
+
+def _rows(tree: Tree, numbers: dict[Predicate, int]) -> list[_Row]:
+    match tree:
+        case Every():
+            return _distinct(chain.from_iterable(_rows(part, numbers) for part in tree.parts))
+        case Some():
+            parts = [_rows(part, numbers) for part in tree.parts]
+            return _distinct(_joined(choice, tree.span) for choice in product(*parts))
+        case _:
+            return [_Row((numbers.setdefault(tree, len(numbers)),), tree.span)]
+
+
+def _joined(rows: Iterable[_Row], span: Span) -> _Row:
+    return _Row(tuple(dict.fromkeys(number for row in rows for number in row.numbers)), span)
+
+
+def _distinct(rows: Iterable[_Row]) -> list[_Row]:
+    distinct: dict[frozenset[int], _Row] = {}
+    for row in rows:
+        distinct.setdefault(frozenset(row.numbers), row)
+    return list(distinct.values())
+
+
+def labels_named(predicate: Predicate) -> tuple[str, ...]:
+    """The labels of a predicate outside aggregates, in order of first appearance."""
+    return tuple(
+        dict.fromkeys(
+            part.label
+            for part in parts_of(predicate)
+            if isinstance(part, AttributeValue | Previous)
+            or (isinstance(part, Aggregate) and part.prior)
+        )
+    )
+
+
+def parts_of(predicate: Predicate) -> Iterator[Expression]:
+    """All expressions in a predicate, outer before inner, left before right."""
+    for operand in operands_of(predicate):
+        yield from _parts(operand)
+
+
+def _parts(expression: Expression) -> Iterator[Expression]:
+    waiting = [expression]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        match part:
+            case Arithmetic():
+                waiting += (part.right, part.left)
+            case Negation() | Absolute() | Cast():
+                waiting.append(part.operand)
+            case Constant() | AttributeValue() | Aggregate() | Previous():
+                pass
+            case _:
+                assert_never(part)

@@ -1,0 +1,240 @@
+"""Conditions: comparisons typed, NOT pushed down to them, `x[p]` and BETWEEN written out.
+
+What comes out is a tree of AND and OR over predicates; `celc.resolve.cnf` makes it an AND of
+ORs. NOT is pushed while walking down, with the negations of three-valued logic: `NOT (a < b)` is
+`a >= b`, since both are NULL for the same values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias, assert_never
+
+from celc import syntax
+from celc.formula import (
+    Comparison,
+    Constant,
+    DataType,
+    Expression,
+    Membership,
+    NullTest,
+    PatternMatch,
+    Predicate,
+)
+from celc.messages import types
+from celc.resolve.expressions import Site, binding_of, common_type, convert, expression, is_null
+from celc.source import Span
+
+_NEGATED: dict[syntax.ComparisonOperator, syntax.ComparisonOperator] = {
+    "=": "!=",
+    "!=": "=",
+    "<": ">=",
+    "<=": ">",
+    ">": "<=",
+    ">=": "<",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """An AND."""
+
+    parts: tuple[Tree, ...]
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """An OR."""
+
+    parts: tuple[Tree, ...]
+    span: Span = field(compare=False, repr=False)
+
+
+Tree: TypeAlias = Predicate | Every | Some
+
+
+def condition(node: syntax.Condition, site: Site, *, negated: bool = False) -> Tree | None:
+    """The condition, or its negation, as AND and OR over predicates; None after an error."""
+    match node:
+        case syntax.NotCondition():
+            return condition(node.operand, site, negated=not negated)
+        case syntax.AndCondition():
+            return _junction(node, site, negated, Some if negated else Every)
+        case syntax.OrCondition():
+            return _junction(node, site, negated, Every if negated else Some)
+        case syntax.Comparison():
+            return _comparison(node, site, negated)
+        case syntax.Between():
+            return _between(node, site, negated != node.negated)
+        case syntax.InList():
+            return _in_list(node, site, negated != node.negated)
+        case syntax.PatternMatch():
+            return _pattern(node, site, negated != node.negated)
+        case syntax.NullTest():
+            operand = expression(node.operand, site)
+            if operand is None:
+                return None
+            return NullTest(operand, negated != node.negated, node.span)
+        case syntax.EventCondition():
+            return _event_condition(node, site, negated)
+        case _:
+            assert_never(node)
+
+
+def _junction(
+    node: syntax.AndCondition | syntax.OrCondition,
+    site: Site,
+    negated: bool,
+    kind: type[Every] | type[Some],
+) -> Tree | None:
+    parts: list[Tree] = []
+    for operand in node.operands:
+        part = condition(operand, site, negated=negated)
+        if part is not None:
+            parts.append(part)
+    return kind(tuple(parts), node.span) if len(parts) == len(node.operands) else None
+
+
+def _event_condition(node: syntax.EventCondition, site: Site, negated: bool) -> Tree | None:
+    label = node.label
+    assert site.inside is None, "the parser refuses brackets inside x[…]"
+    if binding_of(label.text, label.span, site) is None:
+        return None
+    return condition(node.condition, replace(site, inside=label.text), negated=negated)
+
+
+def _comparison(node: syntax.Comparison, site: Site, negated: bool) -> Tree | None:
+    left, right = expression(node.left, site), expression(node.right, site)
+    operator = _NEGATED[node.operator] if negated else node.operator
+    return _compared(operator, left, right, node.span, site)
+
+
+def _compared(
+    operator: syntax.ComparisonOperator,
+    left: Expression | None,
+    right: Expression | None,
+    span: Span,
+    site: Site,
+) -> Comparison | None:
+    if left is None or right is None:
+        return None
+    if is_null(left) and is_null(right):
+        site.found.add(types.two_nulls(span))
+        return None
+    if is_null(left) or is_null(right):
+        data_type = right.type if is_null(left) else left.type
+    else:
+        shared = common_type(left.type, right.type)
+        if shared is None:
+            site.found.add(types.compared_types(left.type.value, right.type.value, span))
+            return None
+        data_type = shared
+    return Comparison(operator, convert(left, data_type), convert(right, data_type), span)
+
+
+def _between(node: syntax.Between, site: Site, negated: bool) -> Tree | None:
+    operand = expression(node.operand, site)
+    low, high = expression(node.low, site), expression(node.high, site)
+    above = _compared("<" if negated else ">=", operand, low, node.span, site)
+    below = _compared(">" if negated else "<=", operand, high, node.span, site)
+    if above is None or below is None:
+        return None
+    return (Some if negated else Every)((above, below), node.span)
+
+
+def _in_list(node: syntax.InList, site: Site, negated: bool) -> Tree | None:
+    operand = expression(node.operand, site)
+    items = [expression(item, site) for item in node.items]
+    known = [item for item in items if item is not None]
+    if operand is None or len(known) < len(items):
+        return None
+    data_type = _list_type(operand, known, node.span, site)
+    if data_type is None:
+        return None
+    operand = convert(operand, data_type)
+    values: dict[int | float | str | bool, None] = {}
+    has_null = False
+    others: list[Tree] = []
+    for item in known:
+        item = convert(item, data_type)
+        if not isinstance(item, Constant):
+            others.append(Comparison("!=" if negated else "=", operand, item, item.span))
+        elif item.value is None:
+            has_null = True
+        else:
+            values[item.value] = None
+    if len(others) < len(known):
+        others.insert(0, Membership(operand, tuple(values), has_null, negated, node.span))
+    if len(others) == 1:
+        return others[0]
+    return (Every if negated else Some)(tuple(others), node.span)
+
+
+def _list_type(
+    operand: Expression, items: list[Expression], span: Span, site: Site
+) -> DataType | None:
+    """The common type of the operand and all items of IN."""
+    data_type = None if is_null(operand) else operand.type
+    for number, item in enumerate(items, start=1):
+        if is_null(item):
+            continue
+        shared = item.type if data_type is None else common_type(data_type, item.type)
+        if shared is None:
+            assert data_type is not None
+            site.found.add(types.list_types(data_type.value, item.type.value, number, item.span))
+            return None
+        data_type = shared
+    if data_type is None:
+        site.found.add(types.two_nulls(span))
+    return data_type
+
+
+def _pattern(node: syntax.PatternMatch, site: Site, negated: bool) -> Tree | None:
+    operand = expression(node.operand, site)
+    sound = (
+        _check_like(node.pattern, site)
+        if node.operator == "LIKE"
+        else _check_regex(node.pattern, site)
+    )
+    if operand is None:
+        return None
+    if is_null(operand):
+        operand = convert(operand, DataType.STRING)
+    if operand.type is not DataType.STRING:
+        site.found.add(types.not_a_string(node.operator, operand.type.value, operand.span))
+        return None
+    if not sound:
+        return None
+    return PatternMatch(node.operator, operand, node.pattern.value, negated, node.span)
+
+
+def _check_like(pattern: syntax.TextLiteral, site: Site) -> bool:
+    # As Spark, which refuses an escape that escapes nothing.
+    text = pattern.value
+    at = text.find("\\")
+    while at >= 0:
+        following = text[at + 1 : at + 2]
+        if following not in ("%", "_", "\\"):
+            site.found.add(types.like_escape(following or None, pattern.span))
+            return False
+        at = text.find("\\", at + 2)
+    return True
+
+
+def _check_regex(pattern: syntax.TextLiteral, site: Site) -> bool:
+    # RE2 itself judges, through the library that will also run it. Imported here because loading
+    # it takes longer than compiling most queries.
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        pc.match_substring_regex(pa.array([""]), pattern=pattern.value)
+    except UnicodeEncodeError:
+        site.found.add(types.invalid_regex("it is not valid Unicode", pattern.span))
+        return False
+    except pa.ArrowInvalid as refusal:
+        reason = str(refusal).removeprefix("Invalid regular expression: ")
+        site.found.add(types.invalid_regex(reason, pattern.span))
+        return False
+    return True

@@ -1,0 +1,206 @@
+"""Conditions that exclude each other, found by what they leave of each value's range.
+
+Only what certainly cannot be TRUE is found: clauses of one comparison with a constant are put
+together for each expression they speak of, and so are clauses that no event can change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from celc.errors import Diagnostic, Diagnostics
+from celc.fold import fold_predicate, operands_of
+from celc.formula import (
+    Aggregate,
+    Cast,
+    Clause,
+    Comparison,
+    Constant,
+    DataType,
+    Expression,
+    Membership,
+    NullTest,
+    Predicate,
+    Previous,
+)
+from celc.messages.warnings import never_matches
+from celc.resolve.cnf import parts_of
+from celc.resolve.expressions import is_null
+from celc.resolve.scopes import Frame, look_up
+from celc.source import Span
+
+_FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_DISCRETE = (DataType.INT, DataType.LONG, DataType.TIMESTAMP, DataType.DATE)
+# Casts that keep every value, so that bounds on the cast value are bounds on the value itself.
+_EXACT_CASTS = {
+    (DataType.INT, DataType.LONG),
+    (DataType.INT, DataType.DOUBLE),
+    (DataType.FLOAT, DataType.DOUBLE),
+}
+_Value = int | float | str | bool
+
+
+@dataclass(slots=True)
+class _Range:
+    """The values that the conditions so far leave to one expression."""
+
+    first: Span
+    low: _Value | None = None
+    low_open: bool = False
+    high: _Value | None = None
+    high_open: bool = False
+    allowed: set[_Value] | None = None
+    banned: set[_Value] = field(default_factory=set)
+    must_be_null: bool = False
+    must_have_value: bool = False
+
+    def is_empty(self) -> bool:
+        if self.must_be_null:
+            return self.must_have_value
+        if self.allowed is not None:
+            return not self.allowed
+        if self.low is None or self.high is None:
+            return False
+        if self.low == self.high:
+            return self.low_open or self.high_open or self.low in self.banned
+        return self.low > self.high  # type: ignore[operator]
+
+    def ban(self, values: Iterable[_Value]) -> None:
+        self.banned.update(values)
+        if self.allowed is not None:
+            self.allowed.difference_update(self.banned)
+
+    def allow(self, values: Iterable[_Value]) -> None:
+        wanted = {value for value in values if value not in self.banned and self._fits(value)}
+        self.allowed = wanted if self.allowed is None else self.allowed & wanted
+
+    def bound(self, operator: str, value: _Value, discrete: bool) -> None:
+        is_open = operator in ("<", ">")
+        if is_open and discrete and isinstance(value, int):
+            value, is_open = (value - 1 if operator == "<" else value + 1), False
+        if operator in ("<", "<="):
+            if self.high is None or (value, not is_open) < (self.high, not self.high_open):
+                self.high, self.high_open = value, is_open
+        elif self.low is None or (value, is_open) > (self.low, self.low_open):
+            self.low, self.low_open = value, is_open
+        if self.allowed is not None:
+            self.allowed = {kept for kept in self.allowed if self._fits(kept)}
+
+    def _fits(self, value: _Value) -> bool:
+        if self.low is not None and (value < self.low or (value == self.low and self.low_open)):  # type: ignore[operator]
+            return False
+        return self.high is None or not (
+            value > self.high or (value == self.high and self.high_open)  # type: ignore[operator]
+        )
+
+
+def check_clauses(clauses: Iterable[Clause], frame: Frame, found: Diagnostics) -> None:
+    """Warn where a filter's clauses cannot all be TRUE, whatever the events are.
+
+    Only clauses that do not hold vacuously are judged: those all of whose labels are surely bound.
+    """
+    ranges: dict[Expression, _Range] = {}
+    for clause in clauses:
+        if any(
+            isinstance(part, Previous) or (isinstance(part, Aggregate) and part.prior)
+            for predicate in clause.predicates
+            for part in parts_of(predicate)
+        ):
+            continue
+        if not all(_is_sure(frame, label) for label in clause.labels):
+            continue
+        if all(fold_predicate(predicate) is False for predicate in clause.predicates):
+            found.add(_never_true(clause))
+        elif len(clause.predicates) == 1:
+            _narrow(clause.predicates[0], ranges, frame, found)
+
+
+def _is_sure(frame: Frame, label: str) -> bool:
+    seen = look_up(frame, label)
+    return seen is not None and seen[1]
+
+
+def _never_true(clause: Clause) -> Diagnostic:
+    if any(is_null(side) for predicate in clause.predicates for side in operands_of(predicate)):
+        reason, advice = "a comparison with NULL is never TRUE", "write IS NULL or IS NOT NULL"
+    else:
+        reason, advice = "this condition is never TRUE", "leave the filter out, or mend it"
+    return never_matches(reason, advice, clause.span)
+
+
+def _narrow(
+    predicate: Predicate, ranges: dict[Expression, _Range], frame: Frame, found: Diagnostics
+) -> None:
+    subject = _subject(predicate)
+    if subject is None:
+        return
+    allowed = ranges.get(subject)
+    if allowed is None:
+        allowed = ranges[subject] = _Range(predicate.span)
+        if isinstance(subject, Aggregate) and subject.function == "COUNT":
+            seen = look_up(frame, subject.label)
+            allowed.low = seen[0].extent.least if seen is not None else 0
+    elif allowed.is_empty():
+        return
+    _apply(predicate, subject, allowed)
+    if allowed.is_empty():
+        together = allowed.first != predicate.span
+        reason = "these conditions exclude each other" if together else "this is never TRUE"
+        advice = (
+            "a filter's conditions must all hold for every event of the label; OR admits either"
+        )
+        found.add(
+            never_matches(reason, advice, predicate.span, allowed.first if together else None)
+        )
+
+
+def _subject(predicate: Predicate) -> Expression | None:
+    """The expression that a predicate compares with constants; None where it does not."""
+    match predicate:
+        case Comparison():
+            if isinstance(predicate.right, Constant):
+                subject = predicate.left
+            elif isinstance(predicate.left, Constant):
+                subject = predicate.right
+            else:
+                return None
+        case Membership() | NullTest():
+            subject = predicate.operand
+        case _:
+            return None
+    if isinstance(subject, Cast) and (subject.operand.type, subject.type) in _EXACT_CASTS:
+        return subject.operand
+    return subject
+
+
+def _apply(predicate: Predicate, subject: Expression, allowed: _Range) -> None:
+    if isinstance(predicate, NullTest):
+        if predicate.negated:
+            allowed.must_have_value = True
+        else:
+            allowed.must_be_null = True
+        return
+    allowed.must_have_value = True
+    if isinstance(predicate, Membership):
+        (allowed.ban if predicate.negated else allowed.allow)(predicate.values)
+        return
+    assert isinstance(predicate, Comparison)
+    operator, value = _with_constant(predicate)
+    if operator == "!=":
+        allowed.ban((value,))
+    elif operator == "=":
+        allowed.allow((value,))
+    else:
+        allowed.bound(operator, value, subject.type in _DISCRETE)
+
+
+def _with_constant(predicate: Comparison) -> tuple[str, _Value]:
+    if isinstance(predicate.right, Constant):
+        operator, constant = predicate.operator, predicate.right
+    else:
+        assert isinstance(predicate.left, Constant)
+        operator, constant = _FLIPPED[predicate.operator], predicate.left  # type: ignore[assignment]
+    # A NULL here makes the predicate fold to FALSE, which is reported before.
+    assert constant.value is not None
+    return operator, constant.value

@@ -1,0 +1,366 @@
+"""Expressions: names resolved, types found, casts made explicit as Spark SQL inserts them.
+
+Every function here gives None for an expression that has no meaning, after saying why once;
+whatever holds such an expression stays silent about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeGuard, assert_never, cast
+
+from celc import fold, syntax
+from celc.errors import Diagnostics
+from celc.formula import (
+    Absolute,
+    Aggregate,
+    AggregateFunction,
+    Arithmetic,
+    AttributeValue,
+    Cast,
+    Constant,
+    DataType,
+    Expression,
+    Negation,
+    Previous,
+)
+from celc.messages import names, types, warnings
+from celc.resolve import literals
+from celc.resolve.labels import Binding, Hidden
+from celc.resolve.schema import Schema
+from celc.resolve.scopes import Frame, look_up, visible_labels
+from celc.source import Span
+
+_NUMBERS = (DataType.INT, DataType.LONG, DataType.FLOAT, DataType.DOUBLE)
+_TIMES = (DataType.TIMESTAMP, DataType.DATE)
+_AGGREGATED_TYPES: Mapping[str, tuple[DataType, ...]] = {
+    "FIRST": tuple(DataType),
+    "LAST": tuple(DataType),
+    "MIN": (*_NUMBERS, *_TIMES, DataType.BOOLEAN),
+    "MAX": (*_NUMBERS, *_TIMES, DataType.BOOLEAN),
+    "SUM": _NUMBERS,
+    "AVG": _NUMBERS,
+}
+_AGGREGATES = (*_AGGREGATED_TYPES, "COUNT")
+_FUNCTIONS = {
+    "filter": (*_AGGREGATES, "PREV", "ABS"),
+    "select": (*_AGGREGATES, "COLLECT", "ABS"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where an expression stands: what it can name, and who hears of its mistakes.
+
+    `inside` is the label of the `x[…]` around it. `known` keeps the answer for each label and
+    attribute, so that a mistake in one name is reported at its first place in a filter only.
+    """
+
+    schema: Schema
+    frame: Frame
+    hidden: Mapping[str, Hidden]
+    found: Diagnostics
+    use: Literal["filter", "select"]
+    inside: str | None = None
+    known: dict[tuple[str, str | None], DataType | Binding | None] = field(default_factory=dict)
+
+
+# --- types ----------------------------------------------------------------------------------------
+
+
+def is_null(expression: Expression) -> bool:
+    """Whether it is the literal NULL, which takes the type of what it meets."""
+    return isinstance(expression, Constant) and expression.value is None
+
+
+def common_type(left: DataType, right: DataType) -> DataType | None:
+    """The type in which Spark SQL compares values of two types; None where it cannot.
+
+    The wider of two numbers, where FLOAT counts as wider than LONG although it cannot hold all of
+    its values; TIMESTAMP of a DATE and a TIMESTAMP.
+    """
+    if left is right:
+        return left
+    if left.is_numeric and right.is_numeric:
+        return max(left, right, key=_NUMBERS.index)
+    if left in _TIMES and right in _TIMES:
+        return DataType.TIMESTAMP
+    return None
+
+
+def convert(expression: Expression, data_type: DataType) -> Expression:
+    """The expression in a type that `common_type` gave: literals at once, others with a Cast."""
+    if isinstance(expression, Constant):
+        if expression.value is None:
+            return Constant(None, data_type, expression.span)
+        if expression.type is data_type:
+            return expression
+        value = fold.cast(expression.value, expression.type, data_type)
+        return Constant(value, data_type, expression.span)
+    if expression.type is data_type:
+        return expression
+    return Cast(expression, data_type, expression.span)
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def binding_of(label: str, span: Span, site: Site) -> Binding | None:
+    """What binds a label that an expression names."""
+    key = (label, None)
+    if key not in site.known:
+        seen = look_up(site.frame, label)
+        site.known[key] = None if seen is None else seen[0]
+        if seen is None:
+            _report_unbound(label, span, site)
+    return cast("Binding | None", site.known[key])
+
+
+def _report_unbound(label: str, span: Span, site: Site) -> None:
+    visible = visible_labels(site.frame)
+    hidden = site.hidden.get(label)
+    if hidden is not None:
+        site.found.add(names.hidden_label(label, hidden.why, visible, span, hidden.place))
+    elif site.use == "select":
+        site.found.add(names.unbound_in_select(label, visible, span))
+    else:
+        site.found.add(names.unbound_label(label, visible, label in site.schema.masks, span))
+
+
+def attribute_type(
+    label: str, label_span: Span, attribute: syntax.Name, site: Site
+) -> DataType | None:
+    """The type of `label.attribute`; warns where some event types of the label lack it."""
+    key = (label, attribute.text)
+    if key not in site.known:
+        binding = binding_of(label, label_span, site)
+        site.known[key] = None if binding is None else _type_in(binding, label, attribute, site)
+    return cast("DataType | None", site.known[key])
+
+
+def _type_in(binding: Binding, label: str, attribute: syntax.Name, site: Site) -> DataType | None:
+    schema, mask = site.schema, binding.extent.types
+    if attribute.text in schema.flawed:
+        return None
+    lacking = mask & schema.lacking(attribute.text)
+    if lacking == mask:
+        # No event types at all: the atom was unknown, and that has been said.
+        if mask:
+            offered = [declared.name for declared in schema.attributes_of(mask)]
+            of_types = schema.names_of(mask)
+            site.found.add(
+                names.unknown_attribute(attribute.text, label, of_types, offered, attribute.span)
+            )
+        return None
+    if lacking:
+        site.found.add(
+            warnings.missing_attribute(
+                attribute.text, label, schema.names_of(lacking), attribute.span
+            )
+        )
+    return schema.types[attribute.text]
+
+
+# --- expressions ----------------------------------------------------------------------------------
+
+
+def expression(node: syntax.Expression, site: Site) -> Expression | None:
+    """An expression with its type."""
+    match node:
+        case syntax.IntegerLiteral():
+            return _integer(node, node.value, site)
+        case syntax.DoubleLiteral():
+            return literals.double(node, site.found)
+        case syntax.TextLiteral():
+            return Constant(node.value, DataType.STRING, node.span)
+        case syntax.BooleanLiteral():
+            return Constant(node.value, DataType.BOOLEAN, node.span)
+        case syntax.NullLiteral():
+            return Constant(None, DataType.BOOLEAN, node.span)
+        case syntax.TimeLiteral():
+            return literals.time(node, site.found)
+        case syntax.Attribute():
+            return _attribute(node, site)
+        case syntax.Arithmetic():
+            return _arithmetic(node, site)
+        case syntax.Negation():
+            return _negation(node, site)
+        case syntax.Call():
+            return _call(node, site)
+        case _:
+            assert_never(node)
+
+
+def _integer(
+    node: syntax.IntegerLiteral | syntax.Negation, value: int, site: Site
+) -> Constant | None:
+    constant = literals.integer(node, value)
+    if constant is None:
+        site.found.add(types.integer_range(node.span))
+    return constant
+
+
+def _attribute(node: syntax.Attribute, site: Site) -> Expression | None:
+    if node.label is None:
+        assert site.inside is not None, "the parser refuses bare attributes outside x[…]"
+        label = syntax.Name(site.inside, node.span)
+    else:
+        assert site.inside is None, "the parser refuses labels inside x[…]"
+        label = node.label
+    data_type = attribute_type(label.text, label.span, node.attribute, site)
+    if data_type is None:
+        return None
+    if site.use == "select":
+        seen = look_up(site.frame, label.text)
+        assert seen is not None
+        extent = seen[0].extent
+        if (extent.least, extent.most) != (1, 1):
+            unbound = extent.least == 0
+            site.found.add(
+                types.many_positions(label.text, node.attribute.text, unbound, node.span)
+            )
+            return None
+    return AttributeValue(label.text, node.attribute.text, data_type, node.span)
+
+
+def _arithmetic(node: syntax.Arithmetic, site: Site) -> Expression | None:
+    left, right = expression(node.left, site), expression(node.right, site)
+    if left is None or right is None:
+        return None
+    if is_null(left) and is_null(right):
+        site.found.add(types.two_nulls(node.span))
+        return None
+    wrong = [side for side in (left, right) if not is_null(side) and not side.type.is_numeric]
+    for side in wrong:
+        site.found.add(types.arithmetic_type(node.operator, side.type.value, side.span))
+    if wrong:
+        return None
+    left_type = right.type if is_null(left) else left.type
+    right_type = left.type if is_null(right) else right.type
+    data_type = DataType.DOUBLE if node.operator == "/" else common_type(left_type, right_type)
+    assert data_type is not None
+    return Arithmetic(
+        node.operator, convert(left, data_type), convert(right, data_type), data_type, node.span
+    )
+
+
+def _negation(node: syntax.Negation, site: Site) -> Expression | None:
+    if isinstance(node.operand, syntax.IntegerLiteral) and not _in_parentheses(node.operand):
+        # The smallest LONG has no positive counterpart, so the sign belongs to the literal.
+        return _integer(node, -node.operand.value, site)
+    operand = _numeric("-", node.operand, site)
+    if operand is None:
+        return None
+    negation = Negation(operand, operand.type, node.span)
+    if isinstance(operand, Constant):
+        value = None if operand.value is None else fold.evaluate(negation)
+        return Constant(value, operand.type, node.span)
+    return negation
+
+
+def _in_parentheses(literal: syntax.IntegerLiteral) -> bool:
+    """Whether a literal is written so: in Spark SQL `-(2147483648)` is LONG, without them INT."""
+    return literal.span.end - literal.span.start > len(str(literal.value))
+
+
+def _numeric(operator: str, node: syntax.Expression, site: Site) -> Expression | None:
+    operand = expression(node, site)
+    if operand is None or is_null(operand):
+        return operand
+    if not operand.type.is_numeric:
+        site.found.add(types.arithmetic_type(operator, operand.type.value, operand.span))
+        return None
+    return operand
+
+
+# --- functions ------------------------------------------------------------------------------------
+
+
+def _call(node: syntax.Call, site: Site) -> Expression | None:
+    name = node.function.text.upper()
+    assert site.inside is None or name == "ABS", "the parser refuses other functions inside x[…]"
+    if node.prior and name not in _AGGREGATES:
+        site.found.add(types.misplaced_prior(name, _AGGREGATES, node.span))
+        return None
+    if site.use == "select" and (name == "PREV" or node.prior):
+        what = "PRIOR" if node.prior else "PREV"
+        site.found.add(types.previous_in_select(what, node.span))
+        return None
+    if name == "COLLECT":
+        wrong = types.collect_in_filter if site.use == "filter" else types.collect_in_expression
+        site.found.add(wrong(node.span))
+        return None
+    match name:
+        case "ABS":
+            argument = node.argument
+            if site.inside is None and _is_bare(argument):
+                site.found.add(types.needs_number("ABS", argument.attribute.text, argument.span))
+                return None
+            operand = _numeric("ABS", argument, site)
+            if operand is None or is_null(operand):
+                return operand
+            return Absolute(operand, operand.type, node.span)
+        case "COUNT":
+            return _count(node, site)
+        case "PREV":
+            return _previous(node, site)
+        case "FIRST" | "LAST" | "MIN" | "MAX" | "SUM" | "AVG":
+            return _aggregate(name, node, site)
+        case _:
+            functions = _FUNCTIONS[site.use]
+            site.found.add(
+                types.unknown_function(node.function.text, functions, node.function.span)
+            )
+            return None
+
+
+def _is_bare(node: syntax.Expression) -> TypeGuard[syntax.Attribute]:
+    """Whether it is a name without a dot, which stands for a label as an argument."""
+    return isinstance(node, syntax.Attribute) and node.label is None
+
+
+def _count(node: syntax.Call, site: Site) -> Expression | None:
+    argument = node.argument
+    if not _is_bare(argument):
+        site.found.add(types.needs_label("COUNT", argument.span))
+        return None
+    label = argument.attribute
+    if binding_of(label.text, label.span, site) is None:
+        return None
+    return Aggregate("COUNT", label.text, None, node.prior, DataType.LONG, node.span)
+
+
+def attribute_argument(node: syntax.Call, site: Site) -> tuple[str, str, DataType] | None:
+    """The label, attribute and type of the argument `x.a` of a function of a label's set."""
+    argument, name = node.argument, node.function.text.upper()
+    if not isinstance(argument, syntax.Attribute) or argument.label is None:
+        site.found.add(types.needs_attribute(name, argument.span))
+        return None
+    label = argument.label
+    data_type = attribute_type(label.text, label.span, argument.attribute, site)
+    return None if data_type is None else (label.text, argument.attribute.text, data_type)
+
+
+def _previous(node: syntax.Call, site: Site) -> Expression | None:
+    argument = attribute_argument(node, site)
+    if argument is None:
+        return None
+    label, attribute, data_type = argument
+    return Previous(label, attribute, data_type, node.span)
+
+
+def _aggregate(name: AggregateFunction, node: syntax.Call, site: Site) -> Expression | None:
+    argument = attribute_argument(node, site)
+    if argument is None:
+        return None
+    label, attribute, data_type = argument
+    if data_type not in _AGGREGATED_TYPES[name]:
+        allowed = [one.value for one in _AGGREGATED_TYPES[name]]
+        site.found.add(types.aggregate_type(name, data_type.value, allowed, node.argument.span))
+        return None
+    if name == "AVG" or (name == "SUM" and data_type in (DataType.FLOAT, DataType.DOUBLE)):
+        data_type = DataType.DOUBLE
+    elif name == "SUM":
+        data_type = DataType.LONG
+    return Aggregate(name, label, attribute, node.prior, data_type, node.span)

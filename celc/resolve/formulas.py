@@ -1,0 +1,173 @@
+"""Formulas: the syntax tree with its labels → core CEL, conditions resolved in their scopes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Literal, assert_never
+
+from celc import formula as core
+from celc import syntax
+from celc.errors import Diagnostics
+from celc.messages import types, warnings
+from celc.resolve.cnf import clauses_of, size_of
+from celc.resolve.conditions import condition
+from celc.resolve.contradictions import check_clauses
+from celc.resolve.expressions import Site
+from celc.resolve.impossible import check_joints, check_unless
+from celc.resolve.labels import Hidden, Scoped, fold_joints, merge, one_after_another
+from celc.resolve.schema import Schema
+from celc.resolve.scopes import Beside, Frame, surely_bound
+from celc.resolve.suspicions import check_sides, check_use
+from celc.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """Builds the core formula of one query.
+
+    `bounded` says that a window or STRICT keeps the search small, `in_parts` whether the query has
+    PARTITION BY.
+    """
+
+    schema: Schema
+    hidden: Mapping[str, Hidden]
+    found: Diagnostics
+    max_clauses: int
+    bounded: bool
+    in_parts: bool
+
+    def build(self, scoped: Scoped, frame: Frame) -> core.Formula:
+        """The core formula of a part whose filters see `frame` around their own labels."""
+        node, parts = scoped.node, scoped.parts
+        match node:
+            case syntax.EventAtom():
+                types_of = self.schema.types_of(scoped.support.types)
+                return core.Atom(node.type.text, types_of, node.span)
+            case syntax.As():
+                sure = {node.label.text: (1,)} if parts[0].support.least else {}
+                operand = self.build(parts[0], _beside(frame, sure, 0))
+                return core.As(operand, node.label.text, node.span)
+            case syntax.Rename():
+                operand = self._scope(parts[0], frame)
+                return core.Rename(operand, node.old.text, node.new.text, node.span)
+            case syntax.Project():
+                operand = self._scope(parts[0], frame)
+                return core.Project(operand, tuple(scoped.labels), node.span)
+            case syntax.Iteration():
+                operand = self._scope(parts[0], frame, repeated=True)
+                return core.Iteration(operand, node.contiguous, node.span)
+            case syntax.Sequence():
+                return self._sequence(node, parts, frame)
+            case syntax.Conjunction():
+                return self._conjunction(scoped, node, frame)
+            case syntax.Disjunction():
+                operands = tuple([self.build(part, frame) for part in parts])
+                return core.Disjunction(operands, node.span)
+            case syntax.Unless():
+                return self._unless(scoped, node, frame)
+            case syntax.Filter():
+                return self._filter(parts[0], node, frame)
+            case syntax.Selector():
+                return self._selector(parts[0], node, frame)
+            case _:
+                assert_never(node)
+
+    def _scope(self, scoped: Scoped, outer: Frame, *, repeated: bool = False) -> core.Formula:
+        frame = Frame(scoped.labels, None, outer, repeated or outer.repeated)
+        return self.build(scoped, frame)
+
+    def _sequence(
+        self, node: syntax.Sequence, parts: Sequence[Scoped], frame: Frame
+    ) -> core.Formula:
+        negated = (False, *(link.negated for link in node.links))
+        taken = [k for k in range(len(parts)) if not negated[k]]
+        assert taken[-1] == len(parts) - 1, "the parser refuses '!' at the end of a sequence"
+        operators = sorted({"':'" if link.contiguous else "';'" for link in node.links})
+        sides = [parts[k].labels for k in taken]
+        check_sides(sides, " or ".join(operators), self.schema, self.found)
+        sure = surely_bound([{} if negated[k] else part.labels for k, part in enumerate(parts)])
+        operands = [self.build(parts[0], _beside(frame, sure, 0))]
+        gaps: list[bool] = []
+        for before, k in pairwise(taken):
+            right = self.build(parts[k], _beside(frame, sure, k))
+            if k == before + 1:
+                operands.append(right)
+                gaps.append(node.links[k - 1].contiguous)
+                continue
+            assert k == before + 2, "the parser refuses '!' twice in a row"
+            labels = merge([parts[j].labels for j in taken if j <= k], one_after_another)
+            around = Frame(labels, None, _beside(frame, sure, before + 1), frame.repeated)
+            middle = self._scope(parts[before + 1], around)
+            left = _chain(operands, gaps)
+            operands, gaps = [core.Absence(left, middle, right, left.span.to(right.span))], []
+        return _chain(operands, gaps, node.span)
+
+    def _conjunction(self, scoped: Scoped, node: syntax.Conjunction, frame: Frame) -> core.Formula:
+        parts = scoped.parts
+        check_joints(scoped, node, self.schema, self.found)
+        sure = surely_bound([part.labels for part in parts])
+        operands = [self.build(part, _beside(frame, sure, k)) for k, part in enumerate(parts)]
+        return fold_joints(node, operands, _balanced)
+
+    def _unless(self, scoped: Scoped, node: syntax.Unless, frame: Frame) -> core.Formula:
+        left, right = scoped.parts
+        check_unless(scoped, self.found)
+        around = Frame(left.labels, None, frame, frame.repeated)
+        return core.Unless(self.build(left, frame), self._scope(right, around), node.span)
+
+    def _selector(self, part: Scoped, node: syntax.Selector, frame: Frame) -> core.Formula:
+        inner = self
+        if node.strategy == "STRICT":
+            # Intervals are few, so what they hold needs no window to stay within bounds.
+            inner = replace(self, bounded=True)
+        else:
+            what = f"what {node.strategy}(…) inside a formula chooses"
+            self.found.add(warnings.one_ordered_scan(what, not self.in_parts, node.span))
+        return core.Selector(node.strategy, inner._scope(part, frame), node.span)
+
+    def _filter(self, part: Scoped, node: syntax.Filter, frame: Frame) -> core.Formula:
+        operand = self.build(part, frame)
+        inner = Frame(part.labels, None, frame, frame.repeated)
+        site = Site(self.schema, inner, self.hidden, self.found, "filter")
+        tree = condition(node.condition, site)
+        if tree is None:
+            return operand
+        size = size_of(tree)
+        if size.exceeds(self.max_clauses):
+            self.found.add(
+                types.condition_too_large(
+                    size.clauses, size.predicates, self.max_clauses, node.condition.span
+                )
+            )
+            return operand
+        clauses = clauses_of(tree)
+        check_use(clauses, inner, self.bounded, self.found)
+        check_clauses(clauses, inner, self.found)
+        return core.Filter(operand, clauses, node.span)
+
+
+def _beside(frame: Frame, sure: Mapping[str, tuple[int, ...]], own: int) -> Frame:
+    return replace(frame, beside=Beside(sure, own, frame.beside))
+
+
+def _chain(
+    operands: Sequence[core.Formula], gaps: Sequence[bool], span: Span | None = None
+) -> core.Formula:
+    if len(operands) == 1:
+        return operands[0]
+    covered = operands[0].span.to(operands[-1].span) if span is None else span
+    return core.Sequence(tuple(operands), tuple(gaps), covered)
+
+
+def _balanced(operator: Literal["AND", "ALL"], operands: Sequence[core.Formula]) -> core.Formula:
+    """Operands in a row, joined as a tree of least depth: both operators are associative."""
+    if len(operands) == 1:
+        return operands[0]
+    half = (len(operands) + 1) // 2
+    left, right = _balanced(operator, operands[:half]), _balanced(operator, operands[half:])
+    span = left.span.to(right.span)
+    if operator == "AND":
+        return core.Conjunction(left, right, span)
+    return core.All(left, right, span)

@@ -1,0 +1,113 @@
+"""Literals: what the digits and quotes of the text stand for.
+
+Each function gives None where the literal has no value, after saying so.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from fractions import Fraction
+
+from celc import syntax
+from celc.errors import Diagnostics
+from celc.formula import Constant, DataType
+from celc.messages import clauses, types
+
+_EPOCH = datetime.datetime(1970, 1, 1)
+_DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
+_TIMESTAMP = re.compile(
+    _DATE.pattern
+    + r"(?:[ T]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?"
+    + r"(Z|[+-][0-9]{2}:[0-9]{2})?)?"
+)
+# The largest offset that Spark and java.time know.
+_MAX_ZONE_MINUTES = 18 * 60
+
+MICROSECONDS = {
+    "MILLISECOND": 1_000,
+    "SECOND": 1_000_000,
+    "MINUTE": 60_000_000,
+    "HOUR": 3_600_000_000,
+    "DAY": 86_400_000_000,
+}
+LARGEST_SIZE = 2**62
+"""No window and no limit goes beyond it, so that adding it to a position cannot overflow."""
+
+
+def integer(node: syntax.IntegerLiteral | syntax.Negation, value: int) -> Constant | None:
+    """A whole number: INT where 32 bits hold it, else LONG."""
+    for data_type, bits in ((DataType.INT, 31), (DataType.LONG, 63)):
+        if -(1 << bits) <= value < 1 << bits:
+            return Constant(value, data_type, node.span)
+    return None
+
+
+def double(node: syntax.DoubleLiteral, found: Diagnostics) -> Constant | None:
+    """A number with a point or an exponent."""
+    if math.isinf(node.value):
+        found.add(types.double_range(node.span))
+        return None
+    return Constant(node.value, DataType.DOUBLE, node.span)
+
+
+def time(node: syntax.TimeLiteral, found: Diagnostics) -> Constant | None:
+    """`TIMESTAMP '…'` in microseconds, or `DATE '…'` in days, since 1970-01-01 UTC."""
+    pattern = _DATE if node.kind == "DATE" else _TIMESTAMP
+    text = pattern.fullmatch(node.text.value)
+    if text is None:
+        found.add(types.invalid_time(node.kind, "it has another form", node.text.span))
+        return None
+    try:
+        moment = _moment(text)
+    except ValueError:
+        reason = "the calendar or the clock does not have it"
+        found.add(types.invalid_time(node.kind, reason, node.text.span))
+        return None
+    if node.kind == "DATE":
+        return Constant((moment - _EPOCH).days, DataType.DATE, node.span)
+    microseconds = (moment - _EPOCH) // datetime.timedelta(microseconds=1)
+    if text[8] not in (None, "Z"):
+        hours, minutes = int(text[8][1:3]), int(text[8][4:6])
+        if minutes > 59 or hours * 60 + minutes > _MAX_ZONE_MINUTES:
+            reason = "zones lie between -18:00 and +18:00"
+            found.add(types.invalid_time(node.kind, reason, node.text.span))
+            return None
+        shift = (hours * 60 + minutes) * MICROSECONDS["MINUTE"]
+        microseconds += shift if text[8][0] == "-" else -shift
+    return Constant(microseconds, DataType.TIMESTAMP, node.span)
+
+
+def _moment(text: re.Match[str]) -> datetime.datetime:
+    year, month, day = (int(text[k]) for k in (1, 2, 3))
+    if text.re is _DATE or text[4] is None:
+        return datetime.datetime(year, month, day)
+    hour, minute, second = (int(text[k]) for k in (4, 5, 6))
+    microsecond = int((text[7] or "0").ljust(6, "0"))
+    return datetime.datetime(year, month, day, hour, minute, second, microsecond)
+
+
+def duration(parts: tuple[syntax.DurationPart, ...], found: Diagnostics) -> int | None:
+    """A duration in microseconds."""
+    span = parts[0].span.to(parts[-1].span)
+    total: Fraction | None = Fraction(0)
+    for part in parts:
+        if total is None or math.isinf(part.amount.value):
+            total = None
+        else:
+            total += _exact(part.amount) * MICROSECONDS[part.unit.text.removesuffix("S")]
+    if total is None or total > LARGEST_SIZE:
+        found.add(clauses.window_too_large(span))
+        return None
+    if total.denominator != 1:
+        found.add(clauses.fraction_of_microsecond(span))
+        return None
+    return int(total)
+
+
+def _exact(amount: syntax.IntegerLiteral | syntax.DoubleLiteral) -> Fraction:
+    if isinstance(amount, syntax.IntegerLiteral):
+        return Fraction(amount.value)
+    # repr() gives the digits of the text back, which the binary value only comes near to.
+    return Fraction(repr(amount.value))

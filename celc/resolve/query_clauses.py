@@ -1,0 +1,259 @@
+"""The clauses around a formula: order columns, WITHIN, PARTITION BY, CONSUME BY and LIMIT."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+from celc import syntax
+from celc.errors import Diagnostic, Diagnostics
+from celc.formula import AttributeDeclaration, DataType, Window, WindowUnit
+from celc.messages import clauses, names, warnings
+from celc.resolve import literals
+from celc.resolve.schema import Schema
+from celc.source import Span
+
+_TIMES = (DataType.TIMESTAMP, DataType.DATE)
+_NUMBERS = (DataType.INT, DataType.LONG, DataType.FLOAT, DataType.DOUBLE)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryClauses:
+    """What stands around the formula of a query, and the order columns named at the call."""
+
+    order_by: tuple[AttributeDeclaration, ...]
+    window: Window | None
+    partition_by: tuple[AttributeDeclaration, ...]
+    consume_by: Literal["NONE", "ANY", "PARTITION"]
+    limit: int | None
+
+
+def clauses_of_query(
+    node: syntax.Query, order_by: tuple[str, ...] | None, schema: Schema, found: Diagnostics
+) -> QueryClauses:
+    """The clauses of a query; `order_by` None means WITHIN's attribute, if there is one."""
+    columns = order_columns(order_by, node.window, schema, _from_span(node), found)
+    order_is_known = order_by is None or len(columns) == len(order_by)
+    window = window_of(node.window, columns, order_is_known, schema, found)
+    partition_by = partition_attributes(node.partition_by, schema, found)
+    consume_by = node.consume.policy if node.consume is not None else "NONE"
+    if node.consume is not None and consume_by != "NONE":
+        whole = consume_by == "ANY" or not partition_by
+        what = f"what is left after CONSUME BY {consume_by}"
+        found.add(warnings.one_ordered_scan(what, whole, node.consume.span))
+    return QueryClauses(columns, window, partition_by, consume_by, limit_of(node.limit, found))
+
+
+def _from_span(node: syntax.Query) -> Span:
+    if node.streams:
+        return node.streams[0].span.to(node.streams[-1].span)
+    return node.span if node.name is None else node.name.span
+
+
+_Unknown = Callable[[str, Collection[str], Span], Diagnostic]
+
+
+def _shared_attribute(
+    name: str,
+    span: Span,
+    schema: Schema,
+    found: Diagnostics,
+    *,
+    unknown: _Unknown,
+    partial: _Unknown,
+) -> AttributeDeclaration | None:
+    """An attribute that every event type of FROM has."""
+    if name in schema.flawed:
+        return None
+    if name not in schema.having:
+        if schema.event_types:
+            found.add(unknown(name, schema.shared(), span))
+        return None
+    lacking = schema.lacking(name)
+    if lacking:
+        found.add(partial(name, schema.names_of(lacking), span))
+        return None
+    return schema.attribute(name)
+
+
+def order_columns(
+    order_by: tuple[str, ...] | None,
+    window: syntax.Window | None,
+    schema: Schema,
+    span: Span,
+    found: Diagnostics,
+) -> tuple[AttributeDeclaration, ...]:
+    """The order columns: those named at the call, else WITHIN's attribute, else none."""
+    if order_by is None:
+        attribute = None if isinstance(window, syntax.EventsWindow | None) else window.attribute
+        # A wrong attribute of WITHIN is reported with the window.
+        if attribute is None or attribute.text not in schema.shared():
+            return ()
+        return (schema.attribute(attribute.text),)
+    columns = {}
+    for name in order_by:
+        if name in columns:
+            found.add(clauses.repeated_order_column(name, span))
+            continue
+        columns[name] = _shared_attribute(
+            name,
+            span,
+            schema,
+            found,
+            unknown=clauses.unknown_order_column,
+            partial=clauses.partial_order_column,
+        )
+    return tuple(column for column in columns.values() if column is not None)
+
+
+def window_of(
+    node: syntax.Window | None,
+    order_by: tuple[AttributeDeclaration, ...],
+    order_is_known: bool,
+    schema: Schema,
+    found: Diagnostics,
+) -> Window | None:
+    """WITHIN; `order_is_known` says that no order column was refused."""
+    match node:
+        case None:
+            return None
+        case syntax.EventsWindow():
+            return _events_window(node, found)
+        case syntax.DurationWindow():
+            return _duration_window(node, order_by, order_is_known, schema, found)
+        case syntax.ValueWindow():
+            return _value_window(node, schema, found)
+        case _:
+            assert_never(node)
+
+
+def _events_window(node: syntax.EventsWindow, found: Diagnostics) -> Window | None:
+    if not isinstance(node.size, syntax.IntegerLiteral):
+        found.add(clauses.whole_window(node.size.span))
+        return None
+    if node.size.value > literals.LARGEST_SIZE:
+        found.add(clauses.window_too_large(node.size.span))
+        return None
+    return Window(WindowUnit.EVENTS, node.size.value, None, node.span)
+
+
+def _window_attribute(
+    node: syntax.Name, schema: Schema, found: Diagnostics
+) -> AttributeDeclaration | None:
+    return _shared_attribute(
+        node.text,
+        node.span,
+        schema,
+        found,
+        unknown=clauses.unknown_window_attribute,
+        partial=clauses.partial_window_attribute,
+    )
+
+
+def _duration_window(
+    node: syntax.DurationWindow,
+    order_by: tuple[AttributeDeclaration, ...],
+    order_is_known: bool,
+    schema: Schema,
+    found: Diagnostics,
+) -> Window | None:
+    size = literals.duration(node.parts, found)
+    times = schema.shared(of=_TIMES)
+    attribute = None
+    if node.attribute is not None:
+        attribute = _window_attribute(node.attribute, schema, found)
+        if attribute is None:
+            return None
+        if attribute.type not in _TIMES:
+            name, data_type = attribute.name, attribute.type
+            found.add(
+                clauses.duration_on_other_type(
+                    name, data_type.value, data_type.is_numeric, times, node.attribute.span
+                )
+            )
+            return None
+    elif not order_by:
+        if order_is_known:
+            found.add(clauses.unmeasured_window(None, None, times, node.span))
+        return None
+    elif order_by[0].type not in _TIMES:
+        first = order_by[0]
+        found.add(clauses.unmeasured_window(first.name, first.type.value, times, node.span))
+        return None
+    return None if size is None else Window(WindowUnit.MICROSECONDS, size, attribute, node.span)
+
+
+def _value_window(node: syntax.ValueWindow, schema: Schema, found: Diagnostics) -> Window | None:
+    attribute = _window_attribute(node.attribute, schema, found)
+    if math.isinf(node.size.value) or node.size.value > literals.LARGEST_SIZE:
+        found.add(clauses.window_too_large(node.size.span))
+        return None
+    if attribute is None:
+        return None
+    if attribute.type not in _NUMBERS:
+        name, data_type = attribute.name, attribute.type
+        found.add(
+            clauses.number_on_other_type(
+                name,
+                data_type.value,
+                data_type in _TIMES,
+                schema.shared(of=_NUMBERS),
+                node.attribute.span,
+            )
+        )
+        return None
+    return Window(WindowUnit.VALUE, node.size.value, attribute, node.span)
+
+
+def check_window_length(window: Window | None, length: int, span: Span, found: Diagnostics) -> None:
+    """Warn where no match of at least `length` events fits a window that counts events."""
+    if window is None or window.unit is not WindowUnit.EVENTS or window.size >= length - 1:
+        return
+    found.add(
+        warnings.never_matches(
+            f"a match has at least {length} events, so it does not fit the window",
+            f"the window must admit a distance of {length - 1} from first to last event",
+            window.span,
+            span,
+        )
+    )
+
+
+def partition_attributes(
+    nodes: tuple[syntax.Name, ...] | None, schema: Schema, found: Diagnostics
+) -> tuple[AttributeDeclaration, ...]:
+    """The attributes of PARTITION BY."""
+    places: dict[str, Span] = {}
+    declared = []
+    for node in nodes or ():
+        name = node.text
+        if name in places:
+            found.add(names.repeated_attribute(name, "PARTITION BY", node.span, places[name]))
+            continue
+        places[name] = node.span
+        attribute = _shared_attribute(
+            name,
+            node.span,
+            schema,
+            found,
+            unknown=clauses.unknown_partition_attribute,
+            partial=lambda name, lacking, span: clauses.partial_partition_attribute(
+                name, lacking, span, schema.place_of_type(next(iter(lacking)))
+            ),
+        )
+        if attribute is not None:
+            declared.append(attribute)
+    return tuple(declared)
+
+
+def limit_of(node: syntax.LimitClause | None, found: Diagnostics) -> int | None:
+    """LIMIT."""
+    if node is None:
+        return None
+    count = node.count
+    if isinstance(count, syntax.IntegerLiteral) and 1 <= count.value <= literals.LARGEST_SIZE:
+        return count.value
+    found.add(clauses.limit_range(count.span))
+    return None

@@ -1,0 +1,231 @@
+"""Declarations and FROM: the streams of a file, and what of them one query sees.
+
+A query asks again and again which event types a label can bind and which of them have an
+attribute. Sets of event types are therefore bit masks over the types of FROM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from celc import syntax
+from celc.errors import Diagnostics
+from celc.formula import AttributeDeclaration, DataType, EventType, Stream
+from celc.messages import names, warnings
+from celc.source import Span
+
+TYPE_NAMES = {data_type.value: data_type for data_type in DataType} | {"BIGINT": DataType.LONG}
+RESERVED_ATTRIBUTES = frozenset({"pos", "type", "stream"})
+
+
+@dataclass(frozen=True, slots=True)
+class Declarations:
+    """The streams of a file in order, and the places of their parts.
+
+    Keys of `places` are (stream,), (stream, type) and (stream, type, attribute). `untyped` are the
+    attributes with a type that means nothing: they are declared, and yet in none of the streams.
+    """
+
+    streams: Mapping[str, Stream]
+    places: Mapping[tuple[str, ...], Span]
+    untyped: frozenset[str]
+
+
+def declare(streams: Iterable[syntax.StreamDeclaration], found: Diagnostics) -> Declarations:
+    """Read the declarations of a file; of two with one name the first counts."""
+    declared: dict[str, Stream] = {}
+    places: dict[tuple[str, ...], Span] = {}
+    for stream in streams:
+        name = stream.name.text
+        if name in declared:
+            found.add(names.duplicate_stream(name, stream.name.span, places[name,]))
+            continue
+        places[name,] = stream.name.span
+        event_types: dict[str, EventType] = {}
+        for event in stream.events:
+            key = (name, event.name.text)
+            if key in places:
+                found.add(names.duplicate_event_type(key[1], name, event.name.span, places[key]))
+                continue
+            places[key] = event.name.span
+            attributes = _attributes(event, key, places, found)
+            event_types[key[1]] = EventType(name, key[1], attributes)
+        declared[name] = Stream(name, tuple(event_types.values()))
+    return Declarations(declared, places, _untyped(places, declared))
+
+
+def _untyped(
+    places: Mapping[tuple[str, ...], Span], streams: Mapping[str, Stream]
+) -> frozenset[str]:
+    typed = {
+        (stream.name, event_type.name, attribute.name)
+        for stream in streams.values()
+        for event_type in stream.event_types
+        for attribute in event_type.attributes
+    }
+    return frozenset(key[2] for key in places if len(key) == 3 and key not in typed)
+
+
+def _attributes(
+    event: syntax.EventDeclaration,
+    owner: tuple[str, str],
+    places: dict[tuple[str, ...], Span],
+    found: Diagnostics,
+) -> tuple[AttributeDeclaration, ...]:
+    declared = []
+    for attribute in event.attributes:
+        name, span = attribute.name.text, attribute.name.span
+        key = (*owner, name)
+        if key in places:
+            found.add(names.duplicate_attribute(name, owner[1], span, places[key]))
+            continue
+        places[key] = span
+        if name.lower() in RESERVED_ATTRIBUTES:
+            found.add(names.reserved_attribute(name, span))
+        data_type = TYPE_NAMES.get(attribute.type.text.upper())
+        if data_type is None:
+            found.add(
+                names.unknown_type(attribute.type.text, list(TYPE_NAMES), attribute.type.span)
+            )
+        else:
+            declared.append(AttributeDeclaration(name, data_type))
+    return tuple(declared)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What one query's FROM offers; bit k of a mask stands for `event_types[k]`.
+
+    `masks` holds the event types by name, `types` the type of each attribute, `having` the event
+    types that have it. Of `flawed` attributes the declaration is wrong, and that has been said.
+    """
+
+    declarations: Declarations
+    streams: tuple[Stream, ...]
+    event_types: tuple[EventType, ...]
+    masks: Mapping[str, int]
+    types: Mapping[str, DataType]
+    having: Mapping[str, int]
+    flawed: frozenset[str]
+
+    @property
+    def everything(self) -> int:
+        """The mask of all event types."""
+        return (1 << len(self.event_types)) - 1
+
+    def types_of(self, mask: int) -> tuple[EventType, ...]:
+        """The event types of a mask, in the order of FROM."""
+        if mask == self.everything:
+            return self.event_types
+        return tuple(one for k, one in enumerate(self.event_types) if mask >> k & 1)
+
+    def names_of(self, mask: int) -> tuple[str, ...]:
+        """The distinct names of the event types of a mask."""
+        return tuple(dict.fromkeys(one.name for one in self.types_of(mask)))
+
+    def attributes_of(self, mask: int) -> tuple[AttributeDeclaration, ...]:
+        """The attributes of the event types of a mask, in order of first declaration, each once."""
+        wanted = {(one.stream, one.name) for one in self.types_of(mask)}
+        found: dict[str, None] = {}
+        for stream in self.declarations.streams.values():
+            for one in stream.event_types:
+                if (one.stream, one.name) in wanted:
+                    found.update(dict.fromkeys(item.name for item in one.attributes))
+        return tuple(AttributeDeclaration(name, self.types[name]) for name in found)
+
+    def shared(self, *, of: Iterable[DataType] = DataType) -> tuple[str, ...]:
+        """The names of the attributes that every event type has, of the given types only."""
+        wanted = set(of)
+        return tuple(
+            name
+            for name, mask in self.having.items()
+            if mask == self.everything and self.types[name] in wanted
+        )
+
+    def attribute(self, name: str) -> AttributeDeclaration:
+        """An attribute that some event type has."""
+        return AttributeDeclaration(name, self.types[name])
+
+    def lacking(self, name: str) -> int:
+        """The event types without an attribute of that name."""
+        return self.everything & ~self.having.get(name, 0)
+
+    def place_of_type(self, name: str) -> Span:
+        """Where the first event type of that name is declared."""
+        first = self.types_of(self.masks[name])[0]
+        return self.declarations.places[first.stream, first.name]
+
+
+def schema_of(query: syntax.Query, declarations: Declarations, found: Diagnostics) -> Schema:
+    """What a query's FROM offers.
+
+    Where FROM is wrong, all declared streams are taken: the query's other names can then be
+    judged without errors that only follow from this one.
+    """
+    streams = _streams(query, declarations, found)
+    event_types = tuple(one for stream in streams for one in stream.event_types)
+    masks: dict[str, int] = {}
+    types: dict[str, DataType] = {}
+    having: dict[str, int] = {}
+    owners: dict[str, EventType] = {}
+    flawed = set(declarations.untyped)
+    for k, event_type in enumerate(event_types):
+        masks[event_type.name] = masks.get(event_type.name, 0) | 1 << k
+        for attribute in event_type.attributes:
+            owner = owners.setdefault(attribute.name, event_type)
+            data_type = types.setdefault(attribute.name, attribute.type)
+            having[attribute.name] = having.get(attribute.name, 0) | 1 << k
+            if data_type is not attribute.type:
+                places = declarations.places
+                flawed.add(attribute.name)
+                found.add(
+                    names.conflicting_attribute(
+                        attribute.name,
+                        (data_type.value, attribute.type.value),
+                        (owner.name, event_type.name),
+                        places[event_type.stream, event_type.name, attribute.name],
+                        places[owner.stream, owner.name, attribute.name],
+                    )
+                )
+    _warn_of_case(owners, declarations, found)
+    return Schema(declarations, streams, event_types, masks, types, having, frozenset(flawed))
+
+
+def _warn_of_case(
+    owners: Mapping[str, EventType], declarations: Declarations, found: Diagnostics
+) -> None:
+    by_lower: dict[str, str] = {}
+    for name, owner in owners.items():
+        other = by_lower.setdefault(name.lower(), name)
+        if other != name:
+            first = owners[other]
+            found.add(
+                warnings.attribute_case(
+                    name,
+                    other,
+                    declarations.places[owner.stream, owner.name, name],
+                    declarations.places[first.stream, first.name, other],
+                )
+            )
+
+
+def _streams(
+    query: syntax.Query, declarations: Declarations, found: Diagnostics
+) -> tuple[Stream, ...]:
+    declared = declarations.streams
+    everything = tuple(declared.values())
+    if query.streams is None:
+        if not declared:
+            found.add(names.no_streams(query.formula.span))
+        return everything
+    named: dict[str, Span] = {}
+    for name in query.streams:
+        if name.text in named:
+            found.add(names.repeated_stream(name.text, name.span, named[name.text]))
+        elif name.text not in declared:
+            found.add(names.unknown_stream(name.text, list(declared), name.span))
+        named.setdefault(name.text, name.span)
+    if not named.keys() <= declared.keys():
+        return everything
+    return tuple(declared[name] for name in named)

@@ -1,0 +1,80 @@
+"""Scopes: what a filter sees, and what of it is surely bound.
+
+A filter looks a label up in a chain of frames, innermost first: the labels of the formula it
+stands on, of its scope, and of the scopes around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from celc.resolve.labels import Binding, Labels
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What is surely bound beside the part at hand: by which of its sequence's parts.
+
+    `sure` names for each label up to two parts that bind it in every match, so that one of them
+    is another than `own`, the number of the part at hand.
+    """
+
+    sure: Mapping[str, tuple[int, ...]]
+    own: int
+    outer: Beside | None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The labels of one match that surrounds a filter, and the frames around it.
+
+    `beside` grows on the way from the scope down to the filter. `repeated` says whether the scope
+    stands inside a `+`.
+    """
+
+    labels: Labels
+    beside: Beside | None
+    outer: Frame | None
+    repeated: bool = False
+
+
+def surely_bound(labels: Sequence[Labels]) -> dict[str, tuple[int, ...]]:
+    """For each label up to two of several parts that bind it in every match."""
+    sure: dict[str, tuple[int, ...]] = {}
+    for k, part in enumerate(labels):
+        for label, binding in part.items():
+            before = sure.get(label, ())
+            if binding.extent.least and len(before) < 2:
+                sure[label] = (*before, k)
+    return sure
+
+
+def look_up(frame: Frame | None, label: str) -> tuple[Binding, bool] | None:
+    """The binding of a label that a filter sees, and whether it is bound wherever that is judged.
+
+    None where no frame has the label.
+    """
+    while frame is not None:
+        binding = frame.labels.get(label)
+        if binding is not None:
+            return binding, bool(binding.extent.least) or _is_beside(frame.beside, label)
+        frame = frame.outer
+    return None
+
+
+def _is_beside(beside: Beside | None, label: str) -> bool:
+    while beside is not None:
+        if any(part != beside.own for part in beside.sure.get(label, ())):
+            return True
+        beside = beside.outer
+    return False
+
+
+def visible_labels(frame: Frame | None) -> tuple[str, ...]:
+    """All labels that a filter sees, innermost first."""
+    labels: dict[str, None] = {}
+    while frame is not None:
+        labels.update(dict.fromkeys(frame.labels))
+        frame = frame.outer
+    return tuple(labels)

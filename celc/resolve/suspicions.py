@@ -1,0 +1,195 @@
+"""Warnings about formulas that have a meaning, but perhaps not the one that was meant, or a price.
+
+Conditions aside: labels on two sides of a `;`, labels that a filter may find empty, and what can
+make the number of matches, or the search for them, grow exponentially.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import assert_never
+
+from celc import syntax
+from celc.errors import Diagnostic, Diagnostics
+from celc.fold import fold_predicate
+from celc.formula import (
+    Aggregate,
+    AttributeValue,
+    Cast,
+    Clause,
+    Comparison,
+    Constant,
+    DataType,
+    Expression,
+    Predicate,
+    Previous,
+)
+from celc.messages import warnings
+from celc.messages.wording import quote
+from celc.resolve.cnf import labels_named, parts_of
+from celc.resolve.labels import MANY, Binding, Labels, Scoped, positive_parts
+from celc.resolve.schema import Schema
+from celc.resolve.scopes import Frame, look_up
+
+# --- labels ---------------------------------------------------------------------------------------
+
+
+def check_sides(sides: Sequence[Labels], operator: str, schema: Schema, found: Diagnostics) -> None:
+    """Warn of each label, event type names aside, that two operands of a sequence or ALL bind."""
+    first: dict[str, Binding] = {}
+    told: set[str] = set()
+    for labels in sides:
+        for label, binding in labels.items():
+            if not binding.extent.most or label in schema.masks or label in told:
+                continue
+            if label in first:
+                found.add(warnings.unsafe_label(label, operator, binding.place, first[label].place))
+                told.add(label)
+            first[label] = binding
+
+
+def check_use(clauses: Sequence[Clause], frame: Frame, bounded: bool, found: Diagnostics) -> None:
+    """Warn of what a filter names but may find empty, or finds at one position at most."""
+    judged: set[str] = set()
+    predicates = list(dict.fromkeys(p for clause in clauses for p in clause.predicates))
+    for predicate in predicates:
+        found.extend(_idle_counts(predicate, frame))
+        for part in parts_of(predicate):
+            back = isinstance(part, Previous) or (isinstance(part, Aggregate) and part.prior)
+            if not back and not isinstance(part, AttributeValue):
+                continue
+            assert isinstance(part, AttributeValue | Previous | Aggregate)
+            binding, sure = _seen(frame, part.label)
+            if not sure and part.label not in judged:
+                found.add(warnings.maybe_unbound(part.label, part.span, binding.place))
+            judged.add(part.label)
+            if back and binding.extent.most < MANY:
+                what = "PREV" if isinstance(part, Previous) else "PRIOR"
+                found.add(
+                    warnings.single_position(
+                        what, part.label, frame.repeated, part.span, binding.place
+                    )
+                )
+    if not bounded:
+        found.extend(_costly(predicates, frame))
+
+
+def _seen(frame: Frame, label: str) -> tuple[Binding, bool]:
+    seen = look_up(frame, label)
+    assert seen is not None, "conditions name only labels that their frames have"
+    return seen
+
+
+def _idle_counts(predicate: Predicate, frame: Frame) -> Iterator[Diagnostic]:
+    """COUNT(x) ≥ 2, in any notation, where x has at most one position."""
+    if not isinstance(predicate, Comparison):
+        return
+    for side, other in (
+        (predicate.left, predicate.right),
+        (predicate.right, predicate.left),
+    ):
+        counted = side.operand if isinstance(side, Cast) else side
+        if not isinstance(counted, Aggregate) or counted.function != "COUNT" or counted.prior:
+            continue
+        binding, _ = _seen(frame, counted.label)
+        if not isinstance(other, Constant) or binding.extent.most >= MANY:
+            continue
+        if isinstance(other.value, int | float):
+            near = (max(MANY, int(other.value)), max(MANY, int(other.value) + 1))
+            idle = not _holds_of(predicate, side, (0, 1)) and _holds_of(predicate, side, near)
+        else:
+            idle = False
+        if idle:
+            yield warnings.single_position(
+                "COUNT", counted.label, frame.repeated, predicate.span, binding.place
+            )
+
+
+def _holds_of(predicate: Comparison, side: Expression, numbers: Iterable[int]) -> bool:
+    for number in numbers:
+        value = float(number) if side.type is DataType.DOUBLE else number
+        constant = Constant(value, side.type, side.span)
+        is_left = side is predicate.left
+        left = constant if is_left else predicate.left
+        right = predicate.right if is_left else constant
+        if fold_predicate(Comparison(predicate.operator, left, right, predicate.span)):
+            return True
+    return False
+
+
+# --- growth ---------------------------------------------------------------------------------------
+
+
+def _costly(predicates: Iterable[Predicate], frame: Frame) -> Iterator[Diagnostic]:
+    """The first predicate of a filter that keeps partial matches under `+` from being merged."""
+    for predicate in predicates:
+        for part in parts_of(predicate):
+            if not isinstance(part, Aggregate | Previous) or not _is_many(frame, part.label):
+                continue
+            call = _name_of(part)
+            if call is not None:
+                why = f"{call} under '+' tells apart matches that differ in one event only"
+                yield warnings.exponential_search(why, part.span)
+                return
+        labels = labels_named(predicate)
+        if len(labels) > 1 and (frame.repeated or any(_is_many(frame, one) for one in labels)):
+            names = " and ".join(map(quote, labels[:2]))
+            why = f"a comparison of {names} under '+' must hold for every pair of their events"
+            yield warnings.exponential_search(why, predicate.span)
+            return
+
+
+def _is_many(frame: Frame, label: str) -> bool:
+    return _seen(frame, label)[0].extent.most >= MANY
+
+
+def _name_of(part: Aggregate | Previous) -> str | None:
+    if isinstance(part, Previous):
+        return "PREV"
+    if part.prior:
+        return "PRIOR"
+    return part.function if part.function in ("SUM", "AVG") else None
+
+
+def check_growth(scoped: Scoped, kept: frozenset[str], found: Diagnostics) -> None:
+    """Warn of each outermost `+` whose choices of events show in the labels `kept`.
+
+    For queries without window, selector and LIMIT: the caller knows.
+    """
+    node, parts = scoped.node, scoped.parts
+    match node:
+        case syntax.EventAtom() | syntax.Selector():
+            return
+        case syntax.Iteration():
+            shown = any(label in kept for label in scoped.labels)
+            if shown and (not node.contiguous or _has_gaps(parts[0])):
+                found.add(warnings.exponential_output(node.span))
+                return
+        case syntax.As():
+            if node.label.text in kept:
+                kept = kept | parts[0].labels.keys()
+        case syntax.Rename():
+            if node.new.text in kept:
+                kept = kept | {node.old.text}
+        case syntax.Project():
+            kept = kept & scoped.labels.keys()
+        case syntax.Sequence():
+            parts = positive_parts(node, parts)
+        case syntax.Unless():
+            parts = parts[:1]
+        case syntax.Conjunction() | syntax.Disjunction() | syntax.Filter():
+            pass
+        case _:
+            assert_never(node)
+    for part in parts:
+        check_growth(part, kept, found)
+
+
+def _has_gaps(scoped: Scoped) -> bool:
+    """Whether matches with the same first event can take different events."""
+    node = scoped.node
+    if isinstance(node, syntax.Sequence) and not all(link.contiguous for link in node.links):
+        return True
+    if isinstance(node, syntax.Iteration) and not node.contiguous:
+        return True
+    return any(map(_has_gaps, scoped.parts))

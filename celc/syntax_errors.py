@@ -1,0 +1,152 @@
+"""What is said of a token where no such token can stand.
+
+Most mistakes have a message of their own (`celc.reading.formula_errors`, `clause_errors`); the
+first that applies is taken. Any other says what was found and what could have stood there, in the
+words of the language.
+"""
+
+from __future__ import annotations
+
+from celc.errors import Diagnostic, Related, error
+from celc.reading import clause_errors, formula_errors
+from celc.reading.place import CLAUSES, FULL_NAMES, SIGNS, Place, described
+from celc.reading.tables import END, grammar
+from celc.reading.tokens import keyword_of
+
+_CASES = (
+    formula_errors.missing_formula,
+    clause_errors.size,
+    clause_errors.selector_without_items,
+    clause_errors.late_declaration,
+    formula_errors.odd_number,
+    formula_errors.bare_condition,
+    formula_errors.operator_after_filter,
+    formula_errors.missing_filter,
+    formula_errors.chained_comparison,
+    formula_errors.misplaced_call,
+    clause_errors.misspelled,
+    formula_errors.missing_sign,
+    clause_errors.unclosed_bracket,
+    clause_errors.unopened_bracket,
+    clause_errors.clause,
+    clause_errors.missing_where,
+    clause_errors.reserved_word,
+    clause_errors.select_after_name,
+    clause_errors.unknown_clause,
+    formula_errors.unknown_selector,
+    formula_errors.brackets,
+    formula_errors.misplaced_sign,
+    formula_errors.missing_operator,
+    formula_errors.missing_join,
+)
+
+
+def unexpected(place: Place) -> Diagnostic:
+    """The diagnostic for a token that cannot stand at its place, or for the end of the file."""
+    for case in _CASES:
+        diagnostic = case(place)
+        if diagnostic is not None:
+            return diagnostic
+    *words, last_word = expected(place)
+    hints = [f"expected {', '.join(words)}{' or ' if words else ''}{last_word}"]
+    if place.before == "COMMA":
+        hints.append("or leave the ',' before it out")
+    if place.before == "ATTRIBUTE" and keyword_of(place.previous) in grammar().reserved:
+        hints.append(f"'{place.previous.text}' was read as an attribute, not as the keyword")
+    if place.found.type == END:
+        return _unexpected_end(place, hints)
+    after = f" after {described(place.previous)}" if place.before else ""
+    message = f"{described(place.found)} cannot stand here{after}"
+    return error("unexpected", place.found.span, message, help=hints)
+
+
+def _unexpected_end(place: Place, hints: list[str]) -> Diagnostic:
+    related = []
+    if place.opener is not None:
+        opener = place.tokens[place.opener]
+        related.append(Related(opener.span, f"this '{opener.text}' is still open"))
+    message = f"the file ends too early, after {described(place.previous)}"
+    return error("unexpected-end", place.found.span, message, help=hints, related=related)
+
+
+# --- what could have stood there ------------------------------------------------------------------
+
+_OPERATORS = frozenset({"SEMICOLON", "COLON", "PLUS", "COLON_PLUS", "ALL", "AND", "OR"})
+_ARITHMETIC = frozenset({"PLUS", "MINUS", "STAR", "SLASH", "PERCENT"})
+_COMPARING = frozenset(
+    {"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"}
+    | {"BETWEEN", "IN", "LIKE", "RLIKE", "IS", "NOT"}
+)
+_VALUE = frozenset(
+    {"NAME", "ATTRIBUTE", "INTEGER", "DOUBLE", "TEXT", "TRUE", "FALSE", "NULL", "TIMESTAMP"}
+    | {"DATE", "MINUS", "PLUS", "LPAR", "PRIOR"}
+)
+_ATOM = frozenset({"NAME", "LPAR", "BANG", "STRICT", "NXT", "NEXT", "LAST", "MAX", "PROJECT"})
+_STRATEGIES = frozenset({"ALL", "ANY", "STRICT", "NXT", "NEXT", "LAST", "MAX"})
+_STATEMENTS = frozenset({"CREATE", "QUERY", "SELECT"})
+
+
+def expected(place: Place) -> list[str]:
+    """What could stand at a place, in the words of the language and in a fixed order."""
+    rest = set(place.accepted)
+    words: list[str] = []
+
+    def take(terminals: frozenset[str], *phrases: str) -> None:
+        rest.difference_update(terminals)
+        words.extend(phrases)
+
+    if place.wants_formula:
+        take(_ATOM, "an event type", "'('", "a selector such as NXT(…)")
+    elif place.accepts("STAR", "NONE"):
+        take(_VALUE | _STRATEGIES | {"STAR", "NONE"}, "'*'", "NONE", "a list of labels and values")
+    elif place.wants_value and place.accepts("ATTRIBUTE"):
+        take(_VALUE, "an attribute", "a value such as 10 or 'text'")
+    elif place.wants_value:
+        take(_VALUE, "a value such as x.price, 10 or 'text'")
+    if rest & {"INTEGER"}:
+        take(frozenset({"INTEGER", "DOUBLE"}), "a number")
+    if "NAME" in rest:
+        take(frozenset({"NAME"}), _kind_of_name(place))
+    if "ATTRIBUTE" in rest:
+        take(frozenset({"ATTRIBUTE"}), _kind_of_attribute(place))
+    if "COLON_PLUS" in rest:
+        take(_OPERATORS | {"IN", "LSQB"}, "an operator such as ; : OR")
+    if "EQUAL" in rest:
+        take(_COMPARING, "a comparison such as =")
+    if "STAR" in rest:
+        take(_ARITHMETIC, "an arithmetic operator")
+    if rest >= _STATEMENTS:
+        take(_STATEMENTS, "CREATE STREAM", "QUERY", "SELECT")
+    words += [f"'{SIGNS[terminal]}'" for terminal in SIGNS if terminal in rest]
+    words += sorted(rest & set(grammar().keywords) - set(CLAUSES))
+    full = {} if place.before == "BY" else FULL_NAMES
+    words += [full.get(word, word) for word in CLAUSES if word in rest]
+    if "TEXT" in rest:
+        words.append("a text such as 'a%'")
+    if END in rest:
+        words.append("the end of the file")
+    return words
+
+
+def _kind_of_name(place: Place) -> str:
+    match place.before:
+        case "FROM" | "STREAM":
+            return "the name of a stream"
+        case "COMMA" if place.last("FROM"):
+            return "the name of a stream"
+        case "GREATER" | "EVENT":
+            return "an event type"
+        case "QUERY":
+            return "a name for the query"
+        case _:
+            return "a label"
+
+
+def _kind_of_attribute(place: Place) -> str:
+    match place.before:
+        case "COLON":
+            return "a type such as INT or STRING"
+        case "INTEGER" | "DOUBLE":
+            return "a unit of time such as MINUTES"
+        case _:
+            return "an attribute"

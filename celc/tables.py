@@ -1,0 +1,143 @@
+"""I/O-deterministic CEA → transition tables over symbol classes.
+
+Three things happen here: symbols that no state tells apart become one, so that an event which
+changes nothing is symbol 0 whatever its type; label sets become *kinds*, small numbers that a
+node of the arena can carry; and the moves are sorted into those that begin a match, those that go
+on with one, and the unmarked ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from celc.automaton import State
+from celc.determinize import START, DeterministicAutomaton, DetState, Move
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How an event of a match is marked: its labels, and whether a match may begin with it."""
+
+    marks: tuple[str, ...]
+    starts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """All that one symbol and one label set do: the sources that lead to one outcome.
+
+    `sources` are states (START among them: a match may begin here). The event ends a match where
+    `target` is None, and goes on in `target` otherwise.
+    """
+
+    kind: int
+    sources: tuple[DetState, ...]
+    target: DetState | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Transition tables.
+
+    `symbol_of[class]` is the symbol of a symbol class of the alphabet. `skip[state][symbol]` is
+    the state after an unmarked event, None where the match is lost (the row of START is unused:
+    all None). `steps[symbol]` are the other moves, those that end a match last.
+    """
+
+    symbol_of: tuple[int, ...]
+    symbols: int
+    states: int
+    kinds: tuple[Kind, ...]
+    skip: tuple[tuple[DetState | None, ...], ...]
+    steps: tuple[tuple[Step, ...], ...]
+    members: tuple[tuple[State, ...], ...]
+
+    @property
+    def skips_are_identities(self) -> bool:
+        """Whether an unmarked event leaves every match where it is."""
+        return all(
+            target == state for state in range(1, self.states) for target in self.skip[state]
+        )
+
+    def is_idle(self, symbol: int) -> bool:
+        """Whether an event of this symbol changes nothing, so that it can be passed over."""
+        return not self.steps[symbol] and all(
+            self.skip[state][symbol] == state for state in range(1, self.states)
+        )
+
+
+def tabulate(automaton: DeterministicAutomaton) -> Tables:
+    """The transition tables of an automaton."""
+    symbol_of, columns = _merge_symbols(automaton)
+    kinds: dict[Kind, int] = {}
+    steps: list[tuple[Step, ...]] = []
+    for column in columns:
+        grouped: dict[tuple[tuple[str, ...], DetState | None], list[DetState]] = {}
+        for state, row in enumerate(column):
+            for move in row:
+                if move.accepts:
+                    grouped.setdefault((move.marks, None), []).append(DetState(state))
+                if move.target is not None and (move.marks or state == START):
+                    grouped.setdefault((move.marks, move.target), []).append(DetState(state))
+        order = sorted(grouped, key=lambda key: (key[1] is None, key[1] or 0, key[0]))
+        steps.append(
+            tuple(
+                Step(_number(kinds, marks, grouped[key]), tuple(grouped[key]), target)
+                for key in order
+                for marks, target in [key]
+            )
+        )
+    return Tables(
+        symbol_of,
+        len(columns),
+        automaton.states,
+        tuple(kinds),
+        tuple(
+            tuple(_skip_target(state, column[state]) for column in columns)
+            for state in range(automaton.states)
+        ),
+        tuple(steps),
+        automaton.members,
+    )
+
+
+def with_starts_apart(tables: Tables) -> Tables:
+    """The same tables, where a step out of the start never shares its cell with other sources.
+
+    The general engine makes a cell for each source, and only one without a past is a first event.
+    """
+    kinds: dict[Kind, int] = {}
+    steps = []
+    for row in tables.steps:
+        split = []
+        for step in row:
+            marks = tables.kinds[step.kind].marks
+            for sources in ([START], [source for source in step.sources if source != START]):
+                if set(sources) <= set(step.sources) and sources:
+                    number = _number(kinds, marks, sources)
+                    split.append(Step(number, tuple(sources), step.target))
+        steps.append(tuple(split))
+    return replace(tables, kinds=tuple(kinds), steps=tuple(steps))
+
+
+def _number(kinds: dict[Kind, int], marks: tuple[str, ...], sources: Sequence[DetState]) -> int:
+    return kinds.setdefault(Kind(marks, START in sources), len(kinds))
+
+
+_Column = tuple[tuple[Move, ...], ...]
+
+
+def _merge_symbols(automaton: DeterministicAutomaton) -> tuple[tuple[int, ...], list[_Column]]:
+    numbers: dict[_Column, int] = {}
+    symbol_of = []
+    for symbol in range(automaton.symbols):
+        column = tuple(rows[symbol] for rows in automaton.moves)
+        symbol_of.append(numbers.setdefault(column, len(numbers)))
+    return tuple(symbol_of), list(numbers)
+
+
+def _skip_target(state: int, row: tuple[Move, ...]) -> DetState | None:
+    if state == START:
+        return None
+    return next((move.target for move in row if not move.marks), None)

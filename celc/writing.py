@@ -1,0 +1,137 @@
+"""Matches as `celc run` writes them: a writer is given batches of matches, and None at the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import IO, cast
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+from celc_runtime.query import CompiledQuery
+
+Writer = Callable[[pa.RecordBatch | None], None]
+
+_ROWS_SHOWN = 40
+
+
+def json_lines(query: CompiledQuery, out: IO[bytes]) -> Writer:
+    """One object per line, as the language page fixes it."""
+    partition_by, labels = query.plan.partition_by, [label.name for label in query.plan.labels]
+
+    def write(matches: pa.RecordBatch | None) -> None:
+        for row in [] if matches is None else matches.to_pylist():
+            line = {
+                "query": query.name,
+                "partition": {name: row[name] for name in partition_by},
+                "start": row["start_pos"],
+                "end": row["end_pos"],
+                "labels": {name: [event["pos"] for event in row[name]] for name in labels},
+                "values": {},
+            }
+            out.write((json.dumps(line, default=str, ensure_ascii=False) + "\n").encode())
+
+    return write
+
+
+def csv(query: CompiledQuery, out: IO[bytes]) -> Writer:
+    """CSV with a header; a label column holds the JSON text of its events."""
+    schema = _flat(pa.RecordBatch.from_pylist([], query.output_schema)).schema
+    writer = pyarrow.csv.CSVWriter(out, schema)
+
+    def write(matches: pa.RecordBatch | None) -> None:
+        if matches is None:
+            writer.close()
+        else:
+            writer.write_batch(_flat(matches))
+
+    return write
+
+
+def parquet(query: CompiledQuery, out: IO[bytes]) -> Writer:
+    """A parquet file of the output schema."""
+    writer = _ParquetWriter(out, query.output_schema)
+
+    def write(matches: pa.RecordBatch | None) -> None:
+        if matches is None:
+            writer.close()
+        else:
+            writer.write_batch(matches)
+
+    return write
+
+
+class _ParquetWriter(pyarrow.parquet.ParquetWriter):  # type: ignore[misc]
+    """One that is dropped without a word where the events turn out to be wrong."""
+
+    def __del__(self) -> None:
+        # The base class would try to end the file, which is closed by then.
+        pass
+
+
+def table(query: CompiledQuery, out: IO[bytes]) -> Writer:
+    """The first matches as a table for people, and how many there are."""
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table()
+    for name in query.output_schema.names:
+        shown.add_column(name, overflow="fold")
+    count = 0
+
+    def write(matches: pa.RecordBatch | None) -> None:
+        nonlocal count
+        if matches is not None:
+            for row in matches.slice(0, max(0, _ROWS_SHOWN - count)).to_pylist():
+                shown.add_row(*(_cell(value) for value in row.values()))
+            count += len(matches)
+            return
+        text = f"{count:,} match{'es' if count != 1 else ''}"
+        if count > _ROWS_SHOWN:
+            text += f", the first {_ROWS_SHOWN} shown"
+        console = Console(file=cast(IO[str], _Text(out)), markup=False, highlight=False)
+        console.print(shown)
+        console.print(text)
+
+    return write
+
+
+class _Text:
+    """Just as much of a text stream over a binary one as rich needs, encoded in UTF-8."""
+
+    encoding = "utf-8"
+
+    def __init__(self, out: IO[bytes]) -> None:
+        self._out = out
+
+    def write(self, text: str) -> int:
+        self._out.write(text.encode("utf-8", "backslashreplace"))
+        return len(text)
+
+    def flush(self) -> None:
+        self._out.flush()
+
+    def isatty(self) -> bool:
+        return self._out.isatty()
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, list):
+        return "\n".join(_event(event) for event in value)
+    return "NULL" if value is None else str(value)
+
+
+def _event(event: dict[str, object]) -> str:
+    attributes = ", ".join(f"{name}={value}" for name, value in event.items() if name != "pos")
+    return f"#{event['pos']}" + (f" {attributes}" if attributes else "")
+
+
+def _flat(matches: pa.RecordBatch) -> pa.RecordBatch:
+    columns = []
+    for field, column in zip(matches.schema, matches.columns, strict=True):
+        if pa.types.is_list(field.type):
+            texts = [json.dumps(events, default=str) for events in column.to_pylist()]
+            column = pa.array(texts, pa.string())
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, matches.schema.names)

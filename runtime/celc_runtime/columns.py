@@ -1,0 +1,641 @@
+"""Arrow → kernel columns: one batch of events as the arrays that the kernels read.
+
+No Python object is made for an event. What is checked here is everything that can be wrong with
+the events: missing columns, other types, NULLs where there can be none, an order that is not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from celc_runtime.batch import (
+    END_OF_PARTS,
+    NO_INTEGERS,
+    Batch,
+    float_floors,
+    order_preserving,
+)
+from celc_runtime.conditions import TextComparison, TextCondition
+from celc_runtime.errors import EventError
+from celc_runtime.numbers import LAST_DAY, MICROSECONDS_PER_DAY
+from celc_runtime.plan import ARROW_TYPES, Plan
+
+ROW_NUMBERS = "\0row"
+"""The name of a column with the rows' numbers among those that were given, where they are not in
+their places any more: they have been sorted, or others have been left out."""
+
+_WIDENING = {
+    "INT": (pa.int8(), pa.int16(), pa.uint8(), pa.uint16()),
+    "LONG": (pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16(), pa.uint32()),
+    "FLOAT": (pa.float16(), pa.int8(), pa.int16()),
+    "DOUBLE": (pa.float16(), pa.float32(), pa.int8(), pa.int16(), pa.int32()),
+    "STRING": (pa.large_string(), pa.string_view()),
+}
+"""Types of columns that are taken for an attribute's type, because no value changes by that."""
+
+_TEXTS = (pa.string(), pa.large_string(), pa.string_view())
+
+
+def conforming(plan: Plan, events: pa.RecordBatch, rows_seen: int = 0) -> pa.RecordBatch:
+    """The columns that the query reads, in the types that it declares.
+
+    Texts may be dictionary-coded, with a dictionary of plain texts none of which is NULL. Raises
+    EventError for a missing column, a column given twice, or one of another type; `rows_seen` rows
+    have come before.
+    """
+    names = events.schema.names
+    wanted = [*plan.input_schema(), *(pa.field(name, pa.null()) for name in plan.tiebreak)]
+    if (
+        not plan.type_column
+        and names.count("type") == 1
+        and events.column("type").null_count < len(events)
+    ):
+        # One event type needs no such column; where there is one, it still says which rows count.
+        wanted.append(pa.field("type", pa.string()))
+    fields: dict[str, pa.Array] = {}
+    for field in wanted:
+        if field.name in fields:
+            continue
+        if names.count(field.name) != 1:
+            problem, remedy = "is missing", "add it, or rename the column that holds it"
+            if field.name in names:
+                problem, remedy = "occurs more than once", "drop or rename all but one"
+            raise EventError(
+                f"query {plan.name!r} reads the column {field.name!r}, which {problem}; "
+                "the columns are: "
+                f"{', '.join(repr(n) for n in names if n != ROW_NUMBERS) or 'none'} "
+                f"({remedy})"
+            )
+        column = events.column(names.index(field.name))
+        if pa.types.is_null(field.type):
+            _refuse_unordered(plan, field.name, column.type)
+        else:
+            column = _conforming_column(plan, field, column, events, rows_seen)
+        fields[field.name] = column
+    if ROW_NUMBERS in names:
+        fields[ROW_NUMBERS] = events.column(ROW_NUMBERS)
+    if not fields:
+        # A query that looks at nothing still counts events.
+        return pa.RecordBatch.from_arrays([pa.nulls(len(events))], ["*"])
+    return pa.RecordBatch.from_arrays(list(fields.values()), list(fields))
+
+
+def _conforming_column(
+    plan: Plan, field: pa.Field, column: pa.Array, events: pa.RecordBatch, rows_seen: int
+) -> pa.Array:
+    found = column.type
+    if pa.types.is_dictionary(found):
+        if pa.types.is_string(field.type) and found.value_type in _TEXTS:
+            return _text_dictionary(column)
+        column = column.dictionary_decode()
+    type = column.type
+    if type == field.type:
+        return column
+    wanted = next((a.type for a in plan.attributes if a.name == field.name), "STRING")
+    if pa.types.is_null(type) or type in _WIDENING.get(wanted, ()):
+        return column.cast(field.type)
+    if wanted == "TIMESTAMP" and pa.types.is_timestamp(type):
+        # A time zone changes no instant; times without one are taken for UTC.
+        unit = pa.timestamp("us", tz=type.tz)
+        try:
+            return column.cast(unit).cast(field.type)
+        except pa.ArrowInvalid:
+            there = column.cast(unit, safe=False).cast(type, safe=False)
+            row = int(
+                np.flatnonzero(np.asarray(pc.fill_null(pc.not_equal(there, column), False)))[0]
+            )
+            raise EventError(
+                f"query {plan.name!r} declares {field.name!r} as TIMESTAMP, which counts whole "
+                f"microseconds in 64 bits, but {_row(events, row, rows_seen)} has "
+                f"{shown(column[row])}: round or filter such times"
+            ) from None
+    fits = next((name for name, arrow in ARROW_TYPES.items() if arrow == type), None)
+    declared = any(attribute.name == field.name for attribute in plan.attributes)
+    remedy = f", or declare the attribute as {fits}" if fits and declared else ""
+    raise EventError(
+        f"query {plan.name!r} declares {field.name!r} as {wanted}, but the column's type is "
+        f"{found}: cast the column to {field.type}{remedy}"
+    )
+
+
+def _text_dictionary(column: pa.DictionaryArray) -> pa.Array:
+    texts = column.dictionary
+    if texts.type != pa.string():
+        texts = texts.cast(pa.string())
+        column = pa.DictionaryArray.from_arrays(column.indices, texts)
+    return column.dictionary_decode() if texts.null_count else column
+
+
+def _refuse_unordered(plan: Plan, name: str, type: pa.DataType) -> None:
+    if not is_ordered(type):
+        raise EventError(
+            f"query {plan.name!r} orders events by the column {name!r}, but values of the type "
+            f"{type} have no order: name a column of numbers, texts or times"
+        )
+
+
+def is_ordered(type: pa.DataType) -> bool:
+    """Whether values of a type can be sorted."""
+    if pa.types.is_dictionary(type):
+        return is_ordered(type.value_type)
+    return not pa.types.is_nested(type)
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A batch ready for the kernels, with what the output needs of it.
+
+    `events` are the conforming columns without the rows of undeclared types (`dropped` is their
+    number), `parts` the rows at which partitions begin.
+    """
+
+    batch: Batch
+    events: pa.RecordBatch
+    dropped: int
+    parts: np.ndarray
+
+
+class Columns:
+    """Prepares the batches of one run; remembers the last event for the checks across batches."""
+
+    def __init__(self, plan: Plan, *, ties_are_errors: bool) -> None:
+        self._plan = plan
+        self._ties_are_errors = ties_are_errors
+        self._last: dict[str, pa.Array] | None = None
+        self._slot_keys = NO_INTEGERS
+        self._slots: dict[tuple[object, ...], int] = {}
+        self._rows_seen = 0
+        self._keys_seen: set[tuple[object, ...]] = set()
+
+    @property
+    def partitions_seen(self) -> int:
+        """How many slots the partitions of interleaved events have taken so far."""
+        return max(1, len(self._slots))
+
+    def prepare(self, events: pa.RecordBatch) -> Prepared:
+        """One batch of events, conforming and checked."""
+        plan = self._plan
+        events = conforming(plan, events, self._rows_seen)
+        codes, of_types, known = self._type_codes(events)
+        dropped = 0
+        if known is not None:
+            dropped = int(len(events) - known.sum())
+            if ROW_NUMBERS not in events.schema.names:
+                given = np.arange(self._rows_seen, self._rows_seen + len(events))
+                events = events.append_column(ROW_NUMBERS, pa.array(given))
+            events = events.filter(pa.array(known))
+            codes = codes[known]
+        rows = len(events)
+        parts = self._part_starts(events) if plan.partition_by and not plan.interleaves else []
+        self._check_order(events, parts)
+        slots = self._slots_of(events) if plan.interleaves else NO_INTEGERS
+        keys, floors = self._window_keys(events, parts, slots)
+        batch = Batch(
+            symbols=np.zeros(0, np.uint8),
+            words=np.zeros(0, np.uint64),
+            keys=keys,
+            floors=floors,
+            part_starts=np.array([*parts, END_OF_PARTS, END_OF_PARTS], np.int64),
+            slots=slots,
+        )
+        if rows:
+            names = dict.fromkeys((*plan.partition_by, *plan.order_by, *plan.tiebreak))
+            if plan.window_attribute:
+                names[plan.window_attribute] = None
+            last = events.select(list(names)).take(pa.array([rows - 1]))
+            self._last = {
+                name: plain(column) for name, column in zip(names, last.columns, strict=True)
+            }
+        self._rows_seen += rows + dropped
+        prepared = Prepared(batch, events, dropped, np.asarray(parts, np.int64))
+        prepared.batch = batch._replace(**self._symbol_buffers(rows))
+        self._types_of_batch = codes, of_types
+        return prepared
+
+    def arguments(self, events: pa.RecordBatch) -> list[np.ndarray]:
+        """What `classify` takes of the batch prepared last, the symbols' buffer aside."""
+        plan = self._plan
+        arguments = [*self._types_of_batch]
+        for name in plan.columns:
+            arguments += numbers(events.column(name))
+        dictionaries: dict[str, pa.DictionaryArray] = {}
+        for condition in plan.texts:
+            if isinstance(condition, TextCondition):
+                if condition.attribute not in dictionaries:
+                    dictionaries[condition.attribute] = _dictionary(
+                        events.column(condition.attribute)
+                    )
+                arguments.append(_text_truth(condition, dictionaries[condition.attribute]))
+            else:
+                assert isinstance(condition, TextComparison)
+                arguments.append(
+                    condition.of_columns(
+                        plain(events.column(condition.left)), plain(events.column(condition.right))
+                    )
+                )
+        return arguments
+
+    def _symbol_buffers(self, rows: int) -> dict[str, np.ndarray]:
+        if self._plan.symbol_dtype != "uint8":
+            return {"symbols": np.empty(rows, np.uint16), "words": np.zeros(0, np.uint64)}
+        words = np.empty((rows + 7) // 8, np.uint64)
+        words[-1:] = 0
+        return {"symbols": words.view(np.uint8)[:rows], "words": words}
+
+    # --- types ------------------------------------------------------------------------------------
+
+    def _type_codes(
+        self, events: pa.RecordBatch
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """int32 codes of the rows' types, int64 the codes that the plan's types have among them
+        (−1: none), and bool[rows] which rows have a declared type (None: all).
+
+        Dictionary codes are taken as they come, so that a batch costs nothing but the comparisons.
+        """
+        plan = self._plan
+        if "type" not in events.schema.names:
+            return zeros(len(events)), np.zeros(len(plan.types), np.int64), None
+        codes, names = self._codes(events, "type")
+        values: list[tuple[str, str]] | list[str]
+        if plan.stream_column:
+            stream_codes, streams = self._codes(events, "stream")
+            codes = stream_codes * np.int32(max(1, len(names))) + codes
+            values = [(stream, name) for stream in streams for name in names]
+            wanted: list[object] = list(plan.types)
+            declared: set[object] = {*plan.types, *plan.other_types}
+        else:
+            values = names
+            wanted = [name for _, name in plan.types]
+            declared = {name for _, name in (*plan.types, *plan.other_types)}
+        places: dict[object, int] = {value: code for code, value in enumerate(values)}
+        of_types = np.array([places.get(value, -1) for value in wanted], np.int64)
+        known = np.array([value in declared for value in values], np.bool_)
+        if known.all():
+            return codes, of_types, None
+        of_rows = known[codes]
+        return codes, of_types, None if of_rows.all() else of_rows
+
+    def _codes(self, events: pa.RecordBatch, name: str) -> tuple[np.ndarray, list[str]]:
+        """int32 codes of a text column without NULLs, and the distinct texts they stand for."""
+        column = _dictionary(events.column(name))
+        if column.null_count:
+            raise EventError(
+                f"query {self._plan.name!r}: column {name!r} is NULL in "
+                f"{self._first_row(events, column.is_null())}; every event needs one"
+            )
+        codes = np.asarray(column.indices.to_numpy(zero_copy_only=False)).astype(
+            np.int32, copy=False
+        )
+        texts = column.dictionary.to_pylist()
+        distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+        if len(distinct) < len(texts):
+            codes = np.array([distinct[text] for text in texts], np.int32)[codes]
+        return codes, list(distinct)
+
+    def _first_row(self, events: pa.RecordBatch, wrong: pa.Array | np.ndarray) -> str:
+        """The first row for which something is true, as messages name it."""
+        return _row(events, int(np.flatnonzero(np.asarray(wrong))[0]), self._rows_seen)
+
+    # --- partitions and order ---------------------------------------------------------------------
+
+    def _part_starts(self, events: pa.RecordBatch) -> list[int]:
+        """The rows at which a new partition begins; a partition that comes back is an error."""
+        plan = self._plan
+        if not len(events):
+            return []
+        changed = np.zeros(len(events), np.bool_)
+        for name in plan.partition_by:
+            changed[1:] |= differs(events.column(name))
+        first = _keys([events.column(name).slice(0, 1) for name in plan.partition_by])
+        changed[0] = self._last is None or first != _keys(
+            [self._last[name] for name in plan.partition_by]
+        )
+        starts = np.flatnonzero(changed)
+        columns = [events.column(name).take(pa.array(starts)) for name in plan.partition_by]
+        for number, key in enumerate(_keys(columns)):
+            if key in self._keys_seen:
+                partition = ", ".join(
+                    f"{name}={shown(column[number])}"
+                    for name, column in zip(plan.partition_by, columns, strict=True)
+                )
+                raise EventError(
+                    f"query {plan.name!r}: the partition {partition} comes back in "
+                    f"{_row(events, int(starts[number]), self._rows_seen)} after others: sort the "
+                    f"events by {', '.join(plan.partition_by)} first, or use match_table"
+                )
+            self._keys_seen.add(key)
+        return [int(start) for start in starts]
+
+    def _slots_of(self, events: pa.RecordBatch) -> np.ndarray:
+        """A number for the partition of each row, the same one whenever the partition comes."""
+        names = list(self._plan.partition_by)
+        codes = np.zeros(len(events), np.int64)
+        for name in names:
+            column = events.column(name)
+            encoded = plain(column).dictionary_encode(null_encoding="encode")
+            width = max(1, len(encoded.dictionary))
+            codes = codes * width + np.asarray(encoded.indices.to_numpy(zero_copy_only=False))
+            _, codes = np.unique(codes, return_inverse=True)
+        _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+        keys = _keys([events.column(name).take(pa.array(first)) for name in names])
+        numbers_of_keys = [self._slots.setdefault(key, len(self._slots)) for key in keys]
+        return np.array(numbers_of_keys or [0], np.int64)[inverse] if len(events) else NO_INTEGERS
+
+    def _check_order(self, events: pa.RecordBatch, parts: list[int]) -> None:
+        plan = self._plan
+        for name in plan.order_by:
+            column = events.column(name)
+            if column.null_count:
+                raise EventError(
+                    f"query {plan.name!r}: the order column {name!r} is NULL in "
+                    f"{self._first_row(events, column.is_null())}: filter such rows out, or order "
+                    "by another column"
+                )
+            nan = _nan(column)
+            if nan.any():
+                raise EventError(
+                    f"query {plan.name!r}: the order column {name!r} is NaN in "
+                    f"{self._first_row(events, nan)}: filter such rows out, or order by another "
+                    "column"
+                )
+        names = (*plan.order_by, *plan.tiebreak)
+        if not plan.order_by or not len(events):
+            return
+        undecided = np.ones(len(events), np.bool_)
+        undecided[parts] = False
+        if self._last is None:
+            undecided[0] = False
+        for name in names:
+            column = plain(events.column(name))
+            order = order_of_neighbours(column, None if self._last is None else self._last[name])
+            wrong = undecided & (order < 0)
+            if wrong.any():
+                raise EventError(
+                    f"query {plan.name!r}: the events are not in the order of {', '.join(names)}: "
+                    f"{self._first_row(events, wrong)} has {name}="
+                    f"{shown(column[int(wrong.argmax())])} after a larger value; sort them first, "
+                    "or use match_table"
+                )
+            undecided &= order == 0
+        if self._ties_are_errors and undecided.any():
+            raise EventError(
+                f"query {plan.name!r}: two events are equal in {', '.join(names)} "
+                f"({self._first_row(events, undecided)} and the one before it), and a distributed "
+                "table has no order of its own: name a column that tells them apart, as in "
+                "with_options(tiebreak=['event_id']) or celc compile --tiebreak event_id"
+            )
+
+    def _window_keys(
+        self, events: pa.RecordBatch, parts: list[int], slots: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        plan = self._plan
+        name = plan.window_attribute
+        if name is None or plan.window is None:
+            return NO_INTEGERS, NO_INTEGERS
+        column = events.column(name)
+        for wrong, what in (
+            (column.is_null() if column.null_count else None, "NULL"),
+            (_nan(column), "NaN"),
+            (_immeasurable(column), "too far from 0 to measure from"),
+        ):
+            if wrong is not None and np.asarray(wrong).any():
+                raise EventError(
+                    f"query {plan.name!r}: WITHIN is measured on {name!r}, which is {what} in "
+                    f"{self._first_row(events, wrong)}: filter such rows out, or measure on "
+                    "another attribute"
+                )
+        values = whole_numbers(column)
+        falls = self._falls(values, parts, slots)
+        if falls.any():
+            raise EventError(
+                f"query {plan.name!r}: WITHIN is measured on {name!r}, which falls in "
+                f"{self._first_row(events, falls)} to {shown(column[int(falls.argmax())])}: order "
+                "the events by it, or measure on another attribute"
+            )
+        floors = NO_INTEGERS
+        if pa.types.is_floating(column.type):
+            floors = float_floors(values, float(plan.window.size))
+        return values, floors
+
+    def _falls(self, values: np.ndarray, parts: list[int], slots: np.ndarray) -> np.ndarray:
+        """bool[rows]: where the window's attribute is less than at the event before in its part."""
+        plan, name = self._plan, self._plan.window_attribute
+        assert name is not None
+        falls = np.zeros(len(values), np.bool_)
+        if not len(values) or (plan.interleaves and plan.order_by[:1] == (name,)):
+            return falls  # what all partitions are ordered by has been checked
+        if plan.interleaves:
+            return self._falls_in_slots(values, slots)
+        falls[1:] = values[1:] < values[:-1]
+        if self._last is not None:
+            falls[0] = values[0] < whole_numbers(self._last[name])[0]
+        falls[parts] = False
+        return falls
+
+    def _falls_in_slots(self, values: np.ndarray, slots: np.ndarray) -> np.ndarray:
+        more = np.full(self.partitions_seen - len(self._slot_keys), -(2**63), np.int64)
+        self._slot_keys = np.concatenate([self._slot_keys, more])
+        rows = np.argsort(slots, kind="stable")
+        of_slots, sorted_values = slots[rows], values[rows]
+        before = np.roll(sorted_values, 1)
+        first = np.append(True, of_slots[1:] != of_slots[:-1])
+        before[first] = self._slot_keys[of_slots[first]]
+        last = np.roll(first, -1)
+        self._slot_keys[of_slots[last]] = sorted_values[last]
+        falls = np.empty(len(values), np.bool_)
+        falls[rows] = sorted_values < before
+        return falls
+
+
+def _row(events: pa.RecordBatch, row: int, rows_seen: int) -> str:
+    """A row of a batch as messages name it: by its number among all that were given."""
+    number = (
+        events.column(ROW_NUMBERS)[row].as_py()
+        if ROW_NUMBERS in events.schema.names
+        else rows_seen + row
+    )
+    return f"row {number:,} (counted from 0)"
+
+
+# --- arrays ---------------------------------------------------------------------------------------
+
+
+def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """The values of a column (anything where NULL) and bool[rows] where they are not NULL.
+
+    BOOLEAN becomes uint8, TIMESTAMP int64, DATE int32.
+    """
+    if pa.types.is_boolean(column.type):
+        values = np.asarray(
+            pc.fill_null(column, False).cast(pa.uint8()).to_numpy(zero_copy_only=False)
+        )
+    else:
+        dtype = (
+            np.dtype(f"int{column.type.bit_width}")
+            if pa.types.is_temporal(column.type)
+            else column.type.to_pandas_dtype()
+        )
+        buffer = column.buffers()[1]
+        values = np.frombuffer(buffer, dtype)[column.offset : column.offset + len(column)]
+    if column.null_count == 0:
+        return values, _all_true(len(column))
+    return values, np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
+
+
+_TRUE = np.ones(0, np.bool_)
+
+
+def _all_true(rows: int) -> np.ndarray:
+    global _TRUE
+    if len(_TRUE) < rows:
+        _TRUE = np.ones(rows, np.bool_)
+        _TRUE.flags.writeable = False
+    return _TRUE[:rows]
+
+
+_ZEROS = np.zeros(0, np.int32)
+
+
+def zeros(rows: int) -> np.ndarray:
+    """int32[rows], all 0; shared between batches."""
+    global _ZEROS
+    if len(_ZEROS) < rows:
+        _ZEROS = np.zeros(rows, np.int32)
+        _ZEROS.flags.writeable = False
+    return _ZEROS[:rows]
+
+
+def whole_numbers(column: pa.Array) -> np.ndarray:
+    """A window or order column without NULLs as int64 of the same order; times in microseconds."""
+    values = numbers(column)[0]
+    if pa.types.is_date32(column.type):
+        return values.astype(np.int64) * MICROSECONDS_PER_DAY
+    if pa.types.is_floating(column.type):
+        return order_preserving(values.astype(np.float64))
+    return np.ascontiguousarray(values.astype(np.int64))
+
+
+def _nan(column: pa.Array) -> np.ndarray:
+    """bool[rows] where a column of fractions without NULLs is NaN; nothing of another column."""
+    if not pa.types.is_floating(column.type):
+        return np.zeros(0, np.bool_)
+    wrong: np.ndarray = np.isnan(numbers(column)[0])
+    return wrong
+
+
+def _immeasurable(column: pa.Array) -> np.ndarray:
+    """bool[rows] where a value of a column without NULLs has no place among 64-bit window keys."""
+    values = numbers(column)[0]
+    wrong: np.ndarray = np.zeros(0, np.bool_)
+    if pa.types.is_date32(column.type):
+        wrong = np.abs(values.astype(np.int64)) > LAST_DAY
+    elif values.dtype == np.int64:
+        wrong = values == -(2**63)
+    return wrong
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """The column itself, not dictionary-coded."""
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def _dictionary(column: pa.Array) -> pa.DictionaryArray:
+    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+
+
+def _text_truth(condition: TextCondition, column: pa.DictionaryArray) -> np.ndarray:
+    # The last element stands for NULL.
+    table = np.append(condition.of_values(column.dictionary), condition.of_null)
+    indices = column.indices
+    if pa.types.is_unsigned_integer(indices.type):
+        indices = indices.cast(pa.int64())
+    codes = np.asarray(pc.fill_null(indices, -1).to_numpy(zero_copy_only=False))
+    truth: np.ndarray = table[codes]
+    return truth
+
+
+def differs(column: pa.Array) -> np.ndarray:
+    """bool[rows − 1]: where a value is not the one before it; NULL equals NULL, NaN equals NaN."""
+    column = plain(column)
+    here, before = column[1:], column[:-1]
+    changed = np.array(pc.fill_null(pc.not_equal(here, before), False), np.bool_)
+    if column.null_count:
+        null = np.asarray(column.is_null())
+        changed |= null[1:] != null[:-1]
+    if pa.types.is_floating(column.type):
+        nan = np.isnan(numbers(column)[0])
+        changed &= ~(nan[1:] & nan[:-1])
+    return changed
+
+
+def sortable(column: pa.Array) -> pa.Array:
+    """A column of the same order as Arrow compares values: Spark's order, where NaN equals itself
+    and is larger than any number, and −0.0 equals 0.0."""
+    if pa.types.is_null(column.type):
+        return column.cast(pa.int8())
+    if not pa.types.is_floating(column.type):
+        return column
+    values = np.asarray(pc.fill_null(column.cast(pa.float64()), 0.0))
+    # Only this NaN: there are others, negative ones among them.
+    keys = order_preserving(np.where(np.isnan(values), np.nan, values))
+    return pa.array(keys, mask=np.asarray(column.is_null()))
+
+
+def order_of_neighbours(column: pa.Array, last: pa.Array | None) -> np.ndarray:
+    """int8[rows]: 1 where a value is larger than the one before, 0 where equal, −1 where smaller.
+
+    `last` holds the value before the first row, if there is one. NULL comes first, as in Spark.
+    """
+    if last is not None and last.type != column.type:
+        if pa.types.is_null(column.type):
+            column = column.cast(last.type)
+        else:
+            last = last.cast(column.type)
+    column = sortable(column)
+    first = pa.nulls(1, column.type) if last is None else sortable(last)
+    before = pa.concat_arrays([first, column[:-1]])
+    larger = np.array(pc.fill_null(pc.greater(column, before), False), np.int8)
+    smaller = np.array(pc.fill_null(pc.less(column, before), False), np.int8)
+    order = larger - smaller
+    if before.null_count or column.null_count:
+        order += np.asarray(before.is_null()).astype(np.int8)
+        order -= np.asarray(column.is_null()).astype(np.int8)
+    return order
+
+
+def _keys(columns: Sequence[pa.Array]) -> list[tuple[object, ...]]:
+    """Partition keys, row by row, as Python values that are equal where the keys are."""
+    return list(zip(*([_normal(v) for v in _values(column)] for column in columns), strict=True))
+
+
+def _values(column: pa.Array) -> list[object]:
+    # Times as numbers: Python has none before the year 1 or after 9999.
+    if pa.types.is_temporal(column.type):
+        column = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
+    values: list[object] = column.to_pylist()
+    return values
+
+
+def _normal(value: object) -> object:
+    # NaN must equal itself as a key, and −0.0 is 0.0.
+    if isinstance(value, float):
+        return "NaN" if value != value else value + 0.0
+    return value
+
+
+def shown(value: pa.Scalar) -> str:
+    """A value in a message."""
+    if not value.is_valid:
+        return "NULL"
+    if not pa.types.is_temporal(value.type):
+        return repr(value.as_py())
+    try:
+        return str(value.as_py())
+    except (ValueError, OverflowError):
+        number = value.cast(pa.int64() if value.type.bit_width == 64 else pa.int32())
+        return f"{number} ({value.type})"

@@ -1,0 +1,11 @@
+"""What can be wrong with the events a query is run on."""
+
+from __future__ import annotations
+
+
+class EventError(ValueError):
+    """The events do not fit the query: a column, a type, an order, a value; and says where."""
+
+
+class EventWarning(UserWarning):
+    """Something about the events that the answer does not suffer from, such as undeclared types."""

@@ -1,0 +1,51 @@
+"""pandas frames in and out, for the grouped-map route on Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from celc_runtime.errors import EventError
+
+if TYPE_CHECKING:
+    import pandas
+
+    from celc_runtime.query import CompiledQuery
+
+
+def pandas_matches(query: CompiledQuery, frame: pandas.DataFrame) -> pandas.DataFrame:
+    """The matches of a frame as a frame; see `CompiledQuery.match_pandas`."""
+    fields = [field for field in query.file_schema if field.name in frame.columns]
+    arrays = []
+    for field in fields:
+        wanted = None if pa.types.is_null(field.type) else field.type
+        if wanted is not None and pa.types.is_timestamp(wanted):
+            wanted = pa.timestamp("us", tz=getattr(frame[field.name].dtype, "tz", None))
+        try:
+            arrays.append(pa.Array.from_pandas(frame[field.name], type=wanted))
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as problem:
+            raise EventError(
+                f"query {query.name!r} declares {field.name!r} as {field.type}, which the column "
+                f"does not fit: {problem}"
+            ) from None
+    table = pa.table(arrays, names=[field.name for field in fields])
+    matches = query.match_table(table)
+    naive = [_naive(column) for column in matches.columns]
+    return pa.table(naive, names=matches.column_names).to_pandas()
+
+
+def _naive(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Times as Spark takes them back from pandas: without zone, as it gave them."""
+    return column.cast(without_zone(column.type))
+
+
+def without_zone(type: pa.DataType) -> pa.DataType:
+    """A type in which every time stamp has lost its zone."""
+    if pa.types.is_timestamp(type):
+        return pa.timestamp(type.unit)
+    if pa.types.is_list(type):
+        return pa.list_(without_zone(type.value_type))
+    if pa.types.is_struct(type):
+        return pa.struct([pa.field(field.name, without_zone(field.type)) for field in type])
+    return type

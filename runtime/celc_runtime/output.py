@@ -1,0 +1,55 @@
+"""Matches in the kernel's buffers → Arrow batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.columns import plain
+from celc_runtime.enumerate import Kinds, Output, label_columns
+from celc_runtime.payload import POSITION, Payload
+from celc_runtime.plan import Plan
+
+
+def matches_batch(
+    plan: Plan,
+    schema: pa.Schema,
+    output: Output,
+    kinds: Kinds,
+    events: pa.RecordBatch,
+    payload: Payload,
+    positions_of: Callable[[np.ndarray], np.ndarray],
+) -> pa.RecordBatch:
+    """The matches in the buffers as one batch of the output schema; the buffers may be reused.
+
+    `events` is the batch that holds the matches' last events, `positions_of` gives the positions
+    of its rows, `payload` the stored events.
+    """
+    matches, used = int(output.used[0]), int(output.used[1])
+    rows = output.rows[:matches]
+    first = np.concatenate([[0], output.ends[: max(matches - 1, 0)]])
+    starts = output.tags[first] >> plan.kind_bits
+    columns = [plain(events.column(name).take(pa.array(rows))) for name in plan.partition_by]
+    columns += [payload.column(POSITION, starts), pa.array(positions_of(rows))]
+    if plan.order_by:
+        columns += [
+            payload.column(plan.order_by[0], starts),
+            events.column(plan.order_by[0]).take(pa.array(rows)),
+        ]
+    offsets = np.empty((len(plan.labels), matches + 1), np.int32)
+    entries = np.empty((len(plan.labels), used), np.int64)
+    if plan.labels:
+        label_columns(output, kinds, offsets, entries)
+    for number, label in enumerate(plan.labels):
+        found = entries[number, : offsets[number, -1]]
+        struct = plan.struct_type(label)
+        values = [payload.column(POSITION, found)]
+        values += [payload.column(name, found) for name in label.attributes]
+        columns.append(
+            pa.ListArray.from_arrays(
+                pa.array(offsets[number]), pa.StructArray.from_arrays(values, fields=list(struct))
+            )
+        )
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -1,0 +1,166 @@
+"""What a generated module tells the runtime about its query, and the schemas that follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+ARROW_TYPES: dict[str, pa.DataType] = {
+    "BOOLEAN": pa.bool_(),
+    "INT": pa.int32(),
+    "LONG": pa.int64(),
+    "FLOAT": pa.float32(),
+    "DOUBLE": pa.float64(),
+    "STRING": pa.string(),
+    "TIMESTAMP": pa.timestamp("us", tz="UTC"),
+    "DATE": pa.date32(),
+}
+"""The Arrow type of each attribute type."""
+
+_DDL_TYPES = {"LONG": "BIGINT"}
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A column that the query reads, with its type as the language names it."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A label column of the output: its structs hold `pos` and then these attributes."""
+
+    name: str
+    attributes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How an event of a match is marked: the label columns it goes to; if it can be the first."""
+
+    columns: tuple[int, ...]
+    starts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """WITHIN. `unit` is EVENTS, MICROSECONDS or VALUE; `attribute` None: the first order column."""
+
+    unit: str
+    size: int | float
+    attribute: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A compiled query without its code.
+
+    `types`: (stream, type) of the event types that its formula names, numbered from 1 for
+    `classify`; `other_types`: those it declares besides. `attributes`: the columns it reads, in the
+    order of declaration. `order_candidates`: those that all its event types have, as order
+    columns must. `columns`, `texts`: the arguments of `classify`. `piles`: their number,
+    None where the general engine runs the query, which then has `states` states.
+    """
+
+    name: str
+    streams: tuple[str, ...]
+    types: tuple[tuple[str, str], ...]
+    other_types: tuple[tuple[str, str], ...]
+    type_column: bool
+    stream_column: bool
+    attributes: tuple[Attribute, ...]
+    order_candidates: tuple[Attribute, ...]
+    columns: tuple[str, ...]
+    texts: tuple[object, ...]
+    labels: tuple[Label, ...]
+    kinds: tuple[Kind, ...]
+    kind_bits: int
+    partition_by: tuple[str, ...]
+    order_by: tuple[str, ...]
+    tiebreak: tuple[str, ...]
+    window: Window | None
+    consume_by: str
+    limit: int | None
+    symbol_dtype: str
+    piles: int | None
+    states: int
+
+    def type_of(self, attribute: str) -> str:
+        """The declared type of a column that the query reads."""
+        return next(a.type for a in self.attributes if a.name == attribute)
+
+    @property
+    def interleaves(self) -> bool:
+        """Whether partitions must be read in one common order instead of one after another."""
+        return self.consume_by == "ANY" and bool(self.partition_by)
+
+    @property
+    def window_attribute(self) -> str | None:
+        """The column that the window is measured on; None for EVENTS or without a window."""
+        if self.window is None or self.window.unit == "EVENTS":
+            return None
+        return self.window.attribute or self.order_by[0]
+
+    @property
+    def stored_attributes(self) -> tuple[str, ...]:
+        """The columns that output needs of past events: those of labels, and the start time."""
+        names = dict.fromkeys(name for label in self.labels for name in label.attributes)
+        if self.order_by:
+            names[self.order_by[0]] = None
+        return tuple(names)
+
+    def input_schema(self) -> pa.Schema:
+        """The columns read, tiebreak columns aside (any type that can be sorted will do there)."""
+        fields = []
+        if self.type_column:
+            fields.append(pa.field("type", pa.string(), nullable=False))
+        if self.stream_column:
+            fields.append(pa.field("stream", pa.string(), nullable=False))
+        fields += [pa.field(a.name, ARROW_TYPES[a.type]) for a in self.attributes]
+        return pa.schema(fields)
+
+    def output_schema(self) -> pa.Schema:
+        """The columns of a match, in the order that the language fixes."""
+        fields = [pa.field(name, ARROW_TYPES[self.type_of(name)]) for name in self.partition_by]
+        fields += [pa.field("start_pos", pa.int64()), pa.field("end_pos", pa.int64())]
+        if self.order_by:
+            time = ARROW_TYPES[self.type_of(self.order_by[0])]
+            fields += [pa.field("start_time", time), pa.field("end_time", time)]
+        fields += [pa.field(label.name, pa.list_(self.struct_type(label))) for label in self.labels]
+        return pa.schema(fields)
+
+    def struct_type(self, label: Label) -> pa.StructType:
+        """The type of one event under a label."""
+        return pa.struct(
+            [
+                pa.field("pos", pa.int64()),
+                *(pa.field(name, ARROW_TYPES[self.type_of(name)]) for name in label.attributes),
+            ]
+        )
+
+    def output_ddl(self) -> str:
+        """The output schema as Spark SQL spells it."""
+        parts = []
+        for name in self.partition_by:
+            parts.append(f"{quoted(name)} {self._ddl_type(name)}")
+        parts += ["`start_pos` BIGINT", "`end_pos` BIGINT"]
+        if self.order_by:
+            time = self._ddl_type(self.order_by[0])
+            parts += [f"`start_time` {time}", f"`end_time` {time}"]
+        for label in self.labels:
+            inner = ["`pos`: BIGINT"]
+            inner += [f"{quoted(name)}: {self._ddl_type(name)}" for name in label.attributes]
+            parts.append(f"{quoted(label.name)} ARRAY<STRUCT<{', '.join(inner)}>>")
+        return ", ".join(parts)
+
+    def _ddl_type(self, attribute: str) -> str:
+        type = self.type_of(attribute)
+        return _DDL_TYPES.get(type, type)
+
+
+def quoted(name: str) -> str:
+    """A column's name as Spark SQL quotes it."""
+    return "`" + name.replace("`", "``") + "`"

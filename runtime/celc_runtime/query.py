@@ -1,0 +1,261 @@
+"""A compiled query as its users see it: schemas, and the ways to run it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from celc_runtime.frames import pandas_matches
+from celc_runtime.plan import Plan
+from celc_runtime.run import Run
+from celc_runtime.shipping import pickled
+from celc_runtime.spark import spark_matches
+from celc_runtime.table import sorted_for
+
+if TYPE_CHECKING:
+    import pandas
+    from pyspark.sql import DataFrame
+
+
+class Route:
+    """One way to run a query: a function that Spark can send to its workers.
+
+    A bound method would do, were it not that Spark's pickler refers to a method's function by the
+    module it is defined in, which a worker need not have.
+    """
+
+    def __init__(self, query: CompiledQuery, name: str, function: Callable[..., Any]) -> None:
+        self._query = query
+        self._name = name
+        self._function = function
+
+    def __repr__(self) -> str:
+        return f"<{self._name} of {self._query!r}>"
+
+    def __call__(self, *arguments: Any) -> Any:
+        # Not one named argument: Spark counts those, `self` included, and would take a second one
+        # for a wish to be handed a group's key.
+        return self._function(*arguments)
+
+    def __reduce__(self) -> Any:
+        return getattr, (self._query, self._name)
+
+
+class CompiledQuery:
+    """One query of a generated module.
+
+    Made by generated modules only: from the plan, the compiled kernels, and the `globals()` of the
+    module, which is how its text is found when the query is shipped to a Spark worker.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        classify: Callable[..., None],
+        update: Callable[..., int],
+        module: dict[str, Any],
+    ) -> None:
+        self.plan = plan
+        self.classify = classify
+        self.update = update
+        self._module = module
+
+    def __repr__(self) -> str:
+        return f"<query {self.name!r} of {self._module['__name__']}>"
+
+    @property
+    def name(self) -> str:
+        """The query's name."""
+        return self.plan.name
+
+    @property
+    def order_by(self) -> tuple[str, ...]:
+        """The order columns; none: the events are taken in the order they come in."""
+        return self.plan.order_by
+
+    @property
+    def input_schema(self) -> pa.Schema:
+        """The columns that the query reads."""
+        return self.plan.input_schema()
+
+    @property
+    def file_schema(self) -> pa.Schema:
+        """The columns to read from a file: the input columns, and the tiebreak columns (NULL: in
+        the type that the file has)."""
+        known = self.plan.input_schema()
+        if not self.plan.type_column:
+            # A file may have the column all the same; then it is honoured.
+            known = known.append(pa.field("type", pa.string()))
+        extra = [name for name in self.plan.tiebreak if name not in known.names]
+        return pa.schema([*known, *(pa.field(name, pa.null()) for name in extra)])
+
+    @property
+    def output_schema(self) -> pa.Schema:
+        """The columns of a match."""
+        return self.plan.output_schema()
+
+    @property
+    def output_ddl(self) -> str:
+        """The columns of a match in Spark's notation."""
+        return self.plan.output_ddl()
+
+    # The names of the architecture's module table, so that a query of a file with several can be
+    # used like a module of one.
+    QUERY_NAME = name
+    ORDER_BY = order_by
+    INPUT_SCHEMA = input_schema
+    OUTPUT_SCHEMA = output_schema
+    OUTPUT_DDL = output_ddl
+
+    def run(self, *, ties_are_errors: bool = False) -> Run:
+        """A fresh run, to be fed batch by batch."""
+        return Run(self, ties_are_errors=ties_are_errors)
+
+    @property
+    def match_arrow(self) -> Route:
+        """The matches of a stream of batches, as batches of bounded size.
+
+        A function from an iterable of record batches to an iterator of them. The events come in
+        the order of the stream, with PARTITION BY one partition after another (CONSUME BY ANY: in
+        one common order). For `mapInArrow` on partitioned and sorted data.
+        """
+        return Route(self, "match_arrow", self._match_arrow)
+
+    @property
+    def match_arrow_without_ties(self) -> Route:
+        """`match_arrow` for a distributed table: two events that the order leaves equal are an
+        error."""
+        return Route(self, "match_arrow_without_ties", self._match_arrow_without_ties)
+
+    @property
+    def match_pandas(self) -> Route:
+        """The matches of a pandas frame, for `df.groupBy(key).applyInPandas(query.match_pandas,
+        query.output_ddl)`.
+
+        A function from a frame to a frame. A frame holds the events of one partition, or of
+        several, in any order. pandas cannot tell NULL from NaN in a column of numbers, so NaN
+        counts as NULL here, and Spark hands over times without their zone, so literals in
+        conditions are read in the session's time zone; `match` and `match_arrow` have neither
+        limit.
+        """
+        return Route(self, "match_pandas", self._match_pandas)
+
+    def _match_arrow(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return self._matches(batches, ties_are_errors=False)
+
+    def _match_arrow_without_ties(
+        self, batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        return self._matches(batches, ties_are_errors=True)
+
+    def _match_pandas(self, frame: pandas.DataFrame) -> pandas.DataFrame:
+        return pandas_matches(self, frame)
+
+    def _matches(
+        self, batches: Iterable[pa.RecordBatch], *, ties_are_errors: bool
+    ) -> Iterator[pa.RecordBatch]:
+        run = Run(self, ties_are_errors=ties_are_errors)
+        for batch in batches:
+            yield from run.push(batch)
+        run.finish()
+
+    def match_table(self, table: pa.Table) -> pa.Table:
+        """All matches of a table, on this machine and without Spark.
+
+        The table is sorted by PARTITION BY and the order columns where it is not sorted yet; rows
+        equal in all of them keep their order.
+        """
+        batches = sorted_for(self.plan, table).to_batches(max_chunksize=1 << 20)
+        return pa.Table.from_batches(self.match_arrow(batches), self.output_schema)
+
+    def match(self, events: DataFrame) -> DataFrame:
+        """All matches of a Spark DataFrame, `df.transform(query.match)`.
+
+        Partitions are spread over the cluster by PARTITION BY; without it, or with CONSUME BY ANY,
+        the whole table is read by one task.
+        """
+        return spark_matches(self, events)
+
+    def with_options(
+        self,
+        *,
+        order_by: str | Sequence[str] | None = None,
+        tiebreak: str | Sequence[str] | None = None,
+    ) -> CompiledQuery:
+        """The same query with other order columns or tiebreak columns; schemas follow.
+
+        order_by: attributes that the query declares. tiebreak: any columns that can be sorted.
+        None leaves a choice as it is. Raises ValueError for a column that cannot serve.
+        """
+        plan = self.plan
+        if order_by is not None:
+            plan = _ordered(plan, _given_names(order_by))
+        if tiebreak is not None:
+            plan = replace(plan, tiebreak=_given_names(tiebreak))
+        return CompiledQuery(plan, self.classify, self.update, self._module)
+
+    def __reduce__(self) -> Any:
+        options = {"order_by": self.plan.order_by, "tiebreak": self.plan.tiebreak}
+        return pickled(self._module, options, self.name)
+
+
+_MODULE_NAMES = (
+    "INPUT_SCHEMA",
+    "ORDER_BY",
+    "OUTPUT_DDL",
+    "OUTPUT_SCHEMA",
+    "QUERY_NAME",
+    "match",
+    "match_arrow",
+    "match_pandas",
+    "match_table",
+    "with_options",
+)
+
+
+def module_names(
+    queries: dict[str, CompiledQuery],
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a generated module: its queries by name, and where there is
+    one query only, what that offers."""
+    of_query = _MODULE_NAMES if len(queries) == 1 else ()
+    names = [*queries, *of_query]
+
+    def attribute(name: str) -> Any:
+        # A query may be called like one of these names; QUERIES has it then.
+        if name in of_query:
+            (query,) = queries.values()
+            return getattr(query, name)
+        if name in queries:
+            return queries[name]
+        raise AttributeError(f"a module of celc with {', '.join(names)} has no {name!r}")
+
+    return attribute, lambda: ["CELC_VERSION", "QUERIES", "QUERY", *names]
+
+
+def _given_names(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _ordered(plan: Plan, order_by: tuple[str, ...]) -> Plan:
+    known = {attribute.name for attribute in plan.order_candidates}
+    for name in order_by:
+        if name not in known:
+            raise ValueError(
+                f"query {plan.name!r} cannot be ordered by {name!r}: it must be an attribute of "
+                f"all its event types; those are: {', '.join(sorted(known)) or 'none'}"
+            )
+    window = plan.window
+    if window is not None and window.unit == "MICROSECONDS" and window.attribute is None:
+        types = {a.name: a.type for a in plan.order_candidates}
+        if not order_by or types[order_by[0]] not in ("TIMESTAMP", "DATE"):
+            raise ValueError(
+                f"query {plan.name!r} has a window of time, which needs a TIMESTAMP or DATE as its "
+                "first order column"
+            )
+    read = {attribute.name for attribute in plan.attributes}
+    added = tuple(a for a in plan.order_candidates if a.name in order_by and a.name not in read)
+    return replace(plan, order_by=order_by, attributes=plan.attributes + added)

@@ -1,0 +1,301 @@
+"""One run of a query over a stream of batches: the driver around the kernels."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arena import (
+    ALWAYS,
+    ARENA_FULL,
+    DONE,
+    EARLIEST,
+    ENTRY,
+    FIRED,
+    LISTS_FULL,
+    LOWEST,
+    MERGE,
+    NEVER,
+    NEXT_NODE,
+    OUTPUT_FULL,
+    PART,
+    ROW,
+    SHIFT,
+    STACK_FULL,
+    TAG,
+    grown,
+    lowest_id,
+    new_memory,
+    with_deeper_stack,
+)
+from celc_runtime.batch import Batch
+from celc_runtime.columns import Columns, Prepared
+from celc_runtime.enumerate import Kinds, list_fired, new_output, with_more_room
+from celc_runtime.errors import EventWarning
+from celc_runtime.lists import (
+    TableUpdate,
+    compacted,
+    live_share,
+    new_lists,
+    with_longer_lists,
+    with_more_slots,
+)
+from celc_runtime.output import matches_batch
+from celc_runtime.payload import Payload
+
+if TYPE_CHECKING:
+    from celc_runtime.query import CompiledQuery
+
+_MATCHES_PER_BATCH = 1 << 16
+_ENTRIES_PER_BATCH = 1 << 18
+
+
+class Run:
+    """Feeds batches to a query and hands out its matches; all state between batches is in here.
+
+    Events come in the order of the stream; with PARTITION BY (unless partitions interleave, as
+    CONSUME BY ANY needs) all events of a partition come one after another. `first_node` and
+    `first_position` let tests begin near the limits of smaller numbers.
+    """
+
+    def __init__(
+        self,
+        query: CompiledQuery,
+        *,
+        ties_are_errors: bool = False,
+        first_node: int = 1,
+        first_position: int = 0,
+    ) -> None:
+        plan = query.plan
+        self._query = query
+        self._plan = plan
+        self._schema = query.output_schema
+        self._columns = Columns(plan, ties_are_errors=ties_are_errors)
+        self._memory = new_memory(plan.piles or 0, first_node=first_node)
+        self._memory.counters[SHIFT] = -first_position
+        self._lists = None if plan.piles is not None else new_lists(plan.states)
+        if self._lists is not None:
+            self._lists.clock[:] = first_position
+        self._kernel = query.update
+        # Interleaved partitions whose window is measured on something else than their order.
+        self._own_clocks = plan.interleaves and plan.window_attribute not in (
+            None,
+            *plan.order_by[:1],
+        )
+        self._own_floors = np.zeros(0, np.int64)
+        if self._own_clocks:
+            assert isinstance(query.update, TableUpdate)
+            self._kernel = query.update.with_own_clocks()
+        self._payload = Payload(plan.stored_attributes)
+        self._kinds = _kinds(query)
+        self._output = new_output(
+            matches=_MATCHES_PER_BATCH, room=_ENTRIES_PER_BATCH, limit=plan.limit
+        )
+        self.dropped = 0
+
+    @property
+    def arena_bytes(self) -> int:
+        """The size of the node arena."""
+        return int(self._memory.nodes.nbytes)
+
+    @property
+    def buffer_bytes(self) -> int:
+        """The size of the buffers for matches, and of the stack and path of the enumeration."""
+        buffers = (*self._output, self._memory.stack, self._memory.path, self._memory.fires)
+        return int(sum(buffer.nbytes for buffer in buffers))
+
+    @property
+    def stored_events(self) -> int:
+        """How many past events are kept for output, those of a batch being read not counted."""
+        return self._payload.rows
+
+    def push(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Read a batch of events; yields the matches that end in it, in batches of bounded size.
+
+        Raises EventError where the events do not fit the query.
+        """
+        prepared = self._columns.prepare(events)
+        self.dropped += prepared.dropped
+        rows = len(prepared.events)
+        if not rows:
+            return
+        self._query.classify(*self._columns.arguments(prepared.events), prepared.batch.symbols)
+        counters = self._memory.counters
+        counters[ROW] = counters[PART] = 0
+        positions = _Positions(prepared, int(counters[SHIFT]))
+        if self._plan.interleaves:
+            assert self._lists is not None
+            self._lists = with_more_slots(self._lists, self._columns.partitions_seen)
+            positions = _InterleavedPositions(prepared, self._lists.clock)
+        self._payload.enter(prepared.events, prepared.batch, positions.of, int(counters[ENTRY]))
+        for _ in self._advance(prepared):
+            if self._output.used[0]:
+                yield self._take(prepared, positions)
+        if self._own_clocks:
+            self._note_floors(prepared.batch)
+        self._payload.leave(self._oldest_entry(), int(counters[ENTRY]))
+        self._leave_batch(prepared, rows)
+
+    def finish(self) -> None:
+        """Say once what was odd about the events; call it at the end of a run."""
+        if self.dropped:
+            warnings.warn(
+                f"query {self._plan.name!r}: {self.dropped:,} of the rows have a type that none of "
+                "its streams declares; they are not part of the stream",
+                EventWarning,
+                stacklevel=3,
+            )
+
+    # --- the loop around the kernel ---------------------------------------------------------------
+
+    def _advance(self, prepared: Prepared) -> Iterator[None]:
+        """Run the kernel to the end of the batch; yields whenever the matches must be taken."""
+        rows = len(prepared.events)
+        status = self._update(prepared)
+        while status != DONE or self._memory.counters[ROW] < rows:
+            if status == OUTPUT_FULL and not self._output.used[0]:
+                # A single match is longer than the buffers.
+                self._output = with_more_room(self._output, 2 * len(self._memory.path))
+            elif status == OUTPUT_FULL:
+                yield
+            elif status == STACK_FULL:
+                self._memory = with_deeper_stack(self._memory)
+            elif status == ARENA_FULL:
+                self._make_room()
+            elif status == LISTS_FULL:
+                assert self._lists is not None
+                self._lists = with_longer_lists(self._lists)
+            if self._memory.counters[FIRED]:
+                status = int(list_fired(self._memory, self._output, self._kinds))
+            else:
+                status = self._update(prepared)
+        yield
+
+    def _update(self, prepared: Prepared) -> int:
+        if self._lists is None:
+            return int(self._kernel(prepared.batch, self._memory, self._output, self._kinds))
+        return int(
+            self._kernel(prepared.batch, self._memory, self._lists, self._output, self._kinds)
+        )
+
+    def _make_room(self) -> None:
+        """A larger arena, or where partitions interleave one without its dead nodes."""
+        if self._lists is not None and self._plan.interleaves:
+            flags, count = live_share(self._memory, self._lists, self._floors())
+            # An event that needs more than what has just been freed asks again at once.
+            used = int(self._memory.counters[NEXT_NODE] - self._memory.counters[LOWEST])
+            if 2 * count <= len(flags) < 2 * used:
+                self._memory = compacted(self._memory, self._lists, flags, count)
+                return
+        self._memory = grown(self._memory)
+
+    def _floors(self) -> np.ndarray:
+        """The earliest start inside the window, for each partition slot of interleaved events."""
+        assert self._lists is not None
+        window = self._plan.window
+        floors = np.full(len(self._lists.clock), ALWAYS, np.int64)
+        if window is not None and window.unit == "EVENTS":
+            np.maximum(floors, self._lists.clock - int(window.size), out=floors)
+        floors[: len(self._own_floors)] = self._own_floors
+        return floors
+
+    def _note_floors(self, batch: Batch) -> None:
+        """Remember how far back each partition's own window reaches after a batch."""
+        assert self._plan.window is not None
+        assert self._lists is not None
+        floors = batch.floors
+        if not len(floors):
+            size = int(self._plan.window.size)
+            reaches = batch.keys >= ALWAYS + size
+            floors = np.where(reaches, batch.keys - np.where(reaches, size, 0), ALWAYS)
+        known = len(self._own_floors)
+        self._own_floors = np.append(
+            self._own_floors, np.full(len(self._lists.clock) - known, ALWAYS)
+        )
+        np.maximum.at(self._own_floors, batch.slots, floors)
+
+    # --- output -----------------------------------------------------------------------------------
+
+    def _take(self, prepared: Prepared, positions: _Positions) -> pa.RecordBatch:
+        batch = matches_batch(
+            self._plan,
+            self._schema,
+            self._output,
+            self._kinds,
+            prepared.events,
+            self._payload,
+            positions.of,
+        )
+        self._output.used[:] = 0
+        return batch
+
+    def _oldest_entry(self) -> int:
+        """The first stored event that a node in the arena can still refer to."""
+        counters, nodes = self._memory.counters, self._memory.nodes
+        next_node = int(counters[NEXT_NODE])
+        node = int(lowest_id(nodes, next_node, counters[LOWEST]))
+        while node < next_node:
+            tag = int(nodes[node & (len(nodes) - 1), TAG])
+            if tag != MERGE:
+                return tag >> self._plan.kind_bits
+            node += 1
+        return int(counters[ENTRY])
+
+    def _leave_batch(self, prepared: Prepared, rows: int) -> None:
+        """Enter the partitions whose events did not matter, and count on from row 0."""
+        counters = self._memory.counters
+        if counters[PART] < len(prepared.parts):
+            counters[SHIFT] = prepared.parts[-1]
+            counters[LOWEST] = counters[NEXT_NODE]
+            counters[EARLIEST] = ALWAYS
+            self._memory.heads[:, 1] = NEVER
+            if self._lists is not None:
+                self._lists.active[:] = 0
+        counters[SHIFT] -= rows
+
+
+class _Positions:
+    """The positions of a batch's rows in their partitions."""
+
+    def __init__(self, prepared: Prepared, shift: int) -> None:
+        self._parts = prepared.parts
+        self._shifts = np.concatenate([[shift], prepared.parts])
+
+    def of(self, rows: np.ndarray) -> np.ndarray:
+        """int64, for rows of the batch."""
+        positions: np.ndarray = (
+            rows - self._shifts[np.searchsorted(self._parts, rows, side="right")]
+        )
+        return positions.astype(np.int64)
+
+
+class _InterleavedPositions(_Positions):
+    """The same where each row belongs to a partition slot that counts for itself."""
+
+    def __init__(self, prepared: Prepared, clock: np.ndarray) -> None:
+        slots = prepared.batch.slots
+        order = np.argsort(slots, kind="stable")
+        sorted_slots = slots[order]
+        first = np.searchsorted(sorted_slots, sorted_slots, side="left")
+        self._of_rows = np.empty(len(slots), np.int64)
+        self._of_rows[order] = np.arange(len(slots)) - first + clock[sorted_slots]
+
+    def of(self, rows: np.ndarray) -> np.ndarray:
+        """int64, for rows of the batch."""
+        positions: np.ndarray = self._of_rows[rows]
+        return positions
+
+
+def _kinds(query: CompiledQuery) -> Kinds:
+    kinds = query.plan.kinds
+    columns = [column for kind in kinds for column in kind.columns]
+    return Kinds(
+        np.array([kind.starts for kind in kinds] or [False], np.bool_),
+        np.concatenate([[0], np.cumsum([len(kind.columns) for kind in kinds])]).astype(np.int64),
+        np.array(columns, np.int64),
+        np.array([query.plan.kind_bits], np.int64),
+    )

@@ -1,0 +1,101 @@
+"""One machine: a table in the order in which a query reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from celc_runtime.columns import ROW_NUMBERS, is_ordered, order_of_neighbours, plain, sortable
+from celc_runtime.plan import Plan
+
+
+def sort_columns(plan: Plan) -> tuple[str, ...]:
+    """The columns that events are sorted by: partitions one after another, then the order.
+
+    Where partitions interleave, the order alone.
+    """
+    partitions = () if plan.interleaves else plan.partition_by
+    return tuple(dict.fromkeys((*partitions, *plan.order_by, *plan.tiebreak)))
+
+
+def sorted_for(plan: Plan, table: pa.Table) -> pa.Table:
+    """The table in the order the query reads; equal rows keep theirs, sorted ones are not moved.
+
+    A table that had to be sorted has its rows' numbers in the column ROW_NUMBERS. Columns that are
+    missing or have no order are left to the check that names them all.
+    """
+    names = sort_columns(plan)
+    if not names or len(table) < 2 or not _can_sort(table.schema, names):
+        return table
+    columns = [sortable(plain(_whole(table.column(name)))) for name in names]
+    if is_sorted(columns):
+        return table
+    keys: list[pa.Array] = []
+    for column in columns:
+        if column.null_count:
+            keys.append(column.is_valid())  # NULL comes first, as in Spark
+        keys.append(column)
+    sorting = pa.table(keys, names=list(map(str, range(len(keys)))))
+    order = pc.sort_indices(sorting, [(name, "ascending") for name in sorting.column_names])
+    return table.take(order).append_column(ROW_NUMBERS, order.cast(pa.int64()))
+
+
+def _can_sort(schema: pa.Schema, names: Sequence[str]) -> bool:
+    return all(
+        schema.names.count(name) == 1 and is_ordered(schema.field(name).type) for name in names
+    )
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    combined = column.combine_chunks()
+    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
+
+
+def is_sorted(columns: Sequence[pa.Array]) -> bool:
+    """Whether rows ascend by all columns, the first one first, NULL before all values."""
+    undecided = np.ones(len(columns[0]), np.bool_)
+    undecided[0] = False
+    for column in columns:
+        order = order_of_neighbours(column, None)
+        if (undecided & (order < 0)).any():
+            return False
+        undecided &= order == 0
+    return True
+
+
+def is_sorted_stream(plan: Plan, batches: Iterable[pa.RecordBatch]) -> bool:
+    """Whether events that come in batches are in the order that the query reads.
+
+    Reads nothing where the query needs no order; stops at the first row out of place.
+    """
+    names = sort_columns(plan)
+    if not names:
+        return True
+    last: list[pa.Array | None] = [None] * len(names)
+    first = True
+    for batch in batches:
+        if not len(batch) or not _can_sort(batch.schema, names):
+            continue
+        undecided = np.ones(len(batch), np.bool_)
+        undecided[0] = not first
+        for place, name in enumerate(names):
+            column = plain(batch.column(name))
+            order = order_of_neighbours(column, last[place])
+            if (undecided & (order < 0)).any():
+                return False
+            undecided &= order == 0
+            last[place] = column.take(pa.array([len(column) - 1]))
+        first = False
+    return True
+
+
+def plain_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch without dictionary-coded columns, so that it can stand in a table with others."""
+    return pa.RecordBatch.from_arrays(
+        [plain(column) for column in batch.columns], batch.schema.names
+    )

@@ -1,0 +1,45 @@
+"""The conformance cases: queries with streams and their exact answers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+CASES_FOLDER = Path(__file__).resolve().parent / "cases"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case: the text of a `.cel` file, the stream, and every complex event of the answer."""
+
+    name: str
+    query: str
+    events: list[dict[str, Any]]
+    expected: list[dict[str, Any]]
+
+
+def case_stems(folder: Path = CASES_FOLDER) -> list[str]:
+    """The names of the files of cases, without `.jsonl`, in order."""
+    return sorted(path.stem for path in folder.glob("*.jsonl"))
+
+
+def load_cases(stem_prefix: str | None = None, folder: Path = CASES_FOLDER) -> list[Case]:
+    """The cases of all files, or of those whose names begin with `stem_prefix`, in order.
+
+    ValueError where there are no such files, or where two cases have one name.
+    """
+    stems = [stem for stem in case_stems(folder) if stem.startswith(stem_prefix or "")]
+    if not stems:
+        raise ValueError(f"no files of cases like {stem_prefix or ''}*.jsonl in {folder}")
+    cases: list[Case] = []
+    names: set[str] = set()
+    for stem in stems:
+        for line in (folder / f"{stem}.jsonl").read_text(encoding="utf-8").splitlines():
+            case = Case(**json.loads(line))
+            if case.name in names:
+                raise ValueError(f"two cases are called {case.name}")
+            names.add(case.name)
+            cases.append(case)
+    return cases

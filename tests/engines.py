@@ -1,0 +1,209 @@
+"""Compiled queries in tests: ways to build them, to feed them, and to read what they answer."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import black
+import numba
+import pyarrow as pa
+import pytest
+from celc_runtime import CompiledQuery, Plan, shipping
+
+from celc import Matcher
+from celc.emit import emit_module
+from celc.pipeline import Options, compile_source
+from celc.source import Source
+from celc.tables import with_starts_apart
+
+Event = Mapping[str, Any]
+Row = dict[str, Any]
+
+# The columns of the streams that `strategies` makes, where a query does not read them itself.
+COLUMNS = {
+    "type": pa.string(),
+    "stream": pa.string(),
+    "id": pa.int32(),
+    "value": pa.float64(),
+    "name": pa.string(),
+    "ts": pa.int64(),
+    "row": pa.int64(),
+}
+
+
+# --- building -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def interpreted(*, formatted: bool = False) -> Iterator[None]:
+    """Modules that are loaded inside run as plain Python; `celc_runtime` stays compiled.
+
+    Compiling one takes Numba about a second. Unless `formatted`, their text is also left as the
+    templates lay it out, because black takes nine tenths of the rest.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        # Only what is imported from now on: switching Numba off altogether would break kernels of
+        # the runtime that are compiled for the first time in here.
+        # Generated modules give options to it; Numba's own, loaded by those kernels, need not.
+        njit = numba.njit
+        patch.setattr(
+            numba,
+            "njit",
+            lambda *given, **options: (
+                njit(*given, **options) if given else lambda function: function
+            ),
+        )
+        # Modules are kept by their text; neither kind may be taken for the other.
+        patch.setattr(shipping, "_loaded", {})
+        if not formatted:
+            patch.setattr(black, "format_str", lambda text, mode: text)
+        yield
+
+
+def engines(text: str, options: Options | None = None) -> dict[str, Matcher]:
+    """The file compiled as it is (`chosen`), and for the general engine in any case (`general`).
+
+    Only the second where the first is the same.
+    """
+    options = options or Options()
+    compilation = compile_source(Source("query.cel", text), options)
+    forced = [
+        replace(
+            stages.compiled,
+            tables=with_starts_apart(stages.compiled.tables),
+            straight_line=None,
+        )
+        for stages in compilation.queries
+    ]
+    found = {"general": Matcher(emit_module(forced, text, "test", options.tiebreak))}
+    if any(stages.compiled.straight_line is not None for stages in compilation.queries):
+        found["chosen"] = Matcher(compilation.module_text("test"), compilation.warnings)
+    return found
+
+
+def only_query(matcher: Matcher) -> CompiledQuery:
+    """The query of a file that has one."""
+    (query,) = matcher.queries.values()
+    return query
+
+
+# --- feeding --------------------------------------------------------------------------------------
+
+
+def table_of(plan: Plan, events: Sequence[Event]) -> pa.Table:
+    """Events as a table: the columns that the query reads, and all others that the events have."""
+    read = {field.name: field.type for field in plan.input_schema()}
+    names = dict.fromkeys([*read, *(name for event in events for name in event)])
+    types = {name: read.get(name, COLUMNS.get(name)) for name in names}
+    return pa.table(
+        {
+            name: pa.array([event.get(name) for event in events], type)
+            for name, type in types.items()
+        }
+    )
+
+
+def in_parts(plan: Plan, events: Sequence[Event]) -> list[Event]:
+    """Events with one partition after another, as `match_arrow` reads them."""
+    if not plan.partition_by or plan.interleaves:
+        return list(events)
+    return [event for part in parts_of(plan, events).values() for event in part]
+
+
+def parts_of(plan: Plan, events: Sequence[Event]) -> dict[tuple[Any, ...], list[Event]]:
+    """The events that have a position, in their partitions."""
+    declared = {*plan.types, *plan.other_types}
+    parts: defaultdict[tuple[Any, ...], list[Event]] = defaultdict(list)
+    for event in events:
+        if plan.stream_column:
+            known = (event["stream"], event["type"]) in declared
+        elif plan.type_column:
+            known = event["type"] in {name for _, name in declared}
+        else:
+            known = True
+        if known:
+            parts[tuple(event.get(name) for name in plan.partition_by)].append(event)
+    return dict(parts)
+
+
+def batches_of(table: pa.Table, rng: random.Random) -> Iterator[pa.RecordBatch]:
+    """The table cut into batches at random, some of them empty, columns coded this or that way."""
+    cuts = sorted(rng.choices(range(len(table) + 1), k=rng.randint(0, 4)))
+    for start, end in zip([0, *cuts], [*cuts, len(table)], strict=True):
+        # Slices of a larger table, so that columns have offsets.
+        (batch,) = table.slice(start, end - start).combine_chunks().to_batches() or [
+            pa.RecordBatch.from_pylist([], table.schema)
+        ]
+        columns = [_coded(column, rng) for column in batch.columns]
+        yield pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _coded(column: pa.Array, rng: random.Random) -> pa.Array:
+    if not pa.types.is_string(column.type):
+        return column
+    coded = rng.choice([None, None, pa.int32(), pa.int8(), pa.uint8(), pa.large_string()])
+    if coded is None:
+        return column
+    if coded == pa.large_string():
+        return column.cast(coded)
+    return column.cast(pa.dictionary(coded, pa.string()))
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def answer_of(query: CompiledQuery, matches: Iterable[Row], events: Sequence[Event]) -> list[Row]:
+    """Rows of the output in the form of the cases.
+
+    What else the rows say is held against the events: attributes, times, and that they come in the
+    order of their ends.
+    """
+    plan = query.plan
+    parts = parts_of(plan, events)
+    answer: list[Row] = []
+    last_end: dict[tuple[Any, ...], int] = {}
+    for row in matches:
+        assert list(row) == query.output_schema.names
+        key = tuple(row[name] for name in plan.partition_by)
+        part, start, end = parts[key], row["start_pos"], row["end_pos"]
+        assert last_end.get(key, end) <= end, f"{row} ends before the match that came before it"
+        last_end[key] = end
+        if plan.order_by:
+            order, *_ = plan.order_by
+            assert row["start_time"] == part[start][order], row
+            assert row["end_time"] == part[end][order], row
+        labels = {label.name: [event["pos"] for event in row[label.name]] for label in plan.labels}
+        for label in plan.labels:
+            assert labels[label.name] == sorted(set(labels[label.name])), row
+            for event in row[label.name]:
+                wanted = {name: part[event["pos"]].get(name) for name in label.attributes}
+                assert event == {"pos": event["pos"], **wanted}, row
+        answer.append(
+            {
+                "partition": dict(zip(plan.partition_by, key, strict=True)),
+                "start": start,
+                "end": end,
+                "labels": labels,
+            }
+        )
+    return answer
+
+
+def answers(
+    query: CompiledQuery, events: Sequence[Event], rng: random.Random
+) -> dict[str, list[Row]]:
+    """What the query answers by each way to run it on one machine, in the form of the cases."""
+    table = table_of(query.plan, events)
+    ordered = table_of(query.plan, in_parts(query.plan, events))
+    batches = query.match_arrow(batches_of(ordered, rng))
+    return {
+        "match_table": answer_of(query, query.match_table(table).to_pylist(), events),
+        "match_arrow": answer_of(
+            query, (row for batch in batches for row in batch.to_pylist()), events
+        ),
+    }

@@ -1,0 +1,36 @@
+"""A reference evaluator of CEL: the definitions of the language, carried out by brute force.
+
+It shares no code with the compiler, so that the two can be compared. `evaluate` answers a query;
+`check_answer` compares somebody else's answer with it.
+"""
+
+from __future__ import annotations
+
+from .answers import (
+    as_expected,
+    check_answer,
+    check_choice,
+    choice_per_end,
+    difference,
+    from_expected,
+    same_answer,
+)
+from .clauses import Match, evaluate
+from .parser import parse
+from .semantics import WorkLimitError
+from .values import CelError
+
+__all__ = [
+    "CelError",
+    "Match",
+    "WorkLimitError",
+    "as_expected",
+    "check_answer",
+    "check_choice",
+    "choice_per_end",
+    "difference",
+    "evaluate",
+    "from_expected",
+    "parse",
+    "same_answer",
+]

@@ -1,0 +1,122 @@
+"""Answers as the cases write them, and checks of answers that leave a choice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from .clauses import Match, pick_query
+from .parser import parse
+
+
+def as_expected(match: Match) -> dict[str, Any]:
+    """The match as an object of a case's `expected`; with `values` only where there are any."""
+    written: dict[str, Any] = {
+        "partition": dict(match.partition),
+        "start": match.start,
+        "end": match.end,
+        "labels": {label: list(places) for label, places in match.labels},
+    }
+    if match.values:
+        written["values"] = dict(match.values)
+    return written
+
+
+def from_expected(written: Mapping[str, Any]) -> Match:
+    """The match that such an object writes."""
+    return Match(
+        tuple(written.get("partition", {}).items()),
+        written["start"],
+        written["end"],
+        tuple((label, tuple(places)) for label, places in written["labels"].items()),
+        tuple(written.get("values", {}).items()),
+    )
+
+
+def _counted(matches: Iterable[Match | Mapping[str, Any]]) -> Counter[Match]:
+    """The matches, each with how often it occurs; the order of labels and attributes is dropped."""
+    counted: Counter[Match] = Counter()
+    for one in matches:
+        match = one if isinstance(one, Match) else from_expected(one)
+        counted[
+            Match(
+                tuple(sorted(match.partition, key=lambda pair: pair[0])),
+                match.start,
+                match.end,
+                tuple(sorted(match.labels)),
+                tuple(sorted(match.values, key=lambda pair: pair[0])),
+            )
+        ] += 1
+    return counted
+
+
+def difference(
+    answer: Iterable[Match | Mapping[str, Any]], expected: Iterable[Match | Mapping[str, Any]]
+) -> str:
+    """What tells two answers apart, whatever their order; the empty text where they are equal.
+
+    Both sides take matches or objects of the cases' form.
+    """
+    found, wanted = _counted(answer), _counted(expected)
+    lines = [f"missing: {as_expected(match)}" for match in (wanted - found).elements()]
+    lines += [f"too many: {as_expected(match)}" for match in (found - wanted).elements()]
+    return "\n".join(lines)
+
+
+def same_answer(
+    answer: Iterable[Match | Mapping[str, Any]], expected: Iterable[Match | Mapping[str, Any]]
+) -> bool:
+    """Whether two answers hold the same rows, whatever their order."""
+    return not difference(answer, expected)
+
+
+def choice_per_end(text: str, query: str | None = None) -> int | None:
+    """How many matches LIMIT and ANY leave for each end position; None where all are reported."""
+    asked = pick_query(parse(text), query)
+    limits = [1] if asked.selector == "ANY" else []
+    limits += [asked.limit] if asked.limit is not None else []
+    return min(limits) if limits else None
+
+
+def check_choice(
+    all_matches: Sequence[Match], answer: Sequence[Match | Mapping[str, Any]], per_end: int
+) -> None:
+    """Assert that `answer` is a right choice of `per_end` matches for each end position.
+
+    It must hold nothing but matches, none more often than they occur, and for each end position of
+    each part `per_end` of them, or all where there are fewer.
+    """
+    possible, chosen = _counted(all_matches), _counted(answer)
+    wrong = [as_expected(match) for match in (chosen - possible).elements()]
+    assert not wrong, f"not a match, or reported too often: {wrong}"
+    available, reported = _per_end(possible), _per_end(chosen)
+    for place, count in available.items():
+        wanted = min(per_end, count)
+        assert reported[place] == wanted, f"{place}: {reported[place]} matches instead of {wanted}"
+
+
+def _per_end(matches: Counter[Match]) -> Counter[tuple[tuple[tuple[str, Any], ...], int]]:
+    counts: Counter[tuple[tuple[tuple[str, Any], ...], int]] = Counter()
+    for match, times in matches.items():
+        counts[match.partition, match.end] += times
+    return counts
+
+
+def check_answer(
+    text: str,
+    all_matches: Sequence[Match],
+    answer: Sequence[Match | Mapping[str, Any]],
+    *,
+    query: str | None = None,
+) -> None:
+    """Assert that `answer` answers the query, given every match that `evaluate` finds.
+
+    Where the query has LIMIT or ANY, any right choice will do; otherwise all rows must be there.
+    """
+    per_end = choice_per_end(text, query)
+    if per_end is not None:
+        check_choice(all_matches, answer, per_end)
+        return
+    told = difference(answer, all_matches)
+    assert not told, told

@@ -1,0 +1,239 @@
+"""The clauses around a formula, and whole queries.
+
+They apply in this order: PARTITION BY splits the stream; CONSUME BY says where each part begins
+anew; ⟦φ⟧ is taken; WITHIN keeps the matches that fit; the selector picks among those; SELECT
+projects; expressions are computed. LIMIT and ANY leave a choice open, so `evaluate` leaves them
+out: `check_answer` checks the answers of such queries.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .conditions import Row
+from .names import Schema, check, kept_labels, projected_labels
+from .nodes import ExpressionItem, File, Query
+from .parser import parse
+from .semantics import ComplexEvent, Evaluator, positions_of, projected, select
+from .values import CelError, Datum, Kind, datum_of
+
+
+@dataclass(frozen=True)
+class Match:
+    """One row of an answer, positions counting within the part.
+
+    `labels` are in the order of the columns, each with its ascending positions; `values` are those
+    of SELECT's expressions.
+    """
+
+    partition: tuple[tuple[str, Any], ...]
+    start: int
+    end: int
+    labels: tuple[tuple[str, tuple[int, ...]], ...]
+    values: tuple[tuple[str, Any], ...] = ()
+
+
+def evaluate(
+    text: str,
+    events: Sequence[Mapping[str, Any]],
+    *,
+    query: str | None = None,
+    order_by: str | None = None,
+    work_limit: int | None = None,
+) -> list[Match]:
+    """Every match of a query of the file `text` over the events, as if it had no LIMIT and no ANY.
+
+    `query` names the one that is meant where the file has several. With `order_by`, events are put
+    in the order of that attribute first (equal ones stay as they are), and WITHIN is measured on it
+    where the query names no attribute. Events of types that the query's streams do not have get no
+    position. Rows can look alike only where SELECT computes expressions. Beyond `work_limit` steps
+    WorkLimitError is raised.
+    """
+    file = parse(text)
+    asked = pick_query(file, query)
+    schema = Schema(file, asked.streams)
+    check(asked, schema)
+    if order_by is not None:
+        events = sorted(events, key=lambda event: _sort_key(event.get(order_by)))
+    stream = _Stream(asked, schema, events, order_by, work_limit)
+    return stream.answer()
+
+
+def pick_query(file: File, name: str | None) -> Query:
+    """The query of that name; the only one where no name is given."""
+    if name is None:
+        if len(file.queries) > 1:
+            raise CelError("the file has several queries: say which")
+        return file.queries[0]
+    for query in file.queries:
+        if query.name == name:
+            return query
+    raise CelError(f"no query is called {name}")
+
+
+def _sort_key(value: Any) -> tuple[bool, Any]:
+    # NULL first, as Spark sorts.
+    return (value is not None, 0 if value is None else value)
+
+
+def _part_value(datum: Datum) -> Any:
+    """The value that equal ones share: NaN equals NaN, and -0.0 is 0.0."""
+    if isinstance(datum.value, float):
+        return "NaN" if datum.value != datum.value else datum.value + 0.0
+    return datum.value
+
+
+class _Part:
+    """One part of the stream; `indexes` are its events' places in the whole stream."""
+
+    def __init__(self, partition: tuple[tuple[str, Any], ...]) -> None:
+        self.partition = partition
+        self.rows: list[Row] = []
+        self.indexes: list[int] = []
+
+    def position_from(self, index: int) -> int:
+        """The position of the part's first event at or after that place in the whole stream."""
+        return sum(1 for one in self.indexes if one < index)
+
+
+class _Stream:
+    """A query and its stream, split into parts."""
+
+    def __init__(
+        self,
+        query: Query,
+        schema: Schema,
+        events: Sequence[Mapping[str, Any]],
+        order_by: str | None,
+        work_limit: int | None,
+    ) -> None:
+        self.query = query
+        self.schema = schema
+        self.work_limit = work_limit
+        self.window_attribute: str | None = None
+        if query.window is not None and query.window.unit != "EVENTS":
+            self.window_attribute = query.window.attribute or order_by
+            if self.window_attribute is None:
+                raise CelError("WITHIN: no attribute to measure it on")
+        self.parts: dict[tuple[Any, ...], _Part] = {}
+        index = 0
+        for event in events:
+            event_type = schema.type_of(event)
+            if event_type is not None:
+                values = {
+                    name: datum_of(kind, event.get(name))
+                    for name, kind in event_type.attributes.items()
+                }
+                self._add(Row(event_type.stream, event_type.name, values), index)
+                index += 1
+        if self.window_attribute is not None:
+            for part in self.parts.values():
+                self._check_order(part, self.window_attribute)
+
+    def _add(self, row: Row, index: int) -> None:
+        attributes = self.query.partition_by
+        key = tuple(_part_value(row.values[name]) for name in attributes)
+        if key not in self.parts:
+            partition = tuple(
+                (name, row.values[name].value if value == "NaN" else value)
+                for name, value in zip(attributes, key, strict=True)
+            )
+            self.parts[key] = _Part(partition)
+        self.parts[key].rows.append(row)
+        self.parts[key].indexes.append(index)
+
+    def _check_order(self, part: _Part, attribute: str) -> None:
+        values = [self._measure(row, attribute) for row in part.rows]
+        if any(later < earlier for earlier, later in itertools.pairwise(values)):
+            raise CelError(f"WITHIN: {attribute} decreases along a part")
+
+    @staticmethod
+    def _measure(row: Row, attribute: str) -> Any:
+        """The number that the window is measured on; for times, microseconds."""
+        datum = row.values.get(attribute)
+        if datum is None or datum.value is None:
+            raise CelError(f"WITHIN: {attribute} is NULL")
+        if datum.kind is Kind.DATE:
+            return (datum.value - dt.date(1970, 1, 1)) // dt.timedelta(microseconds=1)
+        if datum.kind is Kind.TIMESTAMP:
+            return (datum.value - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)
+        return datum.value
+
+    # --- CONSUME BY ---
+
+    def answer(self) -> list[Match]:
+        """All matches, part by part, each by end position."""
+        everything = list(self.parts.values())
+        if self.query.consume_by == "ANY":
+            return self._consuming(everything)
+        if self.query.consume_by == "PARTITION":
+            return [match for part in everything for match in self._consuming([part])]
+        return [
+            match
+            for part in everything
+            for _, matches in sorted(self._by_end(part, 0).items())
+            for match in matches
+        ]
+
+    def _consuming(self, parts: list[_Part]) -> list[Match]:
+        """What these parts give if all of them begin anew after each event with output."""
+        output: list[Match] = []
+        origin = 0
+        while True:
+            found = [
+                (part.indexes[end], matches)
+                for part in parts
+                for end, matches in self._by_end(part, origin).items()
+            ]
+            if not found:
+                return output
+            # Later output was found as if the earliest had not been: it is looked for again.
+            index, matches = min(found, key=lambda one: one[0])
+            output += matches
+            origin = index + 1
+
+    # --- the other clauses, on a stream that begins somewhere ---
+
+    def _by_end(self, part: _Part, origin: int) -> dict[int, list[Match]]:
+        """The part's matches by end position, as if the whole stream began at index `origin`."""
+        first = part.position_from(origin)
+        evaluator = Evaluator(part.rows, self.schema.kinds, first, self.work_limit)
+        found: Iterable[ComplexEvent] = evaluator.answer(self.query.formula)
+        found = [match for match in found if self._fits(match, part.rows)]
+        if self.query.selector not in ("ALL", "ANY"):
+            found = select(self.query.selector, found)
+        kept = projected_labels(self.query)
+        found = {(start, end, projected(mu, kept)) for start, end, mu in found}
+        by_end: dict[int, list[Match]] = defaultdict(list)
+        for start, end, mu in sorted(found, key=lambda match: (*match[:2], sorted(match[2]))):
+            positions = positions_of(mu, kept)
+            labels = tuple((label, positions[label]) for label in kept_labels(self.query))
+            values = self._values(evaluator, positions)
+            by_end[end].append(Match(part.partition, start, end, labels, values))
+        return by_end
+
+    def _fits(self, match: ComplexEvent, rows: Sequence[Row]) -> bool:
+        window, attribute = self.query.window, self.window_attribute
+        if window is None:
+            return True
+        start, end, _ = match
+        if attribute is None:
+            return end - start <= window.size
+        span = self._measure(rows[end], attribute) - self._measure(rows[start], attribute)
+        return bool(span <= window.size)
+
+    def _values(
+        self, evaluator: Evaluator, positions: Mapping[str, tuple[int, ...]]
+    ) -> tuple[tuple[str, Any], ...]:
+        """The values of SELECT's expressions; a bare x.a takes the one position of x."""
+        chosen = {label: places[0] for label, places in positions.items() if len(places) == 1}
+        return tuple(
+            (item.name, evaluator.checker.value(item.expression, positions, chosen).value)
+            for item in self.query.items or ()
+            if isinstance(item, ExpressionItem)
+        )

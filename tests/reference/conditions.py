@@ -1,0 +1,216 @@
+"""The meaning of conditions: clauses that hold for every choice of positions.
+
+A condition is brought into conjunctive normal form once, when it is parsed. A clause, an OR of
+comparisons, must be TRUE for every choice of one position for each label that it names outside
+aggregates.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from .nodes import (
+    Aggregate,
+    Attribute,
+    Binary,
+    Comparison,
+    Condition,
+    Either,
+    Expression,
+    Literal,
+    Not,
+    Previous,
+    parts,
+)
+from .values import (
+    CelError,
+    Datum,
+    Kind,
+    absolute,
+    aggregate,
+    arithmetic,
+    compare,
+    contains,
+    like,
+    negate,
+    rlike,
+)
+
+Clause = tuple[Comparison, ...]
+Positions = tuple[int, ...]
+
+_ORDERS = {
+    "=": lambda order: order == 0,
+    "<>": lambda order: order != 0,
+    "<": lambda order: order < 0,
+    "<=": lambda order: order <= 0,
+    ">": lambda order: order > 0,
+    ">=": lambda order: order >= 0,
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One event that has a position: its stream, its type and its attributes."""
+
+    stream: str
+    type: str
+    values: Mapping[str, Datum]
+
+
+def conjunctive_normal_form(condition: Condition, negated: bool = False) -> tuple[Clause, ...]:
+    """The clauses of the condition (of its negation, where `negated`): an AND of ORs.
+
+    NOT is pushed to the comparisons by De Morgan's laws, then OR is distributed over AND.
+    """
+    if isinstance(condition, Comparison):
+        turned = condition.negated != negated
+        return ((Comparison(condition.operator, condition.operands, turned),),)
+    if isinstance(condition, Not):
+        return conjunctive_normal_form(condition.body, not negated)
+    left = conjunctive_normal_form(condition.left, negated)
+    right = conjunctive_normal_form(condition.right, negated)
+    if isinstance(condition, Either) == negated:
+        return left + right
+    return tuple(one + other for one in left for other in right)
+
+
+def labels_in(clause: Clause) -> frozenset[str]:
+    """Every label that the clause mentions, in aggregates too."""
+    return frozenset(
+        part.label
+        for part in _clause_parts(clause)
+        if isinstance(part, Attribute | Previous | Aggregate)
+    )
+
+
+def named_by(clause: Clause) -> frozenset[str]:
+    """The labels that the clause names outside aggregates: it holds for every choice of these."""
+    return frozenset(
+        part.label
+        for part in _clause_parts(clause)
+        if isinstance(part, Attribute | Previous) or (isinstance(part, Aggregate) and part.prior)
+    )
+
+
+def looking_back(comparison: Comparison) -> frozenset[str]:
+    """The labels of which the comparison takes PREV or PRIOR."""
+    return frozenset(
+        part.label
+        for part in _clause_parts((comparison,))
+        if isinstance(part, Previous) or (isinstance(part, Aggregate) and part.prior)
+    )
+
+
+def _clause_parts(clause: Clause) -> list[Expression]:
+    return [
+        part for comparison in clause for operand in comparison.operands for part in parts(operand)
+    ]
+
+
+class ConditionChecker:
+    """Says which clauses hold over one stream; remembers what it has found out.
+
+    `kinds` gives the declared kind of every attribute of the stream's types.
+    """
+
+    def __init__(self, rows: Sequence[Row], kinds: Mapping[str, Kind]) -> None:
+        self.rows = rows
+        self.kinds = kinds
+        self._known: dict[tuple[Clause, tuple[Positions, ...]], bool] = {}
+
+    def holds(self, clause: Clause, positions: Mapping[str, Positions]) -> bool:
+        """Whether the clause is TRUE for every choice; `positions` gives each label's set."""
+        labels = sorted(labels_in(clause))
+        key = (clause, tuple(positions[label] for label in labels))
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._holds(clause, positions)
+        return known
+
+    def _holds(self, clause: Clause, positions: Mapping[str, Positions]) -> bool:
+        named = sorted(named_by(clause))
+        # A label without positions leaves no choice at all: the clause holds vacuously.
+        return all(
+            any(
+                self._is_true(one, positions, dict(zip(named, choice, strict=True)))
+                for one in clause
+            )
+            for choice in itertools.product(*(positions[label] for label in named))
+        )
+
+    def _is_true(
+        self, comparison: Comparison, positions: Mapping[str, Positions], chosen: Mapping[str, int]
+    ) -> bool:
+        # Before x's first position there is nothing; the comparison counts as TRUE, NOT or not.
+        if any(chosen[label] == positions[label][0] for label in looking_back(comparison)):
+            return True
+        truth = self._truth(comparison, positions, chosen)
+        return truth is not None and truth != comparison.negated
+
+    def _truth(
+        self, comparison: Comparison, positions: Mapping[str, Positions], chosen: Mapping[str, int]
+    ) -> bool | None:
+        """The comparison without its NOT; None is SQL's unknown."""
+        value = partial(self.value, positions=positions, chosen=chosen)
+        first, *others = [value(operand) for operand in comparison.operands]
+        operator = comparison.operator
+        if operator == "ISNULL":
+            return first.value is None
+        if operator == "LIKE":
+            return like(first, others[0])
+        if operator == "RLIKE":
+            return rlike(first, others[0])
+        if operator == "IN":
+            return contains(first, others)
+        if operator == "BETWEEN":
+            above = _ordered(">=", first, others[0])
+            below = _ordered("<=", first, others[1])
+            if above is False or below is False:
+                return False
+            return None if above is None or below is None else True
+        return _ordered(operator, first, others[0])
+
+    def value(
+        self,
+        expression: Expression,
+        positions: Mapping[str, Positions],
+        chosen: Mapping[str, int],
+    ) -> Datum:
+        """The value of the expression for the chosen position of each label outside aggregates."""
+        if isinstance(expression, Literal):
+            return expression.datum
+        if isinstance(expression, Attribute):
+            return self._attribute(chosen[expression.label], expression.name)
+        if isinstance(expression, Previous):
+            places = positions[expression.label]
+            before = places[places.index(chosen[expression.label]) - 1]
+            return self._attribute(before, expression.name)
+        if isinstance(expression, Aggregate):
+            places = positions[expression.label]
+            if expression.prior:
+                places = places[: places.index(chosen[expression.label])]
+            if expression.name is None:
+                return Datum(Kind.LONG, len(places))
+            data = [self._attribute(place, expression.name) for place in places]
+            return aggregate(expression.function, self.kinds[expression.name], data)
+        if isinstance(expression, Binary):
+            left = self.value(expression.left, positions, chosen)
+            return arithmetic(
+                expression.operator, left, self.value(expression.right, positions, chosen)
+            )
+        operand = self.value(expression.operand, positions, chosen)
+        return negate(operand) if expression.operator == "-" else absolute(operand)
+
+    def _attribute(self, position: int, name: str) -> Datum:
+        if name not in self.kinds:
+            raise CelError(f"no event type has the attribute {name}")
+        return self.rows[position].values.get(name, Datum(self.kinds[name], None))
+
+
+def _ordered(operator: str, left: Datum, right: Datum) -> bool | None:
+    order = compare(left, right)
+    return None if order is None else _ORDERS[operator](order)

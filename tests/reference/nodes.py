@@ -1,0 +1,396 @@
+"""The syntax trees of CEL: declarations, queries, formulas, conditions and expressions.
+
+Every formula knows its `labels` (those that its matches can bind at their top level) and its
+`outside` labels (those that its filters look up in the environment that it is evaluated in). Nodes
+compare by identity, so that they can serve as keys of a memo.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from .values import Datum, Kind
+
+Labels = frozenset[str]
+
+
+# --- expressions and conditions -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Literal:
+    """A constant."""
+
+    datum: Datum
+
+
+@dataclass(frozen=True, eq=False)
+class Attribute:
+    """`x.a`: the attribute at the chosen position of x."""
+
+    label: str
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Previous:
+    """`PREV(x.a)`: the attribute at the position of x before the chosen one."""
+
+    label: str
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregate:
+    """`SUM(x.a)` and the like; with `prior` only over the positions before the chosen one.
+
+    `name` is None for COUNT, which counts positions.
+    """
+
+    function: str
+    label: str
+    name: str | None
+    prior: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Unary:
+    """`-e` or `ABS(e)`; `operator` is `-` or `ABS`."""
+
+    operator: str
+    operand: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Binary:
+    """`e + e` and the other arithmetic."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+Expression = Literal | Attribute | Previous | Aggregate | Unary | Binary
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """One comparison, `negated` where a NOT has been pushed to it (or stands in it: NOT IN).
+
+    `operator` is one of `= <> < <= > >= BETWEEN IN LIKE RLIKE ISNULL`; the first operand is the
+    tested one.
+    """
+
+    operator: str
+    operands: tuple[Expression, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Not:
+    """NOT p."""
+
+    body: Condition
+
+
+@dataclass(frozen=True, eq=False)
+class Both:
+    """p AND q, between conditions."""
+
+    left: Condition
+    right: Condition
+
+
+@dataclass(frozen=True, eq=False)
+class Either:
+    """p OR q, between conditions."""
+
+    left: Condition
+    right: Condition
+
+
+Condition = Comparison | Not | Both | Either
+
+
+def parts(expression: Expression) -> list[Expression]:
+    """The expression and everything inside it."""
+    if isinstance(expression, Unary):
+        return [expression, *parts(expression.operand)]
+    if isinstance(expression, Binary):
+        return [expression, *parts(expression.left), *parts(expression.right)]
+    return [expression]
+
+
+def comparisons(condition: Condition) -> list[Comparison]:
+    """The comparisons of a condition, from left to right."""
+    if isinstance(condition, Comparison):
+        return [condition]
+    if isinstance(condition, Not):
+        return comparisons(condition.body)
+    return comparisons(condition.left) + comparisons(condition.right)
+
+
+def mentioned(condition: Condition) -> Labels:
+    """Every label that the condition mentions, in aggregates too."""
+    return frozenset(
+        part.label
+        for comparison in comparisons(condition)
+        for operand in comparison.operands
+        for part in parts(operand)
+        if isinstance(part, Attribute | Previous | Aggregate)
+    )
+
+
+# --- formulas -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Formula:
+    """A formula; `labels` and `outside` as the module says."""
+
+    @cached_property
+    def labels(self) -> Labels:
+        """The labels that a match of the formula can bind at its top level."""
+        raise NotImplementedError
+
+    @cached_property
+    def outside(self) -> Labels:
+        """The labels that filters in the formula look up in its environment."""
+        raise NotImplementedError
+
+    @cached_property
+    def scope_outside(self) -> Labels:
+        """`outside` of the formula as a scope: what it binds itself, it does not look up."""
+        return self.outside - self.labels
+
+
+@dataclass(frozen=True, eq=False)
+class Atom(Formula):
+    """`R` or `S>R`; `place` is where it stands in the text."""
+
+    stream: str | None
+    type: str
+    place: int
+
+    @cached_property
+    def labels(self) -> Labels:
+        return frozenset([self.type])
+
+    @cached_property
+    def outside(self) -> Labels:
+        return frozenset()
+
+
+@dataclass(frozen=True, eq=False)
+class As(Formula):
+    """`φ AS x`; `place` is where x stands in the text."""
+
+    body: Formula
+    label: str
+    place: int
+
+    @cached_property
+    def labels(self) -> Labels:
+        return self.body.labels | {self.label}
+
+    @cached_property
+    def outside(self) -> Labels:
+        return self.body.outside
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair(Formula):
+    left: Formula
+    right: Formula
+
+    @cached_property
+    def labels(self) -> Labels:
+        return self.left.labels | self.right.labels
+
+    @cached_property
+    def outside(self) -> Labels:
+        return self.left.outside | self.right.outside
+
+
+class Then(_Pair):
+    """`φ ; φ`."""
+
+
+class Next(_Pair):
+    """`φ : φ`."""
+
+
+class Or(_Pair):
+    """`φ OR φ`."""
+
+
+class And(_Pair):
+    """`φ AND φ`."""
+
+
+class All(_Pair):
+    """`φ ALL φ`."""
+
+
+@dataclass(frozen=True, eq=False)
+class NotBetween(Formula):
+    """`φ ; !φ ; φ`; `absent` is the negated one."""
+
+    left: Formula
+    absent: Formula
+    right: Formula
+
+    @cached_property
+    def labels(self) -> Labels:
+        return self.left.labels | self.right.labels
+
+    @cached_property
+    def outside(self) -> Labels:
+        sides = self.left.outside | self.right.outside
+        return sides | (self.absent.scope_outside - self.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class Unless(Formula):
+    """`φ UNLESS φ`."""
+
+    left: Formula
+    right: Formula
+
+    @cached_property
+    def labels(self) -> Labels:
+        return self.left.labels
+
+    @cached_property
+    def outside(self) -> Labels:
+        return self.left.outside | (self.right.scope_outside - self.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class Filter(Formula):
+    """`φ FILTER p`; `clauses` is p in conjunctive normal form, each clause an OR."""
+
+    body: Formula
+    condition: Condition
+    clauses: tuple[tuple[Comparison, ...], ...]
+
+    @cached_property
+    def labels(self) -> Labels:
+        return self.body.labels
+
+    @cached_property
+    def outside(self) -> Labels:
+        return self.body.outside | (mentioned(self.condition) - self.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scope(Formula):
+    body: Formula
+
+    @cached_property
+    def labels(self) -> Labels:
+        return self.body.labels
+
+    @cached_property
+    def outside(self) -> Labels:
+        return self.body.scope_outside
+
+
+@dataclass(frozen=True, eq=False)
+class Repeat(_Scope):
+    """`φ+`, or `φ:+` where `contiguous`."""
+
+    contiguous: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Selector(_Scope):
+    """`STRICT(φ)` and the others; `kind` is STRICT, NXT, LAST or MAX."""
+
+    kind: str
+
+
+@dataclass(frozen=True, eq=False)
+class Project(_Scope):
+    """`PROJECT[x, y](φ)`: the kept labels, each with its place in the text."""
+
+    kept: tuple[tuple[str, int], ...]
+
+    @cached_property
+    def labels(self) -> Labels:
+        return self.body.labels & {label for label, _ in self.kept}
+
+
+@dataclass(frozen=True, eq=False)
+class Rename(_Scope):
+    """`φ[old -> new]`; `place` is where `new` stands in the text."""
+
+    old: str
+    new: str
+    place: int
+
+    @cached_property
+    def labels(self) -> Labels:
+        return (self.body.labels - {self.old}) | {self.new}
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EventType:
+    """One declared event type of one stream."""
+
+    stream: str
+    name: str
+    attributes: dict[str, Kind]
+
+
+@dataclass(frozen=True)
+class LabelItem:
+    """An item `x` or `x[a, b]` of SELECT; `attributes` is None where all are meant."""
+
+    label: str
+    attributes: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class ExpressionItem:
+    """An item `expression AS name` of SELECT."""
+
+    expression: Expression
+    name: str
+
+
+@dataclass(frozen=True)
+class Window:
+    """WITHIN: `unit` is EVENTS, VALUE (a plain number) or TIME (then `size` is in microseconds)."""
+
+    size: int | float
+    unit: str
+    attribute: str | None
+
+
+@dataclass(frozen=True)
+class Query:
+    """One query; `items` is None for `*` and empty for NONE, `streams` None without FROM."""
+
+    name: str | None
+    selector: str
+    items: tuple[LabelItem | ExpressionItem, ...] | None
+    streams: tuple[str, ...] | None
+    formula: Formula
+    partition_by: tuple[str, ...] = ()
+    window: Window | None = None
+    consume_by: str = "NONE"
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class File:
+    """A `.cel` file: the event types of all its streams, and its queries."""
+
+    streams: tuple[str, ...]
+    types: tuple[EventType, ...]
+    queries: tuple[Query, ...]

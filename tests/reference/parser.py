@@ -1,0 +1,289 @@
+"""The parser of `.cel` files: declarations, queries and formulas.
+
+It is lenient where leniency cannot change a meaning, and rejects what has none.
+"""
+
+from __future__ import annotations
+
+from .condition_parser import ConditionParser
+from .conditions import conjunctive_normal_form
+from .nodes import (
+    All,
+    And,
+    As,
+    Atom,
+    EventType,
+    ExpressionItem,
+    File,
+    Filter,
+    Formula,
+    LabelItem,
+    Next,
+    NotBetween,
+    Or,
+    Project,
+    Query,
+    Rename,
+    Repeat,
+    Selector,
+    Then,
+    Unless,
+    Window,
+)
+from .tokens import Cursor
+from .values import CelError, Kind
+
+_SELECTORS = {"STRICT": "STRICT", "NXT": "NXT", "NEXT": "NXT", "LAST": "LAST", "MAX": "MAX"}
+_MICROSECONDS = {
+    "MILLISECOND": 1_000,
+    "SECOND": 1_000_000,
+    "MINUTE": 60_000_000,
+    "HOUR": 3_600_000_000,
+    "DAY": 86_400_000_000,
+}
+_UNITS = {name + ending: size for name, size in _MICROSECONDS.items() for ending in ("", "S")}
+
+
+def parse(text: str) -> File:
+    """The file that the text spells; CelError where it spells none."""
+    return _FileParser(text).file()
+
+
+class _FormulaParser:
+    """Formulas, by precedence: each method reads one level, the loosest first."""
+
+    def __init__(self, text: str) -> None:
+        self.cursor = Cursor(text)
+        self.conditions = ConditionParser(self.cursor)
+
+    def formula(self) -> Formula:
+        """A whole formula, with the UNLESS or FILTER that may end it."""
+        left = self._or()
+        if self.cursor.accept_word("UNLESS"):
+            return Unless(left, self._postfix())
+        if self.cursor.accept_word("FILTER"):
+            condition = self.conditions.condition()
+            return Filter(left, condition, conjunctive_normal_form(condition))
+        return left
+
+    def _or(self) -> Formula:
+        left = self._and()
+        while self.cursor.accept_word("OR"):
+            left = Or(left, self._and())
+        return left
+
+    def _and(self) -> Formula:
+        left = self._sequence()
+        while word := self.cursor.accept_word("AND", "ALL"):
+            right = self._sequence()
+            left = And(left, right) if word == "AND" else All(left, right)
+        return left
+
+    def _sequence(self) -> Formula:
+        left = self._postfix()
+        while symbol := self.cursor.accept(";", ":"):
+            if symbol == ":":
+                left = Next(left, self._postfix())
+            elif self.cursor.accept("!"):
+                absent = self._postfix()
+                self.cursor.expect(";")
+                left = NotBetween(left, absent, self._postfix())
+            else:
+                left = Then(left, self._postfix())
+        return left
+
+    def _postfix(self) -> Formula:
+        cursor = self.cursor
+        formula = self._primary()
+        while True:
+            if symbol := cursor.accept("+", ":+"):
+                formula = Repeat(formula, contiguous=symbol == ":+")
+            elif cursor.accept_word("AS", "IN"):
+                place = cursor.peek().place
+                formula = As(formula, cursor.name(), place)
+            elif cursor.accept("["):
+                old = cursor.name()
+                cursor.expect("->")
+                place = cursor.peek().place
+                formula = Rename(formula, old, cursor.name(), place)
+                cursor.expect("]")
+            else:
+                return formula
+
+    def _primary(self) -> Formula:
+        cursor = self.cursor
+        if cursor.at("("):
+            return self._parenthesized()
+        if cursor.accept_word("PROJECT"):
+            cursor.expect("[")
+            kept = [self._placed_name()]
+            while cursor.accept(","):
+                kept.append(self._placed_name())
+            cursor.expect("]")
+            return Project(self._parenthesized(), tuple(kept))
+        if cursor.peek().keyword in _SELECTORS and cursor.at("(", ahead=1):
+            kind = _SELECTORS[cursor.take().keyword]
+            return Selector(self._parenthesized(), kind)
+        place = cursor.peek().place
+        name = cursor.name()
+        if cursor.accept(">"):
+            return Atom(name, cursor.name(), place)
+        return Atom(None, name, place)
+
+    def _parenthesized(self) -> Formula:
+        self.cursor.expect("(")
+        inside = self.formula()
+        self.cursor.expect(")")
+        return inside
+
+    def _placed_name(self) -> tuple[str, int]:
+        place = self.cursor.peek().place
+        return self.cursor.name(), place
+
+
+class _FileParser(_FormulaParser):
+    """Declarations and queries around formulas."""
+
+    def file(self) -> File:
+        cursor = self.cursor
+        streams: list[str] = []
+        types: list[EventType] = []
+        while cursor.accept_word("CREATE"):
+            cursor.expect_word("STREAM")
+            stream = cursor.name()
+            if stream in streams:
+                raise CelError(f"stream {stream} is declared twice")
+            streams.append(stream)
+            types += self._event_types(stream)
+        queries: list[Query] = []
+        if cursor.at_word("QUERY", "SELECT"):
+            while cursor.peek().kind != "end":
+                queries.append(self._query())
+        else:
+            queries.append(Query(None, "ALL", None, None, self.formula()))
+        if cursor.peek().kind != "end":
+            raise cursor.error("the end of the file")
+        if len(queries) > 1 and None in [query.name for query in queries]:
+            raise CelError("a file with several queries names each of them")
+        return File(tuple(streams), tuple(types), tuple(queries))
+
+    def _event_types(self, stream: str) -> list[EventType]:
+        cursor = self.cursor
+        types: list[EventType] = []
+        cursor.expect("{")
+        while True:
+            cursor.expect_word("EVENT")
+            types.append(EventType(stream, cursor.name(), self._attributes()))
+            if not cursor.accept(","):
+                break
+        cursor.expect("}")
+        return types
+
+    def _attributes(self) -> dict[str, Kind]:
+        cursor = self.cursor
+        attributes: dict[str, Kind] = {}
+        cursor.expect("{")
+        while not cursor.at("}"):
+            name = cursor.attribute()
+            cursor.expect(":")
+            word = cursor.take().keyword
+            word = "LONG" if word == "BIGINT" else word
+            if word == "NULL" or word not in Kind.__members__:
+                raise CelError(f"{word or 'that'} is not the type of an attribute")
+            attributes[name] = Kind[word]
+            if not cursor.accept(","):
+                break
+        cursor.expect("}")
+        return attributes
+
+    def _query(self) -> Query:
+        cursor = self.cursor
+        name: str | None = None
+        if cursor.accept_word("QUERY"):
+            name = cursor.name()
+            cursor.expect(":")
+        cursor.expect_word("SELECT")
+        selector = "ALL"
+        if cursor.at_word("ALL", "ANY", *_SELECTORS) and not (
+            cursor.at_word("LAST", "MAX") and cursor.at("(", ahead=1)
+        ):
+            word = cursor.take().keyword
+            selector = _SELECTORS.get(word, word)
+        items = self._items()
+        streams: tuple[str, ...] | None = None
+        if cursor.accept_word("FROM"):
+            streams = self._names()
+        cursor.expect_word("WHERE")
+        formula = self.formula()
+        partition_by: tuple[str, ...] = ()
+        if cursor.accept_word("PARTITION"):
+            cursor.expect_word("BY")
+            bracketed = cursor.accept("[")
+            partition_by = self._attribute_names()
+            if bracketed:
+                cursor.expect("]")
+        window = self._window() if cursor.accept_word("WITHIN") else None
+        consume_by = "NONE"
+        if cursor.accept_word("CONSUME"):
+            cursor.expect_word("BY")
+            consume_by = cursor.expect_word("NONE", "ANY", "PARTITION")
+        limit: int | None = None
+        if cursor.accept_word("LIMIT"):
+            limit = int(cursor.number())
+        return Query(
+            name, selector, items, streams, formula, partition_by, window, consume_by, limit
+        )
+
+    def _items(self) -> tuple[LabelItem | ExpressionItem, ...] | None:
+        cursor = self.cursor
+        if cursor.accept("*"):
+            return None
+        if cursor.accept_word("NONE"):
+            return ()
+        items = [self._item()]
+        while cursor.accept(","):
+            items.append(self._item())
+        return tuple(items)
+
+    def _item(self) -> LabelItem | ExpressionItem:
+        cursor = self.cursor
+        is_label = cursor.peek().kind in ("word", "quoted") and not cursor.at(".", "(", ahead=1)
+        if is_label:
+            label = cursor.name()
+            if not cursor.accept("["):
+                return LabelItem(label, None)
+            attributes = self._attribute_names()
+            cursor.expect("]")
+            return LabelItem(label, attributes)
+        expression = self.conditions.expression()
+        cursor.expect_word("AS")
+        return ExpressionItem(expression, cursor.name())
+
+    def _names(self) -> tuple[str, ...]:
+        names = [self.cursor.name()]
+        while self.cursor.accept(","):
+            names.append(self.cursor.name())
+        return tuple(names)
+
+    def _attribute_names(self) -> tuple[str, ...]:
+        names = [self.cursor.attribute()]
+        while self.cursor.accept(","):
+            names.append(self.cursor.attribute())
+        return tuple(names)
+
+    def _window(self) -> Window:
+        cursor = self.cursor
+        size = cursor.number()
+        if cursor.accept_word("EVENT", "EVENTS"):
+            return Window(size, "EVENTS", None)
+        unit = "VALUE"
+        if word := cursor.accept_word(*_UNITS):
+            unit, size = "TIME", size * _UNITS[word]
+            while cursor.peek().kind == "number":
+                more = cursor.number()
+                size += more * _UNITS[cursor.expect_word(*_UNITS)]
+        attribute: str | None = None
+        if cursor.accept("["):
+            attribute = cursor.attribute()
+            cursor.expect("]")
+        return Window(size, unit, attribute)

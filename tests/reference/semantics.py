@@ -1,0 +1,286 @@
+"""The table of definitions: ⟦φ⟧ν as a set of complex events, by brute force.
+
+A complex event is a triple (start, end, μ) with μ the set of its (label, position) pairs. The
+environment ν gives each label the set of positions that a filter sees outside its own sub-formula.
+
+⟦φ⟧*ν asks for matches whose own μ is part of the environment that they are taken in. They are
+found by guessing: first every filter that would look at φ's own labels is left out (the labels are
+UNKNOWN), which gives a superset of the matches; then each value that the looked-at labels have in
+that superset is tried as the environment, and the matches that agree with it are kept.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from . import nodes as n
+from .conditions import ConditionChecker, Positions, Row, labels_in
+from .values import CelError, Kind
+
+Labelling = frozenset[tuple[str, int]]
+ComplexEvent = tuple[int, int, Labelling]
+Matches = frozenset[ComplexEvent]
+
+# The positions of a label in an environment; None is UNKNOWN.
+Environment = Mapping[str, Positions | None]
+
+EMPTY: Environment = {}
+
+
+class WorkLimitError(Exception):
+    """The answer takes more steps than the caller allowed; it says nothing about the query."""
+
+
+def positions_of(mu: Labelling, labels: Iterable[str]) -> dict[str, Positions]:
+    """μ(x), ascending, of each of these labels x."""
+    found: dict[str, list[int]] = {label: [] for label in labels}
+    for label, position in mu:
+        if label in found:
+            found[label].append(position)
+    return {label: tuple(sorted(places)) for label, places in found.items()}
+
+
+def overridden(
+    nu: Environment, mu: Labelling, labels: n.Labels, wanted: n.Labels
+) -> dict[str, Positions | None]:
+    """ν[μ], for a μ of a formula with these labels, on the wanted labels only."""
+    seen: dict[str, Positions | None] = dict(positions_of(mu, wanted & labels))
+    for label in wanted - labels:
+        seen[label] = nu.get(label, ())
+    return seen
+
+
+def support(mu: Labelling) -> frozenset[int]:
+    """All positions that have a label."""
+    return frozenset(position for _, position in mu)
+
+
+def select(kind: str, matches: Iterable[ComplexEvent]) -> Matches:
+    """The matches that a selector (STRICT, NXT, LAST or MAX) chooses among these."""
+    by_end: dict[int, list[tuple[frozenset[int], ComplexEvent]]] = defaultdict(list)
+    for match in matches:
+        by_end[match[1]].append((support(match[2]), match))
+    chosen: set[ComplexEvent] = set()
+    for group in by_end.values():
+        supports = {places for places, _ in group}
+        kept = {places for places in supports if _is_chosen(kind, places, supports)}
+        chosen.update(match for places, match in group if places in kept)
+    return frozenset(chosen)
+
+
+def _is_chosen(kind: str, mine: frozenset[int], supports: set[frozenset[int]]) -> bool:
+    if kind == "STRICT":
+        # Nothing at all is an interval too.
+        return not mine or max(mine) - min(mine) + 1 == len(mine)
+    if kind == "MAX":
+        return not any(mine < other for other in supports)
+    deciding = min if kind == "NXT" else max
+    return all(mine == other or deciding(mine ^ other) in mine for other in supports)
+
+
+class Evaluator:
+    """⟦φ⟧ over one stream: its rows from position `first` on, as if the stream began there.
+
+    `work_limit` bounds the number of complex events looked at; beyond it WorkLimitError is
+    raised.
+    """
+
+    def __init__(
+        self,
+        rows: Sequence[Row],
+        kinds: Mapping[str, Kind],
+        first: int = 0,
+        work_limit: int | None = None,
+    ) -> None:
+        self.rows = rows
+        self.first = first
+        self.checker = ConditionChecker(rows, kinds)
+        self.work_left = work_limit
+        self._memo: dict[tuple[n.Formula, tuple[object, ...]], Matches] = {}
+        self._scopes: dict[tuple[n.Formula, tuple[object, ...]], Matches] = {}
+
+    def answer(self, formula: n.Formula) -> Matches:
+        """The answer of a whole formula: ⟦φ⟧*∅."""
+        return self.scope(formula, EMPTY)
+
+    def scope(self, formula: n.Formula, nu: Environment) -> Matches:
+        """⟦φ⟧*ν = {(i, j, μ) ∈ ⟦φ⟧ν[μ]}."""
+        looked_at = formula.outside & formula.labels
+        if not looked_at:
+            return self.matches(formula, nu)
+        key = (formula, tuple(nu.get(label, ()) for label in sorted(formula.scope_outside)))
+        known = self._scopes.get(key)
+        if known is None:
+            known = self._scopes[key] = self._guess(formula, nu, looked_at)
+        return known
+
+    def _guess(self, formula: n.Formula, nu: Environment, looked_at: n.Labels) -> Matches:
+        """⟦φ⟧*ν of a formula whose filters look at these labels of its own."""
+        superset = self.matches(formula, {**nu, **dict.fromkeys(looked_at)})
+        guesses: dict[tuple[tuple[str, Positions], ...], set[ComplexEvent]] = defaultdict(set)
+        for match in superset:
+            guesses[tuple(sorted(positions_of(match[2], looked_at).items()))].add(match)
+        found: set[ComplexEvent] = set()
+        for guess, candidates in guesses.items():
+            found |= candidates & self.matches(formula, {**nu, **dict(guess)})
+        return frozenset(found)
+
+    def matches(self, formula: n.Formula, nu: Environment) -> Matches:
+        """⟦φ⟧ν; where ν is UNKNOWN on a label, a superset for all that the label could be."""
+        key = (formula, tuple(nu.get(label, ()) for label in sorted(formula.outside)))
+        known = self._memo.get(key)
+        if known is None:
+            known = self._memo[key] = frozenset(self._matches(formula, nu))
+        return known
+
+    def _matches(self, formula: n.Formula, nu: Environment) -> Iterable[ComplexEvent]:
+        """One line of the table for each kind of formula."""
+        match formula:
+            case n.Atom():
+                return self._atom(formula)
+            case n.As():
+                return self._labelled(formula, nu)
+            case n.Then() | n.Next():
+                return self._then(formula, nu)
+            case n.Repeat():
+                return self._repeat(formula, nu)
+            case n.Or():
+                return self.matches(formula.left, nu) | self.matches(formula.right, nu)
+            case n.And():
+                return self.matches(formula.left, nu) & self.matches(formula.right, nu)
+            case n.All():
+                return self._all(formula, nu)
+            case n.Unless():
+                return self._unless(formula, nu)
+            case n.NotBetween():
+                return self._not_between(formula, nu)
+            case n.Filter():
+                return self._filter(formula, nu)
+            case n.Project():
+                return self._project(formula, nu)
+            case n.Rename():
+                return self._rename(formula, nu)
+            case n.Selector():
+                matches = self.scope(formula.body, nu)
+                # What is chosen from a superset need not be a superset of what is chosen.
+                return matches if self._unknown(formula, nu) else select(formula.kind, matches)
+        raise CelError(f"no definition for {formula}")
+
+    def _spend(self, steps: int) -> None:
+        if self.work_left is not None:
+            self.work_left -= steps
+            if self.work_left < 0:
+                raise WorkLimitError
+
+    @staticmethod
+    def _unknown(formula: n.Formula, nu: Environment) -> bool:
+        return any(nu.get(label, ()) is None for label in formula.outside)
+
+    def _atom(self, atom: n.Atom) -> Iterable[ComplexEvent]:
+        for i in range(self.first, len(self.rows)):
+            row = self.rows[i]
+            if row.type == atom.type and atom.stream in (None, row.stream):
+                yield i, i, frozenset([(atom.type, i)])
+
+    def _labelled(self, formula: n.As, nu: Environment) -> Iterable[ComplexEvent]:
+        for i, j, mu in self.matches(formula.body, nu):
+            yield i, j, mu | {(formula.label, position) for position in support(mu)}
+
+    def _pairs(
+        self, left: n.Formula, right: n.Formula, nu: Environment, contiguous: bool
+    ) -> Iterable[tuple[ComplexEvent, ComplexEvent]]:
+        """The pairs of matches, (i, k, μ1) and (l, j, μ2), with k < l, or l = k + 1."""
+        by_start: dict[int, list[ComplexEvent]] = defaultdict(list)
+        for match in self.matches(right, nu):
+            by_start[match[0]].append(match)
+        for first in self.matches(left, nu):
+            k = first[1]
+            for start in [k + 1] if contiguous else range(k + 1, len(self.rows)):
+                self._spend(1 + len(by_start[start]))
+                for second in by_start[start]:
+                    yield first, second
+
+    def _then(self, formula: n.Then | n.Next, nu: Environment) -> Iterable[ComplexEvent]:
+        contiguous = isinstance(formula, n.Next)
+        for (i, _, mu1), (_, j, mu2) in self._pairs(formula.left, formula.right, nu, contiguous):
+            yield i, j, mu1 | mu2
+
+    def _repeat(self, formula: n.Repeat, nu: Environment) -> Iterable[ComplexEvent]:
+        links: dict[int, list[ComplexEvent]] = defaultdict(list)
+        for match in self.scope(formula.body, nu):
+            links[match[0]].append(match)
+        # The chains that begin at each position; later ones first, as a chain is a match and
+        # (perhaps) a chain that begins after the match's end.
+        chains: dict[int, set[ComplexEvent]] = {}
+        for i in range(len(self.rows) - 1, self.first - 1, -1):
+            chains[i] = set()
+            for match in links[i]:
+                _, k, mu1 = match
+                chains[i].add(match)
+                for start in [k + 1] if formula.contiguous else range(k + 1, len(self.rows)):
+                    following = chains.get(start, set())
+                    self._spend(1 + len(following))
+                    chains[i].update((i, j, mu1 | mu2) for _, j, mu2 in following)
+        for group in chains.values():
+            yield from group
+
+    def _all(self, formula: n.All, nu: Environment) -> Iterable[ComplexEvent]:
+        left, right = self.matches(formula.left, nu), self.matches(formula.right, nu)
+        self._spend(len(left) * len(right))
+        for i1, j1, mu1 in left:
+            for i2, j2, mu2 in right:
+                yield min(i1, i2), max(j1, j2), mu1 | mu2
+
+    def _absent(
+        self, formula: n.Formula, nu: Environment, mu: Labelling, labels: n.Labels
+    ) -> Matches:
+        """⟦φ2⟧*ν[μ], what must not occur; none of it where ν[μ] is UNKNOWN to it."""
+        inner = overridden(nu, mu, labels, formula.scope_outside)
+        if None in inner.values():
+            return frozenset()
+        return self.scope(formula, inner)
+
+    def _unless(self, formula: n.Unless, nu: Environment) -> Iterable[ComplexEvent]:
+        for i, j, mu in self.matches(formula.left, nu):
+            absent = self._absent(formula.right, nu, mu, formula.labels)
+            self._spend(len(absent))
+            if not any(i <= start and end <= j for start, end, _ in absent):
+                yield i, j, mu
+
+    def _not_between(self, formula: n.NotBetween, nu: Environment) -> Iterable[ComplexEvent]:
+        for (i, k, mu1), (el, j, mu3) in self._pairs(formula.left, formula.right, nu, False):
+            mu = mu1 | mu3
+            absent = self._absent(formula.absent, nu, mu, formula.labels)
+            self._spend(len(absent))
+            if not any(k < start and end < el for start, end, _ in absent):
+                yield i, j, mu
+
+    def _filter(self, formula: n.Filter, nu: Environment) -> Iterable[ComplexEvent]:
+        wanted = n.mentioned(formula.condition)
+        for i, j, mu in self.matches(formula.body, nu):
+            seen = overridden(nu, mu, formula.labels, wanted)
+            known = {label: places for label, places in seen.items() if places is not None}
+            if all(
+                self.checker.holds(clause, known)
+                for clause in formula.clauses
+                if labels_in(clause) <= known.keys()
+            ):
+                yield i, j, mu
+
+    def _project(self, formula: n.Project, nu: Environment) -> Iterable[ComplexEvent]:
+        for i, j, mu in self.scope(formula.body, nu):
+            yield i, j, projected(mu, formula.labels)
+
+    def _rename(self, formula: n.Rename, nu: Environment) -> Iterable[ComplexEvent]:
+        for i, j, mu in self.scope(formula.body, nu):
+            renamed = frozenset(
+                (formula.new if label == formula.old else label, position) for label, position in mu
+            )
+            yield i, j, renamed
+
+
+def projected(mu: Labelling, labels: Iterable[str]) -> Labelling:
+    """μ with every label outside `labels` emptied."""
+    kept = frozenset(labels)
+    return frozenset(pair for pair in mu if pair[0] in kept)

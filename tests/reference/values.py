@@ -1,0 +1,278 @@
+"""Values of Spark SQL with ANSI mode off, as far as CEL's conditions can meet them.
+
+A value travels with its kind (`Datum`), because the kind decides the result: INT wraps at 32 bits,
+LONG at 64, FLOAT rounds every step to single precision. NULL is a datum whose value is None.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import datetime as dt
+import enum
+import functools
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+
+class CelError(ValueError):
+    """The query, or the stream it is asked of, is not valid CEL; the message says why."""
+
+
+class Kind(enum.Enum):
+    """The type of a value. NULL is the type of the bare literal NULL only."""
+
+    NULL = "NULL"
+    BOOLEAN = "BOOLEAN"
+    INT = "INT"
+    LONG = "LONG"
+    FLOAT = "FLOAT"
+    DOUBLE = "DOUBLE"
+    STRING = "STRING"
+    TIMESTAMP = "TIMESTAMP"
+    DATE = "DATE"
+
+
+# From narrow to wide: of two kinds of numbers the wider one is the kind of the result.
+NUMBERS = (Kind.INT, Kind.LONG, Kind.FLOAT, Kind.DOUBLE)
+
+
+class Datum(NamedTuple):
+    """A value and its kind; `value` is None for NULL of that kind."""
+
+    kind: Kind
+    value: Any
+
+
+NULL = Datum(Kind.NULL, None)
+
+
+def wrap(value: int, bits: int) -> int:
+    """Two's complement: the whole number of `bits` bits that `value` overflows to."""
+    half = 1 << (bits - 1)
+    return (value + half) % (1 << bits) - half
+
+
+def to_float32(value: float) -> float:
+    """The single precision number nearest to `value`, infinite where it is out of range."""
+    if isinstance(value, int) and abs(value) >= 1 << 53:
+        # Going through DOUBLE would round twice; keeping whether anything was cut off (as one
+        # low bit) makes the first rounding harmless.
+        value = value & ~0x7FF | (0x800 if value & 0x7FF else 0)
+    return ctypes.c_float(value).value
+
+
+def convert(datum: Datum, kind: Kind) -> Any:
+    """The value of `datum` widened to `kind`; None stays None."""
+    value = datum.value
+    if value is None or datum.kind is kind:
+        return value
+    if kind is Kind.FLOAT:
+        return to_float32(value)
+    if kind is Kind.DOUBLE:
+        return float(value)
+    if kind is Kind.TIMESTAMP and datum.kind is Kind.DATE:
+        return dt.datetime.combine(value, dt.time())
+    return value
+
+
+def datum_of(kind: Kind, raw: Any) -> Datum:
+    """The datum that an event's field of a declared kind holds; dates may be ISO text."""
+    if raw is None:
+        return Datum(kind, None)
+    readers: dict[Kind, Callable[[Any], Any]] = {
+        Kind.BOOLEAN: bool,
+        Kind.INT: lambda value: wrap(int(value), 32),
+        Kind.LONG: lambda value: wrap(int(value), 64),
+        Kind.FLOAT: lambda value: to_float32(float(value)),
+        Kind.DOUBLE: float,
+        Kind.STRING: str,
+        Kind.TIMESTAMP: _timestamp,
+        Kind.DATE: _date,
+    }
+    return Datum(kind, readers[kind](raw))
+
+
+def _timestamp(raw: Any) -> dt.datetime:
+    moment = raw if isinstance(raw, dt.datetime) else dt.datetime.fromisoformat(str(raw))
+    # One time zone for all: with and without an offset must be comparable.
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(dt.UTC).replace(tzinfo=None)
+    return moment
+
+
+def _date(raw: Any) -> dt.date:
+    if isinstance(raw, dt.datetime):
+        return raw.date()
+    return raw if isinstance(raw, dt.date) else dt.date.fromisoformat(str(raw))
+
+
+def common_kind(kinds: Sequence[Kind]) -> Kind:
+    """The kind in which values of all these kinds are compared; CelError where there is none."""
+    known = [kind for kind in kinds if kind is not Kind.NULL]
+    if not known:
+        return Kind.NULL
+    if all(kind in NUMBERS for kind in known):
+        return max(known, key=NUMBERS.index)
+    if all(kind is known[0] for kind in known):
+        return known[0]
+    if all(kind in (Kind.DATE, Kind.TIMESTAMP) for kind in known):
+        return Kind.TIMESTAMP
+    raise CelError("cannot compare " + " with ".join(kind.value for kind in known))
+
+
+def _order(left: Any, right: Any) -> int:
+    """-1, 0 or 1; NaN equals NaN and is larger than every other number."""
+    left_nan, right_nan = left != left, right != right
+    if left_nan or right_nan:
+        return int(left_nan) - int(right_nan)
+    return int(left > right) - int(left < right)
+
+
+def compare(left: Datum, right: Datum) -> int | None:
+    """-1, 0 or 1 as `left` is less than, equal to or more than `right`; None where one is NULL."""
+    kind = common_kind([left.kind, right.kind])
+    if left.value is None or right.value is None:
+        return None
+    return _order(convert(left, kind), convert(right, kind))
+
+
+def contains(needle: Datum, items: Sequence[Datum]) -> bool | None:
+    """SQL's IN: all sides meet in one common kind; None where only a NULL could have matched."""
+    kind = common_kind([needle.kind, *(item.kind for item in items)])
+    if needle.value is None:
+        return None
+    wanted = convert(needle, kind)
+    present = [convert(item, kind) for item in items if item.value is not None]
+    if any(_order(wanted, item) == 0 for item in present):
+        return True
+    return None if len(present) < len(items) else False
+
+
+def number_kind(*data: Datum) -> Kind:
+    """The wider kind of these numbers; CelError where one is no number."""
+    kinds = [datum.kind for datum in data if datum.kind is not Kind.NULL]
+    for kind in kinds:
+        if kind not in NUMBERS:
+            raise CelError(f"{kind.value} is not a number")
+    return max(kinds, key=NUMBERS.index) if kinds else Kind.NULL
+
+
+def fit(kind: Kind, value: Any) -> Datum:
+    """A result of arithmetic in `kind`: wrapped or rounded as the kind asks."""
+    if kind is Kind.INT:
+        return Datum(kind, wrap(value, 32))
+    if kind is Kind.LONG:
+        return Datum(kind, wrap(value, 64))
+    if kind is Kind.FLOAT:
+        return Datum(kind, to_float32(value))
+    return Datum(kind, value)
+
+
+def arithmetic(operator: str, left: Datum, right: Datum) -> Datum:
+    """`left operator right` for `+ - * / %`; NULL for division and remainder by zero."""
+    kind = number_kind(left, right)
+    if operator == "/":
+        kind = Kind.DOUBLE
+    if left.value is None or right.value is None:
+        return Datum(kind, None)
+    a, b = convert(left, kind), convert(right, kind)
+    if operator == "+":
+        return fit(kind, a + b)
+    if operator == "-":
+        return fit(kind, a - b)
+    if operator == "*":
+        return fit(kind, a * b)
+    if b == 0:
+        return Datum(kind, None)
+    if operator == "/":
+        return Datum(kind, a / b)
+    return fit(kind, _remainder(a, b))
+
+
+def _remainder(a: Any, b: Any) -> Any:
+    """The remainder with the sign of the dividend."""
+    if isinstance(a, int):
+        return a - b * (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1)
+    if math.isinf(a) or math.isnan(a) or math.isnan(b):
+        return math.nan
+    return math.fmod(a, b)
+
+
+def negate(datum: Datum) -> Datum:
+    """Unary minus; the smallest whole number of a kind is its own negative."""
+    kind = number_kind(datum)
+    return datum if datum.value is None else fit(kind, -datum.value)
+
+
+def absolute(datum: Datum) -> Datum:
+    """ABS; the smallest whole number of a kind stays what it is."""
+    kind = number_kind(datum)
+    return datum if datum.value is None else fit(kind, abs(datum.value))
+
+
+def aggregate(function: str, kind: Kind, data: Sequence[Datum]) -> Datum:
+    """FIRST, LAST, MIN, MAX, SUM, AVG or COLLECT of values of one kind, in stream order.
+
+    NULL where nothing is left to aggregate; COLLECT gives a tuple, empty in that case.
+    """
+    if function in ("FIRST", "LAST"):
+        if not data:
+            return Datum(kind, None)
+        return data[0] if function == "FIRST" else data[-1]
+    values = [datum.value for datum in data if datum.value is not None]
+    if function == "COLLECT":
+        return Datum(kind, tuple(values))
+    if function in ("MIN", "MAX"):
+        choose = min if function == "MIN" else max
+        largest = choose(values, key=functools.cmp_to_key(_order)) if values else None
+        return Datum(kind, largest)
+    number_kind(Datum(kind, None))
+    if function == "AVG":
+        return Datum(Kind.DOUBLE, _sum_of_doubles(values) / len(values) if values else None)
+    if kind in (Kind.INT, Kind.LONG):
+        return Datum(Kind.LONG, wrap(sum(values), 64) if values else None)
+    return Datum(Kind.DOUBLE, _sum_of_doubles(values) if values else None)
+
+
+def _sum_of_doubles(values: Sequence[float]) -> float:
+    # Not sum(): newer versions of Python compensate rounding errors there, a plain fold does not.
+    return functools.reduce(lambda total, value: total + float(value), values, 0.0)
+
+
+@functools.lru_cache(maxsize=256)
+def _like_pattern(pattern: str) -> re.Pattern[str]:
+    parts: list[str] = []
+    characters = iter(pattern)
+    for character in characters:
+        if character == "\\":
+            escaped = next(characters, None)
+            if escaped is None or escaped not in "\\%_":
+                raise CelError(f"LIKE: a backslash stands only before \\, % or _: {pattern!r}")
+            parts.append(re.escape(escaped))
+        else:
+            parts.append({"%": ".*", "_": "."}.get(character) or re.escape(character))
+    return re.compile("".join(parts), re.DOTALL)
+
+
+def like(text: Datum, pattern: Datum) -> bool | None:
+    """SQL's LIKE over the whole text, with backslash as the escape."""
+    _texts(text, pattern)
+    if text.value is None or pattern.value is None:
+        return None
+    return _like_pattern(pattern.value).fullmatch(text.value) is not None
+
+
+def rlike(text: Datum, pattern: Datum) -> bool | None:
+    """Whether the regular expression is found anywhere in the text."""
+    _texts(text, pattern)
+    if text.value is None or pattern.value is None:
+        return None
+    return re.search(pattern.value, text.value) is not None
+
+
+def _texts(*data: Datum) -> None:
+    for datum in data:
+        if datum.kind not in (Kind.STRING, Kind.NULL):
+            raise CelError(f"LIKE and RLIKE take text, not {datum.kind.value}")

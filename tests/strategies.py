@@ -1,0 +1,539 @@
+"""Random CEL queries and streams, for seeds (`random_query`, `random_stream`) and for hypothesis.
+
+The queries are always valid, and about one declaration (`DECLARATION`); which parts of the language
+they use is said by a set of `Feature`s. The hypothesis strategies draw the random numbers of the
+same generators, so that failing examples shrink.
+"""
+
+from __future__ import annotations
+
+import enum
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+TYPES = ("A", "B", "C", "D")
+DECLARATION = (
+    "CREATE STREAM S {\n"
+    + ",\n".join(
+        f"  EVENT {name} {{ id: INT, value: DOUBLE, name: STRING, ts: LONG }}" for name in TYPES
+    )
+    + "\n}\n"
+)
+# No label may be called like an event type or another column of the output, in any case.
+LABELS = ("x", "y", "z", "u", "v", "w")
+
+
+class Feature(enum.Enum):
+    """A part of the language that generated queries may use."""
+
+    STREAM_ATOM = "S>R"
+    AS = "AS"
+    THEN = ";"
+    CONTIGUOUS = ":"
+    REPEAT = "+"
+    REPEAT_CONTIGUOUS = ":+"
+    OR = "OR"
+    RENAME = "[x -> y]"
+    PROJECT = "PROJECT"
+    FILTER = "FILTER with clauses on one label each"
+    OR_ACROSS = "clauses that join conditions on several labels"
+    CORRELATION = "comparisons across labels"
+    OUTER = "filters on labels bound outside what they filter"
+    PREV = "PREV"
+    PRIOR = "PRIOR"
+    AGGREGATE = "aggregates in conditions"
+    AND = "AND"
+    ALL = "ALL"
+    UNLESS = "UNLESS"
+    NOT_BETWEEN = "; ! ;"
+    SELECTOR = "selectors in formulas"
+    SELECT_LABELS = "SELECT of labels"
+    SELECT_NONE = "SELECT NONE"
+    SELECT_EXPRESSIONS = "SELECT of expressions"
+    TOP_SELECTOR = "SELECT with a selector"
+    ANY = "SELECT ANY"
+    PARTITION_BY = "PARTITION BY"
+    WITHIN_EVENTS = "WITHIN n EVENTS"
+    WITHIN_ATTRIBUTE = "WITHIN n [ts]"
+    CONSUME_BY = "CONSUME BY"
+    LIMIT = "LIMIT"
+
+
+REGULAR_OPERATORS = frozenset(
+    {
+        Feature.STREAM_ATOM,
+        Feature.AS,
+        Feature.THEN,
+        Feature.CONTIGUOUS,
+        Feature.REPEAT,
+        Feature.REPEAT_CONTIGUOUS,
+        Feature.OR,
+        Feature.RENAME,
+        Feature.PROJECT,
+        Feature.FILTER,
+        Feature.OR_ACROSS,
+    }
+)
+SELECT_FORMS = frozenset({Feature.SELECT_LABELS, Feature.SELECT_NONE})
+CLAUSES = frozenset(
+    {
+        Feature.PARTITION_BY,
+        Feature.WITHIN_EVENTS,
+        Feature.WITHIN_ATTRIBUTE,
+        Feature.CONSUME_BY,
+    }
+)
+REGULAR = REGULAR_OPERATORS | SELECT_FORMS | CLAUSES
+EVERYTHING = frozenset(Feature)
+
+
+def random_query(rng: random.Random, features: frozenset[Feature] = REGULAR, depth: int = 3) -> str:
+    """The text of a file with one query that nests operators at most `depth` deep.
+
+    With PARTITION BY and CONSUME BY ANY together, the answer depends on the order of the whole
+    stream, ties in `ts` included.
+    """
+    return DECLARATION + _Generator(rng, features).query(depth)
+
+
+def random_stream(
+    rng: random.Random, length: int, *, nulls: float = 0.1, strangers: float = 0.0
+) -> list[dict[str, Any]]:
+    """A stream of `length` events; `ts` never decreases, never is NULL and can stand still.
+
+    Every other attribute is NULL with probability `nulls`. With probability `strangers` an event
+    has a type that is not declared, and so has no position.
+    """
+
+    def attribute(values: Sequence[Any]) -> Any:
+        return None if _chance(rng, nulls) else rng.choice(values)
+
+    events: list[dict[str, Any]] = []
+    ts = 0
+    for _ in range(length):
+        ts += rng.choice((1, 0, 2, 1, 3))
+        events.append(
+            {
+                "type": "Stranger" if _chance(rng, strangers) else rng.choice(TYPES),
+                "id": attribute((1, 2, 1, 2, 3, 0)),
+                "value": attribute((1.0, 2.0, 3.0, 4.0, 2.5, 0.0)),
+                "name": attribute(("p", "q", "r", "pq")),
+                "ts": ts,
+            }
+        )
+    return events
+
+
+def queries(features: frozenset[Feature] = REGULAR, depth: int = 3) -> st.SearchStrategy[str]:
+    """`random_query`, drawn by hypothesis."""
+    return st.randoms(use_true_random=False).map(lambda rng: random_query(rng, features, depth))
+
+
+@st.composite
+def streams(draw: st.DrawFn, max_length: int = 8, strangers: float = 0.0) -> list[dict[str, Any]]:
+    """`random_stream` of at most `max_length` events, drawn by hypothesis."""
+    length = draw(st.integers(min_value=0, max_value=max_length))
+    rng = draw(st.randoms(use_true_random=False))
+    return random_stream(rng, length, strangers=strangers)
+
+
+def _chance(rng: random.Random, probability: float) -> bool:
+    # Written so that hypothesis, which shrinks towards 0.0, shrinks towards "no".
+    return rng.random() >= 1 - probability
+
+
+class _Level(enum.IntEnum):
+    """How tightly a formula's outermost operator binds."""
+
+    ENDED = 0  # by FILTER or UNLESS
+    OR = 1
+    AND = 2
+    SEQUENCE = 3
+    POSTFIX = 4
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """The text of a formula, and the labels that its matches can bind."""
+
+    text: str
+    level: _Level
+    bound: frozenset[str]
+
+    def at(self, level: _Level) -> str:
+        """The text, in parentheses where its operator binds less tightly than `level`."""
+        return self.text if self.level >= level else f"({self.text})"
+
+    def parenthesized(self) -> str:
+        """The text in parentheses."""
+        return f"({self.text})"
+
+
+_Words = frozenset[str]
+
+
+class _Generator:
+    """The choices of one query."""
+
+    def __init__(self, rng: random.Random, features: frozenset[Feature]) -> None:
+        self.rng = rng
+        self.features = features
+        self.conditions = _ConditionGenerator(rng, features)
+        # Few types in one query make its parts meet on the same events.
+        self.types = rng.sample(TYPES, rng.choice((4, 3, 3, 2, 2)))
+
+    def has(self, feature: Feature) -> bool:
+        """Whether the query may use the feature."""
+        return feature in self.features
+
+    # --- clauses ---
+
+    def query(self, depth: int) -> str:
+        """SELECT … and all that follows."""
+        rng = self.rng
+        formula = self.formula(depth, frozenset())
+        lines = [f"SELECT {self.selector()}{self.items(sorted(formula.bound))}"]
+        lines += [] if _chance(rng, 0.1) else ["FROM S"]
+        lines += [f"WHERE {formula.text}"]
+        partitioned = self.has(Feature.PARTITION_BY) and _chance(rng, 0.3)
+        if partitioned:
+            by = rng.choice(("id", "name", "id, name", "[id]"))
+            lines.append(f"PARTITION BY {by}")
+        windows = []
+        if self.has(Feature.WITHIN_EVENTS):
+            windows.append(f"WITHIN {rng.choice((3, 2, 4, 5, 1, 0))} EVENTS")
+        if self.has(Feature.WITHIN_ATTRIBUTE):
+            windows.append(f"WITHIN {rng.choice((4, 3, 6, 8, 2, 0))} [ts]")
+        if windows and _chance(rng, 0.4):
+            lines.append(rng.choice(windows))
+        if self.has(Feature.CONSUME_BY) and _chance(rng, 0.3):
+            by = rng.choice(("ANY", "NONE", "PARTITION") if partitioned else ("ANY", "NONE"))
+            lines.append(f"CONSUME BY {by}")
+        if self.has(Feature.LIMIT) and _chance(rng, 0.3):
+            lines.append(f"LIMIT {rng.randint(1, 3)}")
+        return "\n".join(lines) + "\n"
+
+    def selector(self) -> str:
+        words = [""]
+        if self.has(Feature.TOP_SELECTOR):
+            words += ["STRICT ", "NXT ", "LAST ", "MAX ", "NEXT ", "ALL "]
+        if self.has(Feature.ANY):
+            words += ["ANY "]
+        return self.rng.choice(words)
+
+    def items(self, labels: Sequence[str]) -> str:
+        rng = self.rng
+        forms = ["*", "*"]
+        forms += ["NONE"] if self.has(Feature.SELECT_NONE) else []
+        forms += ["labels"] * 2 if self.has(Feature.SELECT_LABELS) else []
+        forms += ["expressions"] if self.has(Feature.SELECT_EXPRESSIONS) else []
+        form = rng.choice(forms)
+        if form in ("*", "NONE"):
+            return form
+        items = []
+        for label in rng.sample(labels, rng.randint(1, min(3, len(labels)))):
+            attributes = rng.sample(("id", "value", "name", "ts"), rng.randint(1, 3))
+            items.append(f"{label}[{', '.join(attributes)}]" if _chance(rng, 0.3) else label)
+        if form == "expressions":
+            items += [self.expression(labels, number) for number in range(rng.randint(1, 2))]
+        return ", ".join(items)
+
+    def expression(self, labels: Sequence[str], number: int) -> str:
+        label = self.rng.choice(labels)
+        functions = ("FIRST", "LAST", "MIN", "MAX", "SUM", "AVG")
+        forms = [f"COUNT({label})", f"COLLECT({label}.name)"]
+        forms += [f"{function}({label}.value)" for function in functions]
+        forms += [f"SUM({label}.value) / COUNT({label})", f"MAX({label}.id) - MIN({label}.id)"]
+        return f"{self.rng.choice(forms)} AS value_{number}"
+
+    # --- formulas ---
+
+    def formula(self, depth: int, visible: _Words) -> _Piece:
+        """A formula whose filters may look at the `visible` labels, bound in scopes around it."""
+        F = Feature  # noqa: N806
+        makers = {
+            F.THEN: self.sequence,
+            F.CONTIGUOUS: self.sequence,
+            F.NOT_BETWEEN: self.not_between,
+            F.REPEAT: self.repeat,
+            F.REPEAT_CONTIGUOUS: self.repeat,
+            F.FILTER: self.filtered,
+            F.OR: self.either,
+            F.AS: self.labelled,
+            F.PROJECT: self.project,
+            F.RENAME: self.rename,
+            F.AND: self.both,
+            F.ALL: self.sequence,
+            F.UNLESS: self.unless,
+            F.SELECTOR: self.selected,
+        }
+        weights = {F.THEN: 5, F.REPEAT: 2, F.FILTER: 4, F.OR: 2}
+        usable = [feature for feature in makers if self.has(feature)]
+        if depth == 0 or not usable or not _chance(self.rng, 0.9):
+            return self.atom()
+        choices = [feature for feature in usable for _ in range(weights.get(feature, 1))]
+        feature = self.rng.choice(choices)
+        return makers[feature](feature, depth - 1, visible)
+
+    def atom(self) -> _Piece:
+        rng = self.rng
+        name = rng.choice(self.types)
+        text = f"S>{name}" if self.has(Feature.STREAM_ATOM) and _chance(rng, 0.15) else name
+        piece = _Piece(text, _Level.POSTFIX, frozenset([name]))
+        return self.with_label(piece) if self.has(Feature.AS) and _chance(rng, 0.5) else piece
+
+    def with_label(self, piece: _Piece) -> _Piece:
+        """`piece AS x`, x most often a label that the piece does not have."""
+        new = [label for label in LABELS if label not in piece.bound]
+        label = self.rng.choice(new if new and not _chance(self.rng, 0.1) else LABELS)
+        word = "IN" if _chance(self.rng, 0.05) else "AS"
+        text = f"{piece.at(_Level.POSTFIX)} {word} {label}"
+        return _Piece(text, _Level.POSTFIX, piece.bound | {label})
+
+    def labelled(self, _: Feature, depth: int, visible: _Words) -> _Piece:
+        return self.with_label(self.formula(depth, visible))
+
+    def sides(self, depth: int, visible: _Words) -> tuple[_Piece, _Piece]:
+        """Two formulas, left and right; the one that is made later sees the other's labels."""
+        first = self.formula(depth, visible)
+        second = self.formula(depth, visible | first.bound)
+        return (second, first) if _chance(self.rng, 0.3) else (first, second)
+
+    def sequence(self, feature: Feature, depth: int, visible: _Words) -> _Piece:
+        """`φ ; φ`, `φ : φ` or `φ ALL φ`; one side's filters may look at the other's labels."""
+        left, right = self.sides(depth, visible)
+        level = _Level.AND if feature is Feature.ALL else _Level.SEQUENCE
+        # One level to the left: equally tight on the left needs no parentheses.
+        text = f"{left.at(level)} {feature.value} {right.at(_Level(level + 1))}"
+        return _Piece(text, level, left.bound | right.bound)
+
+    def not_between(self, _: Feature, depth: int, visible: _Words) -> _Piece:
+        left, right = self.sides(depth, visible)
+        bound = left.bound | right.bound
+        absent = self.formula(min(depth, 1), visible | bound)
+        level = _Level.SEQUENCE
+        text = f"{left.at(level)} ; !{absent.at(_Level.POSTFIX)} ; {right.at(_Level.POSTFIX)}"
+        return _Piece(text, level, bound)
+
+    def repeat(self, feature: Feature, depth: int, visible: _Words) -> _Piece:
+        body = self.formula(depth, visible)
+        return _Piece(body.at(_Level.POSTFIX) + feature.value, _Level.POSTFIX, body.bound)
+
+    def either(self, _: Feature, depth: int, visible: _Words) -> _Piece:
+        left, right = self.formula(depth, visible), self.formula(depth, visible)
+        text = f"{left.at(_Level.OR)} OR {right.at(_Level.AND)}"
+        return _Piece(text, _Level.OR, left.bound | right.bound)
+
+    def both(self, _: Feature, depth: int, visible: _Words) -> _Piece:
+        """`φ AND φ`; most often the right side is a variant of the left, so that both can match."""
+        left = self.formula(depth, visible)
+        right = self.formula(depth, visible)
+        if _chance(self.rng, 0.8):
+            text = f"{left.parenthesized()} OR {right.at(_Level.AND)}"
+            right = _Piece(text, _Level.OR, left.bound | right.bound)
+            if self.has(Feature.FILTER) and _chance(self.rng, 0.5):
+                condition = self.conditions.condition(left.bound, frozenset())
+                text = f"{left.at(_Level.OR)} FILTER {condition}"
+                right = _Piece(text, _Level.ENDED, left.bound)
+        text = f"{left.at(_Level.AND)} AND {right.at(_Level.SEQUENCE)}"
+        return _Piece(text, _Level.AND, left.bound | right.bound)
+
+    def unless(self, _: Feature, depth: int, visible: _Words) -> _Piece:
+        left = self.formula(depth, visible)
+        right = self.formula(min(depth, 1), visible | left.bound)
+        text = f"{left.at(_Level.OR)} UNLESS {right.at(_Level.POSTFIX)}"
+        return _Piece(text, _Level.ENDED, left.bound)
+
+    def filtered(self, _: Feature, depth: int, visible: _Words) -> _Piece:
+        body = self.formula(depth, visible)
+        condition = self.conditions.condition(body.bound, visible)
+        return _Piece(f"{body.at(_Level.OR)} FILTER {condition}", _Level.ENDED, body.bound)
+
+    def project(self, _: Feature, depth: int, visible: _Words) -> _Piece:
+        body = self.formula(depth, visible)
+        labels = sorted(body.bound)
+        kept = self.rng.sample(labels, self.rng.randint(1, len(labels)))
+        text = f"PROJECT[{', '.join(kept)}]{body.parenthesized()}"
+        return _Piece(text, _Level.POSTFIX, frozenset(kept))
+
+    def rename(self, _: Feature, depth: int, visible: _Words) -> _Piece:
+        body = self.formula(depth, visible)
+        old = self.rng.choice(sorted(body.bound))
+        new = self.rng.choice([label for label in LABELS if label != old])
+        text = f"{body.at(_Level.POSTFIX)}[{old} -> {new}]"
+        return _Piece(text, _Level.POSTFIX, (body.bound - {old}) | {new})
+
+    def selected(self, _: Feature, depth: int, visible: _Words) -> _Piece:
+        body = self.formula(depth, visible)
+        word = self.rng.choice(("STRICT", "NXT", "LAST", "MAX", "NEXT"))
+        return _Piece(f"{word}{body.parenthesized()}", _Level.POSTFIX, body.bound)
+
+
+class _ConditionGenerator:
+    """The conditions of one query."""
+
+    def __init__(self, rng: random.Random, features: frozenset[Feature]) -> None:
+        self.rng = rng
+        self.features = features
+
+    def condition(self, own: Iterable[str], visible: Iterable[str]) -> str:
+        """A condition on labels of the filtered formula; with OUTER on `visible` labels too."""
+        rng = self.rng
+        # Labels made with AS first: type names are rarer in filters.
+        labels = sorted(own, key=lambda label: (label in TYPES, label))
+        others = sorted(set(visible) - set(labels)) if Feature.OUTER in self.features else []
+        terms = [self.term(labels, others) for _ in range(rng.choice((1, 1, 1, 2)))]
+        return " AND ".join(terms)
+
+    def label(self, labels: Sequence[str]) -> str:
+        made = [label for label in labels if label not in TYPES]
+        return self.rng.choice(made if made and not _chance(self.rng, 0.2) else labels)
+
+    def term(self, labels: Sequence[str], others: Sequence[str]) -> str:
+        """A conjunct."""
+        rng = self.rng
+        F = Feature  # noqa: N806
+        x = self.label(labels)
+        forms = [self.unary, self.unary]
+        if others and _chance(rng, 0.6):
+            y = rng.choice(others)
+            return rng.choice((self.across(x, y), self.across(x, y), self.unary(y)))
+        forms += [self.previous] if F.PREV in self.features else []
+        forms += [self.prior] if F.PRIOR in self.features else []
+        forms += [self.aggregate] if F.AGGREGATE in self.features else []
+        first = rng.choice(forms)(x)
+        if len(labels) == 1 or not _chance(rng, 0.5):
+            return first
+        y = self.label([label for label in labels if label != x])
+        across = []
+        if F.OR_ACROSS in self.features:
+            second, third = self.unary(y), self.unary(x)
+            across += [
+                f"({first} OR {second})",
+                f"NOT ({first} AND {second})",
+                f"(({first} AND {second}) OR {third})",
+            ]
+        if F.CORRELATION in self.features:
+            across += [self.across(x, y), self.across(x, y), f"NOT {self.across(x, y)}"]
+            across += [f"({self.across(x, y)} OR {first})"]
+        return rng.choice(across) if across else first
+
+    def unary(self, x: str) -> str:
+        """A condition that names x alone."""
+        rng = self.rng
+        if _chance(rng, 0.3):
+            first, second = self.comparison(f"{x}."), self.comparison(f"{x}.")
+            return rng.choice(
+                (
+                    f"NOT {first}",
+                    f"({first} OR {second})",
+                    f"{x}[{self.comparison('')} OR {self.comparison('')}]",
+                    f"{x}[{self.comparison('')} AND NOT {self.comparison('')}]",
+                    f"NOT ({first} AND {second})",
+                    f"NOT ({first} OR NOT {second})",
+                )
+            )
+        return self.comparison(f"{x}.")
+
+    def comparison(self, of: str) -> str:
+        """A comparison of attributes with constants; `of` is what stands before an attribute."""
+        rng = self.rng
+        number = f"{of}{rng.choice(('value', 'value', 'id', 'id', 'ts'))}"
+        low, high = sorted((rng.randint(0, 4), rng.randint(0, 4)))
+        negation = "NOT " if _chance(rng, 0.3) else ""
+        operator = rng.choice((">", "<=", "=", "<", ">=", "<>", "==", "!="))
+        constant = rng.choice(("2", "1", "3", "0", "2.5", "1e0"))
+        weak = rng.choice((f"> {rng.choice((0, 1))}", "<= 3", "< 3.5", ">= 1", "<> 2", "!= 1"))
+        text = rng.choice(("'p'", "'q'", "'pq'", "'r'"))
+        pattern = rng.choice(("'p%'", "'%q'", "'p_'", "'_'", "'%'", "'pq'", "'\\%%'"))
+        regex = rng.choice(("'^p'", "'q$'", "'p|r'", "'[pq]+'", "'.q'", "'^$'"))
+        forms = (
+            f"{number} {weak}",
+            f"{number} {weak}",
+            f"{number} {operator} {constant}",
+            f"{number} {operator} {constant}",
+            f"{constant} {operator} {number}",
+            f"{of}name {operator} {text}",
+            f"{of}name {negation}IN ('p', {text})",
+            f"{number} {negation}IN ({low}, {high}{', NULL' if _chance(rng, 0.2) else ''})",
+            f"{of}id {negation}IN {{{low}, {high}}}",
+            f"{of}name {negation}LIKE {pattern}",
+            f"{of}name {negation}RLIKE {regex}",
+            f"{number} {negation}BETWEEN {low} AND {high}",
+            f"{of}{rng.choice(('value', 'name', 'id'))} IS {negation}NULL",
+            f"{self.arithmetic(of)} {operator} {constant}",
+            f"{self.arithmetic(of)} {operator} {self.arithmetic(of)}",
+        )
+        return rng.choice(forms)
+
+    def arithmetic(self, of: str) -> str:
+        rng = self.rng
+        return rng.choice(
+            (
+                f"{of}value + 1",
+                f"2 * {of}id",
+                f"{of}value / {of}id",
+                f"{of}value % 2",
+                f"{of}id % {of}id",
+                f"ABS({of}value - 3)",
+                f"({of}value - {of}id) * 2",
+                f"{of}ts - {of}id",
+                f"{of}ts / 2",
+            )
+        )
+
+    def across(self, x: str, y: str) -> str:
+        """A comparison that names both labels."""
+        operator = self.rng.choice(("=", "<", ">=", "<>"))
+        return self.rng.choice(
+            (
+                f"{x}.id = {y}.id",
+                f"{x}.value {operator} {y}.value",
+                f"{x}.name {operator} {y}.name",
+                f"{x}.value * 2 >= {y}.value + {y}.id",
+                f"{y}.ts - {x}.ts < 4",
+                f"{x}.value BETWEEN {y}.id AND {y}.value",
+                f"{x}.id IN ({y}.id, {y}.value)",
+            )
+        )
+
+    def previous(self, x: str) -> str:
+        return self.rng.choice(
+            (
+                f"{x}.value >= PREV({x}.value)",
+                f"{x}.value - PREV({x}.value) > 0",
+                f"PREV({x}.id) = {x}.id",
+                f"NOT {x}.name = PREV({x}.name)",
+                f"({x}.value > 3 OR {x}.value < PREV({x}.value))",
+                f"PREV({x}.value) IS NULL",
+            )
+        )
+
+    def prior(self, x: str) -> str:
+        function = self.rng.choice(("MAX", "MIN", "AVG", "SUM", "FIRST", "LAST"))
+        return self.rng.choice(
+            (
+                f"{x}.value >= {function}(PRIOR {x}.value)",
+                f"{x}.id <> {function}(PRIOR {x}.id)",
+                f"COUNT(PRIOR {x}) < 2",
+            )
+        )
+
+    def aggregate(self, x: str) -> str:
+        function = self.rng.choice(("SUM", "AVG", "MIN", "MAX", "FIRST", "LAST"))
+        operator = self.rng.choice((">", "<=", "=", "<"))
+        bound = self.rng.randint(1, 6)
+        return self.rng.choice(
+            (
+                f"COUNT({x}) {operator} {bound % 3 + 1}",
+                f"{function}({x}.value) {operator} {bound}",
+                f"{function}({x}.id) {operator} {bound}",
+                f"FIRST({x}.value) {operator} LAST({x}.value)",
+                f"{x}.value {operator} {function}({x}.value)",
+                f"LAST({x}.name) {operator} 'q'",
+            )
+        )

@@ -1,0 +1,315 @@
+"""The documents hold: what they show of celc is compiled and run here, and compared with the page.
+
+An HTML comment on the line before a fenced block says what the block is:
+
+    <!-- file: fire.cel -->     a file, there for the blocks after it; if its name ends in .cel it
+                                must compile, if in .py it must be Python
+    <!-- wrong file: q.cel -->  a query that must not compile
+    <!-- declarations -->       streams without a query, for the ```cel and ```text blocks after it
+    <!-- run -->                ```console   `$ celc …` commands, each with all that it prints
+                                ```python    a session with `>>>`, as doctest reads it
+                                ```text      lines `query`, `events`, `answer` (see `Example`)
+
+Blocks of one document share a folder and run in the order of the page. In a console block a line
+that is just `…` stands for lines left out. A ```cel block must compile also without a comment.
+"""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import black
+import pyarrow as pa
+import pytest
+from celc_runtime import CompiledQuery
+
+import celc
+from celc.cli import main
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")
+DOCUMENTS = [*map(ROOT.joinpath, PAGES), *sorted(ROOT.glob("docs/*.md"))]
+ERRORS = ROOT / "docs" / "errors.md"
+
+
+# --- what a document shows ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its first line in the document, its language, its comment, its text."""
+
+    line: int
+    language: str
+    comment: str
+    text: str
+
+
+def blocks_in(document: str) -> Iterator[Block]:
+    comment, fence, start, lines = "", None, 0, list[str]()
+    for number, line in enumerate(document.splitlines(), start=1):
+        if fence is None:
+            opened = re.fullmatch(r"(`{3,})(\w*)", line)
+            if opened:
+                fence, language, start, lines = opened[1], opened[2], number + 1, []
+            else:
+                told = re.fullmatch(r"<!-- (.*) -->", line)
+                comment = told[1] if told else ""
+        elif line == fence:
+            yield Block(start, language, comment, "".join(f"{one}\n" for one in lines))
+            comment, fence = "", None
+        else:
+            lines.append(line)
+    assert fence is None, f"the block that begins in line {start} is never closed"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_blocks(
+    path: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    declarations = ""
+    with interpreted():
+        for block in blocks_in(path.read_text(encoding="utf-8")):
+            place = f"{path.name}, line {block.line}"
+            match block.comment.partition(": "), block.language:
+                case ("file", _, name), _:
+                    Path(name).write_text(block.text, encoding="utf-8")
+                    if name.endswith(".cel"):
+                        check_query(block.text, place)
+                    elif name.endswith(".py"):
+                        ast.parse(block.text, place)
+                case ("wrong file", _, name), _:
+                    Path(name).write_text(block.text, encoding="utf-8")
+                    with pytest.raises(celc.CelError):
+                        celc.compile(block.text)
+                case ("declarations", _, _), "cel":
+                    declarations = block.text
+                case ("run", _, _), "console":
+                    check_console(block.text, place, capfd)
+                case ("run", _, _), "python":
+                    check_session(block, place)
+                case ("run", _, _), "text":
+                    check_examples(block.text, declarations, place)
+                case ("", _, _), "cel":
+                    own = "CREATE STREAM" in block.text
+                    check_query(block.text if own else declarations + block.text, place)
+                case ("", _, _), "python":
+                    ast.parse(block.text, place)
+                case ("", _, _), _:
+                    pass
+                case (comment, _, _), language:
+                    pytest.fail(f"{place}: nothing is known of `{comment}` before ```{language}")
+
+
+def test_the_documents_show_something() -> None:
+    shown = [block for path in DOCUMENTS for block in blocks_in(path.read_text(encoding="utf-8"))]
+    assert sum(block.comment == "run" for block in shown) >= 20
+
+
+def test_links_lead_somewhere() -> None:
+    for path in DOCUMENTS:
+        code = r"(?s)```.*?\n *```|`[^`\n]*`"
+        text = re.sub(code, "", path.read_text(encoding="utf-8"))
+        for target in re.findall(r"\]\(([^)\s]+)\)", text):
+            file, _, anchor = target.partition("#")
+            if "://" in file:
+                continue
+            there = (path.parent / file).resolve() if file else path
+            assert there.exists(), f"{path.name} links to {target}"
+            assert not anchor or anchor in anchors_of(there), f"{path.name} links to {target}"
+
+
+def anchors_of(path: Path) -> set[str]:
+    headings = re.findall(r"(?m)^#+ (.*)$", path.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+# --- how it is checked ----------------------------------------------------------------------------
+
+
+@contextmanager
+def interpreted() -> Iterator[None]:
+    """Modules generated inside run as plain Python, and are laid out as the templates leave them.
+
+    Compiling and formatting them would take a second or two for each of the many examples.
+    """
+
+    def plain(text: str, mode: black.Mode) -> str:
+        assert "from numba import njit\n" in text
+        return text.replace("from numba import njit\n", "njit = lambda **_: lambda f: f\n")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(black, "format_str", plain)
+        yield
+
+
+def check_query(text: str, place: str) -> None:
+    errors = [found for found in celc.check(text) if found.severity == "error"]
+    assert not errors, f"{place}: {errors}"
+
+
+def check_console(text: str, place: str, capfd: pytest.CaptureFixture[str]) -> None:
+    for shown in re.split(r"(?m)^\$ ", text)[1:]:
+        command, _, printed = shown.partition("\n")
+        program, *arguments = shlex.split(command)
+        assert program == "celc", f"{place}: only celc can be run here, not {program}"
+        capfd.readouterr()
+        main(arguments)
+        out, err = capfd.readouterr()
+        said = "".join(f"{line.rstrip()}\n" for line in (err + out).strip("\n").splitlines())
+        wanted = "".join(
+            "(?:.*\n)*" if line == "…" else re.escape(f"{line}\n")
+            for line in printed.strip("\n").splitlines()
+        )
+        assert re.fullmatch(wanted, said), f"{place}: `{command}` prints\n{said}"
+
+
+def check_session(block: Block, place: str) -> None:
+    session = doctest.DocTestParser().get_doctest(block.text, {}, place, None, block.line)
+    told: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    runner.run(session, out=told.append)
+    assert session.examples
+    assert not told, "".join(told)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A query, the events it reads, and its answer.
+
+    An event is written as its type and its value, `A5`; where that is NULL, `A`. A match is written
+    as its start, its end, and the positions of each label: `0..2  x={0,1} y={2}`.
+    """
+
+    query: str
+    events: str
+    answer: tuple[str, ...]
+
+
+def examples_in(text: str) -> Iterator[Example]:
+    for part in text.strip("\n").split("\n\n"):
+        fields: dict[str, list[str]] = {}
+        for line in part.splitlines():
+            name, rest = line[:8].strip(), line[8:].strip()
+            if name:
+                field = fields.setdefault(name, [])
+            field.append(rest)
+        assert list(fields) == ["query", "events", "answer"], part
+        answer = tuple(" ".join(line.split()) for line in fields["answer"])
+        yield Example("\n".join(fields["query"]), " ".join(fields["events"]), answer)
+
+
+def check_examples(text: str, declarations: str, place: str) -> None:
+    for example in examples_in(text):
+        matcher = celc.compile(declarations + example.query)
+        (query,) = matcher.queries.values()
+        found = [
+            shown_match(query, row) for row in query.match_table(table_of(example)).to_pylist()
+        ]
+        assert found == [
+            one for one in example.answer if one != "none"
+        ], f"{place}: {example.query}"
+
+
+def table_of(example: Example) -> pa.Table:
+    events = [re.fullmatch(r"([A-Z])(-?\d+)?", event) for event in example.events.split()]
+    assert all(events), example.events
+    values = [int(event[2]) if event and event[2] else None for event in events]
+    return pa.table(
+        {
+            "type": pa.array([event and event[1] for event in events], pa.string()),
+            "value": pa.array(values, pa.int32()),
+        }
+    )
+
+
+def shown_match(query: CompiledQuery, row: dict[str, object]) -> str:
+    parts = [f"{row['start_pos']}..{row['end_pos']}"]
+    for label in query.plan.labels:
+        events = row[label.name]
+        assert isinstance(events, list)
+        parts.append(f"{label.name}={{{','.join(str(event['pos']) for event in events)}}}")
+    return " ".join(parts)
+
+
+# --- error codes ----------------------------------------------------------------------------------
+
+
+def codes_in_code() -> Iterator[str]:
+    """A regular expression for the codes of each diagnostic that the compiler makes."""
+    for path in sorted((ROOT / "celc").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                continue
+            if node.func.id in ("error", "warning") and node.args:
+                yield from _codes(node.args[0])
+
+
+def _codes(node: ast.expr) -> Iterator[str]:
+    match node:
+        case ast.Constant(value=str(code)):
+            yield re.escape(code)
+        case ast.IfExp():
+            yield from _codes(node.body)
+            yield from _codes(node.orelse)
+        case ast.JoinedStr():
+            yield "".join(
+                re.escape(str(part.value)) if isinstance(part, ast.Constant) else "[a-z]+"
+                for part in node.values
+            )
+        case _:
+            # The two functions that make a diagnostic pass on the code they are given.
+            assert isinstance(node, ast.Name), ast.unparse(node)
+
+
+def codes_in_document() -> list[str]:
+    """The codes in the first column of the tables of docs/errors.md."""
+    return re.findall(r"(?m)^\| `([a-z-]+)` \|", ERRORS.read_text(encoding="utf-8"))
+
+
+def test_every_code_has_one_line() -> None:
+    documented = codes_in_document()
+    assert len(documented) == len(set(documented))
+    undocumented = {
+        code for code in codes_in_code() if not any(re.fullmatch(code, one) for one in documented)
+    }
+    assert not undocumented
+
+
+def test_every_documented_code_exists() -> None:
+    known = set(codes_in_code())
+    invented = {
+        one for one in codes_in_document() if not any(re.fullmatch(code, one) for code in known)
+    }
+    assert not invented
+
+
+def test_codes_that_people_see_are_documented() -> None:
+    goldens = (ROOT / "tests" / "errors").rglob("*.expected")
+    texts = [path.read_text(encoding="utf-8") for path in goldens]
+    seen = set(re.findall(r"(?m): (?:error|warning)\[([a-z-]+)\]: ", "\n".join(texts)))
+    assert seen
+    assert not seen - set(codes_in_document())
+
+
+def test_errors_and_warnings_stand_under_their_headings() -> None:
+    errors, _, warnings = ERRORS.read_text(encoding="utf-8").partition("\n## Warnings\n")
+    goldens = (ROOT / "tests" / "errors").rglob("*.expected")
+    for path in goldens:
+        for severity, code in re.findall(
+            r": (error|warning)\[([a-z-]+)\]: ", path.read_text(encoding="utf-8")
+        ):
+            part = errors if severity == "error" else warnings
+            assert f"| `{code}` |" in part, f"{code} is no {severity} in docs/errors.md"

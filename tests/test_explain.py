@@ -1,0 +1,1 @@
+"""`celc explain`, `celc run`, and the layers of the tree (being written)."""

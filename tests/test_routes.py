@@ -1,0 +1,251 @@
+"""Every way to run a query on Spark, and one file or one pickle instead of an installation.
+
+What reaches a worker must bring all it needs: here workers run a Python that cannot import celc or
+its runtime. The generated code runs uncompiled where only the answers matter.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import pickle
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from cases_io import Case, load_cases
+from reference import difference
+from spark_routes import table
+
+import celc
+from celc.cli import main
+from celc.standalone import ORDER, standalone
+
+_FILES = ("01", "02", "03", "04", "05", "08", "09", "10")
+
+
+def _supported(limit: int | None) -> list[Case]:
+    """Cases that this version compiles: one for each query, or with no limit all of them."""
+    chosen: list[Case] = []
+    seen: dict[str, bool] = {}
+    for case in (case for stem in _FILES for case in load_cases(stem)):
+        if case.query in seen and (limit is not None or not seen[case.query]):
+            continue
+        if case.query not in seen:
+            problems = celc.check(case.query, order_by="ts")
+            seen[case.query] = not any(p.severity == "error" for p in problems)
+        if seen[case.query]:
+            chosen.append(case)
+    if limit is None:
+        return chosen
+    step = max(1, len(chosen) // limit)
+    return chosen[::step]
+
+
+def _on_spark(route: str, cases: list[Case], folder: Path) -> None:
+    items = [{"query": case.query, "events": case.events} for case in cases]
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("spark_routes.py")), route],
+        input=json.dumps(items),
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    answers = json.loads(done.stdout)
+    problems = [
+        f"{case.name}: {found}"
+        for case, answer in zip(cases, answers, strict=True)
+        if (found := difference(answer, case.expected))
+    ]
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("route", ["match", "arrow", "pandas"])
+def test_thirty_queries_on_spark(route: str, tmp_path: Path) -> None:
+    cases = _supported(30)
+    assert len(cases) >= 30
+    _on_spark(route, cases, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("route", ["match", "arrow", "pandas"])
+def test_all_supported_cases_on_spark(route: str, tmp_path: Path) -> None:
+    cases = _supported(None)
+    for at in range(0, len(cases), 60):
+        _on_spark(route, cases[at : at + 60], tmp_path)
+
+
+# --- without an installation ----------------------------------------------------------------------
+
+_QUERY = """CREATE STREAM S {
+  EVENT A { id: INT, value: DOUBLE, name: STRING, ts: LONG },
+  EVENT B { id: INT, value: DOUBLE, name: STRING, ts: LONG }
+}
+SELECT * FROM S WHERE (A AS x ; B AS y) FILTER x.value > 1 AND y.name LIKE 'p%'
+PARTITION BY id WITHIN 5 [ts]
+"""
+
+_EVENTS = [
+    {"type": "AB"[k % 3 % 2], "id": k % 2, "value": k % 5, "name": "pq"[k % 2], "ts": k}
+    for k in range(40)
+]
+
+
+def _alone(script: str, *arguments: str, data: bytes = b"", folder: Path) -> bytes:
+    """Run a script where the installed packages are there, but not celc, nor its runtime."""
+    lines = [
+        "import sys",
+        f"sys.path.append({sysconfig.get_paths()['purelib']!r})",
+        "for name in ('celc.pipeline', 'celc_runtime'):",
+        "    try: __import__(name)",
+        "    except ImportError: pass",
+        "    else: raise SystemExit(f'{name} can be imported')",
+        script,
+    ]
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", "\n".join(lines), *arguments],
+        input=data,
+        capture_output=True,
+        check=False,
+        cwd=folder,
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1", "CELC_CACHE_DIR": str(folder / "cache")},
+    )
+    assert done.returncode == 0, done.stderr.decode()[-4000:]
+    return done.stdout
+
+
+_RUN = """
+import json, pyarrow as pa
+events = pa.ipc.open_stream(sys.stdin.buffer.read()).read_all()
+print(json.dumps([[r['start_pos'], r['end_pos']] for r in {query}.match_table(events).to_pylist()]))
+"""
+
+
+def _ipc(events: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, events.schema) as writer:
+        writer.write_table(events)
+    return sink.getvalue().to_pybytes()
+
+
+def _expected() -> list[list[int]]:
+    rows = celc.compile(_QUERY).match_table(table(_EVENTS)).to_pylist()
+    assert rows
+    return [[row["start_pos"], row["end_pos"]] for row in rows]
+
+
+def test_a_pickle_needs_no_file_of_ours(tmp_path: Path) -> None:
+    query = celc.compile(_QUERY).queries["query"]
+    (tmp_path / "query.pickle").write_bytes(pickle.dumps(query))
+    script = "import pickle\nquery = pickle.load(open(sys.argv[1], 'rb'))\n" + _RUN.format(
+        query="query"
+    )
+    for _ in range(2):  # the second time from the files that the first one wrote
+        found = _alone(
+            script, str(tmp_path / "query.pickle"), data=_ipc(table(_EVENTS)), folder=tmp_path
+        )
+        assert json.loads(found) == _expected()
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+
+
+def test_a_changed_file_in_the_cache_is_refused(tmp_path: Path) -> None:
+    query = celc.compile(_QUERY).queries["query"]
+    (tmp_path / "query.pickle").write_bytes(pickle.dumps(query))
+    load = "import pickle\npickle.load(open(sys.argv[1], 'rb'))"
+    _alone(load, str(tmp_path / "query.pickle"), folder=tmp_path)
+    (written,) = (tmp_path / "cache").glob("*/arena.py")
+    written.write_text(written.read_text() + "\nprint('other code')\n")
+    with pytest.raises(AssertionError, match="is not what was written there"):
+        _alone(load, str(tmp_path / "query.pickle"), folder=tmp_path)
+
+
+def test_options_travel_with_a_pickle() -> None:
+    query = celc.compile(_QUERY).queries["query"].with_options(order_by="id", tiebreak=["row"])
+    again = pickle.loads(pickle.dumps(query))
+    assert again.plan == query.plan
+
+
+def test_a_standalone_module_needs_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "q.cel").write_text(_QUERY)
+    module = tmp_path / "q_udf.py"
+    assert main(["compile", str(tmp_path / "q.cel"), "-o", str(module), "--standalone"]) == 0
+    script = "sys.path.insert(0, sys.argv[1])\nimport q_udf\n" + _RUN.format(query="q_udf")
+    found = _alone(script, str(tmp_path), data=_ipc(table(_EVENTS)), folder=tmp_path)
+    assert json.loads(found) == _expected()
+
+
+def test_thirty_queries_standalone(tmp_path: Path) -> None:
+    cases = _supported(30)
+    for number, case in enumerate(cases):
+        text = standalone(celc.compile(case.query, order_by="ts", tiebreak="row").source)
+        (tmp_path / f"q{number}.py").write_text(text)
+        with (tmp_path / f"q{number}.arrow").open("wb") as stream:
+            stream.write(_ipc(table(case.events)))
+    script = """
+import importlib, json, pyarrow as pa
+sys.path.insert(0, sys.argv[1])
+answers = []
+for number in range(int(sys.argv[2])):
+    query, = importlib.import_module(f'q{number}').QUERIES.values()
+    events = pa.ipc.open_stream(open(f'{sys.argv[1]}/q{number}.arrow', 'rb')).read_all()
+    answers.append([
+        {'partition': {n: r[n] for n in query.plan.partition_by}, 'start': r['start_pos'],
+         'end': r['end_pos'],
+         'labels': {x.name: [e['pos'] for e in r[x.name]] for x in query.plan.labels}}
+        for r in query.match_table(events).to_pylist()])
+print(json.dumps(answers))
+"""
+    answers = json.loads(_alone(script, str(tmp_path), str(len(cases)), folder=tmp_path))
+    problems = [
+        f"{case.name}: {found}"
+        for case, answer in zip(cases, answers, strict=True)
+        if (found := difference(answer, case.expected))
+    ]
+    assert not problems, "\n".join(problems)
+
+
+def test_the_runtime_can_stand_in_one_file() -> None:
+    """No two modules of the runtime define one name, none is forgotten, none of it is imported."""
+    folder = Path(celc.__file__).parents[1] / "runtime" / "celc_runtime"
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "bootstrap"}
+    assert modules == set(ORDER)
+    tree = ast.parse(standalone(celc.compile(_QUERY).source))
+    imported = {
+        (node.module or "") if isinstance(node, ast.ImportFrom) else node.names[0].name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    assert not [name for name in imported if name.startswith(("celc", "lark", "jinja2", "black"))]
+
+
+def test_a_standalone_module_loads_by_its_path_alone(tmp_path: Path) -> None:
+    (tmp_path / "q_udf.py").write_text(standalone(celc.compile(_QUERY).source))
+    script = """
+import importlib.util
+spec = importlib.util.spec_from_file_location('q_udf', sys.argv[1] + '/q_udf.py')
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+print(module.QUERY_NAME, 'q_udf' in sys.modules)
+"""
+    assert _alone(script, str(tmp_path), folder=tmp_path) == b"query False\n"
+
+
+def test_frames_come_out_as_tables_do() -> None:
+    pytest.importorskip("pandas")
+    matcher: Any = celc.compile(_QUERY, order_by="ts", tiebreak="row")
+    events = table(_EVENTS)
+    shuffled = events.to_pandas().sample(frac=1, random_state=1)
+    frame = matcher.match_pandas(shuffled)
+    rows = matcher.match_table(events).to_pylist()
+    assert frame[["id", "start_pos", "end_pos"]].to_dict("records") == [
+        {name: row[name] for name in ("id", "start_pos", "end_pos")} for row in rows
+    ]
+    assert [list(events) for events in frame["x"]] == [row["x"] for row in rows]
