@@ -6,7 +6,7 @@ together for each expression they speak of, and so are clauses that no event can
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from celc.errors import Diagnostic, Diagnostics
@@ -95,12 +95,18 @@ class _Range:
         )
 
 
-def check_clauses(clauses: Iterable[Clause], frame: Frame, found: Diagnostics) -> None:
+def check_clauses(
+    clauses: Iterable[Clause], frame: Frame, found: Diagnostics
+) -> tuple[Predicate, ...]:
     """Warn where a filter's clauses cannot all be TRUE, whatever the events are.
 
     Only clauses that do not hold vacuously are judged: those all of whose labels are surely bound.
+    Returns what those ask of single events, for comparing it with other filters' (`excluding`);
+    nothing where the clauses are impossible by themselves.
     """
     ranges: dict[Expression, _Range] = {}
+    asked: list[Predicate] = []
+    sound = True
     for clause in clauses:
         if any(
             isinstance(part, Previous) or (isinstance(part, Aggregate) and part.prior)
@@ -112,8 +118,47 @@ def check_clauses(clauses: Iterable[Clause], frame: Frame, found: Diagnostics) -
             continue
         if all(fold_predicate(predicate) is False for predicate in clause.predicates):
             found.add(_never_true(clause))
+            sound = False
         elif len(clause.predicates) == 1:
-            _narrow(clause.predicates[0], ranges, frame, found)
+            problem = _narrow(clause.predicates[0], ranges, frame)
+            if problem is not None:
+                found.add(problem)
+                sound = False
+            asked.append(clause.predicates[0])
+    return tuple(filter(_asks_of_events, asked)) if sound else ()
+
+
+def _asks_of_events(predicate: Predicate) -> bool:
+    # The aggregates of a label differ where one filter sees fewer of its positions than another.
+    return not any(isinstance(part, Aggregate) for part in parts_of(predicate))
+
+
+def by_subject(predicates: Iterable[Predicate]) -> dict[Expression, list[Predicate]]:
+    """Predicates that compare something with constants, by what they compare."""
+    gathered: dict[Expression, list[Predicate]] = {}
+    for predicate in predicates:
+        subject = _subject(predicate)
+        if subject is not None:
+            gathered.setdefault(subject, []).append(predicate)
+    return gathered
+
+
+def excluding(
+    first: Iterable[Predicate], then: Mapping[Expression, Sequence[Predicate]]
+) -> Diagnostic | None:
+    """A warning where two filters that judge the same event ask what no event can give to both.
+
+    `then` is the second filter's part, by subject.
+    """
+    ranges: dict[Expression, _Range] = {}
+    for predicate in first:
+        _narrow(predicate, ranges, None)
+    for subject in ranges:
+        for predicate in then.get(subject, ()):
+            problem = _narrow(predicate, ranges, None)
+            if problem is not None:
+                return problem
+    return None
 
 
 def _is_sure(frame: Frame, label: str) -> bool:
@@ -130,11 +175,11 @@ def _never_true(clause: Clause) -> Diagnostic:
 
 
 def _narrow(
-    predicate: Predicate, ranges: dict[Expression, _Range], frame: Frame, found: Diagnostics
-) -> None:
+    predicate: Predicate, ranges: dict[Expression, _Range], frame: Frame | None
+) -> Diagnostic | None:
     subject = _subject(predicate)
     if subject is None:
-        return
+        return None
     allowed = ranges.get(subject)
     if allowed is None:
         allowed = ranges[subject] = _Range(predicate.span)
@@ -142,17 +187,14 @@ def _narrow(
             seen = look_up(frame, subject.label)
             allowed.low = seen[0].extent.least if seen is not None else 0
     elif allowed.is_empty():
-        return
+        return None
     _apply(predicate, subject, allowed)
-    if allowed.is_empty():
-        together = allowed.first != predicate.span
-        reason = "these conditions exclude each other" if together else "this is never TRUE"
-        advice = (
-            "a filter's conditions must all hold for every event of the label; OR admits either"
-        )
-        found.add(
-            never_matches(reason, advice, predicate.span, allowed.first if together else None)
-        )
+    if not allowed.is_empty():
+        return None
+    together = allowed.first != predicate.span
+    reason = "these conditions exclude each other" if together else "this is never TRUE"
+    advice = "a filter's conditions must all hold for every event of the label; OR admits either"
+    return never_matches(reason, advice, predicate.span, allowed.first if together else None)
 
 
 def _subject(predicate: Predicate) -> Expression | None:

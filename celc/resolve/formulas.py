@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations, pairwise
 from typing import Literal, assert_never
 
 from celc import formula as core
 from celc import syntax
 from celc.errors import Diagnostics
+from celc.formula import Predicate
 from celc.messages import types, warnings
 from celc.resolve.cnf import clauses_of, size_of
 from celc.resolve.conditions import condition
-from celc.resolve.contradictions import check_clauses
+from celc.resolve.contradictions import by_subject, check_clauses, excluding
 from celc.resolve.expressions import Site
 from celc.resolve.impossible import check_joints, check_unless
-from celc.resolve.labels import Hidden, Scoped, fold_joints, merge, one_after_another
+from celc.resolve.labels import (
+    Hidden,
+    Scoped,
+    fold_joints,
+    merge,
+    one_after_another,
+    positive_parts,
+)
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Beside, Frame, surely_bound
 from celc.resolve.suspicions import check_sides, check_use
@@ -28,7 +36,7 @@ class Builder:
     """Builds the core formula of one query.
 
     `bounded` says that a window or STRICT keeps the search small, `in_parts` whether the query has
-    PARTITION BY.
+    PARTITION BY. `asked` gathers what each filter surely asks of single events, by its place.
     """
 
     schema: Schema
@@ -37,6 +45,7 @@ class Builder:
     max_clauses: int
     bounded: bool
     in_parts: bool
+    asked: dict[Span, tuple[Predicate, ...]] = field(default_factory=dict)
 
     def build(self, scoped: Scoped, frame: Frame) -> core.Formula:
         """The core formula of a part whose filters see `frame` around their own labels."""
@@ -109,7 +118,30 @@ class Builder:
         check_joints(scoped, node, self.schema, self.found)
         sure = surely_bound([part.labels for part in parts])
         operands = [self.build(part, _beside(frame, sure, k)) for k, part in enumerate(parts)]
+        fold_joints(node, [self._asked_of_all(part) for part in parts], self._exclude_sides)
         return fold_joints(node, operands, _balanced)
+
+    def _asked_of_all(self, scoped: Scoped) -> tuple[Predicate, ...]:
+        """What is asked of all the events of the labels that a part binds, at least."""
+        match scoped.node:
+            case syntax.Filter():
+                return self.asked[scoped.node.span] + self._asked_of_all(scoped.parts[0])
+            case syntax.As() | syntax.Selector() | syntax.Unless():
+                return self._asked_of_all(scoped.parts[0])
+            case _:
+                return ()
+
+    def _exclude_sides(
+        self, operator: str, sides: Sequence[tuple[Predicate, ...]]
+    ) -> tuple[Predicate, ...]:
+        if operator == "ALL":
+            return ()
+        for first, then in combinations(sides, 2):
+            problem = excluding(first, by_subject(then))
+            if problem is not None:
+                self.found.add(problem)
+                break
+        return tuple(predicate for side in sides for predicate in side)
 
     def _unless(self, scoped: Scoped, node: syntax.Unless, frame: Frame) -> core.Formula:
         left, right = scoped.parts
@@ -129,6 +161,7 @@ class Builder:
 
     def _filter(self, part: Scoped, node: syntax.Filter, frame: Frame) -> core.Formula:
         operand = self.build(part, frame)
+        self.asked[node.span] = ()
         inner = Frame(part.labels, None, frame, frame.repeated)
         site = Site(self.schema, inner, self.hidden, self.found, "filter")
         tree = condition(node.condition, site)
@@ -144,8 +177,38 @@ class Builder:
             return operand
         clauses = clauses_of(tree)
         check_use(clauses, inner, self.bounded, self.found)
-        check_clauses(clauses, inner, self.found)
+        asked = check_clauses(clauses, inner, self.found)
+        here = by_subject(asked)
+        problems = (excluding(self.asked[span], here) for span in _filters_within(part))
+        problem = next((problem for problem in problems if problem is not None), None)
+        if problem is None:
+            self.asked[node.span] = asked
+        else:
+            self.found.add(problem)
         return core.Filter(operand, clauses, node.span)
+
+
+def _filters_within(scoped: Scoped) -> Iterator[Span]:
+    """The places of the filters whose labels' events are all under the same label in this part.
+
+    Of filters that judge each match, as long as the labels they name are surely bound.
+    """
+    node, parts = scoped.node, scoped.parts
+    match node:
+        case syntax.EventAtom() | syntax.Rename() | syntax.Project() | syntax.Disjunction():
+            return
+        case syntax.Filter():
+            yield node.span
+        case syntax.Sequence():
+            parts = positive_parts(node, parts)
+        case syntax.Unless():
+            parts = parts[:1]
+        case syntax.As() | syntax.Iteration() | syntax.Conjunction() | syntax.Selector():
+            pass
+        case _:
+            assert_never(node)
+    for part in parts:
+        yield from _filters_within(part)
 
 
 def _beside(frame: Frame, sure: Mapping[str, tuple[int, ...]], own: int) -> Frame:

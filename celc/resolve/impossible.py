@@ -5,19 +5,24 @@ What is found here is certain; much that can match nothing is not found.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import assert_never
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations
+from operator import and_, or_
+from typing import TypeAlias, assert_never
 
 from celc import syntax
-from celc.errors import Diagnostic, Diagnostics
+from celc.errors import Diagnostics
 from celc.messages.warnings import never_matches
+from celc.messages.wording import counted
 from celc.resolve.labels import (
     JOINTS,
     NOTHING,
+    Extent,
     Labels,
     Scoped,
     fold_joints,
-    identical,
     merge,
     positive_parts,
 )
@@ -25,7 +30,95 @@ from celc.resolve.schema import Schema
 from celc.resolve.suspicions import check_sides
 from celc.source import Span
 
+# --- what a match covers --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """The interval that a match can have: how many events it covers, and what types its ends have.
+
+    `most` is None where there is no bound; no types at all are unknown ones.
+    """
+
+    least: int
+    most: int | None
+    first: int
+    last: int
+
+
+def _reach(scoped: Scoped) -> _Reach:
+    parts = scoped.parts
+    match scoped.node:
+        case syntax.EventAtom():
+            return _Reach(1, 1, scoped.support.types, scoped.support.types)
+        case syntax.Iteration():
+            once = _reach(parts[0])
+            return _Reach(once.least, None, once.first, once.last)
+        case syntax.Sequence():
+            row = [_reach(part) for part in positive_parts(scoped.node, parts)]
+            contiguous = all(link.contiguous for link in scoped.node.links)
+            return _Reach(
+                sum(reach.least for reach in row),
+                _bounded(sum, row) if contiguous else None,
+                row[0].first,
+                row[-1].last,
+            )
+        case syntax.Disjunction():
+            branches = [_reach(part) for part in parts]
+            return _Reach(
+                min(reach.least for reach in branches),
+                _bounded(max, branches),
+                _any_of([reach.first for reach in branches]),
+                _any_of([reach.last for reach in branches]),
+            )
+        case syntax.Conjunction():
+            return fold_joints(scoped.node, [_reach(part) for part in parts], _joined)
+        case (
+            syntax.As()
+            | syntax.Rename()
+            | syntax.Project()
+            | syntax.Unless()
+            | syntax.Filter()
+            | syntax.Selector()
+        ):
+            return _reach(parts[0])
+        case _:
+            assert_never(scoped.node)
+
+
+def _joined(operator: str, sides: Sequence[_Reach]) -> _Reach:
+    least = max(reach.least for reach in sides)
+    first, last = [reach.first for reach in sides], [reach.last for reach in sides]
+    if operator == "ALL":
+        return _Reach(least, None, _any_of(first), _any_of(last))
+    most = min((reach.most for reach in sides if reach.most is not None), default=None)
+    return _Reach(least, most, _all_of(first), _all_of(last))
+
+
+def _bounded(combine: Callable[[Iterable[int]], int], reaches: Sequence[_Reach]) -> int | None:
+    bounds = [reach.most for reach in reaches if reach.most is not None]
+    return combine(bounds) if len(bounds) == len(reaches) else None
+
+
+def _any_of(masks: Sequence[int]) -> int:
+    return reduce(or_, masks) if all(masks) else 0
+
+
+def _all_of(masks: Sequence[int]) -> int:
+    return reduce(and_, masks)
+
+
 # --- AND ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """An operand of AND or ALL, or several that are joined already."""
+
+    labels: Labels
+    support: Extent
+    reach: _Reach
+    span: Span
 
 
 def check_joints(
@@ -33,38 +126,110 @@ def check_joints(
 ) -> None:
     """Warn where two sides of AND cannot be the same match, or two of ALL bind the same label."""
 
-    def join(operator: str, sides: list[tuple[Labels, Span]]) -> tuple[Labels, Span]:
-        bound = [labels for labels, _ in sides]
+    def join(operator: str, sides: list[_Side]) -> _Side:
         if operator == "ALL":
-            check_sides(bound, "ALL", schema, found)
+            check_sides([side.labels for side in sides], "ALL", schema, found)
         else:
-            found.extend(_differing(sides))
-        return merge(bound, JOINTS[operator]), sides[0][1].to(sides[-1][1])
+            clash = _clash(sides)
+            if clash is not None:
+                reason, place, other = clash
+                found.add(never_matches(reason, _SAME_MATCH, place.span, other.span))
+        combine = JOINTS[operator]
+        return _Side(
+            merge([side.labels for side in sides], combine),
+            combine([side.support for side in sides]),
+            _joined(operator, [side.reach for side in sides]),
+            sides[0].span.to(sides[-1].span),
+        )
 
-    fold_joints(node, [(part.labels, part.node.span) for part in scoped.parts], join)
+    sides = [
+        _Side(part.labels, part.support, _reach(part), part.node.span) for part in scoped.parts
+    ]
+    fold_joints(node, sides, join)
 
 
-def _differing(sides: Sequence[tuple[Labels, Span]]) -> Iterator[Diagnostic]:
-    advice = (
-        "AND takes the same match on both sides, labels included; ALL joins two matches, and "
-        "FILTER adds a condition"
+_SAME_MATCH = (
+    "AND takes the same match on both sides, labels included; ALL joins two matches, and FILTER "
+    "adds a condition"
+)
+_Clash: TypeAlias = tuple[str, _Side, _Side]
+
+
+def _clash(sides: Sequence[_Side]) -> _Clash | None:
+    """Why sides of AND have no match in common, and the two sides that show it."""
+    for label in dict.fromkeys(label for side in sides for label in side.labels):
+        extents = [side.labels[label].extent if label in side.labels else NOTHING for side in sides]
+        clash = _numbers(
+            sides,
+            extents,
+            f"one side of AND binds label '{label}', the other never does",
+            f"one side of AND gives label '{label}' more positions than the other",
+        ) or _types(
+            sides, extents, f"the two sides of AND give label '{label}' events of different types"
+        )
+        if clash is not None:
+            return clash
+    supports = [side.support for side in sides]
+    return (
+        _numbers(
+            sides,
+            supports,
+            "one side of AND labels events, the other never does",
+            "one side of AND labels more events than the other",
+        )
+        or _types(sides, supports, "the two sides of AND label events of different types")
+        or _ends(sides)
+        or _lengths(sides)
     )
-    for label in dict.fromkeys(label for labels, _ in sides for label in labels):
-        extents = [labels[label].extent if label in labels else NOTHING for labels, _ in sides]
-        richest = max(range(len(sides)), key=lambda k: extents[k].least)
-        poorest = min(range(len(sides)), key=lambda k: extents[k].most)
-        if extents[richest].least > extents[poorest].most:
-            if extents[poorest].most == 0:
-                reason = f"one side of AND binds label '{label}', the other never does"
-            else:
-                reason = f"one side of AND gives label '{label}' more positions than the other"
-            yield never_matches(reason, advice, sides[poorest][1], sides[richest][1])
-            return
-        known = all(extent.types for extent in extents)
-        if known and extents[richest].least and not identical(extents).types:
-            reason = f"the two sides of AND give label '{label}' events of different types"
-            yield never_matches(reason, advice, sides[-1][1], sides[0][1])
-            return
+
+
+def _numbers(
+    sides: Sequence[_Side], extents: Sequence[Extent], never: str, fewer: str
+) -> _Clash | None:
+    richest = max(range(len(sides)), key=lambda k: extents[k].least)
+    poorest = min(range(len(sides)), key=lambda k: extents[k].most)
+    if extents[richest].least <= extents[poorest].most:
+        return None
+    return fewer if extents[poorest].most else never, sides[poorest], sides[richest]
+
+
+def _types(sides: Sequence[_Side], extents: Sequence[Extent], reason: str) -> _Clash | None:
+    # Where a label has no position, its events have no types that could differ.
+    if not any(extent.least for extent in extents):
+        return None
+    return _disjoint(sides, [extent.types for extent in extents], reason)
+
+
+def _ends(sides: Sequence[_Side]) -> _Clash | None:
+    first, last = [side.reach.first for side in sides], [side.reach.last for side in sides]
+    return _disjoint(
+        sides, first, "the two sides of AND begin with events of different types"
+    ) or _disjoint(sides, last, "the two sides of AND end with events of different types")
+
+
+def _disjoint(sides: Sequence[_Side], masks: Sequence[int], reason: str) -> _Clash | None:
+    if not all(masks) or _all_of(masks):
+        return None
+    for (mask, side), (other_mask, other) in combinations(zip(masks, sides, strict=True), 2):
+        if not mask & other_mask:
+            return reason, other, side
+    return reason, sides[-1], sides[0]
+
+
+def _lengths(sides: Sequence[_Side]) -> _Clash | None:
+    bounded = [side for side in sides if side.reach.most is not None]
+    if not bounded:
+        return None
+    longest = max(sides, key=lambda side: side.reach.least)
+    shortest = min(bounded, key=lambda side: side.reach.most or 0)
+    least, most = longest.reach.least, shortest.reach.most
+    if most is None or least <= most:
+        return None
+    reason = (
+        f"one side of AND stretches over at least {counted(least, 'event')}, the other over at "
+        f"most {most}"
+    )
+    return reason, shortest, longest
 
 
 # --- UNLESS ---------------------------------------------------------------------------------------
@@ -96,9 +261,8 @@ def _sure_patterns(scoped: Scoped) -> list[tuple[int, ...]]:
         case syntax.As() | syntax.Rename() | syntax.Project() | syntax.Iteration():
             return _sure_patterns(parts[0])
         case syntax.Selector():
-            # With matches of one event only there is nothing to choose from.
-            single = parts[0].support.most == 1
-            return [p for p in _sure_patterns(parts[0]) if single and len(p) == 1]
+            # Matches of one event only have no others with the same end to be chosen from.
+            return _sure_patterns(parts[0]) if _reach(parts[0]).most == 1 else []
         case syntax.Disjunction():
             return [pattern for part in parts for pattern in _sure_patterns(part)]
         case syntax.Sequence():

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Literal, TypeAlias, TypeVar, assert_never
 
 from celc import syntax
-from celc.errors import Diagnostics
+from celc.errors import Diagnostic, Diagnostics
 from celc.messages import names
 from celc.resolve.schema import Schema
 from celc.source import Span
@@ -217,6 +217,14 @@ class Annotator:
         for label, binding in labels.items():
             self.hidden.setdefault(label, Hidden(why, binding.place))
 
+    def _cut_inside(self, part: Scoped, label: syntax.Name, bound: Labels) -> Diagnostic | None:
+        """Why a formula lacks a label that some part of it binds; None where none does."""
+        cut = self.hidden.get(label.text)
+        span = part.node.span
+        if cut is None or not span.start <= cut.place.start < span.end:
+            return None
+        return names.hidden_label(label.text, cut.why, list(bound), label.span, cut.place)
+
     def _atom(self, node: syntax.EventAtom) -> Scoped:
         extent = Extent(self._atom_types(node), 1, 1)
         binding = Binding(extent, node.span, None, node.span.start)
@@ -285,7 +293,10 @@ class Annotator:
         self._check_new_label(node.new)
         labels = dict(part.labels)
         if old not in labels:
-            self.found.add(names.unbound_in_rename(old, list(labels), node.old.span))
+            self.found.add(
+                self._cut_inside(part, node.old, labels)
+                or names.unbound_in_rename(old, list(labels), node.old.span)
+            )
         elif old == new:
             self.found.add(names.rename_to_itself(old, node.span))
         else:
@@ -308,7 +319,10 @@ class Annotator:
             if name in named:
                 self.found.add(names.repeated_label(name, "this PROJECT", label.span, named[name]))
             elif name not in part.labels:
-                self.found.add(names.unbound_in_project(name, list(part.labels), label.span))
+                self.found.add(
+                    self._cut_inside(part, label, part.labels)
+                    or names.unbound_in_project(name, list(part.labels), label.span)
+                )
             else:
                 kept[name] = replace(part.labels[name], named_at=label.span.start, bare_at=None)
             named.setdefault(name, label.span)

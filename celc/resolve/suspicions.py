@@ -27,9 +27,10 @@ from celc.formula import (
 from celc.messages import warnings
 from celc.messages.wording import quote
 from celc.resolve.cnf import labels_named, parts_of
-from celc.resolve.labels import MANY, Binding, Labels, Scoped, positive_parts
+from celc.resolve.labels import MANY, Binding, Labels, Scoped, fold_joints, positive_parts
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Frame, look_up
+from celc.source import Span
 
 # --- labels ---------------------------------------------------------------------------------------
 
@@ -156,15 +157,19 @@ def check_growth(scoped: Scoped, kept: frozenset[str], found: Diagnostics) -> No
 
     For queries without window, selector and LIMIT: the caller knows.
     """
+    for span in _growing(scoped, kept):
+        found.add(warnings.exponential_output(span))
+
+
+def _growing(scoped: Scoped, kept: frozenset[str]) -> tuple[Span, ...]:
     node, parts = scoped.node, scoped.parts
     match node:
         case syntax.EventAtom() | syntax.Selector():
-            return
+            return ()
         case syntax.Iteration():
             shown = any(label in kept for label in scoped.labels)
             if shown and (not node.contiguous or _has_gaps(parts[0])):
-                found.add(warnings.exponential_output(node.span))
-                return
+                return (node.span,)
         case syntax.As():
             if node.label.text in kept:
                 kept = kept | parts[0].labels.keys()
@@ -177,12 +182,20 @@ def check_growth(scoped: Scoped, kept: frozenset[str], found: Diagnostics) -> No
             parts = positive_parts(node, parts)
         case syntax.Unless():
             parts = parts[:1]
-        case syntax.Conjunction() | syntax.Disjunction() | syntax.Filter():
+        case syntax.Conjunction():
+            return fold_joints(node, [_growing(part, kept) for part in parts], _growing_together)
+        case syntax.Disjunction() | syntax.Filter():
             pass
         case _:
             assert_never(node)
-    for part in parts:
-        check_growth(part, kept, found)
+    return tuple(span for part in parts for span in _growing(part, kept))
+
+
+def _growing_together(operator: str, sides: Sequence[tuple[Span, ...]]) -> tuple[Span, ...]:
+    # No more matches are on all sides of AND than on that with the fewest.
+    if operator == "AND" and not all(sides):
+        return ()
+    return tuple(span for side in sides for span in side)
 
 
 def _has_gaps(scoped: Scoped) -> bool:
