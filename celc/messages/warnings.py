@@ -108,13 +108,23 @@ def exponential_output(span: Span) -> Diagnostic:
     )
 
 
-def exponential_search(why: str, span: Span) -> Diagnostic:
-    """`(A AS x)+ FILTER SUM(x.a) > 3` without a window."""
+def exponential_search(why: str, selector: str | None, span: Span) -> Diagnostic:
+    """`(A AS x)+ FILTER SUM(x.a) > 3` without a window; `selector` is that of the formula around.
+
+    A selector inside a formula sees the stream without the window.
+    """
+    if selector is None:
+        advice = "bound it with WITHIN"
+    else:
+        advice = (
+            f"WITHIN does not bound what {selector}(…) inside a formula looks at: write SELECT "
+            f"{selector} with WITHIN, or use STRICT(…)"
+        )
     return warning(
         "exponential-search",
         span,
         f"the search for matches can grow exponentially: {why}",
-        help=("bound it with WITHIN",),
+        help=(advice,),
     )
 
 

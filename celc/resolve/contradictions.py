@@ -153,12 +153,19 @@ def excluding(
     ranges: dict[Expression, _Range] = {}
     for predicate in first:
         _narrow(predicate, ranges, None)
-    for subject in ranges:
-        for predicate in then.get(subject, ()):
-            problem = _narrow(predicate, ranges, None)
-            if problem is not None:
-                return problem
-    return None
+    return _first_problem((p for subject in tuple(ranges) for p in then.get(subject, ())), ranges)
+
+
+def exclusive(predicates: Iterable[Predicate]) -> Diagnostic | None:
+    """A warning where several filters that judge the same events exclude each other."""
+    return _first_problem(predicates, {})
+
+
+def _first_problem(
+    predicates: Iterable[Predicate], ranges: dict[Expression, _Range]
+) -> Diagnostic | None:
+    problems = (_narrow(predicate, ranges, None) for predicate in predicates)
+    return next((problem for problem in problems if problem is not None), None)
 
 
 def _is_sure(frame: Frame, label: str) -> bool:

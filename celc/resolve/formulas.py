@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations, pairwise
+from itertools import islice, pairwise
 from typing import Literal, assert_never
 
 from celc import formula as core
@@ -14,7 +14,7 @@ from celc.formula import Predicate
 from celc.messages import types, warnings
 from celc.resolve.cnf import clauses_of, size_of
 from celc.resolve.conditions import condition
-from celc.resolve.contradictions import by_subject, check_clauses, excluding
+from celc.resolve.contradictions import by_subject, check_clauses, excluding, exclusive
 from celc.resolve.expressions import Site
 from celc.resolve.impossible import check_joints, check_unless
 from celc.resolve.labels import (
@@ -27,8 +27,11 @@ from celc.resolve.labels import (
 )
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Beside, Frame, surely_bound
-from celc.resolve.suspicions import check_sides, check_use
+from celc.resolve.suspicions import check_search, check_sides, check_use
 from celc.source import Span
+
+_MOST_COMPARED = 50_000
+"""How many pairs of conditions a filter is compared in with those below it: a moment's work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,8 @@ class Builder:
     """Builds the core formula of one query.
 
     `bounded` says that a window or STRICT keeps the search small, `in_parts` whether the query has
-    PARTITION BY. `asked` gathers what each filter surely asks of single events, by its place.
+    PARTITION BY; `selector` is the innermost of NXT, LAST and MAX around, if any. `asked` gathers
+    what each filter surely asks of single events, by its place.
     """
 
     schema: Schema
@@ -45,6 +49,7 @@ class Builder:
     max_clauses: int
     bounded: bool
     in_parts: bool
+    selector: str | None = None
     asked: dict[Span, tuple[Predicate, ...]] = field(default_factory=dict)
 
     def build(self, scoped: Scoped, frame: Frame) -> core.Formula:
@@ -136,12 +141,12 @@ class Builder:
     ) -> tuple[Predicate, ...]:
         if operator == "ALL":
             return ()
-        for first, then in combinations(sides, 2):
-            problem = excluding(first, by_subject(then))
-            if problem is not None:
-                self.found.add(problem)
-                break
-        return tuple(predicate for side in sides for predicate in side)
+        asked = tuple(predicate for side in sides for predicate in side)
+        problem = exclusive(asked)
+        if problem is None:
+            return asked
+        self.found.add(problem)
+        return ()
 
     def _unless(self, scoped: Scoped, node: syntax.Unless, frame: Frame) -> core.Formula:
         left, right = scoped.parts
@@ -157,6 +162,8 @@ class Builder:
         else:
             what = f"what {node.strategy}(…) inside a formula chooses"
             self.found.add(warnings.one_ordered_scan(what, not self.in_parts, node.span))
+            # It chooses in the whole stream, whatever window or STRICT(…) stands around it.
+            inner = replace(self, bounded=False, selector=node.strategy)
         return core.Selector(node.strategy, inner._scope(part, frame), node.span)
 
     def _filter(self, part: Scoped, node: syntax.Filter, frame: Frame) -> core.Formula:
@@ -176,10 +183,13 @@ class Builder:
             )
             return operand
         clauses = clauses_of(tree)
-        check_use(clauses, inner, self.bounded, self.found)
+        predicates = check_use(clauses, inner, self.found)
+        if not self.bounded:
+            check_search(predicates, inner, self.selector, self.found)
         asked = check_clauses(clauses, inner, self.found)
         here = by_subject(asked)
-        problems = (excluding(self.asked[span], here) for span in _filters_within(part))
+        below = islice(_filters_within(part), _MOST_COMPARED // (1 + len(asked)))
+        problems = (excluding(self.asked[span], here) for span in below)
         problem = next((problem for problem in problems if problem is not None), None)
         if problem is None:
             self.asked[node.span] = asked

@@ -49,8 +49,11 @@ def check_sides(sides: Sequence[Labels], operator: str, schema: Schema, found: D
             first[label] = binding
 
 
-def check_use(clauses: Sequence[Clause], frame: Frame, bounded: bool, found: Diagnostics) -> None:
-    """Warn of what a filter names but may find empty, or finds at one position at most."""
+def check_use(clauses: Sequence[Clause], frame: Frame, found: Diagnostics) -> list[Predicate]:
+    """Warn of what a filter names but may find empty, or finds at one position at most.
+
+    Returns the filter's predicates, each once.
+    """
     judged: set[str] = set()
     predicates = list(dict.fromkeys(p for clause in clauses for p in clause.predicates))
     for predicate in predicates:
@@ -71,8 +74,7 @@ def check_use(clauses: Sequence[Clause], frame: Frame, bounded: bool, found: Dia
                         what, part.label, frame.repeated, part.span, binding.place
                     )
                 )
-    if not bounded:
-        found.extend(_costly(predicates, frame))
+    return predicates
 
 
 def _seen(frame: Frame, label: str) -> tuple[Binding, bool]:
@@ -121,8 +123,13 @@ def _holds_of(predicate: Comparison, side: Expression, numbers: Iterable[int]) -
 # --- growth ---------------------------------------------------------------------------------------
 
 
-def _costly(predicates: Iterable[Predicate], frame: Frame) -> Iterator[Diagnostic]:
-    """The first predicate of a filter that keeps partial matches under `+` from being merged."""
+def check_search(
+    predicates: Iterable[Predicate], frame: Frame, selector: str | None, found: Diagnostics
+) -> None:
+    """Warn of the first predicate of a filter that keeps partial matches under `+` apart.
+
+    For filters that no window bounds; `selector` is that of the formula around, if any.
+    """
     for predicate in predicates:
         for part in parts_of(predicate):
             if not isinstance(part, Aggregate | Previous) or not _is_many(frame, part.label):
@@ -130,13 +137,13 @@ def _costly(predicates: Iterable[Predicate], frame: Frame) -> Iterator[Diagnosti
             call = _name_of(part)
             if call is not None:
                 why = f"{call} under '+' tells apart matches that differ in one event only"
-                yield warnings.exponential_search(why, part.span)
+                found.add(warnings.exponential_search(why, selector, part.span))
                 return
         labels = labels_named(predicate)
         if len(labels) > 1 and (frame.repeated or any(_is_many(frame, one) for one in labels)):
             names = " and ".join(map(quote, labels[:2]))
             why = f"a comparison of {names} under '+' must hold for every pair of their events"
-            yield warnings.exponential_search(why, predicate.span)
+            found.add(warnings.exponential_search(why, selector, predicate.span))
             return
 
 
