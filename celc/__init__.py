@@ -20,26 +20,36 @@ def compile(
     order_by: str | Sequence[str] | None = None,
     tiebreak: str | Sequence[str] = (),
     max_states: int = DEFAULT_MAX_STATES,
+    first_order: bool = False,
 ) -> Matcher:
     """Compile the text of a `.cel` file and load the result.
 
     name: stands for the file in messages, and its stem is the name of a query without one.
     order_by, tiebreak: column names, as `celc compile --order-by --tiebreak`.
+    first_order: read labels as `celc compile --first-order` does.
     Raises CelError with all errors of the text.
     """
     options = Options(
-        None if order_by is None else _names(order_by), _names(tiebreak), max_states=max_states
+        None if order_by is None else _names(order_by),
+        _names(tiebreak),
+        max_states=max_states,
+        first_order=first_order,
     )
     compilation = compile_source(Source(name, text), options)
-    text = compilation.module_text(f"celc.compile(..., name={name!r})")
+    flag = ", first_order=True" if first_order else ""
+    text = compilation.module_text(f"celc.compile(..., name={name!r}{flag})")
     return Matcher(text, compilation.warnings)
 
 
 def check(
-    text: str, *, name: str = "query.cel", order_by: str | Sequence[str] | None = None
+    text: str,
+    *,
+    name: str = "query.cel",
+    order_by: str | Sequence[str] | None = None,
+    first_order: bool = False,
 ) -> tuple[Diagnostic, ...]:
     """All errors and warnings of the text of a `.cel` file, in the order of their places."""
-    options = Options(None if order_by is None else _names(order_by))
+    options = Options(None if order_by is None else _names(order_by), first_order=first_order)
     try:
         return compile_source(Source(name, text), options).warnings
     except CelError as problem:

@@ -112,6 +112,11 @@ def _command(
         metavar="N",
         help=f"refuse larger automata (default {DEFAULT_MAX_STATES})",
     )
+    parser.add_argument(
+        "--first-order",
+        action="store_true",
+        help="read labels as the first paper does: each is one position",
+    )
     return parser
 
 
@@ -149,7 +154,8 @@ def _explain(arguments: argparse.Namespace) -> int:
     compilation = _compiled(arguments)
     chosen = _chosen(compilation, arguments.query)
     if arguments.stage == "code":
-        text = compilation.module_text(f"celc compile {arguments.source.name}")
+        flag = " --first-order" if arguments.first_order else ""
+        text = compilation.module_text(f"celc compile {arguments.source.name}{flag}")
     elif arguments.format == "text":
         functions: dict[str, Callable[[Stages], str]] = {
             "formula": dump.dump_formula,
@@ -232,6 +238,7 @@ def _compiled(arguments: argparse.Namespace) -> Compilation:
         None if arguments.order_by is None else _columns(arguments.order_by),
         () if arguments.tiebreak is None else _columns(arguments.tiebreak),
         max_states=arguments.max_states,
+        first_order=arguments.first_order,
     )
     compilation = compile_source(_read_source(arguments.source), options)
     if compilation.warnings:
@@ -289,6 +296,8 @@ def _shown_command(arguments: argparse.Namespace, output: Path) -> str:
         parts.append("--standalone")
     if arguments.max_states != DEFAULT_MAX_STATES:
         parts += ["--max-states", str(arguments.max_states)]
+    if arguments.first_order:
+        parts.append("--first-order")
     return " ".join(parts)
 
 

@@ -15,6 +15,7 @@ from celc.construct import construct
 from celc.determinize import DeterministicAutomaton, determinize
 from celc.emit import Compiled, emit_module
 from celc.errors import CelError, Diagnostic, Diagnostics
+from celc.first_order import read_first_order
 from celc.formula import Query
 from celc.minimise import minimise
 from celc.normal_form import NormalForm
@@ -34,12 +35,14 @@ class Options:
     """Choices that a caller makes besides the query.
 
     `order_by` None: the order is WITHIN's attribute, if it has one. `tiebreak`: columns that tell
-    apart events which are equal in the order columns; they need not be declared.
+    apart events which are equal in the order columns; they need not be declared. `first_order`:
+    labels made with AS are read as in the first paper.
     """
 
     order_by: tuple[str, ...] | None = None
     tiebreak: tuple[str, ...] = ()
     max_states: int = DEFAULT_MAX_STATES
+    first_order: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,8 @@ def compile_source(source: Source, options: Options) -> Compilation:
     for the stages that look at one query at a time.
     """
     queries, warnings = resolve(parse(source), source, order_by=options.order_by)
+    if options.first_order:
+        queries, warnings = read_first_order(queries, warnings, source)
     diagnostics = Diagnostics(source)
     diagnostics.extend(warnings)
     forms = _for_each(queries, diagnostics, lambda query: _normalize(query, source, diagnostics))
