@@ -97,7 +97,7 @@ def update_alone(query: Any, types: int, events: int) -> float:
     chosen = np.random.default_rng(2).integers(0, types, events)
     symbols[:] = symbols_of_types[chosen]
     parts = np.array([END_OF_PARTS, END_OF_PARTS])
-    batch = Batch(symbols, words, NO_INTEGERS, NO_INTEGERS, parts, NO_INTEGERS)
+    batch = Batch(symbols, words, NO_INTEGERS, NO_INTEGERS, parts, NO_INTEGERS, NO_INTEGERS)
 
     def once() -> None:
         run = Run(query)

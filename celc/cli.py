@@ -159,7 +159,7 @@ def _explain(arguments: argparse.Namespace) -> int:
     elif arguments.format == "text":
         functions: dict[str, Callable[[Stages], str]] = {
             "formula": dump.dump_formula,
-            "cea": lambda stages: dump.dump_automaton(stages.automaton),
+            "cea": dump.dump_automaton,
             "det": dump.dump_deterministic,
             "tables": dump.dump_tables,
         }
@@ -182,7 +182,7 @@ def _explain(arguments: argparse.Namespace) -> int:
 def _automaton_dot(stages: Stages) -> str:
     from celc.dot import automaton_dot
 
-    return automaton_dot(stages.automaton)
+    return automaton_dot(stages)
 
 
 def _svg(dot: str) -> str:

@@ -4,21 +4,23 @@ The subset construction, with (symbol, label set) as the letters: what an event 
 marked together decide the next state. Every complex event then has exactly one run, which is what
 lets the evaluation enumerate matches without ever producing one twice.
 
-Deviations from the paper. Predicates are replaced beforehand by symbol classes, which are disjoint
-by construction, so the paper's types of predicate sets are not needed. Acceptance sits on moves
+Deviations from the paper. Predicates are replaced beforehand by letters, which are disjoint by
+construction, so the paper's types of predicate sets are not needed; letters that no transition
+tells apart are one. Acceptance sits on moves
 instead of states: the final state has no way out, so a subset never has to remember it. Subset
 states are made on demand, and states from which no match can be completed are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NewType
 
-from celc.automaton import Automaton, State, Transition
+from celc.automaton import Automaton, State
 from celc.errors import CelError, Diagnostic, error
-from celc.predicates import Alphabet
+from celc.letters import Mask, bits_of, partition
+from celc.select import Selection
 from celc.source import Source, Span
 
 DetState = NewType("DetState", int)
@@ -39,7 +41,10 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class DeterministicAutomaton:
-    """An I/O-deterministic CEA over the symbols 0 … `symbols`−1.
+    """An I/O-deterministic CEA over the letter classes 0 … `symbols`−1.
+
+    `class_of[letter]` is the class of a letter; without contexts, letters are symbols, and each is
+    a class of its own.
 
     `moves[state][symbol]` lists the moves of a match that is in `state`, at most one per label set,
     ordered by label set; marks `()` is the event passing unmarked. State 0 is the start: nothing
@@ -51,6 +56,7 @@ class DeterministicAutomaton:
     symbols: int
     moves: tuple[tuple[tuple[Move, ...], ...], ...]
     members: tuple[tuple[State, ...], ...]
+    class_of: tuple[int, ...]
 
     @property
     def states(self) -> int:
@@ -65,29 +71,75 @@ class DeterministicAutomaton:
 START = DetState(0)
 
 
+_Edge = tuple[Mask, tuple[str, ...], int]
+"""A transition: its letters, its marks, its target."""
+
+
 def determinize(
-    automaton: Automaton,
-    alphabet: Alphabet,
-    source: Source,
-    span: Span,
-    *,
-    max_states: int = 2000,
+    automaton: Automaton, source: Source, span: Span, *, max_states: int = 2000
 ) -> DeterministicAutomaton:
     """The I/O-deterministic automaton with the same matches.
 
     Raises CelError at `span` where it would have more than `max_states` states.
     """
-    letters = _letters(automaton, alphabet)
-    subsets: dict[frozenset[State], int] = {frozenset({automaton.initial}): 0}
+    edges: list[list[_Edge]] = [[] for _ in range(automaton.states)]
+    for transition in automaton.transitions:
+        edges[transition.source].append(
+            (automaton.mask(transition), transition.marks, transition.target)
+        )
+    letters = automaton.letters
+    if letters.machine.contexts == 1:
+        classes = [1 << symbol for symbol in range(letters.symbols)]
+    else:
+        classes = partition((mask for row in edges for mask, _, _ in row), letters.all)
+    return _subsets(edges, classes, letters.count, source, span, max_states)
+
+
+def determinize_selection(
+    selection: Selection, letters: int, source: Source, span: Span, *, max_states: int = 2000
+) -> DeterministicAutomaton:
+    """The I/O-deterministic automaton of a selection, over pairs of tracker state and letter.
+
+    Letter `tracker state · letters + letter` is a letter before which the tracker is in that state.
+    Raises CelError as `determinize` does.
+    """
+    states = len(selection.tracker)
+    everywhere = sum(1 << state * letters for state in range(states))
+    edges: list[list[_Edge]] = [
+        [(edge.mask * everywhere, edge.marks, edge.target) for edge in row]
+        for row in selection.graph.edges
+    ]
+    edges[0] = [
+        (edge.mask << state * letters, edge.marks, edge.target)
+        for state, row in enumerate(selection.starts)
+        for edge in row
+    ]
+    everything = (1 << states * letters) - 1
+    classes = partition((mask for row in edges for mask, _, _ in row), everything)
+    return _subsets(edges, classes, states * letters, source, span, max_states)
+
+
+def _subsets(
+    edges: Sequence[Sequence[_Edge]],
+    classes: Sequence[Mask],
+    letters: int,
+    source: Source,
+    span: Span,
+    max_states: int,
+) -> DeterministicAutomaton:
+    """The subset construction over classes of letters; state 0 is initial, state 1 final."""
+    samples = [mask & -mask for mask in classes]
+    subsets: dict[frozenset[int], int] = {frozenset({0}): 0}
     order = list(subsets)
-    raw: list[list[list[tuple[tuple[str, ...], bool, int | None]]]] = []
+    raw: _Raw = []
     for subset in order:
+        out = [edge for state in sorted(subset) for edge in edges[state]]
         rows: list[list[tuple[tuple[str, ...], bool, int | None]]] = []
-        for symbol in range(len(alphabet.symbols)):
+        for sample in samples:
             row = []
-            for marks, reached in _step(subset, letters, symbol):
-                accepts = automaton.final in reached
-                rest = reached - {automaton.final}
+            for marks, reached in _step(out, sample):
+                accepts = 1 in reached
+                rest = reached - {1}
                 target: int | None = None
                 if rest:
                     target = subsets.setdefault(rest, len(subsets))
@@ -98,7 +150,11 @@ def determinize(
         raw.append(rows)
         if len(order) > max_states:
             raise CelError(source, (_too_many_states(span, max_states),))
-    return _without_dead_ends(raw, order, len(alphabet.symbols))
+    class_of = [0] * letters
+    for index, mask in enumerate(classes):
+        for letter in bits_of(mask):
+            class_of[letter] = index
+    return _without_dead_ends(raw, order, len(classes), tuple(class_of))
 
 
 def _too_many_states(span: Span, max_states: int) -> Diagnostic:
@@ -114,33 +170,13 @@ def _too_many_states(span: Span, max_states: int) -> Diagnostic:
     )
 
 
-_Letters = Mapping[State, tuple[tuple[frozenset[int] | None, Transition], ...]]
-
-
-def _letters(automaton: Automaton, alphabet: Alphabet) -> _Letters:
-    """The transitions out of each state with the symbols they read (None: all)."""
-    known: dict[object, frozenset[int]] = {}
-    out: dict[State, list[tuple[frozenset[int] | None, Transition]]] = {}
-    for transition in automaton.transitions:
-        symbols: frozenset[int] | None = None
-        if transition.predicate is not None:
-            if transition.predicate not in known:
-                known[transition.predicate] = frozenset(
-                    alphabet.matching(transition.predicate.type, transition.predicate.clauses)
-                )
-            symbols = known[transition.predicate]
-        out.setdefault(transition.source, []).append((symbols, transition))
-    return {state: tuple(found) for state, found in out.items()}
-
-
 def _step(
-    subset: frozenset[State], letters: _Letters, symbol: int
-) -> list[tuple[tuple[str, ...], frozenset[State]]]:
-    reached: dict[tuple[str, ...], set[State]] = {}
-    for state in sorted(subset):
-        for symbols, transition in letters.get(state, ()):
-            if symbols is None or symbol in symbols:
-                reached.setdefault(transition.marks, set()).add(transition.target)
+    edges: Sequence[_Edge], letter: Mask
+) -> list[tuple[tuple[str, ...], frozenset[int]]]:
+    reached: dict[tuple[str, ...], set[int]] = {}
+    for mask, marks, target in edges:
+        if mask & letter:
+            reached.setdefault(marks, set()).add(target)
     return [(marks, frozenset(reached[marks])) for marks in sorted(reached)]
 
 
@@ -148,7 +184,7 @@ _Raw = list[list[list[tuple[tuple[str, ...], bool, int | None]]]]
 
 
 def _without_dead_ends(
-    raw: _Raw, order: list[frozenset[State]], symbols: int
+    raw: _Raw, order: list[frozenset[int]], symbols: int, class_of: tuple[int, ...]
 ) -> DeterministicAutomaton:
     """Drop the states that lead to no match, and number the others in order of discovery."""
     before: dict[int, list[int]] = {}
@@ -180,8 +216,8 @@ def _without_dead_ends(
         for state, rows in enumerate(raw)
         if state in number
     )
-    members = tuple(tuple(sorted(order[state])) for state in sorted(useful))
-    return DeterministicAutomaton(symbols, moves, members)
+    members = tuple(tuple(map(State, sorted(order[state]))) for state in sorted(useful))
+    return DeterministicAutomaton(symbols, moves, members, class_of)
 
 
 def is_io_deterministic(automaton: DeterministicAutomaton) -> bool:

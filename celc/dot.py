@@ -6,22 +6,30 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from celc.automaton import Automaton
+from celc.automaton import State
 from celc.determinize import START, DeterministicAutomaton, DetState
-from celc.dump import transition_text
-from celc.emit import describe_state, describe_symbol
+from celc.dump import describe_classes, transition_text
+from celc.emit import describe_members, describe_state
 from celc.pipeline import Stages
 from celc.show import show_labels
 from celc.source import visible
 
 
-def automaton_dot(automaton: Automaton) -> str:
+def automaton_dot(stages: Stages) -> str:
     """The CEA; parallel transitions share an edge."""
-    nodes = {state: str(state) for state in range(automaton.states)}
+    automaton = stages.automaton
+    nodes = {
+        State(state): "start"
+        if state == automaton.initial
+        else "match"
+        if state == automaton.final
+        else describe_members(automaton, {State(state)})
+        for state in range(automaton.states)
+    }
     edges: dict[tuple[object, object], list[str]] = {}
     for transition in automaton.transitions:
         edges.setdefault((transition.source, transition.target), []).append(
-            transition_text(transition)
+            transition_text(automaton, transition)
         )
     return _graph(nodes, edges, finals={automaton.final})
 
@@ -40,9 +48,10 @@ def _edges(
     stages: Stages, automaton: DeterministicAutomaton
 ) -> dict[tuple[object, object], list[str]]:
     edges: dict[tuple[object, object], list[str]] = {}
+    events = describe_classes(stages)
     for state, rows in enumerate(automaton.moves):
         for symbol, row in enumerate(rows):
-            event = describe_symbol(stages.alphabet, stages.alphabet.symbols[symbol])
+            event = events[symbol]
             for move in row:
                 marks = show_labels(move.marks) if move.marks or state == START else "○"
                 if move.accepts:

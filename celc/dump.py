@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import assert_never
 
 from celc import formula as core
-from celc.automaton import Automaton, Transition
+from celc import normal_form as lp
+from celc.automaton import Automaton, EventPredicate, LetterSet, Transition
 from celc.determinize import START, DeterministicAutomaton, DetState
-from celc.emit import describe_state, describe_symbol
+from celc.emit import describe_letters, describe_state
 from celc.normal_form import Disjunction, Event, Iteration, NormalForm, Sequence
 from celc.pipeline import Stages
-from celc.show import show_event, show_labels
+from celc.show import show_clause, show_event, show_labels
 from celc.source import visible
 
 
@@ -59,7 +60,7 @@ def _window(query: core.Query) -> str:
 def _form_lines(form: NormalForm, indent: str) -> list[str]:
     match form:
         case Event():
-            return [f"{indent}{show_event(form)} {show_labels(form.labels)}"]
+            return [f"{indent}{show_event(form.type, form.clauses)} {show_labels(form.labels)}"]
         case Iteration():
             sign = ":+" if form.contiguous else "+"
             return [f"{indent}{sign}", *_form_lines(form.operand, indent + "  ")]
@@ -75,29 +76,91 @@ def _form_lines(form: NormalForm, indent: str) -> list[str]:
                     lines.append(f"{indent}  {':' if form.contiguous[index - 1] else ';'}")
                 lines += _form_lines(operand, indent + "  ")
             return lines
+        case lp.Conjunction() | lp.All():
+            word = "AND" if isinstance(form, lp.Conjunction) else "ALL"
+            return [f"{indent}{word}", *_inner(form, indent)]
+        case lp.Unless():
+            left, right = _form_lines(form.left, indent + "  "), _form_lines(form.right, indent + "  ")
+            return [*left, f"{indent}UNLESS", *right]
+        case lp.Absence():
+            lines = [f"{indent}sequence", *_form_lines(form.left, indent + "  "), f"{indent}  ; !"]
+            lines += [*_form_lines(form.middle, indent + "    "), f"{indent}  ;"]
+            return [*lines, *_form_lines(form.right, indent + "  ")]
+        case lp.Selected():
+            return [f"{indent}{form.strategy}", *_inner(form, indent)]
+        case lp.Relabel():
+            return [f"{indent}{', '.join(map(_change, form.changes))}", *_inner(form, indent)]
+        case lp.Where():
+            return [f"{indent}where {_fact(form.fact)}", *_inner(form, indent)]
         case _:
             assert_never(form)
 
 
-def dump_automaton(automaton: Automaton) -> str:
+def _inner(form: NormalForm, indent: str) -> list[str]:
+    return [line for part in lp.operands_of(form) for line in _form_lines(part, indent + "  ")]
+
+
+def _change(change: lp.LabelChange) -> str:
+    match change:
+        case lp.AddLabel():
+            return f"AS {change.label}"
+        case lp.RenameLabel():
+            return f"[{change.old} -> {change.new}]"
+        case lp.KeepLabels() | lp.KeepSupport():
+            return f"keep {show_labels(change.labels)}"
+        case _:
+            assert_never(change)
+
+
+def _fact(fact: lp.Fact) -> str:
+    match fact:
+        case lp.SomeEvent():
+            satisfies = "satisfies" if fact.holds else "fails"
+            return f"some {fact.label} {satisfies} [{show_clause(fact.clause)}]"
+        case lp.EndEvent():
+            return f"the {fact.end.lower()} {fact.label} satisfies [{show_clause(fact.clause)}]"
+        case lp.CountOf():
+            counts = [str(n) for n, truth in enumerate(fact.truths) if truth]
+            more = " or more" if fact.truths[-1] else ""
+            return f"the count of {fact.label} is {', '.join(counts)}{more}"
+        case lp.Not():
+            return f"not ({_fact(fact.fact)})"
+        case lp.AnyOf():
+            return " or ".join(f"({_fact(part)})" for part in fact.facts)
+        case _:
+            assert_never(fact)
+
+
+def dump_automaton(stages: Stages) -> str:
     """A CEA, a line for each transition, grouped by the state it leaves."""
+    automaton = stages.automaton
     lines = [
         f"complex event automaton: {automaton.states} states, "
         f"{len(automaton.transitions)} transitions",
         f"initial {automaton.initial}, final {automaton.final}",
     ]
+    if automaton.letters.machine.contexts > 1:
+        lines.append(f"contexts, told apart by what came before: {automaton.letters.machine.contexts}")
     for state in range(automaton.states):
         for transition in automaton.transitions:
             if transition.source == state:
-                lines.append(f"  {state} --{transition_text(transition)}--> {transition.target}")
+                text = transition_text(automaton, transition)
+                lines.append(f"  {state} --{text}--> {transition.target}")
     return _text(lines)
 
 
-def transition_text(transition: Transition) -> str:
+def transition_text(automaton: Automaton, transition: Transition) -> str:
     """A transition's condition and marks: `T[value > 40.0] / {hot}`; ○ is an unmarked event."""
-    if transition.event is None:
-        return "any / ○"
-    return f"{show_event(transition.event)} / {show_labels(transition.marks)}"
+    marks = show_labels(transition.marks) if transition.marks or transition.names else "○"
+    match transition.predicate:
+        case None:
+            return f"any / {marks}"
+        case EventPredicate():
+            return f"{show_event(transition.predicate.type, transition.predicate.clauses)} / {marks}"
+        case LetterSet():
+            return f"{describe_letters(automaton.letters, automaton.mask(transition))} / {marks}"
+        case _:
+            assert_never(transition.predicate)
 
 
 def dump_deterministic(stages: Stages) -> str:
@@ -107,16 +170,21 @@ def dump_deterministic(stages: Stages) -> str:
         f"I/O-deterministic automaton: {automaton.states} states "
         f"({stages.full.states} before minimisation), {automaton.symbols} symbol classes",
         "symbol classes:",
-        *(
-            f"  {number}  {describe_symbol(stages.alphabet, symbol)}"
-            for number, symbol in enumerate(stages.alphabet.symbols)
-        ),
+        *(f"  {number}  {text}" for number, text in enumerate(describe_classes(stages))),
         "states:",
     ]
     for state in range(automaton.states):
         lines.append(f"  {state}  {describe_state(stages.compiled, DetState(state))}")
         lines += [f"      {text}" for text in _move_lines(automaton, DetState(state))]
     return _text(lines)
+
+
+def describe_classes(stages: Stages) -> list[str]:
+    """The letter classes of the deterministic automaton, in words."""
+    masks = [0] * stages.minimal.symbols
+    for letter, number in enumerate(stages.minimal.class_of):
+        masks[number] |= 1 << letter
+    return [describe_letters(stages.automaton.letters, mask) for mask in masks]
 
 
 def _move_lines(automaton: DeterministicAutomaton, state: DetState) -> list[str]:
@@ -159,6 +227,20 @@ def dump_tables(stages: Stages) -> str:
         for state in range(1, tables.states):
             row = ["." if target is None else str(target) for target in tables.skip[state]]
             lines.append(f"  {state}: {' '.join(row)}")
+    if tables.contexts is not None:
+        lines.append("context after each symbol, and what the symbol is called there, by context:")
+        for context, following in enumerate(tables.contexts.following):
+            letters = tables.contexts.letters[context]
+            pairs = [f"{after}/{letter}" for after, letter in zip(following, letters, strict=True)]
+            lines.append(f"  {context}: {' '.join(pairs)}")
+    selection = stages.compiled.selection
+    if selection is not None:
+        lines.append(
+            f"chosen in each window by an automaton of {selection.tables.states} states, with a "
+            f"tracker of {len(selection.following)}"
+        )
+    elif stages.compiled.greedy:
+        lines.append("chosen in each window by the latest event first")
     if plan is None:
         lines.append("update: general engine, union lists")
     else:

@@ -8,7 +8,7 @@ versions of Jinja and black alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,14 +19,15 @@ import jinja2
 from black.mode import TargetVersion
 
 from celc import formula as core
-from celc.automaton import Automaton
+from celc.automaton import Automaton, State
 from celc.determinize import START, DetState
 from celc.emit_conditions import ConditionCode
 from celc.escape import comment_text, literal_lines, string_literal
+from celc.letters import Letters, Mask, bits_of
 from celc.piles import StraightLine, Write
 from celc.predicates import Alphabet, Symbol, TypeConditions
 from celc.show import show_clause, show_labels
-from celc.tables import Kind, Tables
+from celc.tables import Contexts, Kind, SelectionTables, Tables
 from celc.version import VERSION
 
 View = dict[str, Any]
@@ -45,6 +46,27 @@ class Compiled:
     alphabet: Alphabet
     tables: Tables
     straight_line: StraightLine | None
+    selection: SelectionTables | None = None
+    """A selector under WITHIN that is run over each window."""
+    greedy: bool = False
+    """SELECT LAST under WITHIN, found from the latest event back."""
+
+    @property
+    def output_kinds(self) -> tuple[Kind, ...]:
+        """The kinds of the events of the matches that are listed."""
+        if self.selection is not None:
+            return self.selection.tables.kinds
+        if self.greedy:
+            # Twice: an event that can be the first of a match, but is not.
+            inside = tuple(Kind(kind.marks, starts=False) for kind in self.tables.kinds)
+            return (*self.tables.kinds, *inside)
+        return self.tables.kinds
+
+    @property
+    def kind_bits(self) -> int:
+        """How many bits a kind takes."""
+        most = max(len(self.tables.kinds), len(self.output_kinds))
+        return max(1, (most - 1).bit_length())
 
 
 def emit_module(
@@ -71,6 +93,7 @@ def emit_module(
             helpers=sorted({name for view in views for name in view["helpers"]}),
             plan_names=sorted({name for view in views for name in view["plan_names"]}),
             any_lists=any(view["pile_count"] is None for view in views),
+            any_selections=any(view["selection"] for view in views),
             any_piles=any(view["pile_count"] is not None for view in views),
         )
     )
@@ -121,6 +144,7 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
     ]
     view: View = {
         "number": number,
+        "strategy": query.strategy,
         "name": string_literal(query.name),
         "name_comment": comment_text(query.name),
         "types": types,
@@ -129,7 +153,7 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
         "states": _state_comments(compiled),
         "kinds": [
             comment_text(show_labels(kind.marks)) + (", can be the first" if kind.starts else "")
-            for kind in tables.kinds
+            for kind in compiled.output_kinds
         ],
         "members": [
             {"name": name, "lines": _number_lines(values), "dtype": dtype}
@@ -147,8 +171,10 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
     }
     view["arena_names"], view["batch_names"] = _imports(view)
     view["plan_names"] = _plan_imports(view)
+    view["selection"] = None if compiled.selection is None else _selection_view(compiled.selection)
     if plan is None:
         view |= _tables_view(tables)
+        view["contexts"] = None if tables.contexts is None else _contexts_view(tables.contexts)
     else:
         view |= _update_view(compiled, plan, view)
     return view
@@ -162,15 +188,18 @@ def _type_view(
         for number, symbol in enumerate(compiled.alphabet.symbols)
         if symbol.type == conditions.type and compiled.tables.symbol_of[number]
     }
-    clauses = [code.clause(clause) for clause in conditions.clauses]
+    # Where no event of the type can matter, its conditions are not looked at either.
+    asked = conditions.clauses if symbols else ()
+    clauses = [code.clause(clause) for clause in asked]
     names = [f"holds_{index}_{bit}" for bit in range(len(clauses))]
     table = None
-    if len(clauses) <= _FEW_CONDITIONS:
+    terms: list[str] = []
+    if symbols and len(clauses) <= _FEW_CONDITIONS:
         terms = [
             f"((codes[row] == type_{index}){_test(names, truths)}) * {symbol}"
             for symbol, truths in _by_symbol(symbols).items()
         ]
-    else:
+    elif symbols:
         table = ", ".join(f"{truth}: {symbol}" for truth, symbol in symbols.items())
         terms = [f"(codes[row] == type_{index}) * SYMBOLS_{number}_{index}[truth_{index}]"]
     return {
@@ -183,7 +212,7 @@ def _type_view(
                 "code": clause,
                 "comment": comment_text(show_clause(written), limit=60),
             }
-            for bit, (clause, written) in enumerate(zip(clauses, conditions.clauses, strict=True))
+            for bit, (clause, written) in enumerate(zip(clauses, asked, strict=True))
         ],
         "terms": terms,
         "table": table,
@@ -220,7 +249,7 @@ def _symbol_comments(compiled: Compiled) -> list[str]:
             describe_symbol(compiled.alphabet, symbol)
         )
     lines = []
-    for symbol_number in range(compiled.tables.symbols):
+    for symbol_number in sorted(by_symbol):
         texts = by_symbol[symbol_number]
         text = "any other event" if symbol_number == 0 else " | ".join(texts)
         lines.append(f"{symbol_number}  {comment_text(text, limit=80)}")
@@ -246,20 +275,42 @@ def _state_comments(compiled: Compiled) -> list[str]:
     ]
 
 
+def describe_letters(letters: Letters, mask: Mask) -> str:
+    """A set of letters in words: classes of events, and the contexts where not all are meant."""
+    symbols: dict[int, list[int]] = {}
+    for letter in bits_of(mask):
+        symbols.setdefault(letter % letters.symbols, []).append(letter // letters.symbols)
+    by_contexts: dict[tuple[int, ...], list[int]] = {}
+    for symbol, contexts in symbols.items():
+        by_contexts.setdefault(tuple(contexts), []).append(symbol)
+    texts = []
+    for contexts_there, symbols_there in by_contexts.items():
+        text = "any"
+        if len(symbols_there) < letters.symbols:
+            named = [letters.alphabet.symbols[symbol] for symbol in symbols_there]
+            text = " | ".join(describe_symbol(letters.alphabet, symbol) for symbol in named)
+        if len(contexts_there) < letters.machine.contexts:
+            text += f" in context {', '.join(map(str, contexts_there))}"
+        texts.append(text)
+    return " | ".join(texts)
+
+
 def describe_state(compiled: Compiled, state: DetState) -> str:
     """A state by what has been read last and what can be read next, as in `after A, before B`."""
     if state == START:
         return "start"
-    members = set(compiled.tables.members[state])
+    return describe_members(compiled.automaton, set(compiled.tables.members[state]))
+
+
+def describe_members(automaton: Automaton, members: Collection[State]) -> str:
+    """The same for a set of states of the nondeterministic automaton."""
     after: dict[str, None] = {}
     before: dict[str, None] = {}
-    for transition in compiled.automaton.transitions:
-        if transition.event is None:
-            continue
+    for transition in automaton.transitions:
         if transition.target in members:
-            after[transition.event.name] = None
+            after.update(dict.fromkeys(transition.names))
         if transition.source in members:
-            before[transition.event.name] = None
+            before.update(dict.fromkeys(transition.names))
     return comment_text(f"after {_either(after)}, before {_either(before)}", limit=90)
 
 
@@ -326,22 +377,29 @@ def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...
             for item in query.output
             if isinstance(item, core.OutputLabel)
         ),
-        "kinds": _tuple(_kind(query, kind) for kind in tables.kinds),
-        "kind_bits": _kind_bits(tables),
+        "kinds": _tuple(_kind(query, kind) for kind in compiled.output_kinds),
+        "kind_bits": compiled.kind_bits,
         "partition_by": _tuple(string_literal(a.name) for a in query.partition_by),
         "order_by": _tuple(string_literal(a.name) for a in query.order_by),
         "tiebreak": _tuple(map(string_literal, tiebreak)),
         "window": _window_literal(query),
         "consume_by": string_literal(query.consume_by),
         "limit": repr(1 if query.strategy == "ANY" else query.limit),
-        "symbol_dtype": string_literal("uint8" if tables.symbols <= 255 else "uint16"),
+        "symbol_dtype": string_literal("uint8" if max(tables.symbol_of) < 255 else "uint16"),
         "piles": None if straight_line is None else len(straight_line.piles),
         "states": tables.states - 1,
+        **({"contexts": len(tables.contexts.following)} if tables.contexts else {}),
+        **({"latest_first": True} if compiled.greedy else {}),
+        **({"all_events": True} if _remembers_all(compiled) else {}),
     }
 
 
-def _kind_bits(tables: Tables) -> int:
-    return max(1, (len(tables.kinds) - 1).bit_length())
+def _remembers_all(compiled: Compiled) -> bool:
+    """Whether a selection must be shown the events that the query does not ask about as well."""
+    selection = compiled.selection
+    return selection is not None and (
+        compiled.tables.contexts is not None or not selection.is_quiet(0)
+    )
 
 
 def _attribute(attribute: core.AttributeDeclaration) -> str:
@@ -443,6 +501,23 @@ def _tables_view(tables: Tables) -> View:
     }
 
 
+def _contexts_view(contexts: Contexts) -> View:
+    return {
+        "following": [_tuple(map(str, row)) for row in contexts.following],
+        "letters": [_tuple(map(str, row)) for row in contexts.letters],
+    }
+
+
+def _selection_view(selection: SelectionTables) -> View:
+    letters = range(len(selection.following[0]))
+    return {
+        "following": [_tuple(map(str, row)) for row in selection.following],
+        "symbols": [_tuple(map(str, row)) for row in selection.symbols],
+        "quiet": _tuple(str(selection.is_quiet(letter)) for letter in letters),
+        **_tables_view(selection.tables),
+    }
+
+
 # --- straight-line updates ------------------------------------------------------------------------
 
 
@@ -503,6 +578,6 @@ def _write_view(compiled: Compiled, write: Write, saved: tuple[int, ...], view: 
         "since": (
             "since" if len(write.reads) > 1 else (since(write.reads[0]) if write.reads else "key")
         ),
-        "tag": f"entry << {_kind_bits(compiled.tables)} | {step.kind}",
+        "tag": f"entry << {compiled.kind_bits} | {step.kind}",
         "pile": write.pile,
     }

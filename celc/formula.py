@@ -167,11 +167,14 @@ Expression: TypeAlias = (
 # --- conditions in conjunctive normal form --------------------------------------------------------
 
 
+ComparisonOperator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """`left op right`, operands of one type; not TRUE where an operand is NULL."""
 
-    operator: Literal["=", "!=", "<", "<=", ">", ">="]
+    operator: ComparisonOperator
     left: Expression
     right: Expression
     span: Span = _span()

@@ -39,7 +39,10 @@ def minimise(automaton: DeterministicAutomaton) -> DeterministicAutomaton:
         for block in number
     )
     return DeterministicAutomaton(
-        automaton.symbols, moves, tuple(tuple(sorted(members[block])) for block in number)
+        automaton.symbols,
+        moves,
+        tuple(tuple(sorted(members[block])) for block in number),
+        automaton.class_of,
     )
 
 

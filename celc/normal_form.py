@@ -3,13 +3,17 @@
 Definition 3 of the CEL paper calls a formula locally parametrized when every filter is applied to
 `R AS x`. This form goes one step further: AS, renaming and PROJECT are gone as well, because each
 is a function on the label set of an event and can be applied when the event is read. What is left
-is a regular expression over marked events.
+is a regular expression over marked events, together with the operators that a regular expression
+has no word for (both, anyhow, unless, absence, selectors). Two things stay above those, because
+they cannot pass them: a condition or a change of labels on what a selector has chosen (`Where`,
+`Relabel`), since a selector compares matches before either.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias, assert_never
 
 from celc.formula import EventType, Predicate
 from celc.source import Span
@@ -70,26 +74,286 @@ class Disjunction:
     span: Span = _span()
 
 
-NormalForm: TypeAlias = Event | Sequence | Iteration | Disjunction
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """The matches of both: the same events with the same labels."""
+
+    left: NormalForm
+    right: NormalForm
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """The union of a match of each, placed anyhow."""
+
+    left: NormalForm
+    right: NormalForm
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Unless:
+    """The matches of `left` that have no match of `right` inside them, end points included."""
+
+    left: NormalForm
+    right: NormalForm
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """`left`, then `right`, with no match of `middle` strictly between the two."""
+
+    left: NormalForm
+    middle: NormalForm
+    right: NormalForm
+    span: Span = _span()
+
+
+Strategy: TypeAlias = Literal["STRICT", "NXT", "LAST", "MAX"]
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """What a selection strategy chooses among the operand's matches, by their supports."""
+
+    strategy: Strategy
+    operand: NormalForm
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Relabel:
+    """The operand's matches, the label set of each event mapped by one change after another."""
+
+    operand: NormalForm
+    changes: tuple[LabelChange, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The operand's matches of which the fact is true."""
+
+    operand: NormalForm
+    fact: Fact
+    span: Span = _span()
+
+
+NormalForm: TypeAlias = (
+    Event
+    | Sequence
+    | Iteration
+    | Disjunction
+    | Conjunction
+    | All
+    | Unless
+    | Absence
+    | Selected
+    | Relabel
+    | Where
+)
+
+# --- changes of label sets ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AddLabel:
+    """AS: the label goes to every event that carries one."""
+
+    label: str
+
+    def __call__(self, labels: frozenset[str]) -> frozenset[str]:
+        """The new label set."""
+        return labels | {self.label} if labels else labels
+
+
+@dataclass(frozen=True, slots=True)
+class RenameLabel:
+    """`[old -> new]`."""
+
+    old: str
+    new: str
+
+    def __call__(self, labels: frozenset[str]) -> frozenset[str]:
+        """The new label set."""
+        return (labels - {self.old}) | {self.new} if self.old in labels else labels
+
+
+@dataclass(frozen=True, slots=True)
+class KeepLabels:
+    """PROJECT."""
+
+    labels: tuple[str, ...]
+
+    def __call__(self, labels: frozenset[str]) -> frozenset[str]:
+        """The new label set."""
+        return labels & frozenset(self.labels)
+
+
+@dataclass(frozen=True, slots=True)
+class KeepSupport:
+    """Keep these labels, and `SUPPORT` on every event that carried any label.
+
+    What SELECT projects away still counts where a selector compares supports.
+    """
+
+    labels: tuple[str, ...]
+
+    def __call__(self, labels: frozenset[str]) -> frozenset[str]:
+        """The new label set."""
+        return labels & frozenset(self.labels) | {SUPPORT} if labels else labels
+
+
+SUPPORT = ""
+"""A mark that is no label: the event is in the support. No label is spelled like it."""
+
+LabelChange: TypeAlias = AddLabel | RenameLabel | KeepLabels | KeepSupport
+
+
+def changed(labels: Iterable[str], changes: Iterable[LabelChange]) -> tuple[str, ...]:
+    """A label set after some changes, sorted."""
+    found = frozenset(labels)
+    for change in changes:
+        found = change(found)
+    return tuple(sorted(found))
+
+
+# --- facts: what a match's labels hold, as far as it is finite-state ------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SomeEvent:
+    """Some event with the label satisfies the clause (`holds`), or does not satisfy it."""
+
+    label: str
+    clause: EventClause
+    holds: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class EndEvent:
+    """The first (last) event with the label satisfies the clause; false where there is none."""
+
+    end: Literal["FIRST", "LAST"]
+    label: str
+    clause: EventClause
+
+
+@dataclass(frozen=True, slots=True)
+class CountOf:
+    """How many events carry the label: `truths[n]` for n of them, the last for all above."""
+
+    label: str
+    truths: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The fact is not true."""
+
+    fact: Fact
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Some of the facts are true; none of no facts is."""
+
+    facts: tuple[Fact, ...]
+
+
+SimpleFact: TypeAlias = SomeEvent | EndEvent | CountOf
+Fact: TypeAlias = SimpleFact | Not | AnyOf
+
+ALWAYS_TRUE = Not(AnyOf(()))
+NEVER_TRUE = AnyOf(())
+
+
+def all_of(facts: Iterable[Fact]) -> Fact:
+    """All of the facts are true."""
+    return Not(AnyOf(tuple(map(negated, facts))))
+
+
+def negated(fact: Fact) -> Fact:
+    """The fact is not true."""
+    return fact.fact if isinstance(fact, Not) else Not(fact)
+
+
+def simple_facts(fact: Fact) -> tuple[SimpleFact, ...]:
+    """What a fact is made of, each once, in order of appearance."""
+    match fact:
+        case Not():
+            return simple_facts(fact.fact)
+        case AnyOf():
+            return tuple(dict.fromkeys(s for part in fact.facts for s in simple_facts(part)))
+        case _:
+            return (fact,)
+
+
+# --- looking at forms -----------------------------------------------------------------------------
+
+
+def operands_of(form: NormalForm) -> tuple[NormalForm, ...]:
+    """The forms that a form is made of, from left to right."""
+    match form:
+        case Event():
+            return ()
+        case Sequence() | Disjunction():
+            return form.operands
+        case Iteration() | Selected() | Relabel() | Where():
+            return (form.operand,)
+        case Conjunction() | All() | Unless():
+            return (form.left, form.right)
+        case Absence():
+            return (form.left, form.middle, form.right)
+        case _:
+            assert_never(form)
 
 
 def labels_of(form: NormalForm) -> frozenset[str]:
-    """All labels that some event of the form carries."""
+    """All labels that some event of the form's matches carries (or more, under AND)."""
     match form:
         case Event():
             return frozenset(form.labels)
-        case Iteration():
-            return labels_of(form.operand)
-        case Sequence() | Disjunction():
-            return frozenset[str]().union(*map(labels_of, form.operands))
+        case Relabel():
+            # A label set's image is within the image of all labels together, but for AS and
+            # KeepSupport, which never look at which labels there are.
+            return frozenset(changed(labels_of(form.operand), form.changes))
+        case Unless():
+            return labels_of(form.left)
+        case Absence():
+            return labels_of(form.left) | labels_of(form.right)
+        case _:
+            return frozenset[str]().union(*map(labels_of, operands_of(form)))
+
+
+def types_of(form: NormalForm, label: str) -> tuple[EventType, ...]:
+    """The event types that a label can be on in the form's matches, in order of appearance."""
+    match form:
+        case Event():
+            return (form.type,) if label in form.labels else ()
+        case Relabel():
+            inner = [old for old in labels_of(form.operand) if label in changed([old], form.changes)]
+            parts = [types_of(form.operand, old) for old in sorted(inner)]
+        case Unless():
+            parts = [types_of(form.left, label)]
+        case Absence():
+            parts = [types_of(form.left, label), types_of(form.right, label)]
+        case _:
+            parts = [types_of(operand, label) for operand in operands_of(form)]
+    return tuple(dict.fromkeys(event_type for part in parts for event_type in part))
 
 
 def count_events(form: NormalForm) -> int:
     """The size of a form: how many events are written in it."""
-    match form:
-        case Event():
-            return 1
-        case Iteration():
-            return count_events(form.operand)
-        case Sequence() | Disjunction():
-            return sum(map(count_events, form.operands))
+    if isinstance(form, Event):
+        return 1
+    return sum(map(count_events, operands_of(form)))
+
+
+def is_regular(form: NormalForm) -> bool:
+    """Whether a form is made of events, sequences, iterations and OR alone."""
+    return isinstance(form, Event | Sequence | Iteration | Disjunction) and all(
+        map(is_regular, operands_of(form))
+    )

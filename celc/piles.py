@@ -59,9 +59,10 @@ class StraightLine:
 def plan_straight_line(tables: Tables) -> StraightLine | None:
     """The plan, or None where the general engine must (or should) run the query.
 
-    The rule: unmarked events change no state, symbol 0 does nothing, and the code stays small.
+    The rule: unmarked events change no state, symbol 0 does nothing, a symbol means the same
+    whatever came before, and the code stays small.
     """
-    if not tables.skips_are_identities or not tables.is_idle(0):
+    if tables.contexts is not None or not tables.skips_are_identities or not tables.is_idle(0):
         return None
     piles: dict[Pile, int] = {}
     for steps in tables.steps:

@@ -7,19 +7,21 @@ tables → module text. Each stage is a pure function of the one before.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from celc.automaton import Automaton
-from celc.construct import construct
-from celc.determinize import DeterministicAutomaton, determinize
+from celc.construct import conditions_of_facts, construct, construct_selection
+from celc.determinize import DeterministicAutomaton, determinize, determinize_selection
 from celc.emit import Compiled, emit_module
 from celc.errors import CelError, Diagnostic, Diagnostics
 from celc.first_order import read_first_order
 from celc.formula import Query
+from celc.graphs import Graph, relabelled
+from celc.letters import machine_over
 from celc.minimise import minimise
-from celc.normal_form import NormalForm
-from celc.normalize import normalize
+from celc.normal_form import KeepLabels, KeepSupport, NormalForm, Relabel, Selected
+from celc.normalize import normalize, output_labels, relabel
 from celc.parse import parse
 from celc.piles import plan_straight_line
 from celc.predicates import Alphabet, symbol_classes
@@ -78,8 +80,10 @@ class Compilation:
         )
 
 
-def compile_source(source: Source, options: Options) -> Compilation:
-    """All stages for all queries of a file.
+def compile_source(
+    source: Source, options: Options, *, straight_lines: bool = True
+) -> Compilation:
+    """All stages for all queries of a file; without `straight_lines` for the general engine alone.
 
     Raises CelError with every error of the file that can be found: those of all queries together
     for the stages that look at one query at a time.
@@ -93,7 +97,7 @@ def compile_source(source: Source, options: Options) -> Compilation:
     stages = _for_each(
         tuple(zip(queries, forms, strict=True)),
         diagnostics,
-        lambda pair: _back_end(pair[0], pair[1], source, options),
+        lambda pair: _back_end(pair[0], pair[1], source, options, straight_lines),
     )
     return Compilation(source, options, stages, diagnostics.in_order())
 
@@ -124,17 +128,61 @@ def _normalize(query: Query, source: Source, diagnostics: Diagnostics) -> Normal
     return form
 
 
-def _back_end(query: Query, form: NormalForm, source: Source, options: Options) -> Stages:
+def _back_end(
+    query: Query, form: NormalForm, source: Source, options: Options, straight_lines: bool
+) -> Stages:
     span = query.formula.span
-    alphabet = symbol_classes(form, source, span)
-    automaton = construct(form)
-    full = determinize(automaton, alphabet, source, span, max_states=options.max_states)
+    alphabet = symbol_classes(form, conditions_of_facts(form), source, span)
+    split = _selector_in_window(query, form)
+    base = form if split is None else relabel(split.operand, KeepLabels(output_labels(query)))
+    chosen = None
+    if split is not None:
+        chosen, letters = construct_selection(split, alphabet, source)
+        if chosen.rejects and split.strategy == "LAST":
+            # What is projected away counts for the supports that are compared.
+            base = relabel(split.operand, KeepSupport(output_labels(query)))
+    automaton = construct(base, alphabet, source)
+    full = determinize(automaton, source, span, max_states=options.max_states)
     minimal = minimise(full)
-    tables = tabulate(minimal)
+    machine = automaton.letters.machine
+    tables, _ = tabulate(minimal, machine)
     # CONSUME BY ANY reads partitions interleaved, which only the general engine can.
-    interleaved = query.consume_by == "ANY" and query.partition_by
-    straight_line = None if interleaved else plan_straight_line(tables)
+    by_tables = not straight_lines or (query.consume_by == "ANY" and query.partition_by)
+    straight_line = None if by_tables else plan_straight_line(tables)
+    selection = None
+    if chosen is not None and chosen.rejects and not (
+        query.strategy == "LAST" and straight_line is not None and _all_marked(tables)
+    ):
+        assert letters.machine == machine
+        graph = relabelled(chosen.graph, (KeepLabels(output_labels(query)),))
+        starts = relabelled(
+            Graph(chosen.graph.version, chosen.starts), (KeepLabels(output_labels(query)),)
+        )
+        chosen = replace(chosen, graph=graph, starts=starts.edges)
+        deterministic = minimise(
+            determinize_selection(
+                chosen, letters.count, source, span, max_states=options.max_states
+            )
+        )
+        tracker = machine_over(chosen.tracker, letters.count)
+        tables, selection = tabulate(minimal, machine, (deterministic, tracker))
+        straight_line = None if by_tables else plan_straight_line(tables)
     if straight_line is None:
         tables = with_starts_apart(tables)
-    compiled = Compiled(query, automaton, alphabet, tables, straight_line)
+    greedy = chosen is not None and chosen.rejects and selection is None
+    compiled = Compiled(query, automaton, alphabet, tables, straight_line, selection, greedy)
     return Stages(query, form, alphabet, automaton, full, minimal, tables, compiled)
+
+
+def _all_marked(tables: Tables) -> bool:
+    """Whether every event of a match is in its support, so that the latest ones decide."""
+    return all(kind.marks for kind in tables.kinds)
+
+
+def _selector_in_window(query: Query, form: NormalForm) -> Selected | None:
+    """The selector of SELECT where it compares matches in a window; the formula is its operand."""
+    if query.window is None or query.strategy not in ("NXT", "LAST", "MAX"):
+        return None
+    if isinstance(form, Relabel) and isinstance(form.operand, Selected):
+        return form.operand
+    return None  # a formula without matches

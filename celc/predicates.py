@@ -23,13 +23,11 @@ from celc import formula as core
 from celc.errors import CelError, error
 from celc.formula import DataType, EventType, Predicate
 from celc.normal_form import (
-    Disjunction,
     Event,
     EventClause,
-    Iteration,
     NormalForm,
+    operands_of,
 )
-from celc.normal_form import Sequence as SequenceForm
 from celc.source import Source, Span
 
 
@@ -80,9 +78,14 @@ _MAX_CLAUSES = 18
 
 
 def symbol_classes(
-    form: NormalForm, source: Source, span: Span, *, max_symbols: int = 4000
+    form: NormalForm,
+    facts: Iterable[tuple[EventType, EventClause]],
+    source: Source,
+    span: Span,
+    *,
+    max_symbols: int = 4000,
 ) -> Alphabet:
-    """The alphabet of a formula in LP-normal form.
+    """The alphabet of a formula in LP-normal form, and of `facts`: what else is asked of events.
 
     Raises CelError at `span` where one event type has conditions with more than `max_symbols`
     possible combinations.
@@ -92,6 +95,8 @@ def symbol_classes(
     for event in events_of(form):
         clauses.setdefault(event.type, {}).update(dict.fromkeys(event.clauses))
         needs.setdefault(event.type, {}).setdefault(event.clauses)
+    for event_type, clause in facts:
+        clauses[event_type].setdefault(clause)
     types = tuple(TypeConditions(t, tuple(found)) for t, found in clauses.items())
     symbols = [Symbol(None, 0)]
     for conditions in types:
@@ -126,14 +131,10 @@ def symbol_classes(
 
 def events_of(form: NormalForm) -> Iterable[Event]:
     """The events written in a form, from left to right."""
-    match form:
-        case Event():
-            yield form
-        case Iteration():
-            yield from events_of(form.operand)
-        case SequenceForm() | Disjunction():
-            for operand in form.operands:
-                yield from events_of(operand)
+    if isinstance(form, Event):
+        yield form
+    for operand in operands_of(form):
+        yield from events_of(operand)
 
 
 def possible_truths(clauses: Sequence[EventClause], *, limit: int) -> set[int] | None:

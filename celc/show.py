@@ -14,6 +14,7 @@ from celc.formula import (
     Comparison,
     Constant,
     DataType,
+    EventType,
     Expression,
     Membership,
     Negation,
@@ -22,7 +23,7 @@ from celc.formula import (
     Predicate,
     Previous,
 )
-from celc.normal_form import EVENT, Event, EventClause
+from celc.normal_form import EVENT, EventClause
 
 _LONGEST_LIST = 8
 
@@ -117,15 +118,14 @@ def show_clause(clause: EventClause) -> str:
     return " OR ".join(map(show_predicate, clause.predicates)) or "FALSE"
 
 
-def show_event(event: Event) -> str:
-    """An event of the normal form: type and conditions, as in `T[value > 40.0]`."""
-    name = event.type.name
-    if not event.clauses:
-        return name
-    parts = [show_clause(clause) for clause in event.clauses]
+def show_event(event_type: EventType, clauses: tuple[EventClause, ...]) -> str:
+    """Events of a type that satisfy conditions, as in `T[value > 40.0]`."""
+    if not clauses:
+        return event_type.name
+    parts = [show_clause(clause) for clause in clauses]
     if len(parts) > 1:
         parts = [f"({part})" if " OR " in part else part for part in parts]
-    return f"{name}[{' AND '.join(parts)}]"
+    return f"{event_type.name}[{' AND '.join(parts)}]"
 
 
 def show_labels(labels: tuple[str, ...]) -> str:

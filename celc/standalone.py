@@ -24,6 +24,8 @@ ORDER = (
     "batch",
     "enumerate",
     "lists",
+    "selection",
+    "latest",
     "conditions",
     "columns",
     "payload",

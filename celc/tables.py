@@ -8,11 +8,12 @@ on with one, and the unmarked ones.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from celc.automaton import State
 from celc.determinize import START, DeterministicAutomaton, DetState, Move
+from celc.letters import ContextMachine
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +38,23 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Contexts:
+    """How symbols become letters where the stream's past matters: a machine over all its events.
+
+    `following[context][symbol]` is the context after an event, `letters[context][symbol]` what the
+    tables call the event.
+    """
+
+    following: tuple[tuple[int, ...], ...]
+    letters: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Tables:
     """Transition tables.
 
-    `symbol_of[class]` is the symbol of a symbol class of the alphabet. `skip[state][symbol]` is
+    `symbol_of[class]` is the symbol of a symbol class of the alphabet. Without `contexts`, symbols
+    are what the rest is indexed by, else letters are. `skip[state][symbol]` is
     the state after an unmarked event, None where the match is lost (the row of START is unused:
     all None). `steps[symbol]` are the other moves, those that end a match last.
     """
@@ -52,6 +66,7 @@ class Tables:
     skip: tuple[tuple[DetState | None, ...], ...]
     steps: tuple[tuple[Step, ...], ...]
     members: tuple[tuple[State, ...], ...]
+    contexts: Contexts | None = None
 
     @property
     def skips_are_identities(self) -> bool:
@@ -67,9 +82,103 @@ class Tables:
         )
 
 
-def tabulate(automaton: DeterministicAutomaton) -> Tables:
-    """The transition tables of an automaton."""
-    symbol_of, columns = _merge_symbols(automaton)
+@dataclass(frozen=True, slots=True)
+class SelectionTables:
+    """What a selector under WITHIN runs over the events of a window, once for each end.
+
+    `following[state][letter]` is the tracker's next state, `symbols[state][letter]` the symbol of
+    `tables` for a letter before which the tracker is in that state. In `tables` a step out of the
+    start never shares its cell with other sources.
+    """
+
+    following: tuple[tuple[int, ...], ...]
+    symbols: tuple[tuple[int, ...], ...]
+    tables: Tables
+
+    def is_quiet(self, letter: int) -> bool:
+        """Whether an event that is not the last of a match changes nothing."""
+        return all(
+            self.following[state][letter] == state
+            and all(step.target is None for step in self.tables.steps[symbols[letter]])
+            and all(
+                self.tables.skip[s][symbols[letter]] == s for s in range(1, self.tables.states)
+            )
+            for state, symbols in enumerate(self.symbols)
+        )
+
+
+def tabulate(
+    automaton: DeterministicAutomaton,
+    machine: ContextMachine,
+    selection: tuple[DeterministicAutomaton, ContextMachine] | None = None,
+) -> tuple[Tables, SelectionTables | None]:
+    """The transition tables of an automaton over the letters of a context machine.
+
+    `selection` is the automaton of a selector that runs over windows, with its tracker, a machine
+    over those letters. Letters are what neither tells apart, symbols what no context does.
+    """
+    column_of, columns = _merge_symbols(automaton)
+    symbols = len(machine.following[0])
+    letter_count = machine.contexts * symbols
+    chosen, selected = _selection_columns(selection, letter_count)
+    numbers: dict[Hashable, int] = {}
+    letters = [
+        numbers.setdefault((column_of[automaton.class_of[letter]], chosen[letter]), len(numbers))
+        for letter in range(letter_count)
+    ]
+    sample = [letters.index(letter) for letter in range(len(numbers))]
+    tables = _tables_of(
+        automaton, [columns[column_of[automaton.class_of[letter]]] for letter in sample]
+    )
+    kernel: dict[Hashable, int] = {}
+    symbol_of = []
+    for symbol in range(symbols):
+        places = range(symbol, letter_count, symbols)
+        behaviour = tuple((letters[at], machine.following[at // symbols][symbol]) for at in places)
+        symbol_of.append(kernel.setdefault(behaviour, len(kernel)))
+    first = [symbol_of.index(symbol) for symbol in range(len(kernel))]
+    tables = replace(tables, symbol_of=tuple(symbol_of))
+    if machine.contexts > 1:
+        contexts = Contexts(
+            tuple(tuple(row[symbol] for symbol in first) for row in machine.following),
+            tuple(
+                tuple(letters[context * symbols + symbol] for symbol in first)
+                for context in range(machine.contexts)
+            ),
+        )
+        tables = replace(tables, contexts=contexts)
+    if selected is None:
+        return tables, None
+    rows = [chosen[letter] for letter in sample]
+    return tables, SelectionTables(
+        tuple(zip(*(tuple(following for following, _ in row) for row in rows), strict=True)),
+        tuple(zip(*(tuple(symbol for _, symbol in row) for row in rows), strict=True)),
+        with_starts_apart(selected),
+    )
+
+
+def _selection_columns(
+    selection: tuple[DeterministicAutomaton, ContextMachine] | None, letters: int
+) -> tuple[list[tuple[tuple[int, int], ...]], Tables | None]:
+    """For each letter what a selection does in each state of its tracker: (next state, symbol)."""
+    if selection is None:
+        return [()] * letters, None
+    automaton, tracker = selection
+    column_of, columns = _merge_symbols(automaton)
+    rows = [
+        tuple(
+            (
+                tracker.following[state][letter],
+                column_of[automaton.class_of[state * letters + letter]],
+            )
+            for state in range(tracker.contexts)
+        )
+        for letter in range(letters)
+    ]
+    return rows, _tables_of(automaton, columns)
+
+
+def _tables_of(automaton: DeterministicAutomaton, columns: Sequence[_Column]) -> Tables:
     kinds: dict[Kind, int] = {}
     steps: list[tuple[Step, ...]] = []
     for column in columns:
@@ -89,7 +198,7 @@ def tabulate(automaton: DeterministicAutomaton) -> Tables:
             )
         )
     return Tables(
-        symbol_of,
+        tuple(range(len(columns))),
         len(columns),
         automaton.states,
         tuple(kinds),

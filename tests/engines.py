@@ -6,7 +6,6 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import black
@@ -16,10 +15,8 @@ import pytest
 from celc_runtime import CompiledQuery, Plan, shipping
 
 from celc import Matcher
-from celc.emit import emit_module
 from celc.pipeline import Options, compile_source
 from celc.source import Source
-from celc.tables import with_starts_apart
 
 Event = Mapping[str, Any]
 Row = dict[str, Any]
@@ -71,16 +68,10 @@ def engines(text: str, options: Options | None = None) -> dict[str, Matcher]:
     Only the second where the first is the same.
     """
     options = options or Options()
-    compilation = compile_source(Source("query.cel", text), options)
-    forced = [
-        replace(
-            stages.compiled,
-            tables=with_starts_apart(stages.compiled.tables),
-            straight_line=None,
-        )
-        for stages in compilation.queries
-    ]
-    found = {"general": Matcher(emit_module(forced, text, "test", options.tiebreak))}
+    source = Source("query.cel", text)
+    compilation = compile_source(source, options)
+    general = compile_source(source, options, straight_lines=False)
+    found = {"general": Matcher(general.module_text("test"), general.warnings)}
     if any(stages.compiled.straight_line is not None for stages in compilation.queries):
         found["chosen"] = Matcher(compilation.module_text("test"), compilation.warnings)
     return found

@@ -143,6 +143,12 @@ def _type_in(binding: Binding, label: str, attribute: syntax.Name, site: Site) -
     schema, mask = site.schema, binding.extent.types
     if attribute.text in schema.flawed:
         return None
+    if not mask and (attribute.text in schema.types or not site.found.has_errors):
+        # AND leaves the label without positions; conditions on it still have a meaning. (Where an
+        # error has been found, the label's atom may just be an unknown type.)
+        mask = (1 << len(schema.event_types)) - 1
+        if attribute.text in schema.types:
+            return schema.types[attribute.text]
     lacking = mask & schema.lacking(attribute.text)
     if lacking == mask:
         # No event types at all: the atom was unknown, and that has been said.

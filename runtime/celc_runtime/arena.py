@@ -56,7 +56,10 @@ MATCHES_LEFT = 11  # how many more matches may be listed in it
 MARKED = 12  # how many marks have been set (see `reserve`)
 PASSED = 13  # how many of them the window has passed
 PASSED_NODE = 14  # the node of the last of those: ids below it are dead
-COUNTERS = 15
+DEFERS = 15  # 1: what fires is not listed here, but chosen from by the caller (status CHOOSE)
+READ = 16  # the rows of the batch whose letter and context are known
+EPOCH = 17  # how often all contexts have begun anew
+COUNTERS = 18
 
 MARKS = 64
 
@@ -69,6 +72,8 @@ OUTPUT_FULL = 1  # take the matches out of the output buffers, call `resume`, th
 STACK_FULL = 2  # the stack must grow, then `resume`
 ARENA_FULL = 3  # the arena must grow, then go on with the same event
 LISTS_FULL = 4  # the lists of the general engine must grow, then go on with the same event
+CHOOSE = 5  # choose from what has fired, forget it (FIRED = 0), then go on
+WINDOW_FULL = 6  # the scratch arena of a selection must grow, then choose on
 
 
 class Memory(NamedTuple):
@@ -193,7 +198,7 @@ def grown(memory: Memory) -> Memory:
     """The same nodes in an arena of twice the size."""
     old = memory.nodes
     size = len(old)
-    nodes = np.empty((2 * size, 4), np.int64)
+    nodes = np.full((2 * size, 4), MERGE, np.int64)
     next_node = int(memory.counters[NEXT_NODE])
     ids = np.arange(next_node - size, next_node, dtype=np.int64)
     nodes[:, SINCE] = NEVER

@@ -18,6 +18,8 @@ class Batch(NamedTuple):
     floors: int64[rows], the earliest key inside the window, where it is not key − size.
     part_starts: int64[parts + 1], the rows at which a new partition begins, then 2⁶².
     slots: int64[rows], a number for the partition of each row, where partitions interleave.
+    letters: int64[rows], what the tables call each event, where that depends on its context; the
+    update fills it in.
     """
 
     symbols: np.ndarray
@@ -26,6 +28,7 @@ class Batch(NamedTuple):
     floors: np.ndarray
     part_starts: np.ndarray
     slots: np.ndarray
+    letters: np.ndarray
 
 
 END_OF_PARTS = 2**62

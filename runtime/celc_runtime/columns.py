@@ -202,6 +202,7 @@ class Columns:
             floors=floors,
             part_starts=np.array([*parts, END_OF_PARTS, END_OF_PARTS], np.int64),
             slots=slots,
+            letters=NO_INTEGERS,
         )
         if rows:
             names = dict.fromkeys((*plan.partition_by, *plan.order_by, *plan.tiebreak))

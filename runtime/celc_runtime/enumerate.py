@@ -26,6 +26,8 @@ from numba import njit
 
 from celc_runtime.arena import (
     CHILD,
+    CHOOSE,
+    DEFERS,
     DONE,
     FIRED,
     LISTED,
@@ -89,13 +91,15 @@ def with_more_room(output: Output, room: int) -> Output:
 @njit(nogil=True, cache=True)
 def list_fired(memory, output, kinds):  # type: ignore[no-untyped-def]
     """List the matches of all events that fired, from where it stopped; DONE, OUTPUT_FULL or
-    STACK_FULL.
+    STACK_FULL. CHOOSE, and nothing listed, where not all matches are wanted.
 
     Updates only note what fired, and list it before they overwrite a node that was live then: a
     call for every such event would cost more than the update itself. A limit of 0 lists nothing:
     what an update costs without its output.
     """
     counters = memory.counters
+    if counters[DEFERS] and counters[FIRED] > 0:
+        return CHOOSE
     while True:
         if counters[STACK_SIZE] == 0:
             if counters[LISTED] == counters[FIRED] or output.limit[0] == 0:

@@ -43,6 +43,7 @@ from celc_runtime.arena import (
     CHILD,
     DONE,
     ENTRY,
+    EPOCH,
     FIRED,
     FIRES,
     LISTS_FULL,
@@ -52,6 +53,7 @@ from celc_runtime.arena import (
     NEXT,
     NEXT_NODE,
     PART,
+    READ,
     ROW,
     SHIFT,
     SINCE,
@@ -83,6 +85,10 @@ class Tables(NamedTuple):
     move with target −1. skip: int64[states, symbols], the state after an unmarked event or −1.
     idle: bool[symbols], events that change nothing at all. settings: int64[4]: window (NO_WINDOW,
     EVENTS, KEYS or FLOORS), its size, CONSUME or KEEP, 1 (or OWN_CLOCKS) if partitions interleave.
+
+    Where the stream's past matters, a machine reads every event, in contexts that begin with 0.
+    following: int64[contexts, symbols], the context after an event; letters: int64[contexts,
+    symbols], the number by which the other tables know the event. Both are empty without contexts.
     """
 
     start_first: np.ndarray
@@ -92,6 +98,8 @@ class Tables(NamedTuple):
     skip: np.ndarray
     idle: np.ndarray
     settings: np.ndarray
+    following: np.ndarray
+    letters: np.ndarray
 
 
 class Lists(NamedTuple):
@@ -99,7 +107,8 @@ class Lists(NamedTuple):
 
     active: int64[slots], how many states hold something; order: int64[slots, states], those states,
     latest first; length: int64[slots, states]; items: int64[slots, states, room]; clock:
-    int64[slots], events seen. The last slot is scratch space for the event being processed.
+    int64[slots], events seen; context: int64[slots, 2], the context and the epoch in which it was
+    reached. The last slot is scratch space for the event being processed.
     """
 
     active: np.ndarray
@@ -107,6 +116,7 @@ class Lists(NamedTuple):
     length: np.ndarray
     items: np.ndarray
     clock: np.ndarray
+    context: np.ndarray
 
 
 def new_lists(states: int, *, slots: int = 1, room: int = 4) -> Lists:
@@ -118,6 +128,7 @@ def new_lists(states: int, *, slots: int = 1, room: int = 4) -> Lists:
         np.zeros((slots + 1, states), np.int64),
         np.zeros((slots + 1, states, room), np.int64),
         np.zeros(slots + 1, np.int64),
+        np.zeros((slots + 1, 2), np.int64),
     )
 
 
@@ -156,6 +167,8 @@ def tables(
     size: int,
     consumes: bool,
     interleaved: bool,
+    following: Sequence[Sequence[int]] = (),
+    letters: Sequence[Sequence[int]] = (),
 ) -> Tables:
     """`Tables` from what a generated module spells out: moves by symbol, by state and symbol."""
     rows = [row.get(symbol, ()) for row in moves for symbol in range(len(idle))]
@@ -167,7 +180,14 @@ def tables(
         np.array(skip, np.int64).reshape(len(moves), len(idle)),
         np.array(idle, np.bool_),
         np.array([window, size, consumes, interleaved], np.int64),
+        as_matrix(following),
+        as_matrix(letters),
     )
+
+
+def as_matrix(rows: Sequence[Sequence[int]]) -> np.ndarray:
+    """int64[rows, columns], also where there are no rows."""
+    return np.array(rows, np.int64).reshape(len(rows), len(rows[0]) if rows else 0)
 
 
 def _offsets(rows: Sequence[Sequence[Move]]) -> np.ndarray:
@@ -201,6 +221,7 @@ def update_lists(batch, memory, lists, output, kinds, tables):  # type: ignore[n
     window, size, interleaved = tables.settings[0], tables.settings[1], tables.settings[3]
     rows = symbols.shape[0]
     row = counters[ROW]
+    has_contexts = tables.following.shape[0] > 0
     status = DONE
     while row < rows and status == DONE:
         slot = np.int64(0)
@@ -215,8 +236,20 @@ def update_lists(batch, memory, lists, output, kinds, tables):  # type: ignore[n
                 counters[PART] += 1
                 counters[LOWEST] = counters[NEXT_NODE]
                 lists.active[0] = 0
+                lists.context[0, 0] = 0
             position = row - counters[SHIFT]
         symbol = np.int64(symbols[row])
+        matters = symbol != 0
+        if has_contexts:
+            # Once for each event: one that did not fit comes here again.
+            if row == counters[READ]:
+                if lists.context[slot, 1] != counters[EPOCH]:
+                    lists.context[slot, 0], lists.context[slot, 1] = 0, counters[EPOCH]
+                context = lists.context[slot, 0]
+                batch.letters[row] = tables.letters[context, symbol]
+                lists.context[slot, 0] = tables.following[context, symbol]
+                counters[READ] = row + 1
+            symbol = batch.letters[row]
         if not tables.idle[symbol]:
             key, floor_value = position, np.int64(ALWAYS)
             if window == EVENTS:
@@ -233,8 +266,8 @@ def update_lists(batch, memory, lists, output, kinds, tables):  # type: ignore[n
             )  # fmt: skip
             if status != DONE:
                 break
-            if symbol != 0:
-                counters[ENTRY] += 1
+        if matters:
+            counters[ENTRY] += 1
         if interleaved:
             lists.clock[slot] += 1
         row += 1
@@ -342,6 +375,8 @@ def _event(batch, memory, lists, output, kinds, tables, row, slot, symbol, key, 
         if settings[2] == CONSUME:
             counters[LOWEST] = counters[NEXT_NODE]
             lists.active[slot] = 0
+            # Every context is that of a stream that begins at the next event.
+            counters[EPOCH] += 1
     return DONE
 
 

@@ -62,7 +62,9 @@ class Plan:
     `classify`; `other_types`: those it declares besides. `attributes`: the columns it reads, in the
     order of declaration. `order_candidates`: those that all its event types have, as order
     columns must. `columns`, `texts`: the arguments of `classify`. `piles`: their number,
-    None where the general engine runs the query, which then has `states` states.
+    None where the general engine runs the query, which then has `states` states. `contexts`: what
+    is told apart of the stream's past. `latest_first`: SELECT LAST is found from the last event
+    back. `all_events`: a selection has to be shown all events, not those with a symbol alone.
     """
 
     name: str
@@ -87,6 +89,9 @@ class Plan:
     symbol_dtype: str
     piles: int | None
     states: int
+    contexts: int = 1
+    latest_first: bool = False
+    all_events: bool = False
 
     def type_of(self, attribute: str) -> str:
         """The declared type of a column that the query reads."""

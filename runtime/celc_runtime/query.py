@@ -11,6 +11,7 @@ import pyarrow as pa
 from celc_runtime.frames import pandas_matches
 from celc_runtime.plan import Plan
 from celc_runtime.run import Run
+from celc_runtime.selection import Selection
 from celc_runtime.shipping import pickled
 from celc_runtime.spark import spark_matches
 from celc_runtime.table import sorted_for
@@ -47,8 +48,9 @@ class Route:
 class CompiledQuery:
     """One query of a generated module.
 
-    Made by generated modules only: from the plan, the compiled kernels, and the `globals()` of the
-    module, which is how its text is found when the query is shipped to a Spark worker.
+    Made by generated modules only: from the plan, the compiled kernels, the `globals()` of the
+    module, which is how its text is found when the query is shipped to a Spark worker, and the
+    automaton of a selector under WITHIN.
     """
 
     def __init__(
@@ -57,8 +59,10 @@ class CompiledQuery:
         classify: Callable[..., None],
         update: Callable[..., int],
         module: dict[str, Any],
+        selection: Selection | None = None,
     ) -> None:
         self.plan = plan
+        self.selection = selection
         self.classify = classify
         self.update = update
         self._module = module

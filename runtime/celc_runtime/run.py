@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow as pa
 from celc_runtime.arena import (
     ALWAYS,
     ARENA_FULL,
+    DEFERS,
     DONE,
     EARLIEST,
     ENTRY,
@@ -23,10 +25,12 @@ from celc_runtime.arena import (
     NEXT_NODE,
     OUTPUT_FULL,
     PART,
+    READ,
     ROW,
     SHIFT,
     STACK_FULL,
     TAG,
+    WINDOW_FULL,
     grown,
     lowest_id,
     new_memory,
@@ -36,6 +40,7 @@ from celc_runtime.batch import Batch
 from celc_runtime.columns import Columns, Prepared
 from celc_runtime.enumerate import Kinds, list_fired, new_output, with_more_room
 from celc_runtime.errors import EventWarning
+from celc_runtime.latest import Latest
 from celc_runtime.lists import (
     TableUpdate,
     compacted,
@@ -46,6 +51,7 @@ from celc_runtime.lists import (
 )
 from celc_runtime.output import matches_batch
 from celc_runtime.payload import Payload
+from celc_runtime.selection import Windows, common_floor
 
 if TYPE_CHECKING:
     from celc_runtime.query import CompiledQuery
@@ -90,6 +96,20 @@ class Run:
         if self._own_clocks:
             assert isinstance(query.update, TableUpdate)
             self._kernel = query.update.with_own_clocks()
+        self._windows: Windows | None = None
+        self._chooser: Windows | Latest | None = None
+        if plan.latest_first:
+            self._chooser = Latest()
+        if query.selection is not None:
+            self._windows = Windows(
+                query.selection,
+                interleaved=plan.interleaves,
+                consumes=plan.consume_by != "NONE",
+                all_events=plan.all_events,
+            )
+            self._chooser = self._windows
+        if self._chooser is not None:
+            self._memory.counters[DEFERS] = 1
         self._payload = Payload(plan.stored_attributes)
         self._kinds = _kinds(query)
         self._output = new_output(
@@ -106,7 +126,8 @@ class Run:
     def buffer_bytes(self) -> int:
         """The size of the buffers for matches, and of the stack and path of the enumeration."""
         buffers = (*self._output, self._memory.stack, self._memory.path, self._memory.fires)
-        return int(sum(buffer.nbytes for buffer in buffers))
+        chooser = 0 if self._chooser is None else self._chooser.nbytes
+        return int(sum(buffer.nbytes for buffer in buffers)) + chooser
 
     @property
     def stored_events(self) -> int:
@@ -125,18 +146,31 @@ class Run:
             return
         self._query.classify(*self._columns.arguments(prepared.events), prepared.batch.symbols)
         counters = self._memory.counters
-        counters[ROW] = counters[PART] = 0
+        counters[ROW] = counters[PART] = counters[READ] = 0
         positions = _Positions(prepared, int(counters[SHIFT]))
         if self._plan.interleaves:
             assert self._lists is not None
             self._lists = with_more_slots(self._lists, self._columns.partitions_seen)
             positions = _InterleavedPositions(prepared, self._lists.clock)
         self._payload.enter(prepared.events, prepared.batch, positions.of, int(counters[ENTRY]))
+        keys = prepared.batch.keys
+        if self._windows is not None:
+            if self._plan.window_attribute is None:
+                keys = positions.of(np.arange(rows))
+            batch = self._windows.enter(
+                prepared.batch, keys, prepared.parts, int(counters[ENTRY]), self._plan.contexts > 1
+            )
+            prepared = replace(prepared, batch=batch)
+        elif self._plan.contexts > 1:
+            batch = prepared.batch._replace(letters=np.empty(rows, np.int64))
+            prepared = replace(prepared, batch=batch)
         for _ in self._advance(prepared):
             if self._output.used[0]:
                 yield self._take(prepared, positions)
         if self._own_clocks:
             self._note_floors(prepared.batch)
+        if self._windows is not None:
+            self._windows.leave(self._floors_behind(prepared.batch, keys))
         self._payload.leave(self._oldest_entry(), int(counters[ENTRY]))
         self._leave_batch(prepared, rows)
 
@@ -159,17 +193,24 @@ class Run:
         while status != DONE or self._memory.counters[ROW] < rows:
             if status == OUTPUT_FULL and not self._output.used[0]:
                 # A single match is longer than the buffers.
-                self._output = with_more_room(self._output, 2 * len(self._memory.path))
+                self._output = with_more_room(self._output, 2 * len(self._output.tags))
             elif status == OUTPUT_FULL:
                 yield
+            elif status == STACK_FULL and self._chooser is not None:
+                self._chooser.deepen()
             elif status == STACK_FULL:
                 self._memory = with_deeper_stack(self._memory)
+            elif status == WINDOW_FULL:
+                assert self._chooser is not None
+                self._chooser.grow()
             elif status == ARENA_FULL:
                 self._make_room()
             elif status == LISTS_FULL:
                 assert self._lists is not None
                 self._lists = with_longer_lists(self._lists)
-            if self._memory.counters[FIRED]:
+            if self._memory.counters[FIRED] and self._chooser is not None:
+                status = self._chooser.choose(self._memory, self._output, self._kinds)
+            elif self._memory.counters[FIRED]:
                 status = int(list_fired(self._memory, self._output, self._kinds))
             else:
                 status = self._update(prepared)
@@ -202,6 +243,19 @@ class Run:
             np.maximum(floors, self._lists.clock - int(window.size), out=floors)
         floors[: len(self._own_floors)] = self._own_floors
         return floors
+
+    def _floors_behind(self, batch: Batch, keys: np.ndarray) -> np.ndarray | int:
+        """What no window of a later event reaches behind: for all, or for each partition slot."""
+        window = self._plan.window
+        assert window is not None
+        size = 0 if len(batch.floors) else int(window.size)
+        floor = common_floor(batch, keys, size)
+        if not self._plan.interleaves:
+            return floor
+        if self._own_clocks or window.unit == "EVENTS":
+            return self._floors()
+        assert self._lists is not None
+        return np.full(len(self._lists.clock), floor)
 
     def _note_floors(self, batch: Batch) -> None:
         """Remember how far back each partition's own window reaches after a batch."""

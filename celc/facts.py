@@ -1,0 +1,301 @@
+"""Predicates on functions of a label's set → facts that an automaton can keep track of.
+
+COUNT, MIN, MAX, FIRST and LAST against constants are finite-state: what has to be remembered of the
+events so far is a truth or a small number. The rest (sums, averages, PREV, comparisons across
+labels or between two functions) is not, or not simply so; `fact_of` has no fact for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TypeAlias
+
+from celc import formula as core
+from celc.fold import fold_predicate, operands_of
+from celc.formula import DataType, Expression, Predicate
+from celc.normal_form import (
+    EVENT,
+    NEVER_TRUE,
+    AnyOf,
+    CountOf,
+    EndEvent,
+    EventClause,
+    Fact,
+    Not,
+    SomeEvent,
+    all_of,
+)
+
+MAX_COUNT = 1000
+"""The largest number that COUNT can be compared with: each number up to it is a state."""
+
+
+_Change: TypeAlias = Callable[[core.AttributeValue | core.Aggregate], Expression]
+
+
+class CountTooLargeError(Exception):
+    """COUNT is compared with a number beyond `MAX_COUNT`."""
+
+
+def every_event(label: str, predicates: tuple[Predicate, ...]) -> Fact:
+    """Each event of a label satisfies one of the predicates, which name it EVENT."""
+    return Not(SomeEvent(label, EventClause(predicates), holds=False))
+
+
+def fact_of(predicate: Predicate) -> Fact | None:
+    """The fact that a predicate states which names labels inside aggregates only.
+
+    None where it is not one of those that are supported. Raises CountTooLargeError.
+    """
+    nodes = [node for operand in operands_of(predicate) for node in nodes_of(operand)]
+    aggregates = [node for node in nodes if isinstance(node, core.Aggregate)]
+    if any(isinstance(node, core.Previous | core.AttributeValue) for node in nodes):
+        return None
+    if any(aggregate.prior for aggregate in aggregates):
+        return None
+    functions = {aggregate.function for aggregate in aggregates}
+    labels = {aggregate.label for aggregate in aggregates}
+    if len(functions) != 1 or len(labels) != 1:
+        return None
+    (function,), (label,) = functions, labels
+    if function == "FIRST" or function == "LAST":
+        return _end_fact(function, label, predicate)
+    if not _is_plain(predicate):
+        return None
+    if function == "COUNT":
+        return CountOf(label, _count_truths(predicate))
+    if function == "MIN" or function == "MAX":
+        return _extreme_fact(function, label, predicate)
+    return None
+
+
+def nodes_of(expression: Expression) -> list[Expression]:
+    """An expression and all within it."""
+    match expression:
+        case core.Arithmetic():
+            return [expression, *nodes_of(expression.left), *nodes_of(expression.right)]
+        case core.Negation() | core.Absolute() | core.Cast():
+            return [expression, *nodes_of(expression.operand)]
+        case _:
+            return [expression]
+
+
+def map_leaves(predicate: Predicate, change: _Change) -> Predicate:
+    """The predicate with each attribute and aggregate replaced."""
+
+    def walk(node: Expression) -> Expression:
+        match node:
+            case core.Arithmetic():
+                return core.Arithmetic(
+                    node.operator, walk(node.left), walk(node.right), node.type, node.span
+                )
+            case core.Negation():
+                return core.Negation(walk(node.operand), node.type, node.span)
+            case core.Absolute():
+                return core.Absolute(walk(node.operand), node.type, node.span)
+            case core.Cast():
+                return core.Cast(walk(node.operand), node.type, node.span)
+            case core.Constant():
+                return node
+            case core.AttributeValue() | core.Aggregate():
+                return change(node)
+            case _:
+                raise AssertionError(f"{type(node).__name__} was refused before")
+
+    match predicate:
+        case core.Comparison():
+            return core.Comparison(
+                predicate.operator, walk(predicate.left), walk(predicate.right), predicate.span
+            )
+        case core.Membership():
+            return core.Membership(
+                walk(predicate.operand),
+                predicate.values,
+                predicate.has_null,
+                predicate.negated,
+                predicate.span,
+            )
+        case core.PatternMatch():
+            return core.PatternMatch(
+                predicate.operator,
+                walk(predicate.operand),
+                predicate.pattern,
+                predicate.negated,
+                predicate.span,
+            )
+        case core.NullTest():
+            return core.NullTest(walk(predicate.operand), predicate.negated, predicate.span)
+
+
+def _of_event(node: core.AttributeValue | core.Aggregate) -> Expression:
+    """What an attribute or aggregate of a label is of one event."""
+    assert node.attribute is not None
+    return core.AttributeValue(EVENT, node.attribute, node.type, node.span)
+
+
+def on_event(predicate: Predicate) -> Predicate:
+    """The predicate, its attributes and FIRST, LAST, MIN, MAX read from the event itself."""
+    return map_leaves(predicate, _of_event)
+
+
+# --- FIRST and LAST: any predicate at all, of one event -------------------------------------------
+
+
+def _end_fact(end: core.AggregateFunction, label: str, predicate: Predicate) -> Fact:
+    assert end == "FIRST" or end == "LAST"
+    of_nothing = map_leaves(predicate, lambda node: core.Constant(None, node.type, node.span))
+    event = on_event(predicate)
+    truth = fold_predicate(event)
+    clause = EventClause(() if truth is False else (event,))
+    bound: Fact = EndEvent(end, label, clause)
+    if truth is True:
+        bound = Not(CountOf(label, (True, False)))
+    if fold_predicate(of_nothing):
+        return AnyOf((bound, CountOf(label, (True, False))))
+    return bound
+
+
+# --- COUNT, MIN, MAX against constants ------------------------------------------------------------
+
+
+def _is_plain(predicate: Predicate) -> bool:
+    """Whether an aggregate is compared with constants, with no arithmetic on it."""
+
+    def is_aggregate(expression: Expression) -> bool:
+        while isinstance(expression, core.Cast):
+            expression = expression.operand
+        return isinstance(expression, core.Aggregate)
+
+    match predicate:
+        case core.Comparison(left=left, right=core.Constant()):
+            return is_aggregate(left)
+        case core.Comparison(left=core.Constant(), right=right):
+            return is_aggregate(right)
+        case core.Membership() | core.NullTest():
+            return is_aggregate(predicate.operand)
+        case _:
+            return False
+
+
+def _count_truths(predicate: Predicate) -> tuple[bool, ...]:
+    numbers = [
+        number
+        for number in _constants(predicate)
+        if isinstance(number, int | float) and not (isinstance(number, float) and math.isnan(number))
+    ]
+    # Infinity is above every count, as MAX_COUNT would have to be.
+    above = max((0 if number < 0 else number for number in numbers), default=0)
+    if above > MAX_COUNT:
+        raise CountTooLargeError
+    truths = [
+        bool(
+            fold_predicate(
+                map_leaves(
+                    predicate, lambda node, n=n: core.Constant(n, DataType.LONG, node.span)  # type: ignore[misc]
+                )
+            )
+        )
+        for n in range(math.ceil(above) + 2)
+    ]
+    while len(truths) > 1 and truths[-1] == truths[-2]:
+        truths.pop()
+    return tuple(truths)
+
+
+def _constants(predicate: Predicate) -> tuple[int | float | str | bool, ...]:
+    match predicate:
+        case core.Comparison(left=core.Constant(value=value)):
+            return () if value is None else (value,)
+        case core.Comparison(right=core.Constant(value=value)):
+            return () if value is None else (value,)
+        case core.Membership():
+            return predicate.values
+        case _:
+            return ()
+
+
+_MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _extreme_fact(function: core.AggregateFunction, label: str, predicate: Predicate) -> Fact:
+    """MIN or MAX: an extreme is known by which values occur; NULL is skipped, NaN is the largest.
+
+    With "some event is below c" and "some event is at c", each comparison of the minimum with c is
+    said: it is above c, for instance, if some value occurs and none at or below.
+    """
+    occurs = SomeEvent(label, EventClause((_not_null(predicate),)))
+    match predicate:
+        case core.NullTest():
+            return occurs if predicate.negated else Not(occurs)
+        case core.Membership():
+            equal = [
+                _compared_fact(function, label, occurs, "=", predicate.operand, constant)
+                for constant in _as_constants(predicate)
+            ]
+            if not predicate.negated:
+                return AnyOf(tuple(equal))
+            if predicate.has_null:
+                return NEVER_TRUE
+            return all_of([occurs, *map(Not, equal)])
+        case core.Comparison():
+            left, right, operator = predicate.left, predicate.right, str(predicate.operator)
+            if isinstance(left, core.Constant):
+                left, right, operator = right, left, _MIRRORED[operator]
+            assert isinstance(right, core.Constant)
+            if right.value is None:
+                return NEVER_TRUE
+            return _compared_fact(function, label, occurs, operator, left, right)
+        case _:
+            raise AssertionError("only plain predicates come here")
+
+
+def _compared_fact(
+    function: str,
+    label: str,
+    occurs: Fact,
+    operator: str,
+    operand: Expression,
+    constant: core.Constant,
+) -> Fact:
+    beyond: core.Comparison = _event_comparison("<" if function == "MIN" else ">", operand, constant)
+    further = SomeEvent(label, EventClause((beyond,)))
+    equal = SomeEvent(label, EventClause((_event_comparison("=", operand, constant),)))
+    if function == "MAX":
+        operator = _MIRRORED[operator]  # the maximum is to > what the minimum is to <
+    match operator:
+        case "<":
+            return further
+        case "<=":
+            return AnyOf((further, equal))
+        case ">":
+            return all_of([occurs, Not(further), Not(equal)])
+        case ">=":
+            return all_of([occurs, Not(further)])
+        case "=":
+            return all_of([equal, Not(further)])
+        case _:
+            return all_of([occurs, Not(all_of([equal, Not(further)]))])
+
+
+def _event_comparison(
+    operator: core.ComparisonOperator, operand: Expression, constant: core.Constant
+) -> core.Comparison:
+    comparison = on_event(core.Comparison(operator, operand, constant, operand.span))
+    assert isinstance(comparison, core.Comparison)
+    return comparison
+
+
+def _as_constants(predicate: core.Membership) -> list[core.Constant]:
+    type_ = predicate.operand.type
+    return [core.Constant(value, type_, predicate.span) for value in predicate.values]
+
+
+def _not_null(predicate: Predicate) -> Predicate:
+    (aggregate,) = [
+        node
+        for operand in operands_of(predicate)
+        for node in nodes_of(operand)
+        if isinstance(node, core.Aggregate)
+    ]
+    return on_event(core.NullTest(aggregate, True, predicate.span))
