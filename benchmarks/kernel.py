@@ -193,11 +193,11 @@ def _figure(rate: float, reference: float) -> dict[str, float]:
     return {"events_per_second": round(rate), "ratio": round(rate / reference, 4)}
 
 
-def environment(events: int) -> dict[str, Any]:
+def environment(script: str, events: int) -> dict[str, Any]:
     """What a record must say besides its figures."""
     return {
         "date": datetime.date.today().isoformat(),
-        "command": "python benchmarks/kernel.py " + " ".join(sys.argv[1:]),
+        "command": f"python {script} " + " ".join(sys.argv[1:]),
         "events": events,
         "commit": _commit(),
         "machine": _processor(),
@@ -253,7 +253,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=10_000_000)
     parser.add_argument("--record", action="store_true")
     arguments = parser.parse_args()
-    record = environment(arguments.events) | measure(arguments.events)
+    record = environment("benchmarks/kernel.py", arguments.events) | measure(arguments.events)
     show(record)
     if arguments.record:
         folder = Path(__file__).parent / "records"

@@ -1,0 +1,133 @@
+"""What selectors cost: SELECT NXT, LAST, MAX and STRICT of Q1, Q4 and Q6 in windows of events.
+
+    python benchmarks/selection.py [--events N] [--record]
+
+The stream has ten equally likely event types, of which a query names two or three. The plain
+query's figure is its update alone; a selector's is everything: symbols, update, the choice, and
+each chosen match written out in full (positions and labels, into the kernel's buffers; not made
+into Arrow arrays). `positions` is how many positions a chosen match has on average: LAST and MAX of
+`A+` hold all of the window's, so a longer window means longer outputs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from celc_runtime.run import Run
+from kernel import QUERIES, best_of, calibrate, declaration, environment
+
+import celc
+
+TYPES = "ABCDEFGHIJ"
+CHOSEN = ("Q1", "Q4", "Q6")
+WINDOWS = (100, 1_000, 10_000)
+STRATEGIES = ("STRICT", "LAST", "NXT", "MAX")
+MOST_POSITIONS = 400_000_000
+"""Positions to write out in one run: longer ones are run on a shorter stream."""
+
+
+def compiled(strategy: str, formula: str, window: int) -> Any:
+    """A compiled query over ten event types without attributes."""
+    text = f"{declaration(TYPES)} SELECT {strategy} * FROM S WHERE {formula} WITHIN {window} EVENTS"
+    return next(iter(celc.compile(text).queries.values()))
+
+
+def stream(events: int) -> pa.RecordBatch:
+    """Ten equally likely types."""
+    codes = np.random.default_rng(5).integers(0, len(TYPES), events).astype(np.int32)
+    column = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(TYPES)))
+    return pa.RecordBatch.from_arrays([column], ["type"])
+
+
+def run_once(query: Any, batch: pa.RecordBatch, *, listed: bool) -> tuple[int, int]:
+    """Read the batch; returns how many matches and positions were written."""
+    run = Run(query)
+    if not listed:
+        run._output.limit[0] = 0
+    found = [0, 0]
+
+    def take(*_: object) -> None:
+        found[0] += int(run._output.used[0])
+        found[1] += int(run._output.used[1])
+        run._output.used[:] = 0
+
+    run._take = take  # type: ignore[method-assign, assignment]
+    for _ in run.push(batch):
+        pass
+    return found[0], found[1]
+
+
+def measure(events: int) -> dict[str, Any]:
+    """All figures of a run."""
+    calibrated = calibrate(events)
+    figures: dict[str, Any] = {}
+    for name in CHOSEN:
+        formula, _ = QUERIES[name]
+        for window in WINDOWS:
+            plain = compiled("ALL", formula, window)
+            batch = stream(events)
+            run_once(plain, batch, listed=False)
+            reference = calibrated()
+            alone = events / best_of(lambda: run_once(plain, batch, listed=False), 3)
+            figures[f"{name} W={window} update alone"] = _figure(alone, alone, reference, (0, 0))
+            for strategy in STRATEGIES:
+                query = compiled(strategy, formula, window)
+                short = max(4 * window, 20_000)
+                matches, positions = run_once(query, stream(short), listed=True)
+                size = min(events, max(short, short * MOST_POSITIONS // max(positions, 1)))
+                seconds = best_of(lambda: run_once(query, stream(short), listed=True), 1)
+                size = min(size, max(short, int(short * 6 / max(seconds, 1e-6))))
+                part = batch.slice(0, size)
+                found = run_once(query, part, listed=True)
+                rate = size / best_of(lambda: run_once(query, part, listed=True), 3)
+                key = f"{name} W={window} {strategy}"
+                figures[key] = _figure(rate, alone, reference, found) | {"events": size}
+                print(f"{key:24} {_line(figures[key])}", flush=True)
+    return {"calibration": calibrated(), "figures": figures}
+
+
+def _figure(
+    rate: float, alone: float, reference: float, found: tuple[int, int]
+) -> dict[str, float]:
+    return {
+        "events_per_second": round(rate),
+        "ratio": round(rate / reference, 4),
+        "share_of_update_alone": round(rate / alone, 4),
+        "matches": found[0],
+        "positions_per_match": round(found[1] / found[0], 1) if found[0] else 0,
+    }
+
+
+def _line(figure: dict[str, float]) -> str:
+    return (
+        f"{figure['events_per_second'] / 1e6:8.2f} M events/s "
+        f"{figure['share_of_update_alone']:6.3f} of the update alone, "
+        f"{figure['matches'] / figure['events']:.3f} matches an event, "
+        f"{figure['positions_per_match']:,.1f} positions each"
+    )
+
+
+def main() -> None:
+    """Run, show, and record if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=4_000_000)
+    parser.add_argument("--record", action="store_true")
+    arguments = parser.parse_args()
+    record = environment("benchmarks/selection.py", arguments.events) | measure(arguments.events)
+    for key, figure in record["figures"].items():
+        if key.endswith("alone"):
+            print(f"{key:24} {figure['events_per_second'] / 1e6:8.2f} M events/s")
+    if arguments.record:
+        folder = Path(__file__).parent / "records"
+        path = folder / f"selection-{record['date']}.jsonl"
+        with path.open("a") as out:
+            out.write(json.dumps(record) + "\n")
+
+
+if __name__ == "__main__":
+    main()
