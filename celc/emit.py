@@ -24,7 +24,7 @@ from celc.determinize import START, DetState
 from celc.emit_conditions import ConditionCode
 from celc.escape import comment_text, literal_lines, string_literal
 from celc.letters import Letters, Mask, bits_of
-from celc.piles import StraightLine, Write
+from celc.piles import StraightLine, Write, why_not_straight_line
 from celc.predicates import Alphabet, Symbol, TypeConditions
 from celc.show import show_clause, show_labels
 from celc.tables import Contexts, Kind, SelectionTables, Tables
@@ -160,6 +160,8 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
             for name, (values, dtype) in code.members.items()
         ],
         "pile_count": None if plan is None else len(plan.piles),
+        "fleeting": [] if plan is None else sorted(plan.fleeting),
+        "tables_because": why_not_straight_line(tables) or "partitions interleave",
         "plan": _plan_view(compiled, code, tiebreak),
         "columns": list(code.attributes),
         "texts": list(code.texts),
@@ -449,7 +451,9 @@ def _imports(view: View) -> tuple[list[str], list[str]]:
     names += ["SHIFT", "USABLE", "next_relevant", "put", "reserve"]
     if view["partitioned"]:
         names.append("PART")
-    if view["pile_count"] and (view["partitioned"] or view["consumes"]):
+    if view["fleeting"]:
+        names.append("LAST")
+    if view["fleeting"] or (view["pile_count"] and (view["partitioned"] or view["consumes"])):
         names.append("NEVER")
     window = view["window"]
     return names, ["window_floor"] if window["mode"] == "KEYS" else []
@@ -534,7 +538,7 @@ def _update_view(compiled: Compiled, plan: StraightLine, view: View) -> View:
                 "symbol": symbol,
                 "comment": comments[symbol].split("  ", 1)[1],
                 "saved": list(saved),
-                "writes": [_write_view(compiled, write, saved, view) for write in writes],
+                "writes": [_write_view(compiled, write, saved, plan.fleeting) for write in writes],
                 "fires": any(write.pile is None for write in writes),
             }
         )
@@ -547,14 +551,18 @@ def _update_view(compiled: Compiled, plan: StraightLine, view: View) -> View:
         "piles": [
             f"{index}  state {pile.target}, from "
             + " or ".join("start" if s == START else f"state {s}" for s in pile.sources)
+            + (", only at the next event" if index in plan.fleeting else "")
             for index, pile in enumerate(plan.piles)
         ],
+        "fleeting": sorted(plan.fleeting),
         "nodes_per_event": plan.nodes_per_event,
         "forget": " = ".join([*(f"since_{pile}" for pile in range(len(plan.piles))), "NEVER"]),
     }
 
 
-def _write_view(compiled: Compiled, write: Write, saved: tuple[int, ...], view: View) -> View:
+def _write_view(
+    compiled: Compiled, write: Write, saved: tuple[int, ...], fleeting: Collection[int]
+) -> View:
     def head(pile: int) -> str:
         return f"{'old_' if pile in saved else ''}head_{pile}"
 
@@ -562,6 +570,7 @@ def _write_view(compiled: Compiled, write: Write, saved: tuple[int, ...], view: 
         return f"{'old_' if pile in saved else ''}since_{pile}"
 
     step = write.step
+    fresh = "fresh_" if write.pile in fleeting else ""
     kind = compiled.tables.kinds[step.kind]
     sources = ", ".join("start" if s == START else f"state {s}" for s in step.sources)
     target = "match" if step.target is None else f"state {step.target}"
@@ -580,4 +589,6 @@ def _write_view(compiled: Compiled, write: Write, saved: tuple[int, ...], view: 
         ),
         "tag": f"entry << {compiled.kind_bits} | {step.kind}",
         "pile": write.pile,
+        "head": f"{fresh}head_{write.pile}",
+        "pile_since": f"{fresh}since_{write.pile}",
     }

@@ -137,22 +137,7 @@ def trimmed(graph: Graph) -> Graph:
 
 def reduced(graph: Graph) -> Graph:
     """States with the same ways on are one (forward bisimulation, by refinement)."""
-    block = [0 if s == INITIAL else 1 if s == FINAL else 2 for s in range(graph.states)]
-    count = len(set(block))
-    while True:
-        signatures: dict[object, int] = {}
-        refined = []
-        for state in range(graph.states):
-            ways: dict[tuple[Marks, int], Mask] = {}
-            for edge in graph.edges[state]:
-                way = edge.marks, block[edge.target]
-                ways[way] = ways.get(way, 0) | edge.mask
-            signature = block[state], frozenset(ways.items())
-            refined.append(signatures.setdefault(signature, len(signatures)))
-        block = refined
-        if len(signatures) == count:
-            break
-        count = len(signatures)
+    block = _alike(graph)
     number: dict[int, int] = {}
     for of_state in block:
         number.setdefault(of_state, len(number))
@@ -173,6 +158,45 @@ def reduced(graph: Graph) -> Graph:
             for state in range(len(number))
         ),
     )
+
+
+def _alike(graph: Graph) -> list[int]:
+    """The class of each state. Only states before one whose class has changed are looked at again,
+
+    and the largest part of a class keeps its number: a long chain takes as many rounds as states.
+    """
+    block = [0 if s == INITIAL else 1 if s == FINAL else 2 for s in range(graph.states)]
+    members = [{s for s in range(graph.states) if block[s] == b} for b in range(3)]
+    # Those that are in one class and are not looked at again all have what stands here.
+    ways_of: list[frozenset[tuple[tuple[Marks, int], Mask]] | None] = [None] * 3
+    before: list[set[int]] = [set() for _ in range(graph.states)]
+    for state, edges in enumerate(graph.edges):
+        for edge in edges:
+            before[edge.target].add(state)
+    waiting = set(range(graph.states))
+    while waiting:
+        found: dict[int, dict[object, set[int]]] = {}
+        for state in waiting:
+            ways: dict[tuple[Marks, int], Mask] = {}
+            for edge in graph.edges[state]:
+                way = edge.marks, block[edge.target]
+                ways[way] = ways.get(way, 0) | edge.mask
+            found.setdefault(block[state], {}).setdefault(frozenset(ways.items()), set()).add(state)
+        waiting = set()
+        for number, parts in found.items():
+            left = members[number].difference(*parts.values())
+            if left:
+                parts.setdefault(ways_of[number], set()).update(left)
+            kept, *new = sorted(parts, key=lambda ways: -len(parts[ways]))
+            ways_of[number] = kept
+            members[number] = parts[kept]
+            for ways_on in new:
+                for state in parts[ways_on]:
+                    block[state] = len(members)
+                    waiting |= before[state]
+                members.append(parts[ways_on])
+                ways_of.append(ways_on)
+    return block
 
 
 def _joined(*names: tuple[str, ...]) -> tuple[str, ...]:

@@ -59,7 +59,8 @@ PASSED_NODE = 14  # the node of the last of those: ids below it are dead
 DEFERS = 15  # 1: what fires is not listed here, but chosen from by the caller (status CHOOSE)
 READ = 16  # the rows of the batch whose letter and context are known
 EPOCH = 17  # how often all contexts have begun anew
-COUNTERS = 18
+LAST = 18  # the row of the last event that mattered to a straight-line update
+COUNTERS = 19
 
 MARKS = 64
 
@@ -104,6 +105,7 @@ def new_memory(
     counters[NEXT_NODE] = counters[LOWEST] = counters[USABLE] = first_node
     counters[ENTRY] = first_entry
     counters[EARLIEST] = ALWAYS
+    counters[LAST] = -2
     counters[PASSED_NODE] = first_node
     heads = np.zeros((max(piles, 1), 2), np.int64)
     heads[:, 1] = NEVER

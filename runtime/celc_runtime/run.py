@@ -16,6 +16,7 @@ from celc_runtime.arena import (
     DEFERS,
     DONE,
     EARLIEST,
+    LAST,
     ENTRY,
     FIRED,
     LISTS_FULL,
@@ -310,6 +311,7 @@ class Run:
             if self._lists is not None:
                 self._lists.active[:] = 0
         counters[SHIFT] -= rows
+        counters[LAST] -= rows
 
 
 class _Positions:
