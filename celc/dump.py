@@ -8,6 +8,7 @@ from celc import formula as core
 from celc import normal_form as lp
 from celc.automaton import Automaton, EventPredicate, LetterSet, Transition
 from celc.determinize import START, DeterministicAutomaton, DetState
+from celc.earliest import EarliestTables
 from celc.emit import describe_letters, describe_state
 from celc.normal_form import Disjunction, Event, Iteration, NormalForm, Sequence
 from celc.pipeline import Stages
@@ -80,7 +81,9 @@ def _form_lines(form: NormalForm, indent: str) -> list[str]:
             word = "AND" if isinstance(form, lp.Conjunction) else "ALL"
             return [f"{indent}{word}", *_inner(form, indent)]
         case lp.Unless():
-            left, right = _form_lines(form.left, indent + "  "), _form_lines(form.right, indent + "  ")
+            left, right = _form_lines(form.left, indent + "  "), _form_lines(
+                form.right, indent + "  "
+            )
             return [*left, f"{indent}UNLESS", *right]
         case lp.Absence():
             lines = [f"{indent}sequence", *_form_lines(form.left, indent + "  "), f"{indent}  ; !"]
@@ -140,7 +143,9 @@ def dump_automaton(stages: Stages) -> str:
         f"initial {automaton.initial}, final {automaton.final}",
     ]
     if automaton.letters.machine.contexts > 1:
-        lines.append(f"contexts, told apart by what came before: {automaton.letters.machine.contexts}")
+        lines.append(
+            f"contexts, told apart by what came before: {automaton.letters.machine.contexts}"
+        )
     for state in range(automaton.states):
         for transition in automaton.transitions:
             if transition.source == state:
@@ -156,7 +161,9 @@ def transition_text(automaton: Automaton, transition: Transition) -> str:
         case None:
             return f"any / {marks}"
         case EventPredicate():
-            return f"{show_event(transition.predicate.type, transition.predicate.clauses)} / {marks}"
+            return (
+                f"{show_event(transition.predicate.type, transition.predicate.clauses)} / {marks}"
+            )
         case LetterSet():
             return f"{describe_letters(automaton.letters, automaton.mask(transition))} / {marks}"
         case _:
@@ -234,7 +241,11 @@ def dump_tables(stages: Stages) -> str:
             pairs = [f"{after}/{letter}" for after, letter in zip(following, letters, strict=True)]
             lines.append(f"  {context}: {' '.join(pairs)}")
     selection = stages.compiled.selection
-    if selection is not None:
+    if isinstance(selection, EarliestTables):
+        lines.append(
+            f"chosen in each window by what reaches its end: {len(selection.sets)} sets of states"
+        )
+    elif selection is not None:
         lines.append(
             f"chosen in each window by an automaton of {selection.tables.states} states, with a "
             f"tracker of {len(selection.following)}"

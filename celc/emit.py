@@ -21,6 +21,7 @@ from black.mode import TargetVersion
 from celc import formula as core
 from celc.automaton import Automaton, State
 from celc.determinize import START, DetState
+from celc.earliest import EarliestTables, is_quiet
 from celc.emit_conditions import ConditionCode
 from celc.escape import comment_text, literal_lines, string_literal
 from celc.letters import Letters, Mask, bits_of
@@ -46,7 +47,7 @@ class Compiled:
     alphabet: Alphabet
     tables: Tables
     straight_line: StraightLine | None
-    selection: SelectionTables | None = None
+    selection: SelectionTables | EarliestTables | None = None
     """A selector under WITHIN that is run over each window."""
     greedy: bool = False
     """SELECT LAST under WITHIN, found from the latest event back."""
@@ -54,6 +55,8 @@ class Compiled:
     @property
     def output_kinds(self) -> tuple[Kind, ...]:
         """The kinds of the events of the matches that are listed."""
+        if isinstance(self.selection, EarliestTables):
+            return self.selection.kinds
         if self.selection is not None:
             return self.selection.tables.kinds
         if self.greedy:
@@ -93,7 +96,9 @@ def emit_module(
             helpers=sorted({name for view in views for name in view["helpers"]}),
             plan_names=sorted({name for view in views for name in view["plan_names"]}),
             any_lists=any(view["pile_count"] is None for view in views),
-            any_selections=any(view["selection"] for view in views),
+            selection_names=[
+                name for name in ("earliest", "selection") if any(view[name] for view in views)
+            ],
             any_piles=any(view["pile_count"] is not None for view in views),
         )
     )
@@ -173,7 +178,12 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
     }
     view["arena_names"], view["batch_names"] = _imports(view)
     view["plan_names"] = _plan_imports(view)
-    view["selection"] = None if compiled.selection is None else _selection_view(compiled.selection)
+    selection = compiled.selection
+    view["selection"] = view["earliest"] = None
+    if isinstance(selection, EarliestTables):
+        view["earliest"] = _earliest_view(selection)
+    elif selection is not None:
+        view["selection"] = _selection_view(selection)
     if plan is None:
         view |= _tables_view(tables)
         view["contexts"] = None if tables.contexts is None else _contexts_view(tables.contexts)
@@ -399,9 +409,12 @@ def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...
 def _remembers_all(compiled: Compiled) -> bool:
     """Whether a selection must be shown the events that the query does not ask about as well."""
     selection = compiled.selection
-    return selection is not None and (
-        compiled.tables.contexts is not None or not selection.is_quiet(0)
+    if selection is None:
+        return False
+    quiet = (
+        is_quiet(selection, 0) if isinstance(selection, EarliestTables) else selection.is_quiet(0)
     )
+    return compiled.tables.contexts is not None or not quiet
 
 
 def _attribute(attribute: core.AttributeDeclaration) -> str:
@@ -509,6 +522,25 @@ def _contexts_view(contexts: Contexts) -> View:
     return {
         "following": [_tuple(map(str, row)) for row in contexts.following],
         "letters": [_tuple(map(str, row)) for row in contexts.letters],
+    }
+
+
+def _earliest_view(tables: EarliestTables) -> View:
+    return {
+        "marks": [
+            ", ".join(f"{n}: ({way[0]}, {way[1]})" for n, way in enumerate(row) if way is not None)
+            for row in tables.marks
+        ],
+        "end_kinds": [
+            ", ".join(f"{n}: {kind}" for n, kind in enumerate(row) if kind is not None)
+            for row in tables.end_kinds
+        ],
+        "skip": [
+            _tuple("-1" if target is None else str(target) for target in row) for row in tables.skip
+        ],
+        "sets": [_tuple(map(str, sorted(states))) for states in tables.sets],
+        "ends": _tuple(map(str, tables.ends)),
+        "back": [_tuple(map(str, row)) for row in tables.back],
     }
 
 

@@ -13,6 +13,7 @@ from typing import TypeVar
 from celc.automaton import Automaton
 from celc.construct import conditions_of_facts, construct, construct_selection
 from celc.determinize import DeterministicAutomaton, determinize, determinize_selection
+from celc.earliest import EarliestTables, earliest_tables
 from celc.emit import Compiled, emit_module
 from celc.errors import CelError, Diagnostic, Diagnostics
 from celc.first_order import read_first_order
@@ -20,14 +21,22 @@ from celc.formula import Query
 from celc.graphs import Graph, relabelled
 from celc.letters import machine_over
 from celc.minimise import minimise
-from celc.normal_form import KeepLabels, KeepSupport, NormalForm, Relabel, Selected
+from celc.normal_form import (
+    KeepLabels,
+    KeepSupport,
+    LabelChange,
+    NormalForm,
+    Relabel,
+    Selected,
+)
 from celc.normalize import normalize, output_labels, relabel
 from celc.parse import parse
 from celc.piles import plan_straight_line
 from celc.predicates import Alphabet, symbol_classes
 from celc.resolve import resolve
+from celc.select import Selection
 from celc.source import Source
-from celc.tables import Tables, tabulate, with_starts_apart
+from celc.tables import SelectionTables, Tables, tabulate, with_starts_apart
 
 DEFAULT_MAX_STATES = 2000
 
@@ -80,9 +89,7 @@ class Compilation:
         )
 
 
-def compile_source(
-    source: Source, options: Options, *, straight_lines: bool = True
-) -> Compilation:
+def compile_source(source: Source, options: Options, *, straight_lines: bool = True) -> Compilation:
     """All stages for all queries of a file; without `straight_lines` for the general engine alone.
 
     Raises CelError with every error of the file that can be found: those of all queries together
@@ -133,45 +140,51 @@ def _back_end(
 ) -> Stages:
     span = query.formula.span
     alphabet = symbol_classes(form, conditions_of_facts(form), source, span)
-    split = _selector_in_window(query, form)
-    base = form if split is None else relabel(split.operand, KeepLabels(output_labels(query)))
     chosen = None
+    split = _selector_in_window(query, form)
     if split is not None:
-        chosen, letters = construct_selection(split, alphabet, source)
-        if chosen.rejects and split.strategy == "LAST":
-            # What is projected away counts for the supports that are compared.
-            base = relabel(split.operand, KeepSupport(output_labels(query)))
-    automaton = construct(base, alphabet, source)
+        found, letters = construct_selection(split, alphabet, source)
+        chosen = found if found.rejects else None
+        kept = output_labels(query)
+        # What is projected away counts for the supports that are compared.
+        by_support = chosen is not None and split.strategy in ("NXT", "LAST")
+        form_of_all = relabel(split.operand, KeepSupport(kept) if by_support else KeepLabels(kept))
+    automaton = construct(form if split is None else form_of_all, alphabet, source)
     full = determinize(automaton, source, span, max_states=options.max_states)
     minimal = minimise(full)
     machine = automaton.letters.machine
     tables, _ = tabulate(minimal, machine)
     # CONSUME BY ANY reads partitions interleaved, which only the general engine can.
-    by_tables = not straight_lines or (query.consume_by == "ANY" and query.partition_by)
+    interleaved = query.consume_by == "ANY" and bool(query.partition_by)
+    by_tables = not straight_lines or interleaved
     straight_line = None if by_tables else plan_straight_line(tables)
-    selection = None
-    if chosen is not None and chosen.rejects and not (
-        query.strategy == "LAST" and straight_line is not None and _all_marked(tables)
-    ):
-        assert letters.machine == machine
-        graph = relabelled(chosen.graph, (KeepLabels(output_labels(query)),))
-        starts = relabelled(
-            Graph(chosen.graph.version, chosen.starts), (KeepLabels(output_labels(query)),)
-        )
-        chosen = replace(chosen, graph=graph, starts=starts.edges)
-        deterministic = minimise(
-            determinize_selection(
-                chosen, letters.count, source, span, max_states=options.max_states
-            )
+    selection: SelectionTables | EarliestTables | None = None
+    greedy = False
+    if chosen is not None and query.strategy == "NXT" and not interleaved:
+        selection = earliest_tables(tables)
+    elif chosen is not None and query.strategy == "LAST":
+        greedy = straight_line is not None and _all_marked(tables)
+    if chosen is not None and selection is None and not greedy:
+        assert letters.machine == machine, "both read the same letters"
+        deterministic = determinize_selection(
+            _relabelled(chosen, KeepLabels(kept)),
+            letters.count,
+            source,
+            span,
+            max_states=options.max_states,
         )
         tracker = machine_over(chosen.tracker, letters.count)
-        tables, selection = tabulate(minimal, machine, (deterministic, tracker))
+        tables, selection = tabulate(minimal, machine, (minimise(deterministic), tracker))
         straight_line = None if by_tables else plan_straight_line(tables)
     if straight_line is None:
         tables = with_starts_apart(tables)
-    greedy = chosen is not None and chosen.rejects and selection is None
     compiled = Compiled(query, automaton, alphabet, tables, straight_line, selection, greedy)
     return Stages(query, form, alphabet, automaton, full, minimal, tables, compiled)
+
+
+def _relabelled(chosen: Selection, change: LabelChange) -> Selection:
+    starts = relabelled(Graph(chosen.graph.version, chosen.starts), (change,))
+    return replace(chosen, graph=relabelled(chosen.graph, (change,)), starts=starts.edges)
 
 
 def _all_marked(tables: Tables) -> bool:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from celc_runtime.frames import pandas_matches
 from celc_runtime.plan import Plan
 from celc_runtime.run import Run
-from celc_runtime.selection import Selection
+from celc_runtime.selection import Earliest, Selection
 from celc_runtime.shipping import pickled
 from celc_runtime.spark import spark_matches
 from celc_runtime.table import sorted_for
@@ -59,7 +59,7 @@ class CompiledQuery:
         classify: Callable[..., None],
         update: Callable[..., int],
         module: dict[str, Any],
-        selection: Selection | None = None,
+        selection: Selection | Earliest | None = None,
     ) -> None:
         self.plan = plan
         self.selection = selection

@@ -14,8 +14,12 @@ window's first event, and the automaton chooses among those (Theorem 4 of the CE
 *Cost*: an update is constant per event. An event that ends a match costs (events of the window that
 are not quiet) × (states of the automaton that are alive at once, a number fixed by the query),
 whatever the number of matches that are not chosen; then each chosen match costs its length. It
-grows with the window, not with the stream. LAST has a cheaper way where events come out of the
-arena in the right order (`latest`).
+grows with the window, not with the stream.
+
+Two cheaper ways: NXT, where an event can be marked in one way only, needs no automaton of its own
+(`Earliest`): read from the end back, the window tells which states reach the end; read forward, an
+event is marked whenever one of those is reached by doing so. That is two table look-ups an event.
+LAST costs its own length only, where events come out of the arena in the right order (`latest`).
 """
 
 from __future__ import annotations
@@ -33,6 +37,7 @@ from celc_runtime.arena import (
     LISTED,
     MERGE,
     NEXT_NODE,
+    OUTPUT_FULL,
     STACK_SIZE,
     WINDOW_FULL,
     Memory,
@@ -106,6 +111,58 @@ def selection(
     )
 
 
+class Earliest(NamedTuple):
+    """What NXT runs over a window instead, where an event can be marked in one way only.
+
+    All by letter: targets, kinds: int64[states, letters], where marking an event leads (−1: it
+    cannot be), and how; skip: int64[states, letters], where passing it leads or −1; end_kinds:
+    int64[states, letters], how it is marked as the last one. ends: int64[letters] and back:
+    int64[sets, letters], numbers of sets of states from which the end can be reached, read from the
+    end back; within: bool[sets, states]. State 0 is the start.
+    """
+
+    targets: np.ndarray
+    kinds: np.ndarray
+    skip: np.ndarray
+    end_kinds: np.ndarray
+    ends: np.ndarray
+    back: np.ndarray
+    within: np.ndarray
+
+
+def earliest(
+    *,
+    marks: Sequence[Mapping[int, tuple[int, int]]],
+    skip: Sequence[Sequence[int]],
+    end_kinds: Sequence[Mapping[int, int]],
+    sets: Sequence[Sequence[int]],
+    ends: Sequence[int],
+    back: Sequence[Sequence[int]],
+) -> Earliest:
+    """`Earliest` from what a generated module spells out."""
+    states, letters = len(skip), len(ends)
+    targets = np.full((states, letters), -1, np.int64)
+    kinds = np.zeros((states, letters), np.int64)
+    last = np.zeros((states, letters), np.int64)
+    within = np.zeros((len(sets), states), np.bool_)
+    for state in range(states):
+        for letter, (kind, target) in marks[state].items():
+            targets[state, letter], kinds[state, letter] = target, kind
+        for letter, kind in end_kinds[state].items():
+            last[state, letter] = kind
+    for number, members in enumerate(sets):
+        within[number, list(members)] = True
+    return Earliest(
+        targets,
+        kinds,
+        as_matrix(skip),
+        last,
+        np.array(ends, np.int64),
+        as_matrix(back),
+        within,
+    )
+
+
 class History(NamedTuple):
     """Events that a window may reach back to, those of the batch at hand last.
 
@@ -135,7 +192,7 @@ class Windows:
     """The events of the window, and what is needed to choose among the matches inside it."""
 
     def __init__(
-        self, chosen: Selection, *, interleaved: bool, consumes: bool, all_events: bool
+        self, chosen: Selection | Earliest, *, interleaved: bool, consumes: bool, all_events: bool
     ) -> None:
         self._selection = chosen
         self._all_events = all_events
@@ -144,11 +201,12 @@ class Windows:
         self._places = np.array([0, 0, -1, interleaved, consumes], np.int64)
         self._scratch = new_memory(0)
         self._contents = np.zeros((2, max(1, chosen.skip.shape[0])), np.int64)
+        self._sets = np.zeros(256, np.int64)
 
     @property
     def nbytes(self) -> int:
         """The size of what is kept between batches."""
-        kept = (*self._history, *self._scratch, self._contents)
+        kept = (*self._history, *self._scratch, self._contents, self._sets)
         return int(sum(array.nbytes for array in kept))
 
     def enter(
@@ -157,9 +215,7 @@ class Windows:
         """Take in a batch; `keys` int64[rows], `parts`: the rows at which a new partition begins,
         `entry` the number of its first event that matters. Where letters depend on contexts, the
         update writes them into the history."""
-        rows = (
-            np.arange(len(batch.symbols)) if self._all_events else np.flatnonzero(batch.symbols)
-        )
+        rows = np.arange(len(batch.symbols)) if self._all_events else np.flatnonzero(batch.symbols)
         numbers = (
             batch.slots[rows]
             if len(batch.slots)
@@ -197,6 +253,18 @@ class Windows:
 
     def choose(self, memory: Memory, output, kinds) -> int:  # type: ignore[no-untyped-def]
         """List what is chosen at each event that fired; a status of the arena module."""
+        if isinstance(self._selection, Earliest):
+            return int(
+                _choose_earliest(
+                    memory,
+                    output,
+                    kinds,
+                    self._selection,
+                    self._history,
+                    self._sets,
+                    self._places,
+                )
+            )
         return int(
             _choose(
                 memory,
@@ -211,7 +279,8 @@ class Windows:
         )
 
     def grow(self) -> None:
-        """More room for the nodes of one window."""
+        """More room for one window."""
+        self._sets = np.zeros(2 * len(self._sets), np.int64)
         self._scratch = self._scratch._replace(
             nodes=np.zeros((2 * len(self._scratch.nodes), 4), np.int64)
         )
@@ -233,16 +302,8 @@ def _choose(memory, output, kinds, chosen, history, scratch, contents, places): 
             counters[LISTED] = counters[FIRED] = 0
             return DONE
         fire = memory.fires[counters[LISTED]]
-        cursor = places[_CURSOR]
-        while history.rows[cursor] != fire[1]:
-            cursor += 1
-        places[_CURSOR] = cursor
-        floor_value, part = fire[3], history.parts[cursor]
-        first = max(places[_FIRST], places[_BOUNDARY] + 1)
-        if not places[_INTERLEAVED]:
-            while history.parts[first] != part or history.keys[first] < floor_value:
-                first += 1
-            places[_FIRST] = first
+        first, cursor = _window_of(fire, history, places)
+        floor_value = fire[3]
         root = _read_window(chosen, history, scratch, contents, kinds, first, cursor, floor_value)
         if root < 0:
             return WINDOW_FULL
@@ -254,6 +315,58 @@ def _choose(memory, output, kinds, chosen, history, scratch, contents, places): 
             ready[0], ready[1], ready[2], ready[3] = root, fire[1], 1, ALWAYS
             scratch.counters[FIRED] = 1
             scratch.counters[LISTED] = scratch.counters[STACK_SIZE] = 0
+
+
+@njit(nogil=True, cache=True)
+def _window_of(fire, history, places):  # type: ignore[no-untyped-def]
+    """The first event of the window of an event that fired, and its own place in the history."""
+    cursor = places[_CURSOR]
+    while history.rows[cursor] != fire[1]:
+        cursor += 1
+    places[_CURSOR] = cursor
+    first = max(places[_FIRST], places[_BOUNDARY] + 1)
+    if not places[_INTERLEAVED]:
+        while history.parts[first] != history.parts[cursor] or history.keys[first] < fire[3]:
+            first += 1
+        places[_FIRST] = first
+    return first, cursor
+
+
+@njit(nogil=True, cache=True)
+def _choose_earliest(memory, output, kinds, chosen, history, sets, places):  # type: ignore[no-untyped-def]
+    counters, bits, tags = memory.counters, kinds.bits[0], output.tags
+    letters, entries = history.letters, history.entries
+    while counters[LISTED] < counters[FIRED]:
+        fire = memory.fires[counters[LISTED]]
+        first, last = _window_of(fire, history, places)
+        used = output.used[1]
+        if output.used[0] == output.rows.shape[0] or used + last + 1 - first > tags.shape[0]:
+            return OUTPUT_FULL
+        if last + 1 - first > sets.shape[0]:
+            return WINDOW_FULL
+        reached = chosen.ends[letters[last]]
+        for at in range(last - 1, first - 1, -1):
+            sets[at - first] = reached
+            reached = chosen.back[reached, letters[at]]
+        state = np.int64(0)
+        for at in range(first, last):
+            letter = letters[at]
+            target = chosen.targets[state, letter]
+            if target >= 0 and chosen.within[sets[at - first], target]:
+                tags[used] = entries[at] << bits | chosen.kinds[state, letter]
+                used += 1
+                state = target
+            else:
+                state = chosen.skip[state, letter]
+        if output.limit[0] > 0:
+            tags[used] = entries[last] << bits | chosen.end_kinds[state, letters[last]]
+            output.rows[output.used[0]], output.ends[output.used[0]] = fire[1], used + 1
+            output.used[0], output.used[1] = output.used[0] + 1, used + 1
+        counters[LISTED] += 1
+        if places[_CONSUMES]:
+            places[_BOUNDARY] = last
+    counters[LISTED] = counters[FIRED] = 0
+    return DONE
 
 
 @njit(nogil=True, cache=True)
