@@ -26,9 +26,11 @@ from typing import Any
 
 from kernel import environment
 
+from celc.earliest import EarliestTables
 from celc.errors import CelError
 from celc.pipeline import Options, Stages, compile_source
 from celc.source import Source
+from celc.tables import SelectionTables
 
 LIMIT_SECONDS = 10.0
 GIVE_UP_SECONDS = 60.0
@@ -38,7 +40,20 @@ STOCKS = """CREATE STREAM Stock {
   EVENT SELL { id: INT, name: STRING, volume: INT, price: DOUBLE, stock_time: TIMESTAMP }
 }
 """
-NAMES = ("INTC", "RIMM", "QQQ", "IPIX", "AMAT", "CSCO", "YHOO", "DELL", "ORCL", "MSFT", "JDSU", "SUNW")
+NAMES = (
+    "INTC",
+    "RIMM",
+    "QQQ",
+    "IPIX",
+    "AMAT",
+    "CSCO",
+    "YHOO",
+    "DELL",
+    "ORCL",
+    "MSFT",
+    "JDSU",
+    "SUNW",
+)
 
 
 # --- queries --------------------------------------------------------------------------------------
@@ -50,7 +65,7 @@ def letters(names: str) -> str:
 
 
 def stocks(events: int, names: int, prices: bool, clauses: str = "") -> str:
-    """The shape of the stock queries of the CORE paper: each event a sale or purchase of a share."""
+    """The shape of the stock queries of the CORE paper: each event a sale or purchase."""
     steps = []
     for number, name in enumerate(islice(cycle(NAMES[:names]), events), start=1):
         price = f" AND price > {20 + number}.5" if prices else ""
@@ -115,9 +130,11 @@ def or_of_ands(pairs: int) -> str:
 def chain(events: int, types: str = "ABCD", conditions_too: bool = False) -> str:
     """A sequence of events, each with a label."""
     return " ; ".join(
-        f"({types[k % len(types)]} AS x{k} FILTER x{k}.v > {k})"
-        if conditions_too
-        else f"{types[k % len(types)]} AS x{k}"
+        (
+            f"({types[k % len(types)]} AS x{k} FILTER x{k}.v > {k})"
+            if conditions_too
+            else f"{types[k % len(types)]} AS x{k}"
+        )
         for k in range(events)
     )
 
@@ -259,10 +276,13 @@ def engine(stages: Stages) -> str:
     update = "tables" if compiled.straight_line is None else "code"
     if compiled.tables.contexts is not None:
         update += f", {len(compiled.tables.contexts.following)} contexts"
-    if compiled.selection is not None:
-        update += f", {compiled.selection.tables.states} states per window"
+    match compiled.selection:
+        case SelectionTables():
+            update += f", {compiled.selection.tables.states} states per window"
+        case EarliestTables():
+            update += ", earliest first"
     if compiled.greedy:
-        update += ", greedy"
+        update += ", latest first"
     return update
 
 

@@ -160,22 +160,26 @@ def reduced(graph: Graph) -> Graph:
     )
 
 
-def _alike(graph: Graph) -> list[int]:
-    """The class of each state. Only states before one whose class has changed are looked at again,
+_Ways: TypeAlias = frozenset[tuple[tuple[Marks, int], Mask]]
 
-    and the largest part of a class keeps its number: a long chain takes as many rounds as states.
+
+def _alike(graph: Graph) -> list[int]:
+    """The class of each state.
+
+    Only states before one whose class has changed are looked at again, and the largest part of a
+    class keeps its number: a long chain takes as many rounds as it has states.
     """
     block = [0 if s == INITIAL else 1 if s == FINAL else 2 for s in range(graph.states)]
     members = [{s for s in range(graph.states) if block[s] == b} for b in range(3)]
     # Those that are in one class and are not looked at again all have what stands here.
-    ways_of: list[frozenset[tuple[tuple[Marks, int], Mask]] | None] = [None] * 3
+    ways_of: list[_Ways] = [frozenset()] * 3
     before: list[set[int]] = [set() for _ in range(graph.states)]
     for state, edges in enumerate(graph.edges):
         for edge in edges:
             before[edge.target].add(state)
     waiting = set(range(graph.states))
     while waiting:
-        found: dict[int, dict[object, set[int]]] = {}
+        found: dict[int, dict[_Ways, set[int]]] = {}
         for state in waiting:
             ways: dict[tuple[Marks, int], Mask] = {}
             for edge in graph.edges[state]:
@@ -210,8 +214,10 @@ def intersected(left: Graph, right: Graph, budget: Budget) -> Graph:
         for one in left.edges[key[0]]:
             for other in right.edges[key[1]]:
                 mask = one.mask & other.mask
-                if mask and one.marks == other.marks and (
-                    (one.target == FINAL) == (other.target == FINAL)
+                if (
+                    mask
+                    and one.marks == other.marks
+                    and ((one.target == FINAL) == (other.target == FINAL))
                 ):
                     target = None if one.target == FINAL else (one.target, other.target)
                     yield mask, one.marks, target, _joined(one.names, other.names)
@@ -307,9 +313,7 @@ def without(graph: Graph, watch: Watch, budget: Budget) -> Graph:
 _NOTHING, _YES, _NO = 0, 1, 2
 
 
-def satisfying(
-    graph: Graph, fact: Fact, masks: Mapping[SimpleFact, Mask], budget: Budget
-) -> Graph:
+def satisfying(graph: Graph, fact: Fact, masks: Mapping[SimpleFact, Mask], budget: Budget) -> Graph:
     """The matches of which a fact is true.
 
     `masks[simple]`: the letters of events that satisfy the clause of a simple fact.
@@ -321,9 +325,11 @@ def satisfying(
             asked = [masks[s] for s in simple if s in masks and s.label in edge.marks]
             for mask in partition(asked, edge.mask):
                 known = tuple(
-                    _after(s, state, s in masks and bool(mask & masks[s]))
-                    if s.label in edge.marks
-                    else state
+                    (
+                        _after(s, state, s in masks and bool(mask & masks[s]))
+                        if s.label in edge.marks
+                        else state
+                    )
                     for s, state in zip(simple, key[1], strict=True)
                 )
                 if edge.target != FINAL:

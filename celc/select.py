@@ -24,11 +24,17 @@ that event (`letters`): the tracker of a match that has marked nothing so far. A
 state that a better competitor is in as well is given up at once: whatever it can still do, the
 other does too, and stays better. That is what the preorder says, and it keeps the sets small: the
 states of NXT and LAST that are left are exactly the orders of appendix C.3.
+
+Besides, a competitor is forgotten where it can never again matter: where no continuation ends both
+it and the match (for MAX: with the match's marks among its own). For LAST it counts as not better
+where no continuation marks both alike, because the last difference is then still to come. Both are
+properties of pairs of states, worked out beforehand (`_pairs`); without them LAST of n events of
+different types would track 2ⁿ sets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from celc.graphs import (
@@ -100,6 +106,14 @@ def select(strategy: Strategy, graph: Graph, everything: Mask, budget: Budget) -
     steps = _steps(graph, everything)
     blocks = [step.mask for step in steps]
     rejects = False
+    if strategy == "MAX":
+        kept = _pairs(graph, everything, lambda match, other: match <= other)
+    else:
+        kept = _pairs(graph, everything, lambda match, other: True)
+    if strategy == "LAST":
+        compared = _pairs(graph, everything, lambda match, other: match == other)
+    else:
+        compared = kept
 
     def after(tracked: _Tracked, step: _Step, marked: bool) -> _Tracked:
         budget.spend()
@@ -123,6 +137,12 @@ def select(strategy: Strategy, graph: Graph, everything: Mask, budget: Budget) -
             even = step.of(equal, False)
         return even & ~ahead, ahead
 
+    def that_matter(state: int, even: int, ahead: int) -> _Tracked:
+        """The competitors of a match in a state; what ends here is of no concern any more."""
+        relevant = kept[state] & ~(1 << FINAL)
+        undecided = ahead & ~compared[state]
+        return (even | undecided) & relevant, ahead & ~undecided & relevant
+
     # The trackers of matches that have marked nothing, by what is read before them.
     contexts: dict[_Tracked, int] = {(1 << INITIAL, 0): 0}
     order = list(contexts)
@@ -144,8 +164,7 @@ def select(strategy: Strategy, graph: Graph, everything: Mask, budget: Budget) -
                     continue
                 target = FINAL
                 if edge.target != FINAL:
-                    # What ends here is of no concern any more.
-                    key = edge.target, (even & ~(1 << FINAL), ahead & ~(1 << FINAL))
+                    key = edge.target, that_matter(edge.target, even, ahead)
                     if key not in numbers:
                         numbers[key] = len(numbers) + 2
                         inside.append(key)
@@ -156,8 +175,7 @@ def select(strategy: Strategy, graph: Graph, everything: Mask, budget: Budget) -
     for tracked in order:
         moves = []
         for step in steps:
-            even, ahead = after(tracked, step, False)
-            following = even & ~(1 << FINAL), ahead & ~(1 << FINAL)
+            following = that_matter(INITIAL, *after(tracked, step, False))
             if following not in contexts:
                 contexts[following] = len(order)
                 order.append(following)
@@ -168,6 +186,39 @@ def select(strategy: Strategy, graph: Graph, everything: Mask, budget: Budget) -
     for state, tracked in inside:
         edges.append(edges_from(state, tracked))
     return _reduced(tracker, starts, edges, graph.version, rejects)
+
+
+_MAX_PAIRS = 300_000
+"""Pairs of edges up to which `_pairs` is worth its time."""
+
+
+def _pairs(graph: Graph, everything: Mask, allowed: Callable[[bool, bool], bool]) -> list[int]:
+    """For each state of a match, the states of competitors that some continuation ends together.
+
+    `allowed(marked, other)`: whether the match and the competitor may mark an event so. Where that
+    takes too long, all pairs are returned: it only saves work.
+    """
+    edges = [
+        *((state, edge) for state, row in enumerate(graph.edges) for edge in row),
+        # Either may begin at a later event.
+        (INITIAL, Edge(everything, (), INITIAL, ())),
+    ]
+    if len(edges) ** 2 > _MAX_PAIRS:
+        return [(1 << graph.states) - 1] * graph.states
+    before: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for state, one in edges:
+        for other_state, other in edges:
+            if one.mask & other.mask and allowed(bool(one.marks), bool(other.marks)):
+                before.setdefault((one.target, other.target), []).append((state, other_state))
+    found = [0] * graph.states
+    found[FINAL] = 1 << FINAL
+    waiting = [(FINAL, FINAL)]
+    while waiting:
+        for state, other_state in before.get(waiting.pop(), ()):
+            if not found[state] >> other_state & 1:
+                found[state] |= 1 << other_state
+                waiting.append((state, other_state))
+    return found
 
 
 def _steps(graph: Graph, everything: Mask) -> list[_Step]:
@@ -198,9 +249,7 @@ def _reduced(
     operations keep it.
     """
     count = len(edges)
-    entry = [
-        Edge(1, (f"\0{state}",), count + state, ()) for state in range(len(starts))
-    ]
+    entry = [Edge(1, (f"\0{state}",), count + state, ()) for state in range(len(starts))]
     graph = Graph(version, (tuple(entry), *map(tuple, edges[1:]), *map(tuple, starts)))
     graph = reduced(trimmed(graph))
     entered = {edge.marks[0]: edge.target for edge in graph.edges[INITIAL]}
