@@ -146,6 +146,7 @@ def queries() -> Iterator[tuple[str, str]]:
     yield "stocks 24, 12 names + prices", stocks(24, 12, True)
     yield "stocks 24 in a window", stocks(24, 12, False, "WITHIN 30000 [volume]")
     yield "stocks 24, SELECT NXT", stocks(24, 12, False).replace("SELECT *", "SELECT NXT *")
+    yield "sales only, 12 names + prices", stocks(24, 12, True).replace("(BUY", "(SELL")
     yield "50 types in OR", alternatives(50)
     yield "500 types in OR", alternatives(500)
     yield "18 conditions, one attribute", conditions(18, "{label}.v > {number}")
@@ -162,8 +163,8 @@ def queries() -> Iterator[tuple[str, str]]:
         "((((((A AS a)+ ; (A OR B) AS b)+ ; (A AS c))+ ; (A OR B) AS d)+ ; (A AS e))+ ; B AS f)"
     )
     yield ":+ five deep", letters("ABC") + "(((((A:+ : B):+ : A):+ : B):+ : A):+ : C)"
-    yield "nth event from the end", letters("AB") + (
-        "PROJECT[x]((A OR B)+ ; A AS x" + " : (A OR B)" * 14 + ")"
+    yield "15th event from the end", letters("AB") + (
+        "SELECT NONE WHERE A : (A OR B):+ : A" + " : (A OR B)" * 14
     )
     yield "5 ORs over 4 labels", cases(5)
     yield "8 ORs over 4 labels", cases(8)

@@ -16,7 +16,7 @@ from typing import assert_never
 
 from celc import normal_form as lp
 from celc.automaton import Automaton, EventPredicate, LetterSet, State, Transition, mask_of
-from celc.errors import CelError, error
+from celc.errors import CelError, Diagnostic, error
 from celc.formula import EventType
 from celc.graphs import (
     FINAL,
@@ -95,11 +95,11 @@ def conditions_of_facts(form: NormalForm) -> tuple[tuple[EventType, EventClause]
     return tuple(found)
 
 
-def _too_large(span: Span):  # type: ignore[no-untyped-def]
+def _too_large(span: Span) -> Diagnostic:
     return error(
         "automaton-too-large",
         span,
-        "the automaton of this part of the formula takes too long to build",
+        f"building the automaton of this part of the formula takes more than {MAX_STEPS:,} steps",
         help=(
             "selectors, AND, ALL, UNLESS and `!` multiply the states of what they combine: make "
             "the parts smaller, give their events conditions that exclude each other, or split "

@@ -21,8 +21,8 @@ What later parts of the language bring is refused here, with its place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
 import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import assert_never
@@ -193,7 +193,10 @@ def _unsupported_clause(clause: Clause) -> list[Diagnostic]:
                     "count-too-large",
                     predicate.span,
                     f"COUNT can be compared with numbers up to {MAX_COUNT:,} only",
-                    help=("each number up to it is a state of the automaton",),
+                    help=(
+                        "each number up to it is a state of the automaton: use a smaller one, or "
+                        "count in the rows of the output",
+                    ),
                 )
             )
             continue
@@ -252,9 +255,7 @@ class _Normalizer:
 
     def scope(self, formula: core.Formula) -> NormalForm:
         """The matches of a scope: conditions in it see the labels of its whole match."""
-        return self._in_cases(
-            labels_bound(formula), lambda binding: self._inside(binding, formula)
-        )
+        return self._in_cases(labels_bound(formula), lambda binding: self._inside(binding, formula))
 
     def _inside(self, binding: _Binding, formula: core.Formula) -> NormalForm:
         with binding():
@@ -336,9 +337,7 @@ class _Normalizer:
                     self._form(formula.left), self._form(formula.right), formula.span
                 )
             case core.All():
-                return all_placed(
-                    self._form(formula.left), self._form(formula.right), formula.span
-                )
+                return all_placed(self._form(formula.left), self._form(formula.right), formula.span)
             case core.Unless():
                 return self._in_cases(
                     labels_bound(formula.left), lambda binding: self._unless(binding, formula)

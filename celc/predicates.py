@@ -20,14 +20,9 @@ from itertools import accumulate
 from operator import or_
 
 from celc import formula as core
-from celc.errors import CelError, error
+from celc.errors import CelError, Diagnostic, error
 from celc.formula import DataType, EventType, Predicate
-from celc.normal_form import (
-    Event,
-    EventClause,
-    NormalForm,
-    operands_of,
-)
+from celc.normal_form import Event, EventClause, NormalForm, operands_of
 from celc.source import Source, Span
 
 
@@ -87,8 +82,8 @@ def symbol_classes(
 ) -> Alphabet:
     """The alphabet of a formula in LP-normal form, and of `facts`: what else is asked of events.
 
-    Raises CelError at `span` where one event type has conditions with more than `max_symbols`
-    possible combinations.
+    Raises CelError where one event type has too many conditions, or some with more than
+    `max_symbols` possible combinations.
     """
     clauses: dict[EventType, dict[EventClause, None]] = {}
     needs: dict[EventType, dict[tuple[EventClause, ...], None]] = {}
@@ -104,22 +99,7 @@ def symbol_classes(
         if len(conditions.clauses) <= _MAX_CLAUSES:
             truths = possible_truths(conditions.clauses, limit=max_symbols)
         if truths is None:
-            raise CelError(
-                source,
-                (
-                    error(
-                        "too-many-classes",
-                        span,
-                        f"the {len(conditions.clauses)} conditions on events of type "
-                        f"'{conditions.type.name}' are too many: at most {_MAX_CLAUSES}, which "
-                        f"hold in at most {max_symbols:,} combinations, are supported",
-                        help=(
-                            "use fewer different conditions on this type, or conditions that "
-                            "compare the same attribute with constants",
-                        ),
-                    ),
-                ),
-            )
+            raise CelError(source, (_too_many_classes(conditions, span, max_symbols),))
         wanted = [conditions.bits(need) for need in needs[conditions.type]]
         symbols.extend(
             Symbol(conditions.type, truth)
@@ -127,6 +107,32 @@ def symbol_classes(
             if any(truth & need == need for need in wanted)
         )
     return Alphabet(types, tuple(symbols))
+
+
+def _too_many_classes(conditions: TypeConditions, span: Span, max_symbols: int) -> Diagnostic:
+    """At the first condition that is too much, if it has a place; `span` is the formula."""
+    count = len(conditions.clauses)
+    asked = f"the {count} different conditions on events of type '{conditions.type.name}'"
+    if count > _MAX_CLAUSES:
+        first, problem = _MAX_CLAUSES, f"{asked} are more than the limit of {_MAX_CLAUSES}"
+        help_ = (
+            "use fewer conditions on this type (IN for several values of one attribute is one "
+            "condition), or split the query"
+        )
+    else:
+        first = next(
+            k
+            for k in range(count)
+            if possible_truths(conditions.clauses[: k + 1], limit=max_symbols) is None
+        )
+        problem = f"{asked} can hold in more than {max_symbols:,} combinations"
+        help_ = (
+            "conditions on different attributes double the combinations, comparisons of one "
+            "attribute with constants only add to them: use fewer of the former, or split the query"
+        )
+    predicates = conditions.clauses[first].predicates
+    place = predicates[0].span if predicates else span
+    return error("too-many-classes", place, problem, help=(help_,))
 
 
 def events_of(form: NormalForm) -> Iterable[Event]:
