@@ -126,6 +126,21 @@ def _descend(nodes, lowest, bits, root, floor_value, cells):  # type: ignore[no-
         node = nodes[node & mask, NEXT]
     first, level = 0, 0
     while True:
+        # Most often one cell was made from one pile, with nothing else at the top cell's event.
+        while count - first == 1 and count < cells.shape[0]:
+            node = nodes[cells[first, 0] & mask, CHILD]
+            at = node & mask
+            if node < lowest or nodes[at, SINCE] < floor_value:
+                return count
+            tag = nodes[at, TAG]
+            beside = nodes[at, NEXT]
+            if tag == MERGE or (
+                beside >= lowest and nodes[beside & mask, TAG] >> bits == tag >> bits
+            ):
+                break
+            first, level = count, level + 1
+            cells[count, 0], cells[count, 2] = node, level
+            count += 1
         end = count
         best = np.int64(-1)
         for index in range(first, end):

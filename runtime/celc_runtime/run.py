@@ -37,7 +37,7 @@ from celc_runtime.arena import (
     new_memory,
     with_deeper_stack,
 )
-from celc_runtime.batch import Batch
+from celc_runtime.batch import Batch, window_floor
 from celc_runtime.columns import Columns, Prepared
 from celc_runtime.enumerate import Kinds, list_fired, new_output, with_more_room
 from celc_runtime.errors import EventWarning
@@ -52,7 +52,7 @@ from celc_runtime.lists import (
 )
 from celc_runtime.output import matches_batch
 from celc_runtime.payload import Payload
-from celc_runtime.selection import Windows, common_floor
+from celc_runtime.selection import Windows
 
 if TYPE_CHECKING:
     from celc_runtime.query import CompiledQuery
@@ -154,12 +154,17 @@ class Run:
             self._lists = with_more_slots(self._lists, self._columns.partitions_seen)
             positions = _InterleavedPositions(prepared, self._lists.clock)
         self._payload.enter(prepared.events, prepared.batch, positions.of, int(counters[ENTRY]))
-        keys = prepared.batch.keys
         if self._windows is not None:
-            if self._plan.window_attribute is None:
+            keys = prepared.batch.keys
+            if self._plan.interleaves and self._plan.window_attribute is None:
                 keys = positions.of(np.arange(rows))
             batch = self._windows.enter(
-                prepared.batch, keys, prepared.parts, int(counters[ENTRY]), self._plan.contexts > 1
+                prepared.batch,
+                keys,
+                prepared.parts,
+                shift=int(counters[SHIFT]),
+                entry=int(counters[ENTRY]),
+                with_letters=self._plan.contexts > 1,
             )
             prepared = replace(prepared, batch=batch)
         elif self._plan.contexts > 1:
@@ -171,7 +176,7 @@ class Run:
         if self._own_clocks:
             self._note_floors(prepared.batch)
         if self._windows is not None:
-            self._windows.leave(self._floors_behind(prepared.batch, keys))
+            self._windows.leave(self._floors_behind(prepared, positions))
         self._payload.leave(self._oldest_entry(), int(counters[ENTRY]))
         self._leave_batch(prepared, rows)
 
@@ -245,16 +250,21 @@ class Run:
         floors[: len(self._own_floors)] = self._own_floors
         return floors
 
-    def _floors_behind(self, batch: Batch, keys: np.ndarray) -> np.ndarray | int:
+    def _floors_behind(self, prepared: Prepared, positions: _Positions) -> np.ndarray | int:
         """What no window of a later event reaches behind: for all, or for each partition slot."""
-        window = self._plan.window
+        window, batch = self._plan.window, prepared.batch
         assert window is not None
-        size = 0 if len(batch.floors) else int(window.size)
-        floor = common_floor(batch, keys, size)
+        if self._plan.interleaves and (self._own_clocks or window.unit == "EVENTS"):
+            return self._floors()
+        if len(batch.floors):
+            floor = int(batch.floors[-1])
+        elif len(batch.keys):
+            floor = int(window_floor(batch.keys[-1], int(window.size)))
+        else:
+            last = positions.of(np.array([len(prepared.events) - 1]))
+            floor = int(last[0]) - int(window.size)
         if not self._plan.interleaves:
             return floor
-        if self._own_clocks or window.unit == "EVENTS":
-            return self._floors()
         assert self._lists is not None
         return np.full(len(self._lists.clock), floor)
 

@@ -42,10 +42,11 @@ from celc_runtime.arena import (
     WINDOW_FULL,
     Memory,
     new_memory,
+    next_relevant,
     put,
     with_deeper_stack,
 )
-from celc_runtime.batch import NO_INTEGERS, Batch, window_floor
+from celc_runtime.batch import NO_INTEGERS, Batch
 from celc_runtime.enumerate import list_fired
 from celc_runtime.lists import Move, as_matrix, tables
 
@@ -114,20 +115,20 @@ def selection(
 class Earliest(NamedTuple):
     """What NXT runs over a window instead, where an event can be marked in one way only.
 
-    All by letter: targets, kinds: int64[states, letters], where marking an event leads (−1: it
-    cannot be), and how; skip: int64[states, letters], where passing it leads or −1; end_kinds:
-    int64[states, letters], how it is marked as the last one. ends: int64[letters] and back:
-    int64[sets, letters], numbers of sets of states from which the end can be reached, read from the
-    end back; within: bool[sets, states]. State 0 is the start.
+    Tables are flat, and what is looked up in them is kept multiplied out, because each look-up
+    waits for the one before. ends: int64[letters] and back: int64[sets × letters], the set of
+    states that reach the end, read from the end back, as (number × letters). steps: int64[sets ×
+    states × letters], what to do in a state before an event, given the set behind it: 2 × (next
+    state × letters) + (1 where the event is marked); −1: lost. kinds: int64[states × letters], how
+    an event is marked; end_kinds, the same as the last one. State 0 is the start. states: int64[1].
     """
 
-    targets: np.ndarray
-    kinds: np.ndarray
-    skip: np.ndarray
-    end_kinds: np.ndarray
     ends: np.ndarray
     back: np.ndarray
-    within: np.ndarray
+    steps: np.ndarray
+    kinds: np.ndarray
+    end_kinds: np.ndarray
+    states: np.ndarray
 
 
 def earliest(
@@ -141,25 +142,26 @@ def earliest(
 ) -> Earliest:
     """`Earliest` from what a generated module spells out."""
     states, letters = len(skip), len(ends)
-    targets = np.full((states, letters), -1, np.int64)
     kinds = np.zeros((states, letters), np.int64)
     last = np.zeros((states, letters), np.int64)
-    within = np.zeros((len(sets), states), np.bool_)
+    steps = np.full((len(sets), states, letters), -1, np.int64)
     for state in range(states):
-        for letter, (kind, target) in marks[state].items():
-            targets[state, letter], kinds[state, letter] = target, kind
-        for letter, kind in end_kinds[state].items():
-            last[state, letter] = kind
-    for number, members in enumerate(sets):
-        within[number, list(members)] = True
+        for letter in range(letters):
+            kind, marked = marks[state].get(letter, (0, -1))
+            kinds[state, letter] = kind
+            last[state, letter] = end_kinds[state].get(letter, 0)
+            for number, members in enumerate(sets):
+                if marked in members:
+                    steps[number, state, letter] = 2 * letters * marked + 1
+                elif skip[state][letter] in members:
+                    steps[number, state, letter] = 2 * letters * skip[state][letter]
     return Earliest(
-        targets,
-        kinds,
-        as_matrix(skip),
-        last,
-        np.array(ends, np.int64),
-        as_matrix(back),
-        within,
+        letters * np.array(ends, np.int64),
+        letters * as_matrix(back).ravel(),
+        steps.ravel(),
+        kinds.ravel(),
+        last.ravel(),
+        np.array([states], np.int64),
     )
 
 
@@ -188,6 +190,10 @@ _INTERLEAVED = 3
 _CONSUMES = 4
 
 
+def _states_of(chosen: Selection | Earliest) -> int:
+    return 1 if isinstance(chosen, Earliest) else max(1, chosen.skip.shape[0])
+
+
 class Windows:
     """The events of the window, and what is needed to choose among the matches inside it."""
 
@@ -200,7 +206,7 @@ class Windows:
         self._part = 0
         self._places = np.array([0, 0, -1, interleaved, consumes], np.int64)
         self._scratch = new_memory(0)
-        self._contents = np.zeros((2, max(1, chosen.skip.shape[0])), np.int64)
+        self._contents = np.zeros((2, _states_of(chosen)), np.int64)
         self._sets = np.zeros(256, np.int64)
 
     @property
@@ -210,31 +216,35 @@ class Windows:
         return int(sum(array.nbytes for array in kept))
 
     def enter(
-        self, batch: Batch, keys: np.ndarray, parts: np.ndarray, entry: int, with_letters: bool
+        self,
+        batch: Batch,
+        keys: np.ndarray,
+        parts: np.ndarray,
+        *,
+        shift: int,
+        entry: int,
+        with_letters: bool,
     ) -> Batch:
-        """Take in a batch; `keys` int64[rows], `parts`: the rows at which a new partition begins,
-        `entry` the number of its first event that matters. Where letters depend on contexts, the
-        update writes them into the history."""
-        rows = np.arange(len(batch.symbols)) if self._all_events else np.flatnonzero(batch.symbols)
-        numbers = (
-            batch.slots[rows]
-            if len(batch.slots)
-            else self._part + np.searchsorted(parts, rows, side="right")
-        )
-        self._part += len(parts)
-        matters = batch.symbols[rows] != 0
+        """Take in a batch.
+
+        `keys`: int64[rows] that the window is measured on, or empty for the positions in the
+        partition, the rows less `shift` where no new one begins; `parts`: the rows at which one
+        does; `entry`: the number of the first event that matters. Where letters depend on
+        contexts, the update writes them into the history.
+        """
         old = self._history
-        here = History(
-            rows,
-            batch.symbols[rows].astype(np.int64),
-            keys[rows],
-            numbers,
-            entry + np.cumsum(matters) - matters,
-        )
-        self._places[_CURSOR] = len(old.rows)
-        self._history = History(*map(np.concatenate, zip(old, here, strict=True)))
+        known = len(old.rows)
+        rows = len(batch.symbols)
+        count = rows if self._all_events else int(np.count_nonzero(batch.symbols))
+        history = History(*(np.empty(known + count, np.int64) for _ in old))
+        for column, before in zip(history, old, strict=True):
+            column[:known] = before
+        _append(history, known, batch, keys, parts, shift, entry, self._part, self._all_events)
+        self._part += len(parts)
+        self._places[_CURSOR] = known
+        self._history = history
         if with_letters:
-            return batch._replace(letters=self._history.letters[len(old.rows) :])
+            return batch._replace(letters=history.letters[known:])
         return batch
 
     def leave(self, floors: np.ndarray | int) -> None:
@@ -291,6 +301,29 @@ class Windows:
 
 
 @njit(nogil=True, cache=True)
+def _append(history, at, batch, keys, parts, shift, entry, part, all_events):  # type: ignore[no-untyped-def]
+    symbols = batch.symbols
+    rows = symbols.shape[0]
+    entered = 0
+    row = 0
+    while row < rows:
+        if symbols[row] == 0 and not all_events:
+            row = next_relevant(batch.words, symbols, row + 1, rows)
+            continue
+        while entered < parts.shape[0] and parts[entered] <= row:
+            shift = parts[entered]
+            entered += 1
+        history.rows[at] = row
+        history.letters[at] = symbols[row]
+        history.keys[at] = keys[row] if keys.shape[0] else row - shift
+        history.parts[at] = batch.slots[row] if batch.slots.shape[0] else part + entered
+        history.entries[at] = entry
+        entry += symbols[row] != 0
+        at += 1
+        row += 1
+
+
+@njit(nogil=True, cache=True)
 def _choose(memory, output, kinds, chosen, history, scratch, contents, places):  # type: ignore[no-untyped-def]
     counters = memory.counters
     while True:
@@ -335,7 +368,7 @@ def _window_of(fire, history, places):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True)
 def _choose_earliest(memory, output, kinds, chosen, history, sets, places):  # type: ignore[no-untyped-def]
     counters, bits, tags = memory.counters, kinds.bits[0], output.tags
-    letters, entries = history.letters, history.entries
+    letters, entries, states = history.letters, history.entries, chosen.states[0]
     while counters[LISTED] < counters[FIRED]:
         fire = memory.fires[counters[LISTED]]
         first, last = _window_of(fire, history, places)
@@ -346,20 +379,18 @@ def _choose_earliest(memory, output, kinds, chosen, history, sets, places):  # t
             return WINDOW_FULL
         reached = chosen.ends[letters[last]]
         for at in range(last - 1, first - 1, -1):
-            sets[at - first] = reached
-            reached = chosen.back[reached, letters[at]]
+            sets[at - first] = reached * states
+            reached = chosen.back[reached + letters[at]]
         state = np.int64(0)
         for at in range(first, last):
-            letter = letters[at]
-            target = chosen.targets[state, letter]
-            if target >= 0 and chosen.within[sets[at - first], target]:
-                tags[used] = entries[at] << bits | chosen.kinds[state, letter]
-                used += 1
-                state = target
-            else:
-                state = chosen.skip[state, letter]
+            # Without a branch: which events are marked cannot be predicted.
+            place = state + letters[at]
+            step = chosen.steps[sets[at - first] + place]
+            tags[used] = entries[at] << bits | chosen.kinds[place]
+            used += step & 1
+            state = step >> 1
         if output.limit[0] > 0:
-            tags[used] = entries[last] << bits | chosen.end_kinds[state, letters[last]]
+            tags[used] = entries[last] << bits | chosen.end_kinds[state + letters[last]]
             output.rows[output.used[0]], output.ends[output.used[0]] = fire[1], used + 1
             output.used[0], output.used[1] = output.used[0] + 1, used + 1
         counters[LISTED] += 1
@@ -437,10 +468,3 @@ def _read_window(chosen, history, scratch, contents, kinds, first, last, floor_v
             scratch.counters[NEXT_NODE] = node
             return root
     return np.int64(0)
-
-
-def common_floor(batch: Batch, keys: np.ndarray, size: int) -> int:
-    """The earliest key in the window of the last event of a batch, for any event after it."""
-    if len(batch.floors):
-        return int(batch.floors[-1])
-    return int(window_floor(keys[-1], size))
