@@ -25,7 +25,7 @@ from celc.earliest import EarliestTables, is_quiet
 from celc.emit_conditions import ConditionCode
 from celc.escape import comment_text, literal_lines, string_literal
 from celc.letters import Letters, Mask, bits_of
-from celc.piles import StraightLine, Write, why_not_straight_line
+from celc.piles import StraightLine, Write, why_not_straight_line, why_straight_line
 from celc.predicates import Alphabet, Symbol, TypeConditions
 from celc.show import show_clause, show_labels
 from celc.tables import Contexts, Kind, SelectionTables, Tables
@@ -166,6 +166,7 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
         ],
         "pile_count": None if plan is None else len(plan.piles),
         "fleeting": [] if plan is None else sorted(plan.fleeting),
+        "chosen_because": "" if plan is None else why_straight_line(plan),
         "tables_because": why_not_straight_line(tables) or "partitions interleave",
         "plan": _plan_view(compiled, code, tiebreak),
         "columns": list(code.attributes),

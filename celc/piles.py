@@ -78,9 +78,7 @@ def plan_straight_line(tables: Tables) -> StraightLine | None:
     of_state: dict[DetState, tuple[int, ...]] = {}
     for pile, index in piles.items():
         of_state[pile.target] = (*of_state.get(pile.target, ()), index)
-    fleeting = frozenset(
-        index for pile, index in piles.items() if not _stays(tables, pile.target)
-    )
+    fleeting = frozenset(index for pile, index in piles.items() if not _stays(tables, pile.target))
     writes, saved = [], []
     for steps in tables.steps:
         ordered, copies = _in_safe_order(
@@ -118,6 +116,16 @@ def why_not_straight_line(tables: Tables) -> str | None:
     return None
 
 
+def why_straight_line(plan: StraightLine) -> str:
+    """Why a query is run by code of its own: what it takes, and what it may take at most."""
+    writes = sum(map(len, plan.writes))
+    kept = "as they are or lose them" if plan.fleeting else "as they are"
+    return (
+        f"events that pass unmarked leave matches {kept}, "
+        f"and it takes {writes} of {MAX_WRITES} moves, {len(plan.piles)} of {MAX_PILES} piles"
+    )
+
+
 def _stays(tables: Tables, state: DetState) -> bool:
     return all(target == state for target in tables.skip[state])
 
@@ -126,7 +134,9 @@ def _is_lost(tables: Tables, state: int) -> bool:
     return all(target is None for target in tables.skip[state])
 
 
-def _in_safe_order(writes: list[Write], fleeting: frozenset[int]) -> tuple[tuple[Write, ...], tuple[int, ...]]:
+def _in_safe_order(
+    writes: list[Write], fleeting: frozenset[int]
+) -> tuple[tuple[Write, ...], tuple[int, ...]]:
     """Order writes so that piles are read before they are written; copy where they cannot be."""
     left = list(writes)
     ordered: list[Write] = []

@@ -76,6 +76,7 @@ def classify_1(codes, types, column_0, valid_0, text_0, text_1, text_2, symbols)
         )
 
 
+# The update is straight-line code: events that pass unmarked leave matches as they are, and it takes 5 of 160 moves, 2 of 48 piles.
 # Piles: lists of cells, each in the order of its matches' starts; a state holds those listed for it.
 #   0  state 1, from start
 #   1  state 2, from state 1

@@ -21,7 +21,9 @@ import numpy as np
 from numba import njit
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Window, module_names
-from celc_runtime.lists import EVENTS, FLOORS, KEYS, NO_WINDOW, lists_update, tables
+from celc_runtime.arena import ARENA_FULL, DONE, EARLIEST, ENTRY, FIRED, LAST, LOWEST, NEVER
+from celc_runtime.arena import NEXT_NODE, ROW, SHIFT, USABLE, either, next_relevant, put, reserve
+from celc_runtime.enumerate import list_fired
 
 # Symbols: the classes of events that it tells apart.
 #   0  any other event
@@ -52,31 +54,76 @@ def classify_1(codes, types, symbols):
         )
 
 
-# The update is the general engine's: events that pass unmarked change states, or there are very many moves.
-# States are numbered from 0 here, one less than above. A move is (kind, ends a match, next state).
-TABLES_1 = tables(
-    starts=(
-        (),
-        ((0, 0, 0),),
-        (),
-        (),
-    ),
-    moves=(
-        {2: ((1, 0, 1),)},
-        {2: ((1, 0, 1),), 3: ((2, 1, -1),)},
-    ),
-    skip=(
-        (-1, -1, -1, -1),
-        (1, 1, 1, 1),
-    ),
-    idle=(False, False, False, False),
-    window=EVENTS,
-    size=100,
-    consumes=False,
-    interleaved=False,
-)
-
-update_1 = lists_update(TABLES_1)
+# The update is straight-line code: events that pass unmarked leave matches as they are or lose them, and it takes 3 of 160 moves, 2 of 48 piles.
+# Piles: lists of cells, each in the order of its matches' starts; a state holds those listed for it.
+#   0  state 1, from start, only at the next event
+#   1  state 2, from state 1 or state 2
+@njit(nogil=True, error_model="numpy")
+def update_1(batch, memory, output, kinds):
+    """Read a batch's events from where the last call stopped; returns a status of the arena."""
+    symbols, nodes, heads, counters = batch.symbols, memory.nodes, memory.heads, memory.counters
+    head_0, since_0 = heads[0, 0], heads[0, 1]
+    head_1, since_1 = heads[1, 0], heads[1, 1]
+    row, rows, entry, status = counters[ROW], symbols.shape[0], counters[ENTRY], DONE
+    shift, lowest = counters[SHIFT], counters[LOWEST]
+    last = counters[LAST]
+    next_node, usable, earliest = counters[NEXT_NODE], counters[USABLE], counters[EARLIEST]
+    fires, fire_count = memory.fires, counters[FIRED]
+    while row < rows:
+        stop = min(rows, row + (usable - next_node) // 2)
+        if row == stop:  # list what has fired before the nodes it needs are overwritten
+            counters[NEXT_NODE], counters[FIRED] = next_node, fire_count
+            status = list_fired(memory, output, kinds)
+            fire_count = counters[FIRED]
+            if status != DONE:
+                break
+            usable = reserve(memory, next_node, 2, lowest, earliest, earliest + 100)
+            if usable < next_node + 2:
+                status = ARENA_FULL
+                break
+        while row < stop:
+            symbol = symbols[row]
+            if symbol == 0:
+                row = next_relevant(batch.words, symbols, row + 1, rows)
+                continue
+            key = row - shift
+            earliest = key - 100
+            fired = np.int64(0)
+            if row != last + 1:  # not neighbours: what had to go on at once is lost
+                head_0, since_0 = np.int64(0), np.int64(NEVER)
+            last = row
+            fresh_head_0, fresh_since_0 = np.int64(0), np.int64(NEVER)
+            if symbol == 1:  # A
+                # start --{A}--> state 1
+                put(nodes, next_node, entry << 2 | 0, 0, fresh_head_0, key)
+                fresh_head_0, fresh_since_0, next_node = next_node, key, next_node + 1
+            elif symbol == 2:  # B
+                # state 1, state 2 --{B}--> state 2
+                child, since = head_0, since_0
+                child, since, next_node = either(
+                    nodes, next_node, earliest, child, since, head_1, since_1
+                )
+                if since >= earliest:
+                    put(nodes, next_node, entry << 2 | 1, child, head_1, since)
+                    head_1, since_1, next_node = next_node, since, next_node + 1
+            elif symbol == 3:  # C
+                # state 2 --{C}--> match
+                if since_1 >= earliest:
+                    put(nodes, next_node, entry << 2 | 2, head_1, fired, since_1)
+                    fired, next_node = next_node, next_node + 1
+            head_0, since_0 = fresh_head_0, fresh_since_0
+            if fired != 0:
+                fire = fires[fire_count]
+                fire[0], fire[1], fire[2], fire[3] = fired, row, lowest, earliest
+                fire_count += 1
+            row, entry = row + 1, entry + 1
+    heads[0, 0], heads[0, 1] = head_0, since_0
+    heads[1, 0], heads[1, 1] = head_1, since_1
+    counters[ROW], counters[ENTRY], counters[EARLIEST] = row, entry, earliest
+    counters[SHIFT], counters[LOWEST] = shift, lowest
+    counters[NEXT_NODE], counters[USABLE], counters[FIRED] = next_node, usable, fire_count
+    counters[LAST] = last
+    return list_fired(memory, output, kinds) if status == DONE else status
 
 
 query_1 = CompiledQuery(
@@ -101,7 +148,7 @@ query_1 = CompiledQuery(
         consume_by="NONE",
         limit=None,
         symbol_dtype="uint8",
-        piles=None,
+        piles=2,
         states=2,
     ),
     classify_1,

@@ -60,6 +60,7 @@ def classify_1(codes, types, symbols):
         )
 
 
+# The update is straight-line code: events that pass unmarked leave matches as they are, and it takes 4 of 160 moves, 3 of 48 piles.
 # Piles: lists of cells, each in the order of its matches' starts; a state holds those listed for it.
 #   0  state 1, from start
 #   1  state 2, from state 1
