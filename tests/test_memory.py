@@ -73,6 +73,100 @@ def test_memory_does_not_grow_with_the_stream(query: str) -> None:
     assert sizes[1][0] <= 1 << 20
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        # Each chooses in a way of its own: reading the window backwards, going down the arena,
+        # and by an automaton, which LAST needs as well where an event of a match has no label.
+        "SELECT NXT * FROM S WHERE A AS a ; B AS b ; C AS c WITHIN 1000 EVENTS",
+        "SELECT NXT * FROM S WHERE A AS a ; (B AS b)+ ; C AS c WITHIN 100 [ts]",
+        "SELECT LAST * FROM S WHERE A AS a ; B AS b ; C AS c WITHIN 1000 EVENTS",
+        "SELECT LAST b, c FROM S WHERE A AS a ; B AS b : C AS c WITHIN 100 [ts]",
+        "SELECT MAX * FROM S WHERE A AS a ; B AS b ; C AS c WITHIN 100 EVENTS",
+        "SELECT MAX * FROM S WHERE (A AS a OR B AS b)+ ; C AS c WITHIN 100 [ts]",
+    ],
+)
+def test_selection_in_a_window_keeps_the_window_alone(query: str) -> None:
+    """After 10⁶ events as much as after 10⁵, the window's events for the selection included."""
+    run = Run(only_query(celc.compile(_DECLARATION + query)))
+    sizes = []
+    stored = []
+    matches = 0
+    for number, batch in enumerate(_stream(10), start=1):
+        for found in run.push(batch):
+            matches += len(found)
+        if number in (1, 10):
+            sizes.append((run.arena_bytes, run.buffer_bytes))
+            stored.append(run.stored_events)
+    assert matches > 10
+    assert sizes[0] == sizes[1]
+    assert sizes[1][0] <= 1 << 20
+    # What the arena's rows refer to: as many events as there are rows, but for merges among them.
+    assert max(stored) <= 4096
+    assert abs(stored[0] - stored[1]) <= stored[0] // 20
+
+
+def _empty(rows: np.ndarray) -> bool:
+    """Whether the rows say that nothing was written to them."""
+    return bool(
+        (rows[:, arena.TAG] == arena.MERGE).all() and (rows[:, arena.SINCE] == arena.NEVER).all()
+    )
+
+
+@pytest.mark.parametrize("next_node", [16, 17, 23, 31, 32, 1000, 2**31 + 5])
+def test_a_grown_arena_holds_nothing_where_no_node_was_written(next_node: int) -> None:
+    """What is looked for an old event reads all rows: a row of garbage would be an event."""
+    memory = arena.new_memory(1, size=16, first_node=next_node)
+    ids = np.arange(next_node, next_node + 16)
+    for node in ids:
+        arena.put.py_func(memory.nodes, node, 8 * node, node - 1, 0, node)
+    memory.counters[arena.NEXT_NODE] = next_node + 16
+    for size in (32, 64):
+        memory = arena.grown(memory)
+        assert len(memory.nodes) == size
+        rows = ids & (size - 1)
+        assert memory.nodes[rows].tolist() == [[8 * node, node - 1, 0, node] for node in ids]
+        assert _empty(np.delete(memory.nodes, rows, axis=0))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM S WHERE A ; B ; C WITHIN 200 EVENTS LIMIT 1",
+        "SELECT * FROM S WHERE A : B ; C WITHIN 20 [ts] LIMIT 1",
+        "SELECT LAST * FROM S WHERE A ; B ; C WITHIN 200 EVENTS",
+        "SELECT NXT * FROM S WHERE A ; B+ ; C WITHIN 20 [ts]",
+    ],
+)
+def test_events_that_nodes_refer_to_are_kept_while_the_arena_grows(
+    query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After every few events nothing in the window is older than the oldest event that is kept."""
+    small = run_module.new_memory
+    monkeypatch.setattr(run_module, "new_memory", lambda *given, **options: small(*given, size=2))
+    (whole,) = _stream(1)
+    for matcher in engines(_DECLARATION + query, Options()).values():
+        run = Run(only_query(matcher))
+        sizes = set()
+        for start in range(0, 3000, 23):
+            for _ in run.push(whole.slice(start, 23)):
+                pass
+            memory = run._memory
+            next_node = int(memory.counters[arena.NEXT_NODE])
+            size = len(memory.nodes)
+            lowest = int(memory.counters[arena.LOWEST])
+            ids = np.arange(max(lowest, next_node - size), next_node)
+            nodes = memory.nodes[ids & (size - 1)]
+            at = start + 22
+            floor = at - 200 if "EVENTS" in query else at // 10 - 20
+            cells = nodes[(nodes[:, arena.TAG] != arena.MERGE) & (nodes[:, arena.SINCE] >= floor)]
+            entries = cells[:, arena.TAG] >> only_query(matcher).plan.kind_bits
+            assert len(entries)
+            assert run._oldest_entry() <= entries.min()
+            sizes.add(size)
+        assert len(sizes) >= 3, "the arena was to grow while events came"
+
+
 @pytest.mark.parametrize("formula", ["A ; B ; C", "A+ ; B", "A : B ; C", "(A ; B)+ : C"])
 @pytest.mark.parametrize("window", ["", " WITHIN 6 EVENTS", " WITHIN 5 [ts]"])
 def test_numbers_past_32_bits(formula: str, window: str) -> None:
