@@ -62,33 +62,44 @@ def run_once(query: Any, batch: pa.RecordBatch, *, listed: bool) -> tuple[int, i
     return found[0], found[1]
 
 
+def seconds_of(query: Any, batch: pa.RecordBatch, runs: int, *, listed: bool) -> float:
+    """The least CPU time of several runs over a batch."""
+    return best_of(lambda: run_once(query, batch, listed=listed), runs)
+
+
 def measure(events: int) -> dict[str, Any]:
     """All figures of a run."""
     calibrated = calibrate(events)
     figures: dict[str, Any] = {}
+    batch = stream(events)
     for name in CHOSEN:
         formula, _ = QUERIES[name]
         for window in WINDOWS:
             plain = compiled("ALL", formula, window)
-            batch = stream(events)
             run_once(plain, batch, listed=False)
             reference = calibrated()
-            alone = events / best_of(lambda: run_once(plain, batch, listed=False), 3)
+            alone = events / seconds_of(plain, batch, 3, listed=False)
             figures[f"{name} W={window} update alone"] = _figure(alone, alone, reference, (0, 0))
             for strategy in STRATEGIES:
                 query = compiled(strategy, formula, window)
-                short = max(4 * window, 20_000)
-                matches, positions = run_once(query, stream(short), listed=True)
-                size = min(events, max(short, short * MOST_POSITIONS // max(positions, 1)))
-                seconds = best_of(lambda: run_once(query, stream(short), listed=True), 1)
-                size = min(size, max(short, int(short * 6 / max(seconds, 1e-6))))
-                part = batch.slice(0, size)
+                part = batch.slice(0, _length(query, window, events))
                 found = run_once(query, part, listed=True)
-                rate = size / best_of(lambda: run_once(query, part, listed=True), 3)
+                rate = len(part) / seconds_of(query, part, 3, listed=True)
                 key = f"{name} W={window} {strategy}"
-                figures[key] = _figure(rate, alone, reference, found) | {"events": size}
+                figures[key] = _figure(rate, alone, reference, found) | {"events": len(part)}
                 print(f"{key:24} {_line(figures[key])}", flush=True)
     return {"calibration": calibrated(), "figures": figures}
+
+
+def _length(query: Any, window: int, events: int) -> int:
+    """How many events can be run in a few seconds, with all that is to be written for them."""
+    short = stream(max(4 * window, 20_000))
+    _, positions = run_once(query, short, listed=True)
+    seconds = seconds_of(query, short, 1, listed=True)
+    most = min(
+        len(short) * MOST_POSITIONS // max(positions, 1), int(len(short) * 6 / max(seconds, 1e-6))
+    )
+    return min(events, max(len(short), most))
 
 
 def _figure(

@@ -42,6 +42,9 @@ from celc_runtime.arena import (
 )
 from celc_runtime.enumerate import list_fired
 
+_CELLS_ROOM = 256
+"""Cells of one match for which there is room at first."""
+
 
 class Latest:
     """The choice of the latest match, and its buffers."""
@@ -49,7 +52,7 @@ class Latest:
     def __init__(self) -> None:
         self._scratch = new_memory(0)
         # The cells of the match, level by level from the last event: node, its copy, its level.
-        self._cells = np.zeros((256, 3), np.int64)
+        self._cells = np.zeros((_CELLS_ROOM, 3), np.int64)
 
     @property
     def nbytes(self) -> int:

@@ -1,4 +1,4 @@
-"""Selectors under WITHIN: choosing among the matches inside the window, at each event that ends one.
+"""Selectors under WITHIN: choosing among the matches in the window, wherever one ends.
 
 A match that a selector would prefer may leave the window while a lesser one stays, so what is
 chosen at one event says little of what is chosen at the next, and no fixed number of nodes per
@@ -182,6 +182,9 @@ class History(NamedTuple):
 
 _NO_HISTORY = History(*[NO_INTEGERS] * 5)
 
+_EVENTS_ROOM = 256
+"""Events of one window for which there is room at first."""
+
 # Places in `Windows.places`.
 _CURSOR = 0  # the event of the history that fired last
 _FIRST = 1  # the first event of its window
@@ -207,7 +210,7 @@ class Windows:
         self._places = np.array([0, 0, -1, interleaved, consumes], np.int64)
         self._scratch = new_memory(0)
         self._contents = np.zeros((2, _states_of(chosen)), np.int64)
-        self._sets = np.zeros(256, np.int64)
+        self._sets = np.zeros(_EVENTS_ROOM, np.int64)
 
     @property
     def nbytes(self) -> int:
