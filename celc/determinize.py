@@ -170,9 +170,7 @@ def _too_many_states(span: Span, max_states: int) -> Diagnostic:
     )
 
 
-def _step(
-    edges: Sequence[_Edge], letter: Mask
-) -> list[tuple[tuple[str, ...], frozenset[int]]]:
+def _step(edges: Sequence[_Edge], letter: Mask) -> list[tuple[tuple[str, ...], frozenset[int]]]:
     reached: dict[tuple[str, ...], set[int]] = {}
     for mask, marks, target in edges:
         if mask & letter:

@@ -19,11 +19,13 @@ def automaton_dot(stages: Stages) -> str:
     """The CEA; parallel transitions share an edge."""
     automaton = stages.automaton
     nodes = {
-        State(state): "start"
-        if state == automaton.initial
-        else "match"
-        if state == automaton.final
-        else describe_members(automaton, {State(state)})
+        State(state): (
+            "start"
+            if state == automaton.initial
+            else (
+                "match" if state == automaton.final else describe_members(automaton, {State(state)})
+            )
+        )
         for state in range(automaton.states)
     }
     edges: dict[tuple[object, object], list[str]] = {}

@@ -182,7 +182,8 @@ def _count_truths(predicate: Predicate) -> tuple[bool, ...]:
     numbers = [
         number
         for number in _constants(predicate)
-        if isinstance(number, int | float) and not (isinstance(number, float) and math.isnan(number))
+        if isinstance(number, int | float)
+        and not (isinstance(number, float) and math.isnan(number))
     ]
     # Infinity is above every count, as MAX_COUNT would have to be.
     above = max((0 if number < 0 else number for number in numbers), default=0)
@@ -258,7 +259,9 @@ def _compared_fact(
     operand: Expression,
     constant: core.Constant,
 ) -> Fact:
-    beyond: core.Comparison = _event_comparison("<" if function == "MIN" else ">", operand, constant)
+    beyond: core.Comparison = _event_comparison(
+        "<" if function == "MIN" else ">", operand, constant
+    )
     further = SomeEvent(label, EventClause((beyond,)))
     equal = SomeEvent(label, EventClause((_event_comparison("=", operand, constant),)))
     if function == "MAX":

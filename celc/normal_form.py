@@ -334,7 +334,9 @@ def types_of(form: NormalForm, label: str) -> tuple[EventType, ...]:
         case Event():
             return (form.type,) if label in form.labels else ()
         case Relabel():
-            inner = [old for old in labels_of(form.operand) if label in changed([old], form.changes)]
+            inner = [
+                old for old in labels_of(form.operand) if label in changed([old], form.changes)
+            ]
             parts = [types_of(form.operand, old) for old in sorted(inner)]
         case Unless():
             parts = [types_of(form.left, label)]

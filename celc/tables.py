@@ -100,9 +100,7 @@ class SelectionTables:
         return all(
             self.following[state][letter] == state
             and all(step.target is None for step in self.tables.steps[symbols[letter]])
-            and all(
-                self.tables.skip[s][symbols[letter]] == s for s in range(1, self.tables.states)
-            )
+            and all(self.tables.skip[s][symbols[letter]] == s for s in range(1, self.tables.states))
             for state, symbols in enumerate(self.symbols)
         )
 

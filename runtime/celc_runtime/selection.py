@@ -18,7 +18,9 @@ grows with the window, not with the stream.
 
 Two cheaper ways: NXT, where an event can be marked in one way only, needs no automaton of its own
 (`Earliest`): read from the end back, the window tells which states reach the end; read forward, an
-event is marked whenever one of those is reached by doing so. That is two table look-ups an event.
+event is marked whenever one of those is reached by doing so. That is two table look-ups an event,
+and for a chain like `A ; B ; C` it stops early on both ways: going back, once every state reaches
+the end whatever comes before; going forward, once only the last event is left to mark.
 LAST costs its own length only, where events come out of the arena in the right order (`latest`).
 """
 
@@ -121,6 +123,8 @@ class Earliest(NamedTuple):
     states × letters], what to do in a state before an event, given the set behind it: 2 × (next
     state × letters) + (1 where the event is marked); −1: lost. kinds: int64[states × letters], how
     an event is marked; end_kinds, the same as the last one. State 0 is the start. states: int64[1].
+    settled: bool[sets × letters], at the places of sets that no event changes any more; done:
+    bool[states × letters], at those of states in which nothing is marked but the last event.
     """
 
     ends: np.ndarray
@@ -129,6 +133,8 @@ class Earliest(NamedTuple):
     kinds: np.ndarray
     end_kinds: np.ndarray
     states: np.ndarray
+    settled: np.ndarray
+    done: np.ndarray
 
 
 def earliest(
@@ -155,6 +161,12 @@ def earliest(
                     steps[number, state, letter] = 2 * letters * marked + 1
                 elif skip[state][letter] in members:
                     steps[number, state, letter] = 2 * letters * skip[state][letter]
+    settled = np.zeros((len(sets), letters), np.bool_)
+    settled[:, 0] = [all(after == number for after in row) for number, row in enumerate(back)]
+    done = np.zeros((states, letters), np.bool_)
+    done[:, 0] = [
+        not marks[state] and all(after == state for after in skip[state]) for state in range(states)
+    ]
     return Earliest(
         letters * np.array(ends, np.int64),
         letters * as_matrix(back).ravel(),
@@ -162,6 +174,8 @@ def earliest(
         kinds.ravel(),
         last.ravel(),
         np.array([states], np.int64),
+        settled.ravel(),
+        done.ravel(),
     )
 
 
@@ -381,14 +395,19 @@ def _choose_earliest(memory, output, kinds, chosen, history, sets, places):  # t
         if last + 1 - first > sets.shape[0]:
             return WINDOW_FULL
         reached = chosen.ends[letters[last]]
-        for at in range(last - 1, first - 1, -1):
+        at = last - 1
+        while at >= first and not chosen.settled[reached]:
             sets[at - first] = reached * states
             reached = chosen.back[reached + letters[at]]
+            at -= 1
+        settled_until, settled = at, reached * states
         state = np.int64(0)
         for at in range(first, last):
-            # Without a branch: which events are marked cannot be predicted.
+            if chosen.done[state]:
+                break
+            # Without a branch on the event: which ones are marked cannot be predicted.
             place = state + letters[at]
-            step = chosen.steps[sets[at - first] + place]
+            step = chosen.steps[(settled if at <= settled_until else sets[at - first]) + place]
             tags[used] = entries[at] << bits | chosen.kinds[place]
             used += step & 1
             state = step >> 1
