@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 import celc
-from celc import cli
 from celc.cli import main
 
 _DECLARED = """CREATE STREAM S {
@@ -292,7 +291,7 @@ def test_svg(name: str, stage: str, tmp_path: Path, capsys: Any) -> None:
 
 
 def test_svg_without_graphviz(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli.shutil, "which", lambda program: None)
+    monkeypatch.setattr(shutil, "which", lambda program: None)
     source = _written(tmp_path, _QUERIES["plain"])
     told = _refused(capsys, source, "--stage", "cea", "--format", "svg")
     assert "Graphviz" in told
@@ -306,8 +305,8 @@ def test_svg_where_graphviz_fails(
     def failing(*_: Any, **__: Any) -> Any:
         return subprocess.CompletedProcess([], 1, stdout="", stderr="no fonts\n")
 
-    monkeypatch.setattr(cli.shutil, "which", lambda program: "/usr/bin/dot")
-    monkeypatch.setattr(cli.subprocess, "run", failing)
+    monkeypatch.setattr(shutil, "which", lambda program: "/usr/bin/dot")
+    monkeypatch.setattr(subprocess, "run", failing)
     source = _written(tmp_path, _QUERIES["plain"])
     told = _refused(capsys, source, "--stage", "det", "--format", "svg")
     assert "dot failed: no fonts" in told

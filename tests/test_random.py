@@ -23,7 +23,7 @@ from typing import Any
 
 import pytest
 from cases_io import Case, case_stems, load_cases
-from celc_runtime import EventWarning, run
+from celc_runtime import EventWarning, arena, latest, lists, run, selection
 from engines import answer_of, answers, engines, interpreted, only_query, table_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -89,8 +89,12 @@ def cramped(rng: random.Random) -> Iterator[None]:
     """Runs made inside begin with next to no room, so that everything fills up and grows."""
     with pytest.MonkeyPatch.context() as patch:
         size, room = rng.choice((1, 2, 4, 16, 1024)), rng.choice((1, 2, 4))
-        patch.setattr(run, "new_memory", partial(run.new_memory, size=size))
-        patch.setattr(run, "new_lists", partial(run.new_lists, room=room))
+        patch.setattr(run, "new_memory", partial(arena.new_memory, size=size))
+        patch.setattr(run, "new_lists", partial(lists.new_lists, room=room))
+        for chooser in (latest, selection):
+            patch.setattr(chooser, "new_memory", partial(arena.new_memory, size=size))
+        patch.setattr(latest, "_CELLS_ROOM", room)
+        patch.setattr(selection, "_EVENTS_ROOM", room)
         patch.setattr(run, "_MATCHES_PER_BATCH", rng.choice((1, 2, 3, 1 << 16)))
         patch.setattr(run, "_ENTRIES_PER_BATCH", rng.choice((1, 2, 5, 1 << 18)))
         yield
