@@ -64,18 +64,20 @@ def construct(form: NormalForm, alphabet: Alphabet, source: Source) -> Automaton
 
 
 def construct_selection(
-    form: Selected, alphabet: Alphabet, source: Source
+    form: Selected, alphabet: Alphabet, source: Source, strategy: lp.Strategy | None = None
 ) -> tuple[Selection, Letters]:
     """What a selector on a whole formula chooses, apart from the formula's own contexts.
 
-    For a selector under WITHIN, whose competitors begin anew with each window.
+    For a selector under WITHIN, whose competitors begin anew with each window. `strategy`: what
+    another selector in its place would choose.
     """
+    strategy = strategy or form.strategy
     constructor = _Constructor(alphabet, source)
     try:
         graph = constructor.graph(form.operand)
         letters = constructor.letters
-        assert form.strategy != "STRICT"
-        return select(form.strategy, graph, letters.all, constructor.budget), letters
+        assert strategy != "STRICT"
+        return select(strategy, graph, letters.all, constructor.budget), letters
     except TooLargeError:
         raise CelError(source, (_too_large(form.span),)) from None
 

@@ -10,8 +10,10 @@ deterministic machine, the reverse of the automaton, which is small as a rule.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from celc.determinize import START, DetState
+from celc.determinize import START, DeterministicAutomaton, DetState
+from celc.letters import ContextMachine
 from celc.tables import Kind, Tables
 
 MAX_SETS = 128
@@ -93,6 +95,45 @@ def earliest_tables(tables: Tables) -> EarliestTables | None:
         tuple(back),
         tables.kinds,
     )
+
+
+Chosen: TypeAlias = tuple[DeterministicAutomaton, ContextMachine]
+"""A selection as an automaton, with its tracker over the letters."""
+
+
+def choose_the_same(one: Chosen, other: Chosen) -> bool:
+    """Whether two selections on the same letters choose the same matches of every stream.
+
+    What NXT chooses, MAX chooses too: a proper superset would be preferred by NXT. So if they
+    choose the same, MAX has one support for each end, and NXT's way to find it will do.
+    """
+    letters = len(one[1].following[0])
+    seen: set[tuple[bool, int, int]] = {(True, 0, 0)}
+    waiting = list(seen)
+    while waiting:
+        before, left, right = waiting.pop()
+        for letter in range(letters):
+            rows = []
+            for (automaton, _), state in ((one, left), (other, right)):
+                at, from_ = (state * letters, START) if before else (0, state)
+                rows.append(automaton.moves[from_][automaton.class_of[at + letter]])
+            if [(m.marks, m.accepts, m.target is None) for m in rows[0]] != [
+                (m.marks, m.accepts, m.target is None) for m in rows[1]
+            ]:
+                return False
+            following = [
+                (False, int(mine.target), int(theirs.target))
+                for mine, theirs in zip(*rows, strict=True)
+                if mine.target is not None and theirs.target is not None
+            ]
+            if before:
+                after = one[1].following[left][letter], other[1].following[right][letter]
+                following.append((True, *after))
+            for pair in following:
+                if pair not in seen:
+                    seen.add(pair)
+                    waiting.append(pair)
+    return True
 
 
 def is_quiet(tables: EarliestTables, letter: int) -> bool:

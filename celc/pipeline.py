@@ -13,7 +13,7 @@ from typing import TypeVar
 from celc.automaton import Automaton
 from celc.construct import conditions_of_facts, construct, construct_selection
 from celc.determinize import DeterministicAutomaton, determinize, determinize_selection
-from celc.earliest import EarliestTables, earliest_tables
+from celc.earliest import Chosen, EarliestTables, choose_the_same, earliest_tables
 from celc.emit import Compiled, emit_module
 from celc.errors import CelError, Diagnostic, Diagnostics
 from celc.first_order import read_first_order
@@ -147,7 +147,7 @@ def _back_end(
         chosen = found if found.rejects else None
         kept = output_labels(query)
         # What is projected away counts for the supports that are compared.
-        by_support = chosen is not None and split.strategy in ("NXT", "LAST")
+        by_support = chosen is not None and split.strategy != "STRICT"
         form_of_all = relabel(split.operand, KeepSupport(kept) if by_support else KeepLabels(kept))
     automaton = construct(form if split is None else form_of_all, alphabet, source)
     full = determinize(automaton, source, span, max_states=options.max_states)
@@ -160,22 +160,29 @@ def _back_end(
     straight_line = None if by_tables else plan_straight_line(tables)
     selection: SelectionTables | EarliestTables | None = None
     greedy = False
-    if chosen is not None and query.strategy == "NXT" and not interleaved:
-        selection = earliest_tables(tables)
-    elif chosen is not None and query.strategy == "LAST":
-        greedy = straight_line is not None and _all_marked(tables)
-    if chosen is not None and selection is None and not greedy:
+    if chosen is not None and split is not None:
         assert letters.machine == machine, "both read the same letters"
-        deterministic = determinize_selection(
-            _relabelled(chosen, KeepLabels(kept)),
-            letters.count,
-            source,
-            span,
-            max_states=options.max_states,
-        )
-        tracker = machine_over(chosen.tracker, letters.count)
-        tables, selection = tabulate(minimal, machine, (minimise(deterministic), tracker))
-        straight_line = None if by_tables else plan_straight_line(tables)
+
+        def deterministic(selected: Selection) -> Chosen:
+            relabelled = _relabelled(selected, KeepLabels(kept))
+            found = determinize_selection(
+                relabelled, letters.count, source, span, max_states=options.max_states
+            )
+            return minimise(found), machine_over(selected.tracker, letters.count)
+
+        if query.strategy == "LAST":
+            greedy = straight_line is not None and _all_marked(tables)
+        elif query.strategy == "NXT" and not interleaved:
+            selection = earliest_tables(tables)
+        elif query.strategy == "MAX" and not interleaved:
+            selection = earliest_tables(tables)
+            if selection is not None:
+                instead, _ = construct_selection(split, alphabet, source, "NXT")
+                if not choose_the_same(deterministic(chosen), deterministic(instead)):
+                    selection = None
+        if selection is None and not greedy:
+            tables, selection = tabulate(minimal, machine, deterministic(chosen))
+            straight_line = None if by_tables else plan_straight_line(tables)
     if straight_line is None:
         tables = with_starts_apart(tables)
     compiled = Compiled(query, automaton, alphabet, tables, straight_line, selection, greedy)
