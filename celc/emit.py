@@ -25,14 +25,21 @@ from celc.earliest import EarliestTables, is_quiet
 from celc.emit_conditions import ConditionCode
 from celc.escape import comment_text, literal_lines, string_literal
 from celc.letters import Letters, Mask, bits_of
+from celc.normal_form import EventClause
 from celc.piles import StraightLine, Write, why_not_straight_line, why_straight_line
 from celc.predicates import Alphabet, Symbol, TypeConditions
-from celc.show import show_clause, show_labels
+from celc.show import show_clauses, show_labels
 from celc.tables import Contexts, Kind, SelectionTables, Tables
 from celc.version import VERSION
 
 View = dict[str, Any]
 """What a template is given."""
+
+_MAX_IN_TABLE = 14
+"""Up to this many conditions on a type, one table over all their combinations is small enough."""
+
+_STEP = 6
+"""Beyond, symbols are looked up in steps of this many conditions."""
 
 _FEW_CONDITIONS = 2
 """Up to this many conditions on a type, symbols are selected without a table (and vectorise)."""
@@ -171,7 +178,9 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
         "plan": _plan_view(compiled, code, tiebreak),
         "columns": list(code.attributes),
         "texts": list(code.texts),
-        "helpers": code.helpers | ({"symbol_table"} if any(t["table"] for t in types) else set()),
+        "helpers": code.helpers
+        | ({"symbol_table"} if any(t["table"] and not t["steps"] for t in types) else set())
+        | ({"symbol_steps"} if any(t["steps"] for t in types) else set()),
         "window": _window_view(query),
         "partitioned": bool(query.partition_by),
         "consumes": query.consume_by != "NONE",
@@ -202,10 +211,11 @@ def _type_view(
         if symbol.type == conditions.type and compiled.tables.symbol_of[number]
     }
     # Where no event of the type can matter, its conditions are not looked at either.
-    asked = conditions.clauses if symbols else ()
-    clauses = [code.clause(clause) for clause in asked]
+    asked = conditions.groups if symbols else ()
+    clauses = [" & ".join(map(code.clause, group)) for group in asked]
     names = [f"holds_{index}_{bit}" for bit in range(len(clauses))]
     table = None
+    steps = 0
     terms: list[str] = []
     if symbols and len(clauses) <= _FEW_CONDITIONS:
         terms = [
@@ -214,7 +224,9 @@ def _type_view(
         ]
     elif symbols:
         table = ", ".join(f"{truth}: {symbol}" for truth, symbol in symbols.items())
-        terms = [f"(codes[row] == type_{index}) * SYMBOLS_{number}_{index}[truth_{index}]"]
+        steps = -(-len(clauses) // _STEP) if len(clauses) > _MAX_IN_TABLE else 0
+        found = f"step_{index}_{steps - 1}" if steps else f"SYMBOLS_{number}_{index}[truth_{index}]"
+        terms = [f"(codes[row] == type_{index}) * {found}"]
     return {
         "index": index,
         "comment": comment_text(conditions.type.name),
@@ -223,12 +235,17 @@ def _type_view(
                 "bit": bit,
                 "name": names[bit],
                 "code": clause,
-                "comment": comment_text(show_clause(written), limit=60),
+                "comment": comment_text(show_clauses(written), limit=60),
             }
             for bit, (clause, written) in enumerate(zip(clauses, asked, strict=True))
         ],
         "terms": terms,
         "table": table,
+        "step": _STEP,
+        "steps": [
+            {"number": k, "shift": k * _STEP, "size": 1 << _STEP, "mask": (1 << _STEP) - 1}
+            for k in range(steps)
+        ],
         "conditions": len(clauses),
     }
 
@@ -275,10 +292,14 @@ def describe_symbol(alphabet: Alphabet, symbol: Symbol) -> str:
         return "any other event"
     conditions = next(t for t in alphabet.types if t.type == symbol.type)
     parts = [
-        show_clause(clause) if symbol.truth >> bit & 1 else f"not {show_clause(clause)}"
-        for bit, clause in enumerate(conditions.clauses)
+        show_clauses(group) if symbol.truth >> bit & 1 else _not(group)
+        for bit, group in enumerate(conditions.groups)
     ]
     return symbol.type.name + (f"[{', '.join(parts)}]" if parts else "")
+
+
+def _not(group: tuple[EventClause, ...]) -> str:
+    return f"not {show_clauses(group)}" if len(group) == 1 else f"not ({show_clauses(group)})"
 
 
 def _state_comments(compiled: Compiled) -> list[str]:

@@ -16,6 +16,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import accumulate
 from operator import or_
 
@@ -28,22 +29,26 @@ from celc.source import Source, Span
 
 @dataclass(frozen=True, slots=True)
 class TypeConditions:
-    """The distinct clauses that some atom of one event type asks for, in order of appearance."""
+    """What the atoms of one event type ask for, in order of appearance.
+
+    A *group* are clauses that no atom asks for without each other: they are one condition, since
+    it never matters which of them fails. `groups[k]` are the clauses of group k.
+    """
 
     type: EventType
-    clauses: tuple[EventClause, ...]
+    groups: tuple[tuple[EventClause, ...], ...]
 
     def bits(self, some: Sequence[EventClause]) -> int:
-        """Some of the clauses as a bit set: bit k is clause k."""
+        """Some of the clauses, whole groups, as a bit set: bit k is group k."""
         wanted = set(some)
-        return sum(1 << k for k, clause in enumerate(self.clauses) if clause in wanted)
+        return sum(1 << k for k, group in enumerate(self.groups) if wanted.issuperset(group))
 
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A class of events: those of `type` that satisfy exactly the clauses in `truth`.
+    """A class of events: those of `type` that satisfy exactly the groups in `truth`.
 
-    Bit k of `truth` is clause k of the type's `TypeConditions`. The class of all other events has
+    Bit k of `truth` is group k of the type's `TypeConditions`. The class of all other events has
     type None.
     """
 
@@ -68,8 +73,8 @@ class Alphabet:
         )
 
 
-_MAX_CLAUSES = 18
-"""Conditions on one event type: the kernel looks symbols up in a table over their combinations."""
+_MAX_GROUPS = 60
+"""Conditions on one event type: the kernel keeps their truths in the bits of one number."""
 
 
 def symbol_classes(
@@ -85,19 +90,18 @@ def symbol_classes(
     Raises CelError where one event type has too many conditions, or some with more than
     `max_symbols` possible combinations.
     """
-    clauses: dict[EventType, dict[EventClause, None]] = {}
     needs: dict[EventType, dict[tuple[EventClause, ...], None]] = {}
     for event in events_of(form):
-        clauses.setdefault(event.type, {}).update(dict.fromkeys(event.clauses))
         needs.setdefault(event.type, {}).setdefault(event.clauses)
+    asked = {event_type: list(found) for event_type, found in needs.items()}
     for event_type, clause in facts:
-        clauses[event_type].setdefault(clause)
-    types = tuple(TypeConditions(t, tuple(found)) for t, found in clauses.items())
+        asked[event_type].append((clause,))
+    types = tuple(TypeConditions(t, _groups(found)) for t, found in asked.items())
     symbols = [Symbol(None, 0)]
     for conditions in types:
         truths = None
-        if len(conditions.clauses) <= _MAX_CLAUSES:
-            truths = possible_truths(conditions.clauses, limit=max_symbols)
+        if len(conditions.groups) <= _MAX_GROUPS:
+            truths = possible_truths(conditions.groups, limit=max_symbols)
         if truths is None:
             raise CelError(source, (_too_many_classes(conditions, span, max_symbols),))
         wanted = [conditions.bits(need) for need in needs[conditions.type]]
@@ -111,10 +115,10 @@ def symbol_classes(
 
 def _too_many_classes(conditions: TypeConditions, span: Span, max_symbols: int) -> Diagnostic:
     """At the first condition that is too much, if it has a place; `span` is the formula."""
-    count = len(conditions.clauses)
+    count = len(conditions.groups)
     asked = f"the {count} different conditions on events of type '{conditions.type.name}'"
-    if count > _MAX_CLAUSES:
-        first, problem = _MAX_CLAUSES, f"{asked} are more than the limit of {_MAX_CLAUSES}"
+    if count > _MAX_GROUPS:
+        first, problem = _MAX_GROUPS, f"{asked} are more than the limit of {_MAX_GROUPS}"
         help_ = (
             "use fewer conditions on this type (IN for several values of one attribute is one "
             "condition), or split the query"
@@ -123,14 +127,14 @@ def _too_many_classes(conditions: TypeConditions, span: Span, max_symbols: int) 
         first = next(
             k
             for k in range(count)
-            if possible_truths(conditions.clauses[: k + 1], limit=max_symbols) is None
+            if possible_truths(conditions.groups[: k + 1], limit=max_symbols) is None
         )
         problem = f"{asked} can hold in more than {max_symbols:,} combinations"
         help_ = (
             "conditions on different attributes double the combinations, comparisons of one "
             "attribute with constants only add to them: use fewer of the former, or split the query"
         )
-    predicates = conditions.clauses[first].predicates
+    predicates = conditions.groups[first][0].predicates
     place = predicates[0].span if predicates else span
     return error("too-many-classes", place, problem, help=(help_,))
 
@@ -143,29 +147,60 @@ def events_of(form: NormalForm) -> Iterable[Event]:
         yield from events_of(operand)
 
 
-def possible_truths(clauses: Sequence[EventClause], *, limit: int) -> set[int] | None:
-    """The combinations of clauses that can hold together, as bit sets; None past the limit.
+def _groups(asked: Sequence[tuple[EventClause, ...]]) -> tuple[tuple[EventClause, ...], ...]:
+    """The clauses that are asked for, those together that stand in the same of the lists."""
+    places: dict[EventClause, list[int]] = {}
+    for number, clauses in enumerate(asked):
+        for clause in clauses:
+            places.setdefault(clause, []).append(number)
+    groups: dict[tuple[int, ...], list[EventClause]] = {}
+    for clause, found in places.items():
+        groups.setdefault(tuple(found), []).append(clause)
+    return tuple(map(tuple, groups.values()))
+
+
+def possible_truths(groups: Sequence[tuple[EventClause, ...]], *, limit: int) -> set[int] | None:
+    """The combinations of groups that can hold together, as bit sets; None past the limit.
 
     Every predicate belongs to one *factor*: the comparisons of one attribute with constants
     together, each other predicate by itself. Factors are taken to be independent. A clause is an
-    OR, so the truth of all clauses is the union of what each factor makes true.
+    OR, so the truth of all clauses is the union of what each factor makes true. A group in which a
+    clause has failed for good is as good as one without any truth: that keeps combinations few.
     """
+    clauses = [clause for group in groups for clause in group]
+    masks, start = [], 0
+    for group in groups:
+        masks.append((1 << len(group)) - 1 << start)
+        start += len(group)
     factors: dict[object, dict[Predicate, int]] = {}
     for index, clause in enumerate(clauses):
         for predicate in clause.predicates:
             key: object = _attribute_compared(predicate) or predicate
             made = factors.setdefault(key, {})
             made[predicate] = made.get(predicate, 0) | 1 << index
+    open_after: list[int] = [0]
+    for made in reversed(factors.values()):
+        open_after.append(reduce(or_, made.values(), open_after[-1]))
+    everything = (1 << len(clauses)) - 1
+    several = [mask for mask in masks if mask & mask - 1]
     reached = {0}
-    for key, made in factors.items():
+    for (key, made), still_open in zip(factors.items(), open_after[-2::-1], strict=True):
         outcomes = _outcomes(made) if isinstance(key, str) else (0, *made.values())
+        closed = everything & ~still_open
         combined: set[int] = set()
         for outcome in _distinct(outcomes):
-            combined.update(before | outcome for before in reached)
+            for before in reached:
+                truth = before | outcome
+                for mask in several:
+                    if truth & mask & closed != mask & closed:
+                        truth &= ~mask
+                combined.add(truth)
             if len(combined) > limit:
                 return None
         reached = combined
-    return reached
+    return {
+        sum(1 << k for k, mask in enumerate(masks) if truth & mask == mask) for truth in reached
+    }
 
 
 def _distinct(items: Iterable[int]) -> Iterator[int]:
@@ -181,8 +216,8 @@ def can_hold_together(clauses: Sequence[EventClause]) -> bool:
     predicates = [predicate for clause in clauses for predicate in clause.predicates]
     if len(predicates) > 200 or sum(len(_constants(p)) for p in predicates) > 2000:
         return True
-    truths = possible_truths(clauses, limit=1000)
-    return truths is None or (1 << len(clauses)) - 1 in truths
+    truths = possible_truths((tuple(clauses),), limit=1000)
+    return truths is None or 1 in truths
 
 
 def _attribute_compared(predicate: Predicate) -> str | None:

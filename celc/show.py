@@ -23,7 +23,7 @@ from celc.formula import (
     Predicate,
     Previous,
 )
-from celc.normal_form import EVENT, EventClause
+from celc.normal_form import EVENT, SUPPORT, EventClause
 
 _LONGEST_LIST = 8
 
@@ -118,6 +118,17 @@ def show_clause(clause: EventClause) -> str:
     return " OR ".join(map(show_predicate, clause.predicates)) or "FALSE"
 
 
+def show_clauses(clauses: tuple[EventClause, ...]) -> str:
+    """Clauses joined by AND."""
+    parts = [show_clause(clause) for clause in clauses]
+    if len(parts) > 1:
+        parts = [
+            f"({part})" if len(clause.predicates) > 1 else part
+            for part, clause in zip(parts, clauses, strict=True)
+        ]
+    return " AND ".join(parts)
+
+
 def show_event(event_type: EventType, clauses: tuple[EventClause, ...]) -> str:
     """Events of a type that satisfy conditions, as in `T[value > 40.0]`."""
     if not clauses:
@@ -129,5 +140,6 @@ def show_event(event_type: EventType, clauses: tuple[EventClause, ...]) -> str:
 
 
 def show_labels(labels: tuple[str, ...]) -> str:
-    """A label set, `{x, y}`."""
-    return "{" + ", ".join(labels) + "}"
+    """A label set, `{x, y}`; `•` is an event that counts for a selector but shows no label."""
+    shown = [label for label in labels if label != SUPPORT]
+    return "•" if labels and not shown else "{" + ", ".join(shown) + "}"

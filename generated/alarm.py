@@ -47,7 +47,7 @@ from celc_runtime.enumerate import list_fired
 #   1  Failed[address NOT LIKE '10.%', not attempt >= 2]
 #   2  Failed[not address NOT LIKE '10.%', attempt >= 2]
 #   3  Failed[address NOT LIKE '10.%', attempt >= 2]
-#   4  Passed[method IN ('password', 'token'), address NOT RLIKE '^(10|192\.168)\.']
+#   4  Passed[method IN ('password', 'token') AND address NOT RLIKE '^(10|192\.168)\.']
 # States of its I/O-deterministic automaton: how far a match has come.
 #   0  start
 #   1  after Failed, before Failed
@@ -66,13 +66,14 @@ def classify_1(codes, types, column_0, valid_0, text_0, text_1, text_2, symbols)
     for row in range(symbols.shape[0]):
         holds_1_0 = text_0[row]  # Failed: address NOT LIKE '10.%'
         holds_1_1 = valid_0[row] & (column_0[row] >= 2)  # Failed: attempt >= 2
-        holds_2_0 = text_1[row]  # Passed: method IN ('password', 'token')
-        holds_2_1 = text_2[row]  # Passed: address NOT RLIKE '^(10|192\.168)\.'
+        holds_2_0 = (
+            text_1[row] & text_2[row]
+        )  # Passed: method IN ('password', 'token') AND address NOT RLIKE '^(10…
         symbols[row] = (
             ((codes[row] == type_1) & ((holds_1_0 & (not holds_1_1)))) * 1
             + ((codes[row] == type_1) & (((not holds_1_0) & holds_1_1))) * 2
             + ((codes[row] == type_1) & ((holds_1_0 & holds_1_1))) * 3
-            + ((codes[row] == type_2) & ((holds_2_0 & holds_2_1))) * 4
+            + ((codes[row] == type_2) & holds_2_0) * 4
         )
 
 
@@ -135,7 +136,7 @@ def update_1(batch, memory, output, kinds):
                 head_0, since_0, next_node = next_node, key, next_node + 1
             elif (
                 symbol == 4
-            ):  # Passed[method IN ('password', 'token'), address NOT RLIKE '^(10|192\.168)\.']
+            ):  # Passed[method IN ('password', 'token') AND address NOT RLIKE '^(10|192\.168)\.']
                 # state 2 --{entry}--> match
                 if since_1 >= earliest:
                     put(nodes, next_node, entry << 2 | 2, head_1, fired, since_1)

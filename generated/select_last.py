@@ -35,12 +35,12 @@ from celc_runtime.enumerate import list_fired
 #   1  after A, before B
 #   2  after B, before C
 # Kinds of cells: how an event of a match is marked.
-#   0  {, A}, can be the first
-#   1  {, B}
-#   2  {, C}
-#   3  {, A}
-#   4  {, B}
-#   5  {, C}
+#   0  {A}, can be the first
+#   1  {B}
+#   2  {C}
+#   3  {A}
+#   4  {B}
+#   5  {C}
 
 
 @njit(nogil=True, error_model="numpy")
@@ -92,16 +92,16 @@ def update_1(batch, memory, output, kinds):
             earliest = key - 100
             fired = np.int64(0)
             if symbol == 1:  # A
-                # start --{, A}--> state 1
+                # start --{A}--> state 1
                 put(nodes, next_node, entry << 3 | 0, 0, head_0, key)
                 head_0, since_0, next_node = next_node, key, next_node + 1
             elif symbol == 2:  # B
-                # state 1 --{, B}--> state 2
+                # state 1 --{B}--> state 2
                 if since_0 >= earliest:
                     put(nodes, next_node, entry << 3 | 1, head_0, head_1, since_0)
                     head_1, since_1, next_node = next_node, since_0, next_node + 1
             elif symbol == 3:  # C
-                # state 2 --{, C}--> match
+                # state 2 --{C}--> match
                 if since_1 >= earliest:
                     put(nodes, next_node, entry << 3 | 2, head_1, fired, since_1)
                     fired, next_node = next_node, next_node + 1

@@ -195,7 +195,6 @@ def test_output_to_a_file(format: str, tmp_path: Path, capsys: Any) -> None:
     assert (tmp_path / "out").read_text(encoding="utf-8") == text
 
 
-@pytest.mark.xfail(strict=True, reason="the mark of the support is shown like a label without name")
 @pytest.mark.parametrize("stage", ["cea", "det", "tables"])
 def test_only_labels_are_shown_as_labels(stage: str, tmp_path: Path, capsys: Any) -> None:
     """A selector compares supports; that an event is in one is marked, but it is no label."""

@@ -70,9 +70,9 @@ LIMITS = {
     ),
     "number of conditions": Limit(
         "too-many-classes",
-        DECLARATION + _each("((A AS x{k}) FILTER x{k}.v = {k})", 30, " ; "),
-        "the limit of 18",
-        "x18.v = 18",
+        DECLARATION + _each("((A AS x{k}) FILTER x{k}.v = {k})", 80, " ; "),
+        "the limit of 60",
+        "x60.v = 60",
         "use fewer conditions",
     ),
     "combinations of conditions": Limit(
@@ -161,6 +161,9 @@ FINE = {
     + "}\nLAST("
     + _each("E{k}", 24, " ; ")
     + ")",
+    "many conditions on one type": DECLARATION
+    + _each("((A AS x{k}) FILTER x{k}.v > {k} AND x{k}.w = {k})", 40, " ; "),
+    "many conditions on one event": f"{MANY}A AS x FILTER " + _each("x.a{k} > {k}", 50, " AND "),
     "a long count": f"{DECLARATION}((A AS x)+ ; B) FILTER COUNT(x) = 1000",
     "many event types": "CREATE STREAM S {"
     + _each("EVENT E{k} {{}}", 300, ", ")

@@ -149,3 +149,26 @@ def symbol_table(conditions: int, symbols: dict[int, int]) -> np.ndarray:
     for truth, symbol in symbols.items():
         table[truth] = symbol
     return table
+
+
+def symbol_steps(conditions: int, symbols: dict[int, int], step: int) -> tuple[np.ndarray, ...]:
+    """As `symbol_table`, looked up by `step` conditions at a time: one table would be too large.
+
+    Each step has a table of its own: for what the steps before have found and the next conditions
+    that hold, what has been found, at last the symbol. 0 is a combination that is not given.
+    """
+    steps = []
+    found = {0: 0}
+    for shift in range(0, conditions, step):
+        is_last = shift + step >= conditions
+        below = (1 << shift + step) - 1
+        numbers = {0: 0} if shift == 0 else found
+        table = np.zeros((max(numbers.values(), default=0) + 1) << step, np.uint16)
+        found = {}
+        for truth, symbol in symbols.items():
+            before = numbers[truth & (1 << shift) - 1]
+            number = found.setdefault(truth & below, len(found) + 1)
+            place = (before << step) + (truth >> shift & (1 << step) - 1)
+            table[place] = symbol if is_last else number
+        steps.append(table)
+    return tuple(steps)

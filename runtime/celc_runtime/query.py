@@ -199,7 +199,7 @@ class CompiledQuery:
             plan = _ordered(plan, _given_names(order_by))
         if tiebreak is not None:
             plan = replace(plan, tiebreak=_given_names(tiebreak))
-        return CompiledQuery(plan, self.classify, self.update, self._module)
+        return CompiledQuery(plan, self.classify, self.update, self._module, self.selection)
 
     def __reduce__(self) -> Any:
         options = {"order_by": self.plan.order_by, "tiebreak": self.plan.tiebreak}
