@@ -74,11 +74,11 @@ class Budget:
 
 
 _Key = TypeVar("_Key")
-_Moves: TypeAlias = Iterable[tuple[Mask, Marks, "_Key | None", tuple[str, ...]]]
+Moves: TypeAlias = Iterable[tuple[Mask, Marks, "_Key | None", tuple[str, ...]]]
 
 
 def explore(
-    version: int, initial: _Key, moves: Callable[[_Key], _Moves[_Key]], budget: Budget
+    version: int, initial: _Key, moves: Callable[[_Key], Moves[_Key]], budget: Budget
 ) -> Graph:
     """The graph whose states are the keys reached from `initial`; the key None is final."""
     order: list[_Key | None] = [initial, None]
@@ -210,7 +210,7 @@ def _joined(*names: tuple[str, ...]) -> tuple[str, ...]:
 def intersected(left: Graph, right: Graph, budget: Budget) -> Graph:
     """AND: matches of both, marked alike (appendix C.1 of the CEL paper)."""
 
-    def moves(key: tuple[int, int]) -> _Moves[tuple[int, int]]:
+    def moves(key: tuple[int, int]) -> Moves[tuple[int, int]]:
         for one in left.edges[key[0]]:
             for other in right.edges[key[1]]:
                 mask = one.mask & other.mask
@@ -232,7 +232,7 @@ def placed_anyhow(left: Graph, right: Graph, everything: Mask, budget: Budget) -
         waits = [Edge(everything, (), state, ())] if state in (INITIAL, FINAL) else []
         return [*graph.edges[state], *waits]
 
-    def moves(key: tuple[int, int]) -> _Moves[tuple[int, int]]:
+    def moves(key: tuple[int, int]) -> Moves[tuple[int, int]]:
         for one in steps(left, key[0]):
             for other in steps(right, key[1]):
                 target = one.target, other.target
@@ -298,7 +298,7 @@ class Watch:
 def without(graph: Graph, watch: Watch, budget: Budget) -> Graph:
     """UNLESS: the matches of a graph inside which the watch sees none of its own."""
 
-    def moves(key: tuple[int, int]) -> _Moves[tuple[int, int]]:
+    def moves(key: tuple[int, int]) -> Moves[tuple[int, int]]:
         for mask, watched in watch.steps(key[1], budget):
             for edge in graph.edges[key[0]]:
                 if edge.mask & mask:
@@ -320,7 +320,7 @@ def satisfying(graph: Graph, fact: Fact, masks: Mapping[SimpleFact, Mask], budge
     """
     simple = simple_facts(fact)
 
-    def moves(key: tuple[int, tuple[int, ...]]) -> _Moves[tuple[int, tuple[int, ...]]]:
+    def moves(key: tuple[int, tuple[int, ...]]) -> Moves[tuple[int, tuple[int, ...]]]:
         for edge in graph.edges[key[0]]:
             asked = [masks[s] for s in simple if s in masks and s.label in edge.marks]
             for mask in partition(asked, edge.mask):

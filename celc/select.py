@@ -44,6 +44,7 @@ from celc.graphs import (
     Edge,
     Graph,
     Marks,
+    Moves,
     explore,
     reduced,
     trimmed,
@@ -57,7 +58,7 @@ _BEFORE, _IN, _AFTER = 0, 1, 2
 def strict(graph: Graph, budget: Budget) -> Graph:
     """STRICT: the matches whose marked events are neighbours (or none), C.3.1."""
 
-    def moves(key: tuple[int, int]):  # type: ignore[no-untyped-def]
+    def moves(key: tuple[int, int]) -> Moves[tuple[int, int]]:
         for edge in graph.edges[key[0]]:
             phase = _IN if edge.marks else (_BEFORE if key[1] == _BEFORE else _AFTER)
             if not (key[1] == _AFTER and phase == _IN):

@@ -277,3 +277,33 @@ def test_nothing_is_listed_twice_after_a_stop() -> None:
     run = Run(query)
     assert list_fired(run._memory, run._output, run._kinds) == arena.DONE
     assert int(run._output.used[0]) == 0
+
+
+@pytest.mark.parametrize(
+    ("strategy", "formula"),
+    [
+        ("MAX", "(A+ ; B)+ ; C"),
+        ("MAX", "A+ ; B ; C"),
+        ("NXT", "A+ ; B ; C"),
+        ("LAST", "A+ ; B ; C"),
+    ],
+)
+def test_matches_that_are_not_chosen_cost_nothing(strategy: str, formula: str) -> None:
+    """2ⁿ − 1 matches end with the last event and one is chosen: nodes grow as n does."""
+    query = only_query(
+        celc.compile(
+            f"{_DECLARATION} SELECT {strategy} * FROM S WHERE {formula} WITHIN 5000 EVENTS"
+        )
+    )
+    nodes = []
+    for count in (500, 1000, 2000):
+        events = [{"type": name} for name in [*("A" * count), "B", "C"]]
+        run = Run(query)
+        (batch,) = table_of(query.plan, events).to_batches()
+        rows = [row for found in run.push(batch) for row in found.to_pylist()]
+        assert [(len(row["A"]), row["end_pos"]) for row in rows] == [(count, count + 1)]
+        assert run._chooser is not None
+        scratch = run._chooser._scratch.counters[arena.NEXT_NODE]
+        nodes.append(int(run._memory.counters[arena.NEXT_NODE]) + int(scratch))
+    assert nodes[2] - nodes[1] == 2 * (nodes[1] - nodes[0])
+    assert nodes[2] < 6 * 2000
