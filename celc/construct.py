@@ -46,8 +46,8 @@ from celc.normal_form import (
     SimpleFact,
     types_of,
 )
-from celc.normalize import clause_on_type
 from celc.predicates import Alphabet
+from celc.rewrite import clause_on_type
 from celc.select import Selection, in_context, select, strict
 from celc.source import Source, Span
 

@@ -75,6 +75,7 @@ class Budget:
 
 _Key = TypeVar("_Key")
 Moves: TypeAlias = Iterable[tuple[Mask, Marks, "_Key | None", tuple[str, ...]]]
+"""What leaves a state that is explored: letters, marks, the state reached (None: final), names."""
 
 
 def explore(

@@ -29,11 +29,12 @@ from celc.normal_form import (
     Relabel,
     Selected,
 )
-from celc.normalize import normalize, output_labels, relabel
+from celc.normalize import normalize, output_labels
 from celc.parse import parse
 from celc.piles import plan_straight_line
 from celc.predicates import Alphabet, symbol_classes
 from celc.resolve import resolve
+from celc.rewrite import relabel
 from celc.select import Selection
 from celc.source import Source
 from celc.tables import SelectionTables, Tables, tabulate, with_starts_apart

@@ -1,0 +1,275 @@
+"""Rewriting of forms in LP-normal form: conditions and label changes pushed to events, and
+constructors that simplify.
+
+A condition goes as far down as its meaning allows: past sequences, iterations, OR, AND, ALL, the
+left side of UNLESS and the outer parts of an absence; not past a selector or what stands on one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from celc import formula as core
+from celc import normal_form as lp
+from celc.facts import (
+    every_event,
+    map_leaves,
+)
+from celc.fold import fold_predicate
+from celc.formula import Expression, Predicate
+from celc.normal_form import (
+    EVENT,
+    AnyOf,
+    CountOf,
+    Disjunction,
+    EndEvent,
+    Event,
+    EventClause,
+    Fact,
+    Iteration,
+    LabelChange,
+    NormalForm,
+    Not,
+    Sequence,
+    SomeEvent,
+    Where,
+    changed,
+    labels_of,
+)
+from celc.predicates import can_hold_together
+from celc.source import Span
+
+# A clause by label: what each label's positions would have to satisfy for the clause to hold.
+# The clause that nothing satisfies stands under EVENT.
+Parts = Mapping[str, tuple[Predicate, ...]]
+
+
+def restrict(form: NormalForm, parts: Parts) -> NormalForm:
+    """The matches of a form that satisfy one clause, given by label."""
+    if EVENT in parts:
+        return Disjunction((), form.span)
+    relevant = {label: parts[label] for label in parts}
+    bound = labels_of(form)
+    if any(label not in bound for label in relevant):
+        # A label without positions: the clause holds vacuously.
+        return form
+    match form:
+        case Event():
+            return _restrict_event(form, tuple(p for part in relevant.values() for p in part))
+        case Disjunction():
+            return disjunction(tuple(restrict(o, parts) for o in form.operands), form.span)
+        case Where():
+            # Not `where`, which would push the fact in again, past what this has just put there.
+            operand = restrict(form.operand, parts)
+            return operand if is_empty(operand) else Where(operand, form.fact, form.span)
+        case lp.Unless():
+            return unless(restrict(form.left, parts), form.right, form.span)
+        case lp.Selected() | lp.Relabel():
+            facts = tuple(every_event(label, part) for label, part in relevant.items())
+            return Where(form, AnyOf(facts) if len(facts) > 1 else facts[0], form.span)
+        case Iteration() if len(relevant) == 1:
+            return iteration(restrict(form.operand, parts), form.contiguous, form.span)
+        case lp.Conjunction() if len(relevant) == 1:
+            return conjunction(restrict(form.left, parts), restrict(form.right, parts), form.span)
+        case lp.All() if len(relevant) == 1:
+            return all_placed(restrict(form.left, parts), restrict(form.right, parts), form.span)
+        case lp.Absence() if len(relevant) == 1:
+            return absence(
+                restrict(form.left, parts), form.middle, restrict(form.right, parts), form.span
+            )
+        case Sequence() if len(relevant) == 1:
+            return sequence(
+                tuple(restrict(o, parts) for o in form.operands), form.contiguous, form.span
+            )
+        case Sequence():
+            binding = [k for k, o in enumerate(form.operands) if labels_of(o) & relevant.keys()]
+            if len(binding) == 1:
+                operands = list(form.operands)
+                operands[binding[0]] = restrict(operands[binding[0]], parts)
+                return sequence(tuple(operands), form.contiguous, form.span)
+        case Iteration() | lp.Conjunction() | lp.All() | lp.Absence():
+            pass
+        case _:
+            assert_never(form)
+    return disjunction(
+        tuple(restrict(form, {label: relevant[label]}) for label in relevant), form.span
+    )
+
+
+def _restrict_event(event: Event, predicates: tuple[Predicate, ...]) -> NormalForm:
+    clause = clause_on_type(EventClause(predicates), event.type)
+    if clause is True:
+        return event
+    if clause is False:
+        return Disjunction((), event.span)
+    new = set(clause.predicates)
+    if any(set(said.predicates) <= new for said in event.clauses):
+        return event  # said already, and more
+    kept = tuple(said for said in event.clauses if not new <= set(said.predicates))
+    clauses = (*kept, clause)
+    if not can_hold_together(clauses):
+        return Disjunction((), event.span)
+    return Event(event.type, clauses, event.labels, event.name, event.span)
+
+
+def on_type(predicate: Predicate, event_type: core.EventType) -> Predicate:
+    """The predicate on an event of a type: attributes that the type lacks are NULL."""
+
+    def known(node: core.AttributeValue | core.Aggregate) -> Expression:
+        assert node.attribute is not None
+        if event_type.type_of(node.attribute) is not None:
+            return node
+        return core.Constant(None, node.type, node.span)
+
+    return map_leaves(predicate, known)
+
+
+def clause_on_type(clause: EventClause, event_type: core.EventType) -> EventClause | bool:
+    """A clause on events of a type; True or False where all of them satisfy it, or none."""
+    known: list[Predicate] = []
+    for predicate in dict.fromkeys(on_type(p, event_type) for p in clause.predicates):
+        truth = fold_predicate(predicate)
+        if truth is True:
+            return True
+        if truth is None:
+            known.append(predicate)
+    return EventClause(tuple(known)) if known else False
+
+
+# --- constructors that simplify -------------------------------------------------------------------
+
+
+def is_empty(form: NormalForm) -> bool:
+    """Whether a form is the one without matches."""
+    return isinstance(form, Disjunction) and not form.operands
+
+
+def disjunction(operands: tuple[NormalForm, ...], span: Span) -> NormalForm:
+    """OR, without empty operands, repeated ones and nesting."""
+    flat: dict[NormalForm, None] = {}
+    for operand in operands:
+        parts = operand.operands if isinstance(operand, Disjunction) else (operand,)
+        flat.update(dict.fromkeys(parts))
+    if len(flat) == 1:
+        return next(iter(flat))
+    return Disjunction(tuple(flat), span)
+
+
+def sequence(
+    operands: tuple[NormalForm, ...], contiguous: tuple[bool, ...], span: Span
+) -> NormalForm:
+    """`;` and `:`; empty where an operand is."""
+    if any(map(is_empty, operands)):
+        return Disjunction((), span)
+    return Sequence(operands, contiguous, span)
+
+
+def iteration(operand: NormalForm, contiguous: bool, span: Span) -> NormalForm:
+    """`+` and `:+`; empty where the operand is."""
+    if is_empty(operand):
+        return Disjunction((), span)
+    return Iteration(operand, contiguous, span)
+
+
+def conjunction(left: NormalForm, right: NormalForm, span: Span) -> NormalForm:
+    """AND; empty where a side is."""
+    if is_empty(left) or is_empty(right):
+        return Disjunction((), span)
+    return left if left == right else lp.Conjunction(left, right, span)
+
+
+def all_placed(left: NormalForm, right: NormalForm, span: Span) -> NormalForm:
+    """ALL; empty where a side is."""
+    if is_empty(left) or is_empty(right):
+        return Disjunction((), span)
+    return lp.All(left, right, span)
+
+
+def unless(left: NormalForm, right: NormalForm, span: Span) -> NormalForm:
+    """UNLESS; the left alone where the right is empty."""
+    if is_empty(left) or is_empty(right):
+        return left
+    return lp.Unless(left, right, span)
+
+
+def absence(left: NormalForm, middle: NormalForm, right: NormalForm, span: Span) -> NormalForm:
+    """`; ! ;`; a plain sequence where the middle is empty."""
+    if is_empty(left) or is_empty(right):
+        return Disjunction((), span)
+    if is_empty(middle):
+        return sequence((left, right), (False,), span)
+    return lp.Absence(left, middle, right, span)
+
+
+def selected(strategy: lp.Strategy, operand: NormalForm, span: Span) -> NormalForm:
+    """A selector; empty where its operand is."""
+    return operand if is_empty(operand) else lp.Selected(strategy, operand, span)
+
+
+def where(form: NormalForm, fact: Fact, span: Span) -> NormalForm:
+    """The matches of which a fact is true; on the events themselves where that says it all."""
+    truth = truth_of(fact, labels_of(form))
+    if truth is not None:
+        return form if truth else Disjunction((), span)
+    if isinstance(fact, Not) and isinstance(fact.fact, SomeEvent) and not fact.fact.holds:
+        return restrict(form, {fact.fact.label: fact.fact.clause.predicates})
+    if isinstance(form, Disjunction):
+        return disjunction(tuple(where(operand, fact, span) for operand in form.operands), span)
+    return Where(form, fact, span)
+
+
+def truth_of(fact: Fact, labels: frozenset[str]) -> bool | None:
+    """The truth of a fact about matches that bind no other labels than these, None if open."""
+    match fact:
+        case Not():
+            truth = truth_of(fact.fact, labels)
+            return None if truth is None else not truth
+        case AnyOf():
+            truths = [truth_of(part, labels) for part in fact.facts]
+            if True in truths:
+                return True
+            return None if None in truths else False
+        case SomeEvent() | EndEvent():
+            return None if fact.label in labels else False
+        case CountOf():
+            if len(set(fact.truths)) == 1 or fact.label not in labels:
+                return fact.truths[0]
+            return None
+        case _:
+            assert_never(fact)
+
+
+def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
+    """The same matches with another label set on each event.
+
+    Every change maps a union of label sets to the union of their images, so it passes ALL too; but
+    AND compares label sets, a selector looks at supports and a fact at labels before the change.
+    """
+    match form:
+        case Event():
+            return Event(
+                form.type, form.clauses, changed(form.labels, [change]), form.name, form.span
+            )
+        case Iteration():
+            return Iteration(relabel(form.operand, change), form.contiguous, form.span)
+        case Sequence():
+            return Sequence(
+                tuple(relabel(o, change) for o in form.operands), form.contiguous, form.span
+            )
+        case Disjunction():
+            return disjunction(tuple(relabel(o, change) for o in form.operands), form.span)
+        case lp.All():
+            return lp.All(relabel(form.left, change), relabel(form.right, change), form.span)
+        case lp.Unless():
+            return lp.Unless(relabel(form.left, change), form.right, form.span)
+        case lp.Absence():
+            return lp.Absence(
+                relabel(form.left, change), form.middle, relabel(form.right, change), form.span
+            )
+        case lp.Relabel():
+            return lp.Relabel(form.operand, (*form.changes, change), form.span)
+        case lp.Conjunction() | lp.Selected() | Where():
+            return lp.Relabel(form, (change,), form.span)
+        case _:
+            assert_never(form)
