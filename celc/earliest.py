@@ -17,7 +17,9 @@ from celc.letters import ContextMachine
 from celc.tables import Kind, Tables
 
 MAX_SETS = 128
-"""Beyond this many sets, a selection automaton is run forward instead."""
+MAX_STEPS_IN_TABLE = 500_000
+"""Beyond this many sets, or steps (sets × states × letters), a selection automaton is run forward
+instead: its tables grow with the number of moves alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,10 @@ def earliest_tables(tables: Tables) -> EarliestTables | None:
     )
     back: list[tuple[int, ...]] = []
     for states in order:
-        if len(order) > MAX_SETS:
+        if (
+            len(order) > MAX_SETS
+            or len(order) * tables.states * tables.symbols > MAX_STEPS_IN_TABLE
+        ):
             return None
         back.append(tuple(number(before(states, letter)) for letter in letters))
     return EarliestTables(
