@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 
 _MATCHES_PER_BATCH = 1 << 16
 _ENTRIES_PER_BATCH = 1 << 18
+_EVENTS_PER_WINDOWS = 1 << 18
 
 
 class Run:
@@ -140,6 +141,11 @@ class Run:
 
         Raises EventError where the events do not fit the query.
         """
+        if self._windows is not None and len(events) > _EVENTS_PER_WINDOWS:
+            # A selection notes the events of the batch at hand as well as those of the window.
+            for start in range(0, len(events), _EVENTS_PER_WINDOWS):
+                yield from self.push(events.slice(start, _EVENTS_PER_WINDOWS))
+            return
         prepared = self._columns.prepare(events)
         self.dropped += prepared.dropped
         rows = len(prepared.events)
