@@ -504,6 +504,11 @@ def _plan_imports(view: View) -> list[str]:
 # --- the general engine ---------------------------------------------------------------------------
 
 
+_MOST_WRITTEN_OUT = 2000
+"""Entries of a table (states × symbols) that are written as Python; more are text, a line each:
+black takes seconds for thousands of tuples, and nobody reads them."""
+
+
 def _tables_view(tables: Tables) -> View:
     starts: list[list[str]] = []
     moves: dict[tuple[int, int], list[str]] = {}
@@ -517,7 +522,13 @@ def _tables_view(tables: Tables) -> View:
                     starts[symbol].append(move)
                 else:
                     moves.setdefault((source - 1, symbol), []).append(move)
+    large = tables.states * tables.symbols > _MOST_WRITTEN_OUT
     return {
+        "move_lines": _move_lines(tables) if large else None,
+        "skip_lines": [
+            " ".join("-1" if target is None else str(target - 1) for target in row)
+            for row in tables.skip[1:]
+        ],
         "state_count": tables.states - 1,
         "symbol_count": tables.symbols,
         "start_rows": [_tuple(row) for row in starts],
@@ -538,6 +549,17 @@ def _tables_view(tables: Tables) -> View:
         ],
         "idle": _tuple(str(tables.is_idle(symbol)) for symbol in range(tables.symbols)),
     }
+
+
+def _move_lines(tables: Tables) -> list[str]:
+    moves = [
+        (source - 1, symbol, step.kind, int(step.target is None), (step.target or 0) - 1)
+        for symbol, steps in enumerate(tables.steps)
+        for step in steps
+        for source in step.sources
+        if source != START
+    ]
+    return [" ".join(map(str, move)) for move in sorted(moves, key=lambda move: move[:2])]
 
 
 def _contexts_view(contexts: Contexts) -> View:

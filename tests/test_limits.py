@@ -6,11 +6,14 @@ compiler run for long. One query for each limit; benchmarks/compile.py has more 
 
 from __future__ import annotations
 
+import random
 import time
 from dataclasses import dataclass
 
+import pyarrow as pa
 import pytest
 
+import celc
 from celc.errors import CelError, Diagnostic
 from celc.pipeline import Options, compile_source
 from celc.source import Source
@@ -178,3 +181,22 @@ def test_what_is_only_long_compiles(query: str) -> None:
     start = time.process_time()
     compile_source(Source("query.cel", query), Options())
     assert time.process_time() - start < SECONDS
+
+
+def test_large_tables_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module with tables of thousands of entries spells them as lines, and means the same."""
+    text = (
+        "CREATE STREAM S { EVENT A {}, EVENT B {}, EVENT C {}, EVENT D {} }\n"
+        "SELECT * FROM S WHERE ((A ; B) ALL (C ; D)) UNLESS (A : A) WITHIN 9 EVENTS"
+    )
+    rng = random.Random(3)
+    types = [rng.choice("ABCD") for _ in range(200)]
+    events = pa.table({"type": types})
+    small = celc.compile(text)
+    monkeypatch.setattr("celc.emit._MOST_WRITTEN_OUT", 0)
+    large = celc.compile(text)
+    assert 'moves="""' in large.source
+    assert 'moves="""' not in small.source
+    found = large.match_table(events)
+    assert found.equals(small.match_table(events))
+    assert len(found) > 50

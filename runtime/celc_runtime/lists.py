@@ -160,8 +160,8 @@ Move = tuple[int, int, int]
 def tables(
     *,
     starts: Sequence[Sequence[Move]],
-    moves: Sequence[Mapping[int, Sequence[Move]]],
-    skip: Sequence[Sequence[int]],
+    moves: Sequence[Mapping[int, Sequence[Move]]] | str,
+    skip: Sequence[Sequence[int]] | str,
     idle: Sequence[bool],
     window: int,
     size: int,
@@ -170,7 +170,18 @@ def tables(
     following: Sequence[Sequence[int]] = (),
     letters: Sequence[Sequence[int]] = (),
 ) -> Tables:
-    """`Tables` from what a generated module spells out: moves by symbol, by state and symbol."""
+    """`Tables` from what a generated module spells out: moves by symbol, by state and symbol.
+
+    Large tables are text: the rows of `skip`, and for `moves` lines of five numbers (state, symbol,
+    kind, ends a match, next state), in the order of state and symbol.
+    """
+    if isinstance(skip, str):
+        skip = _numbers_in(skip)
+    if isinstance(moves, str):
+        spelled: list[dict[int, list[Move]]] = [{} for _ in skip]
+        for state, symbol, kind, ends, target in _numbers_in(moves):
+            spelled[state].setdefault(symbol, []).append((kind, ends, target))
+        moves = spelled
     rows = [row.get(symbol, ()) for row in moves for symbol in range(len(idle))]
     return Tables(
         _offsets(starts),
@@ -183,6 +194,10 @@ def tables(
         as_matrix(following),
         as_matrix(letters),
     )
+
+
+def _numbers_in(text: str) -> list[list[int]]:
+    return [[int(number) for number in line.split()] for line in text.split("\n") if line.strip()]
 
 
 def as_matrix(rows: Sequence[Sequence[int]]) -> np.ndarray:
