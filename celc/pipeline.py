@@ -148,8 +148,8 @@ def _back_end(
         chosen = found if found.rejects else None
         kept = output_labels(query)
         # What is projected away counts for the supports that are compared.
-        by_support = chosen is not None and split.strategy != "STRICT"
-        form_of_all = relabel(split.operand, KeepSupport(kept) if by_support else KeepLabels(kept))
+        shown = KeepLabels(kept) if chosen is None else KeepSupport(kept)
+        form_of_all = relabel(split.operand, shown)
     automaton = construct(form if split is None else form_of_all, alphabet, source)
     full = determinize(automaton, source, span, max_states=options.max_states)
     minimal = minimise(full)
@@ -165,11 +165,14 @@ def _back_end(
         assert letters.machine == machine, "both read the same letters"
 
         def deterministic(selected: Selection) -> Chosen:
-            relabelled = _relabelled(selected, KeepLabels(kept))
-            found = determinize_selection(
-                relabelled, letters.count, source, span, max_states=options.max_states
+            automaton = determinize_selection(
+                _relabelled(selected, KeepLabels(kept)),
+                letters.count,
+                source,
+                span,
+                max_states=options.max_states,
             )
-            return minimise(found), machine_over(selected.tracker, letters.count)
+            return minimise(automaton), machine_over(selected.tracker, letters.count)
 
         if query.strategy == "LAST":
             greedy = straight_line is not None and _all_marked(tables)
