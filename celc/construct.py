@@ -250,6 +250,8 @@ class _Constructor:
                     if not isinstance(fact, lp.CountOf)
                 }
                 return satisfying(graph, form.fact, masks, self.budget)
+            case lp.Correlated() | lp.Scope():
+                raise AssertionError("relaxed before")
             case _:
                 assert_never(form)
 

@@ -10,9 +10,10 @@ from celc.automaton import Automaton, EventPredicate, LetterSet, Transition
 from celc.determinize import START, DeterministicAutomaton, DetState
 from celc.earliest import EarliestTables
 from celc.emit import describe_letters, describe_state
+from celc.formula import Clause
 from celc.normal_form import Disjunction, Event, Iteration, NormalForm, Sequence
 from celc.pipeline import Stages
-from celc.show import show_clause, show_event, show_labels
+from celc.show import show_clause, show_event, show_labels, show_predicate
 from celc.source import visible
 
 
@@ -95,8 +96,19 @@ def _form_lines(form: NormalForm, indent: str) -> list[str]:
             return [f"{indent}{', '.join(map(_change, form.changes))}", *_inner(form, indent)]
         case lp.Where():
             return [f"{indent}where {_fact(form.fact)}", *_inner(form, indent)]
+        case lp.Correlated():
+            lines = [
+                f"{indent}for every choice of positions {c}" for c in map(_clause, form.clauses)
+            ]
+            return [*lines, *_inner(form, indent)]
+        case lp.Scope():
+            return [f"{indent}scope of {show_labels(form.labels)}", *_inner(form, indent)]
         case _:
             assert_never(form)
+
+
+def _clause(clause: Clause) -> str:
+    return " OR ".join(map(show_predicate, clause.predicates)) or "FALSE"
 
 
 def _inner(form: NormalForm, indent: str) -> list[str]:

@@ -22,10 +22,12 @@ from celc import formula as core
 from celc.automaton import Automaton, State
 from celc.determinize import START, DetState
 from celc.earliest import EarliestTables, is_quiet
+from celc.emit_choices import SET_FUNCTIONS, ChoiceCode
 from celc.emit_conditions import ConditionCode
+from celc.emit_definition import DefinitionCode, nests_selectors
 from celc.escape import comment_text, literal_lines, string_literal
 from celc.letters import Letters, Mask, bits_of
-from celc.normal_form import EventClause
+from celc.normal_form import EventClause, NormalForm
 from celc.piles import StraightLine, Write, why_not_straight_line, why_straight_line
 from celc.predicates import Alphabet, Symbol, TypeConditions
 from celc.show import show_clauses, show_labels
@@ -58,6 +60,8 @@ class Compiled:
     """A selector under WITHIN that is run over each window."""
     greedy: bool = False
     """SELECT LAST under WITHIN, found from the latest event back."""
+    definition: NormalForm | None = None
+    """The formula with its conditions across events, where only the definitions decide them."""
 
     @property
     def output_kinds(self) -> tuple[Kind, ...]:
@@ -107,6 +111,12 @@ def emit_module(
                 name for name in ("earliest", "selection") if any(view[name] for view in views)
             ],
             any_piles=any(view["pile_count"] is not None for view in views),
+            definition_names=sorted(
+                {n for v in views if v["definition"] for n in v["definition"]["constructors"]}
+            ),
+            set_functions=sorted(
+                {n for v in views if v["definition"] for n in v["definition"]["functions"]}
+            ),
         )
     )
     return black.format_str(source, mode=_MODE)
@@ -154,8 +164,10 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
         _type_view(number, index, t, compiled, code)
         for index, t in enumerate(compiled.alphabet.types, 1)
     ]
+    definition = _definition_view(number, compiled, code)
     view: View = {
         "number": number,
+        "definition": definition,
         "strategy": query.strategy,
         "name": string_literal(query.name),
         "name_comment": comment_text(query.name),
@@ -179,11 +191,13 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
         "columns": list(code.attributes),
         "texts": list(code.texts),
         "helpers": code.helpers
+        | (definition["helpers"] if definition else set())
         | ({"symbol_table"} if any(t["table"] and not t["steps"] for t in types) else set())
         | ({"symbol_steps"} if any(t["steps"] for t in types) else set()),
         "window": _window_view(query),
         "partitioned": bool(query.partition_by),
-        "consumes": query.consume_by != "NONE",
+        # By definition, not everything that the update finds is a match that consumes.
+        "consumes": query.consume_by != "NONE" and definition is None,
         "interleaved": query.consume_by == "ANY" and bool(query.partition_by),
     }
     view["arena_names"], view["batch_names"] = _imports(view)
@@ -200,6 +214,38 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
     else:
         view |= _update_view(compiled, plan, view)
     return view
+
+
+def _definition_view(number: int, compiled: Compiled, code: ConditionCode) -> View | None:
+    """The definition of a query that needs it; what it reads is added to what conditions read."""
+    form = compiled.definition
+    if form is None:
+        return None
+    choices = ChoiceCode(number, members=code.members)
+    writer = DefinitionCode(number, compiled.alphabet, compiled.tables.symbol_of, choices)
+    formula = writer.of(form, top=True)
+    code.read |= {*choices.attributes, *choices.codes} | choices.text_attributes
+    columns = [
+        f"{kind}_{n}" for n in range(len(choices.attributes)) for kind in ("column", "valid")
+    ]
+    for kind, names in (("text", choices.texts), ("code", choices.codes), ("rank", choices.ranks)):
+        columns += [f"{kind}_{n}" for n in range(len(names))]
+    functions = {name for name in choices.helpers if name in SET_FUNCTIONS}
+    return {
+        "formula": formula,
+        "conditions": list(writer.conditions.values()),
+        "constructors": writer.constructors | ({"Condition"} if writer.conditions else set()),
+        "columns": columns,
+        "helpers": choices.helpers - functions,
+        "functions": functions,
+        "remembers": {
+            "columns": _tuple(map(string_literal, choices.attributes)),
+            "texts": _tuple(choices.texts),
+            "codes": _tuple(map(string_literal, choices.codes)),
+            "ranks": _tuple(map(string_literal, choices.ranks)),
+        },
+        "sees_all": nests_selectors(form),
+    }
 
 
 def _type_view(
@@ -457,7 +503,7 @@ def attributes_read(query: core.Query, code: ConditionCode) -> list[core.Attribu
     Those of its conditions, of SELECT, of PARTITION BY, of WITHIN and of the order.
     """
     needed = {a.name for a in (*query.partition_by, *query.order_by)}
-    needed |= set(code.attributes) | code.text_attributes
+    needed |= set(code.attributes) | code.text_attributes | code.read
     if query.window is not None and query.window.attribute is not None:
         needed.add(query.window.attribute.name)
     for item in query.output:
@@ -496,7 +542,7 @@ def _imports(view: View) -> tuple[list[str], list[str]]:
 
 def _plan_imports(view: View) -> list[str]:
     """The constructors that the plan is written with."""
-    text = repr(view["plan"])
+    text = repr((view["plan"], view["definition"]))
     names = ["Attribute", "Kind", "Label", "TextComparison", "TextCondition", "Window"]
     return ["CompiledQuery", "Plan", "module_names", *(n for n in names if f"{n}(" in text)]
 

@@ -46,7 +46,7 @@ class ConditionCode:
     `query`: the number of the query in its file, which ends the names of `members`.
     `attributes`: name → number of its column. `texts`: Python source of each condition on texts →
     number of its truth column. `members`: name → (values, dtype) of long IN lists. `helpers`: the
-    functions of `celc_runtime.numbers` that are called.
+    functions of `celc_runtime.numbers` that are called. `read`: attributes that are read besides.
     """
 
     query: int
@@ -55,6 +55,7 @@ class ConditionCode:
     members: dict[str, tuple[tuple[int | float, ...], str]] = field(default_factory=dict)
     helpers: set[str] = field(default_factory=set)
     text_attributes: set[str] = field(default_factory=set)
+    read: set[str] = field(default_factory=set)
 
     def clause(self, clause: EventClause) -> str:
         """An expression that is true where the clause is TRUE."""
@@ -206,7 +207,7 @@ class ConditionCode:
     # --- texts ------------------------------------------------------------------------------------
 
     def _text(self, predicate: Predicate) -> int:
-        return self.texts.setdefault(_text_condition(predicate), len(self.texts))
+        return self.texts.setdefault(text_condition(predicate), len(self.texts))
 
 
 def _constant(value: object, type: DataType) -> str:
@@ -218,8 +219,8 @@ def _constant(value: object, type: DataType) -> str:
     return repr(value)
 
 
-def _text_condition(predicate: Predicate) -> str:
-    """A condition on texts as the constructor call that the runtime evaluates."""
+def text_condition(predicate: Predicate) -> str:
+    """A condition on the texts of one event as the constructor call that the runtime evaluates."""
     match predicate:
         case NullTest():
             kind = "is_not_null" if predicate.negated else "is_null"

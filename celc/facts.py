@@ -26,6 +26,7 @@ from celc.normal_form import (
     SomeEvent,
     all_of,
 )
+from celc.terms import nodes_named_in, nodes_of
 
 MAX_COUNT = 1000
 """The largest number that COUNT can be compared with: each number up to it is a state."""
@@ -48,7 +49,7 @@ def fact_of(predicate: Predicate) -> Fact | None:
 
     None where it is not one of those that are supported. Raises CountTooLargeError.
     """
-    nodes = [node for operand in operands_of(predicate) for node in nodes_of(operand)]
+    nodes = nodes_named_in(predicate)
     aggregates = [node for node in nodes if isinstance(node, core.Aggregate)]
     if any(isinstance(node, core.Previous | core.AttributeValue) for node in nodes):
         return None
@@ -68,17 +69,6 @@ def fact_of(predicate: Predicate) -> Fact | None:
     if function == "MIN" or function == "MAX":
         return _extreme_fact(function, label, predicate)
     return None
-
-
-def nodes_of(expression: Expression) -> list[Expression]:
-    """An expression and all within it."""
-    match expression:
-        case core.Arithmetic():
-            return [expression, *nodes_of(expression.left), *nodes_of(expression.right)]
-        case core.Negation() | core.Absolute() | core.Cast():
-            return [expression, *nodes_of(expression.operand)]
-        case _:
-            return [expression]
 
 
 def map_leaves(predicate: Predicate, change: _Change) -> Predicate:

@@ -7,6 +7,9 @@ is a regular expression over marked events, together with the operators that a r
 has no word for (both, anyhow, unless, absence, selectors). Two things stay above those, because
 they cannot pass them: a condition or a change of labels on what a selector has chosen (`Where`,
 `Relabel`), since a selector compares matches before either.
+
+Conditions on more than one event at a time (`Correlated`) stay where they are written, with the
+scopes in which they look for labels (`Scope`).
 """
 
 from __future__ import annotations
@@ -15,8 +18,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, assert_never
 
-from celc.formula import EventType, Predicate
+from celc.formula import Clause, EventType, Predicate
 from celc.source import Span
+from celc.terms import labels_of_clause
 
 EVENT = ""
 """The label that predicates of an event condition use for the event itself."""
@@ -99,6 +103,8 @@ class Unless:
     left: NormalForm
     right: NormalForm
     span: Span = _span()
+    sees: tuple[str, ...] = ()
+    """Labels of the left side that conditions on the right name (`Correlated`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +115,8 @@ class Absence:
     middle: NormalForm
     right: NormalForm
     span: Span = _span()
+    sees: tuple[str, ...] = ()
+    """Labels of the two neighbours that conditions in the middle name (`Correlated`)."""
 
 
 Strategy: TypeAlias = Literal["STRICT", "NXT", "LAST", "MAX"]
@@ -141,6 +149,30 @@ class Where:
     span: Span = _span()
 
 
+@dataclass(frozen=True, slots=True)
+class Correlated:
+    """The operand's matches for which every clause holds, for every choice of positions.
+
+    What cannot be asked of one event at a time stays here: comparisons across labels, PREV, PRIOR
+    and most functions of a label's set. `own` are the labels that the operand binds, which the
+    clauses see as they are here; their other labels are those of a scope around it.
+    """
+
+    operand: NormalForm
+    clauses: tuple[Clause, ...]
+    own: tuple[str, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The operand's matches; clauses inside that look for one of `labels` find it here."""
+
+    operand: NormalForm
+    labels: tuple[str, ...]
+    span: Span = _span()
+
+
 NormalForm: TypeAlias = (
     Event
     | Sequence
@@ -153,6 +185,8 @@ NormalForm: TypeAlias = (
     | Selected
     | Relabel
     | Where
+    | Correlated
+    | Scope
 )
 
 # --- changes of label sets ------------------------------------------------------------------------
@@ -301,7 +335,7 @@ def operands_of(form: NormalForm) -> tuple[NormalForm, ...]:
             return ()
         case Sequence() | Disjunction():
             return form.operands
-        case Iteration() | Selected() | Relabel() | Where():
+        case Iteration() | Selected() | Relabel() | Where() | Correlated() | Scope():
             return (form.operand,)
         case Conjunction() | All() | Unless():
             return (form.left, form.right)
@@ -359,3 +393,25 @@ def is_regular(form: NormalForm) -> bool:
     return isinstance(form, Event | Sequence | Iteration | Disjunction) and all(
         map(is_regular, operands_of(form))
     )
+
+
+def open_labels(form: NormalForm) -> frozenset[str]:
+    """The labels that conditions inside a form look for around it."""
+    match form:
+        case Correlated():
+            named = frozenset[str]().union(*map(labels_of_clause, form.clauses))
+            return open_labels(form.operand) | (named - {*form.own})
+        case Scope():
+            return open_labels(form.operand) - {*form.labels}
+        case Unless():
+            return open_labels(form.left) | (open_labels(form.right) - {*form.sees})
+        case Absence():
+            outside = open_labels(form.middle) - {*form.sees}
+            return open_labels(form.left) | open_labels(form.right) | outside
+        case _:
+            return frozenset[str]().union(*map(open_labels, operands_of(form)))
+
+
+def is_correlated(form: NormalForm) -> bool:
+    """Whether some condition in a form is more than a question to single events."""
+    return isinstance(form, Correlated) or any(map(is_correlated, operands_of(form)))

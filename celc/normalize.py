@@ -16,7 +16,9 @@ stays where it is as a *fact* (`Where`), which an automaton keeps track of. A co
 of another scope is a fact about that scope's match: the match where it holds and the one where it
 fails are two cases, in each of which the condition is a constant.
 
-What later parts of the language bring is refused here, with its place.
+A clause about several events at a time (an equality of two labels, PREV, a sum) stays where it is
+written (`Correlated`), with all its predicates; what finds the events it asks for is not decided
+here.
 """
 
 from __future__ import annotations
@@ -53,11 +55,13 @@ from celc.rewrite import (
     absence,
     all_placed,
     conjunction,
+    correlated,
     disjunction,
     is_empty,
     iteration,
     relabel,
     restrict,
+    scope,
     selected,
     sequence,
     truth_of,
@@ -65,12 +69,8 @@ from celc.rewrite import (
     where,
 )
 from celc.source import Source, Span
-from celc.supported import (
-    labels_named,
-    nodes_named_in,
-    unsupported_in,
-    unsupported_in_clauses,
-)
+from celc.supported import unsupported_in, unsupported_in_clauses
+from celc.terms import labels_named, looks_back, nodes_named_in
 
 _MAX_CASES = 8
 """Facts about one scope that its parts may ask for: each doubles the cases."""
@@ -159,7 +159,9 @@ class _Normalizer:
 
     def scope(self, formula: core.Formula) -> NormalForm:
         """The matches of a scope: conditions in it see the labels of its whole match."""
-        return self._in_cases(labels_bound(formula), lambda binding: self._inside(binding, formula))
+        labels = labels_bound(formula)
+        form = self._in_cases(labels, lambda binding: self._inside(binding, formula))
+        return scope(form, labels, formula.span)
 
     def _inside(self, binding: _Binding, formula: core.Formula) -> NormalForm:
         with binding():
@@ -258,13 +260,16 @@ class _Normalizer:
         left = self._form(formula.left)
         with binding():
             right = self.scope(formula.right)
-        return unless(left, right, formula.span)
+        sees = lp.open_labels(right) & labels_bound(formula.left)
+        return unless(left, right, formula.span, tuple(sorted(sees)))
 
     def _absence(self, binding: _Binding, formula: core.Absence) -> NormalForm:
         left, right = self._form(formula.left), self._form(formula.right)
         with binding():
             middle = self.scope(formula.middle)
-        return absence(left, middle, right, formula.span)
+        beside = labels_bound(formula.left) | labels_bound(formula.right)
+        sees = lp.open_labels(middle) & beside
+        return absence(left, middle, right, formula.span, tuple(sorted(sees)))
 
     def _text(self, span: Span) -> str:
         return " ".join(self._source.slice(span).split())
@@ -279,6 +284,14 @@ class _Normalizer:
 
     def _restricted(self, form: NormalForm, clause: Clause, bound: frozenset[str]) -> NormalForm:
         """The matches of a form that satisfy one clause."""
+        open_to_events = tuple(
+            p for p in clause.predicates if looks_back(p) or fold_predicate(p) is None
+        )
+        if any(map(_is_correlated, open_to_events)):
+            if any(fold_predicate(p) for p in clause.predicates if not looks_back(p)):
+                return form
+            rest = Clause(open_to_events, clause.labels, clause.span)
+            return correlated(form, rest, bound, clause.span)
         parts: dict[str, list[Predicate]] = {label: [] for label in clause.labels}
         facts: list[tuple[str, Fact]] = []
         for predicate in clause.predicates:
@@ -354,6 +367,14 @@ class _Normalizer:
             )
         )
         self._diagnostics.raise_errors()
+
+
+def _is_correlated(predicate: Predicate) -> bool:
+    """Whether a predicate is about more than one event at a time and not finite-state."""
+    nodes = nodes_named_in(predicate)
+    if looks_back(predicate) or len(labels_named(predicate)) > 1:
+        return True
+    return any(isinstance(node, core.Aggregate) for node in nodes) and fact_of(predicate) is None
 
 
 _Binding = Callable[[], "contextlib.AbstractContextManager[None]"]

@@ -28,11 +28,13 @@ from celc.normal_form import (
     NormalForm,
     Relabel,
     Selected,
+    is_correlated,
 )
 from celc.normalize import normalize, output_labels
 from celc.parse import parse
 from celc.piles import plan_straight_line
 from celc.predicates import Alphabet, symbol_classes
+from celc.relax import relaxed
 from celc.resolve import resolve
 from celc.rewrite import relabel
 from celc.select import Selection
@@ -141,6 +143,8 @@ def _back_end(
 ) -> Stages:
     span = query.formula.span
     alphabet = symbol_classes(form, conditions_of_facts(form), source, span)
+    definition = form if is_correlated(form) else None
+    form = relaxed(form)
     chosen = None
     split = _selector_in_window(query, form)
     if split is not None:
@@ -154,7 +158,7 @@ def _back_end(
     full = determinize(automaton, source, span, max_states=options.max_states)
     minimal = minimise(full)
     machine = automaton.letters.machine
-    tables, _ = tabulate(minimal, machine)
+    tables, _ = tabulate(minimal, machine, apart=definition is not None)
     # CONSUME BY ANY reads partitions interleaved, which only the general engine can.
     interleaved = query.consume_by == "ANY" and bool(query.partition_by)
     by_tables = not straight_lines or interleaved
@@ -189,8 +193,10 @@ def _back_end(
             straight_line = None if by_tables else plan_straight_line(tables)
     if straight_line is None:
         tables = with_starts_apart(tables)
-    compiled = Compiled(query, automaton, alphabet, tables, straight_line, selection, greedy)
-    return Stages(query, form, alphabet, automaton, full, minimal, tables, compiled)
+    compiled = Compiled(
+        query, automaton, alphabet, tables, straight_line, selection, greedy, definition
+    )
+    return Stages(query, definition or form, alphabet, automaton, full, minimal, tables, compiled)
 
 
 def _relabelled(chosen: Selection, change: LabelChange) -> Selection:

@@ -8,6 +8,7 @@ left side of UNLESS and the outer parts of an absence; not past a selector or wh
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import assert_never
 
 from celc import formula as core
@@ -63,8 +64,11 @@ def restrict(form: NormalForm, parts: Parts) -> NormalForm:
             # Not `where`, which would push the fact in again, past what this has just put there.
             operand = restrict(form.operand, parts)
             return operand if is_empty(operand) else Where(operand, form.fact, form.span)
+        case lp.Correlated() | lp.Scope():
+            operand = restrict(form.operand, parts)
+            return operand if is_empty(operand) else replace(form, operand=operand)
         case lp.Unless():
-            return unless(restrict(form.left, parts), form.right, form.span)
+            return unless(restrict(form.left, parts), form.right, form.span, form.sees)
         case lp.Selected() | lp.Relabel():
             facts = tuple(every_event(label, part) for label, part in relevant.items())
             return Where(form, AnyOf(facts) if len(facts) > 1 else facts[0], form.span)
@@ -75,9 +79,8 @@ def restrict(form: NormalForm, parts: Parts) -> NormalForm:
         case lp.All() if len(relevant) == 1:
             return all_placed(restrict(form.left, parts), restrict(form.right, parts), form.span)
         case lp.Absence() if len(relevant) == 1:
-            return absence(
-                restrict(form.left, parts), form.middle, restrict(form.right, parts), form.span
-            )
+            left, right = restrict(form.left, parts), restrict(form.right, parts)
+            return absence(left, form.middle, right, form.span, form.sees)
         case Sequence() if len(relevant) == 1:
             return sequence(
                 tuple(restrict(o, parts) for o in form.operands), form.contiguous, form.span
@@ -186,20 +189,47 @@ def all_placed(left: NormalForm, right: NormalForm, span: Span) -> NormalForm:
     return lp.All(left, right, span)
 
 
-def unless(left: NormalForm, right: NormalForm, span: Span) -> NormalForm:
+def unless(
+    left: NormalForm, right: NormalForm, span: Span, sees: tuple[str, ...] = ()
+) -> NormalForm:
     """UNLESS; the left alone where the right is empty."""
     if is_empty(left) or is_empty(right):
         return left
-    return lp.Unless(left, right, span)
+    return lp.Unless(left, right, span, sees)
 
 
-def absence(left: NormalForm, middle: NormalForm, right: NormalForm, span: Span) -> NormalForm:
+def absence(
+    left: NormalForm,
+    middle: NormalForm,
+    right: NormalForm,
+    span: Span,
+    sees: tuple[str, ...] = (),
+) -> NormalForm:
     """`; ! ;`; a plain sequence where the middle is empty."""
     if is_empty(left) or is_empty(right):
         return Disjunction((), span)
     if is_empty(middle):
         return sequence((left, right), (False,), span)
-    return lp.Absence(left, middle, right, span)
+    return lp.Absence(left, middle, right, span, sees)
+
+
+def correlated(
+    form: NormalForm, clause: core.Clause, own: frozenset[str], span: Span
+) -> NormalForm:
+    """The matches of a form for which one more clause holds; clauses of one FILTER stay together."""
+    if is_empty(form):
+        return form
+    labels = tuple(sorted(own))
+    if isinstance(form, lp.Correlated) and form.own == labels:
+        return lp.Correlated(form.operand, (*form.clauses, clause), labels, span)
+    return lp.Correlated(form, (clause,), labels, span)
+
+
+def scope(form: NormalForm, labels: frozenset[str], span: Span) -> NormalForm:
+    """A scope that binds labels; the form itself where no condition inside looks for one."""
+    if not lp.open_labels(form) & labels:
+        return form
+    return lp.Scope(form, tuple(sorted(labels)), span)
 
 
 def selected(strategy: lp.Strategy, operand: NormalForm, span: Span) -> NormalForm:
@@ -244,7 +274,7 @@ def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
     """The same matches with another label set on each event.
 
     Every change maps a union of label sets to the union of their images, so it passes ALL too; but
-    AND compares label sets, a selector looks at supports and a fact at labels before the change.
+    AND compares label sets, a selector looks at supports and conditions at labels before the change.
     """
     match form:
         case Event():
@@ -262,14 +292,13 @@ def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
         case lp.All():
             return lp.All(relabel(form.left, change), relabel(form.right, change), form.span)
         case lp.Unless():
-            return lp.Unless(relabel(form.left, change), form.right, form.span)
+            return lp.Unless(relabel(form.left, change), form.right, form.span, form.sees)
         case lp.Absence():
-            return lp.Absence(
-                relabel(form.left, change), form.middle, relabel(form.right, change), form.span
-            )
+            left, right = relabel(form.left, change), relabel(form.right, change)
+            return lp.Absence(left, form.middle, right, form.span, form.sees)
         case lp.Relabel():
             return lp.Relabel(form.operand, (*form.changes, change), form.span)
-        case lp.Conjunction() | lp.Selected() | Where():
+        case lp.Conjunction() | lp.Selected() | Where() | lp.Correlated() | lp.Scope():
             return lp.Relabel(form, (change,), form.span)
         case _:
             assert_never(form)

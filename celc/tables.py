@@ -109,11 +109,14 @@ def tabulate(
     automaton: DeterministicAutomaton,
     machine: ContextMachine,
     selection: tuple[DeterministicAutomaton, ContextMachine] | None = None,
+    *,
+    apart: bool = False,
 ) -> tuple[Tables, SelectionTables | None]:
     """The transition tables of an automaton over the letters of a context machine.
 
     `selection` is the automaton of a selector that runs over windows, with its tracker, a machine
-    over those letters. Letters are what neither tells apart, symbols what no context does.
+    over those letters. Letters are what neither tells apart, symbols what no context does; `apart`:
+    every symbol of the alphabet stays one of its own.
     """
     column_of, columns = _merge_symbols(automaton)
     symbols = len(machine.following[0])
@@ -121,7 +124,10 @@ def tabulate(
     chosen, selected = _selection_columns(selection, letter_count)
     numbers: dict[Hashable, int] = {}
     letters = [
-        numbers.setdefault((column_of[automaton.class_of[letter]], chosen[letter]), len(numbers))
+        numbers.setdefault(
+            (column_of[automaton.class_of[letter]], chosen[letter], letter % symbols * apart),
+            len(numbers),
+        )
         for letter in range(letter_count)
     ]
     sample = [letters.index(letter) for letter in range(len(numbers))]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from celc_runtime.by_definition import Definition
 from celc_runtime.frames import pandas_matches
 from celc_runtime.plan import Plan
 from celc_runtime.run import Run
@@ -49,8 +50,8 @@ class CompiledQuery:
     """One query of a generated module.
 
     Made by generated modules only: from the plan, the compiled kernels, the `globals()` of the
-    module, which is how its text is found when the query is shipped to a Spark worker, and the
-    automaton of a selector under WITHIN.
+    module, which is how its text is found when the query is shipped to a Spark worker, the
+    automaton of a selector under WITHIN, and the formula of a query that is run by definition.
     """
 
     def __init__(
@@ -60,9 +61,12 @@ class CompiledQuery:
         update: Callable[..., int],
         module: dict[str, Any],
         selection: Selection | Earliest | None = None,
+        *,
+        definition: Definition | None = None,
     ) -> None:
         self.plan = plan
         self.selection = selection
+        self.definition = definition
         self.classify = classify
         self.update = update
         self._module = module
@@ -199,7 +203,14 @@ class CompiledQuery:
             plan = _ordered(plan, _given_names(order_by))
         if tiebreak is not None:
             plan = replace(plan, tiebreak=_given_names(tiebreak))
-        return CompiledQuery(plan, self.classify, self.update, self._module, self.selection)
+        return CompiledQuery(
+            plan,
+            self.classify,
+            self.update,
+            self._module,
+            self.selection,
+            definition=self.definition,
+        )
 
     def __reduce__(self) -> Any:
         options = {"order_by": self.plan.order_by, "tiebreak": self.plan.tiebreak}

@@ -38,6 +38,7 @@ from celc_runtime.arena import (
     with_deeper_stack,
 )
 from celc_runtime.batch import Batch, window_floor
+from celc_runtime.by_definition import ByDefinition
 from celc_runtime.columns import Columns, Prepared
 from celc_runtime.enumerate import Kinds, list_fired, new_output, with_more_room
 from celc_runtime.errors import EventWarning
@@ -99,7 +100,8 @@ class Run:
             assert isinstance(query.update, TableUpdate)
             self._kernel = query.update.with_own_clocks()
         self._windows: Windows | None = None
-        self._chooser: Windows | Latest | None = None
+        self._chooser: Windows | Latest | ByDefinition | None = None
+        self._by_definition: ByDefinition | None = None
         if plan.latest_first:
             self._chooser = Latest()
         if query.selection is not None:
@@ -110,6 +112,9 @@ class Run:
                 all_events=plan.all_events,
             )
             self._chooser = self._windows
+        if query.definition is not None:
+            self._by_definition = ByDefinition(query.definition, plan)
+            self._chooser = self._by_definition
         if self._chooser is not None:
             self._memory.counters[DEFERS] = 1
         self._payload = Payload(plan.stored_attributes)
@@ -141,7 +146,8 @@ class Run:
 
         Raises EventError where the events do not fit the query.
         """
-        if self._windows is not None and len(events) > _EVENTS_PER_WINDOWS:
+        remembers = self._windows is not None or self._by_definition is not None
+        if remembers and len(events) > _EVENTS_PER_WINDOWS:
             # A selection notes the events of the batch at hand as well as those of the window.
             for start in range(0, len(events), _EVENTS_PER_WINDOWS):
                 yield from self.push(events.slice(start, _EVENTS_PER_WINDOWS))
@@ -160,6 +166,9 @@ class Run:
             self._lists = with_more_slots(self._lists, self._columns.partitions_seen)
             positions = _InterleavedPositions(prepared, self._lists.clock)
         self._payload.enter(prepared.events, prepared.batch, positions.of, int(counters[ENTRY]))
+        if self._by_definition is not None:
+            of_rows = positions.of(np.arange(rows))
+            self._by_definition.enter(prepared, of_rows, int(counters[ENTRY]))
         if self._windows is not None:
             keys = prepared.batch.keys
             if self._plan.interleaves and self._plan.window_attribute is None:
@@ -183,6 +192,9 @@ class Run:
             self._note_floors(prepared.batch)
         if self._windows is not None:
             self._windows.leave(self._floors_behind(prepared, positions))
+        if self._by_definition is not None:
+            floors = None if self._plan.window is None else self._floors_behind(prepared, positions)
+            self._by_definition.leave(floors)
         self._payload.leave(self._oldest_entry(), int(counters[ENTRY]))
         self._leave_batch(prepared, rows)
 

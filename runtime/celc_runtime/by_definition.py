@@ -1,0 +1,200 @@
+"""The run of a query whose conditions no automaton decides: at each event at which a match could
+end, the matches that do are found by the definitions (`definition`), among remembered events."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from celc_runtime.arena import DONE, FIRED, LISTED, OUTPUT_FULL, Memory, relevant_rows
+from celc_runtime.columns import Prepared
+from celc_runtime.definition import Labels, Node, Stretch, first_in
+from celc_runtime.enumerate import Output
+from celc_runtime.plan import Plan
+from celc_runtime.remembered import Remembered, Remembers
+
+
+class Definition(NamedTuple):
+    """A formula as the definitions read it. `sees_all`: some nested selector with conditions across
+    events looks at the stream without the window, from its beginning."""
+
+    formula: Node
+    remembers: Remembers
+    sees_all: bool
+
+
+@dataclass(slots=True)
+class _Part:
+    """The remembered events of one partition, ascending, and what nested selectors know of them."""
+
+    entries: list[int] = field(default_factory=list)
+    symbols: list[int] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+    keys: list[int] = field(default_factory=list)
+    whole: Stretch | None = None
+
+    def drop(self, count: int) -> None:
+        if count:
+            for column in (self.entries, self.symbols, self.positions, self.keys):
+                del column[:count]
+            self.whole = None
+
+
+class ByDefinition:
+    """Chooses the matches that end at each event that fired."""
+
+    def __init__(self, definition: Definition, plan: Plan) -> None:
+        self._definition = definition
+        self._plan = plan
+        self._remembered = Remembered(definition.remembers)
+        self._parts: dict[int, _Part] = {}
+        self._part = 0
+        self._consumed = -1
+        self._waiting: list[list[int]] = []
+        labels = [label.name for label in plan.labels]
+        self._kinds = {
+            frozenset(labels[column] for column in kind.columns): number
+            for number, kind in enumerate(plan.kinds)
+        }
+        self._rows = np.zeros(0, np.int64)
+        self._entry = 0
+        self._part_of_rows = np.zeros(0, np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """The size of what is kept between batches, lists of Python counted by their slots."""
+        kept = sum(4 * len(part.entries) for part in self._parts.values())
+        return self._remembered.nbytes + 32 * kept
+
+    def enter(self, prepared: Prepared, positions: np.ndarray, entry: int) -> None:
+        """Take in a batch; `positions` are those of its rows in their partitions, `entry` is the
+        number of its first event that matters."""
+        batch = prepared.batch
+        count = int(np.count_nonzero(batch.symbols))
+        rows = relevant_rows(batch.words, batch.symbols, 0, count)
+        if len(batch.slots):
+            parts = batch.slots[rows]
+        else:
+            parts = self._part + np.searchsorted(prepared.parts, rows, side="right")
+            self._part += len(prepared.parts)
+        self._rows, self._entry, self._part_of_rows = rows, entry, parts
+        if not count:
+            return
+        self._remembered.append(prepared.events, rows)
+        keys = batch.keys[rows] if len(batch.keys) else positions[rows]
+        values = (batch.symbols[rows], positions[rows], keys)
+        for part, number, *event in zip(
+            parts.tolist(), range(entry, entry + count), *(v.tolist() for v in values), strict=True
+        ):
+            kept = self._parts.get(part)
+            if kept is None:
+                kept = self._parts[part] = _Part()
+            kept.entries.append(number)
+            kept.symbols.append(event[0])
+            kept.positions.append(event[1])
+            kept.keys.append(event[2])
+
+    def leave(self, floors: np.ndarray | int | None) -> None:
+        """End the batch: keep what is not before the floor, one for all or for each partition;
+        None: everything."""
+        oldest = self._entry + len(self._rows)
+        for number in list(self._parts):
+            part = self._parts[number]
+            if not self._plan.interleaves and number != self._part:
+                del self._parts[number]
+                continue
+            gone = bisect_left(part.entries, self._consumed + 1)
+            if floors is not None and not self._definition.sees_all:
+                floor = floors if isinstance(floors, int) else int(floors[number])
+                gone = first_in(part.keys, floor, gone)
+            part.drop(gone)
+            if part.whole is not None:
+                part.whole = None
+            if part.entries:
+                oldest = min(oldest, part.entries[0])
+        self._remembered.drop(oldest)
+        self._rows = np.zeros(0, np.int64)
+
+    def choose(self, memory: Memory, output: Output, kinds: object) -> int:
+        """List the matches of each event that fired; a status of the arena module."""
+        counters = memory.counters
+        while True:
+            while self._waiting:
+                tags = self._waiting[-1]
+                matches, used = int(output.used[0]), int(output.used[1])
+                room = used + len(tags) - 1 <= len(output.tags)
+                if matches == len(output.rows) or not room:
+                    return OUTPUT_FULL
+                output.rows[matches], output.ends[matches] = tags[0], used + len(tags) - 1
+                output.tags[used : used + len(tags) - 1] = tags[1:]
+                output.used[0], output.used[1] = matches + 1, used + len(tags) - 1
+                self._waiting.pop()
+            if counters[LISTED] == counters[FIRED]:
+                counters[LISTED] = counters[FIRED] = 0
+                return DONE
+            fire = memory.fires[counters[LISTED]]
+            counters[LISTED] += 1
+            if output.limit[0]:
+                self._waiting = self._matches(int(fire[1]), int(fire[3]), int(output.limit[0]))
+
+    def _matches(self, row: int, floor: int, limit: int) -> list[list[int]]:
+        """The matches that end at a row, the first one last: the row, then the events' tags."""
+        place = int(np.searchsorted(self._rows, row))
+        part = self._parts[int(self._part_of_rows[place])]
+        end = bisect_left(part.entries, self._entry + place)
+        start = bisect_left(part.entries, self._consumed + 1)
+        first = first_in(part.keys, floor, start)
+        if first > end:
+            return []
+        if part.whole is None or part.whole.first != start:
+            part.whole = self._stretch(part, start)
+        stretch = self._stretch(part, first)
+        stretch.whole = part.whole
+        with np.errstate(all="ignore"):
+            found = self._definition.formula.ending(stretch, end)
+        matches = sorted({match[:3] for match in found}, key=_by_latest_start)
+        if matches and self._plan.consume_by != "NONE":
+            self._consumed = part.entries[end]
+        return [self._tags(row, part, *match) for match in reversed(matches[:limit])]
+
+    def _stretch(self, part: _Part, first: int) -> Stretch:
+        remembered = self._remembered
+        return Stretch(
+            part.entries,
+            part.symbols,
+            part.positions,
+            remembered.past,
+            remembered.first,
+            first,
+        )
+
+    def _tags(
+        self, row: int, part: _Part, start: int, end: int, labels: tuple[tuple[int, Labels], ...]
+    ) -> list[int]:
+        carried = dict(labels)
+        events = sorted({start, end, *carried})
+        return [
+            row,
+            *(
+                part.entries[event] << self._plan.kind_bits
+                | self._kinds[carried.get(event, frozenset())]
+                for event in events
+            ),
+        ]
+
+    def grow(self) -> None:
+        """Nothing here has a fixed size."""
+        raise AssertionError("no status asks for it")
+
+    def deepen(self) -> None:
+        """Nothing here has a fixed size."""
+        raise AssertionError("no status asks for it")
+
+
+def _by_latest_start(match: tuple[object, ...]) -> tuple[object, ...]:
+    start, _, labels = match
+    assert isinstance(start, int) and isinstance(labels, tuple)
+    return -start, [(event, sorted(carried)) for event, carried in labels]

@@ -1,0 +1,450 @@
+"""Matches by the definitions: the nodes of a formula, and the matches of each that end at an event.
+
+This is what runs where no automaton can: conditions across events below a negation or a nested
+selector, or in the rounds of an iteration. A formula's matches are put together from the matches
+of its parts, straight from the table in the language's page, with one twist. A condition may name a
+label of a scope around it, which is bound only later; then the match waits with an *open* question,
+and the scope that binds the label answers it. So no part needs to know what surrounds it, and what
+has been found for a part is kept for all who ask (per end event).
+
+*Cost*: what the definitions cost, exponential in the number of events for iterations. An automaton
+of the formula without these conditions decides at which events the question is asked at all.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+Labels: TypeAlias = frozenset[str]
+
+
+class Condition:
+    """A clause about several events.
+
+    `labels`: those that it names, first the `chosen` ones, which stand outside of functions.
+    `test`: the generated function; it takes the remembered columns, then for each label its events
+    (int64 indices into the columns, in stream order) and for a chosen one its place among them.
+    """
+
+    def __init__(self, test: Callable[..., Any], labels: tuple[str, ...], chosen: int) -> None:
+        self.test = test
+        self.labels = labels
+        self.chosen = chosen
+
+    def holds(self, past: tuple[np.ndarray, ...], events: Sequence[np.ndarray]) -> bool:
+        """Whether it is TRUE for every choice; vacuously where a chosen label has no event."""
+        for choice in itertools.product(*(range(len(e)) for e in events[: self.chosen])):
+            places = (*choice, *[None] * (len(events) - self.chosen))
+            arguments: list[Any] = []
+            for some, place in zip(events, places, strict=True):
+                arguments += [some] if place is None else [some, place]
+            if not self.test(past, *arguments):
+                return False
+        return True
+
+
+class Open(NamedTuple):
+    """A condition that waits for labels of a scope around it; `known` are those it has."""
+
+    condition: Condition
+    known: tuple[tuple[str, tuple[int, ...]], ...]
+
+
+class NoneOf(NamedTuple):
+    """That in each of the cases some question has the answer no."""
+
+    cases: frozenset[frozenset[Any]]
+
+
+Question: TypeAlias = Open | NoneOf
+Questions: TypeAlias = frozenset[Question]
+
+_ANSWERED: Questions = frozenset()
+
+
+class Found(NamedTuple):
+    """A match, by indices into a part's events: first and last event, the labels of those that
+    carry any, and the questions that have to be answered with yes."""
+
+    start: int
+    end: int
+    labels: tuple[tuple[int, Labels], ...]
+    questions: Questions
+
+
+@dataclass(slots=True)
+class Stretch:
+    """Events of one partition, from index `first` on, and what is known of them.
+
+    `entries`, `symbols` and `positions` are those of all events; `past` and `base` the remembered
+    columns and the entry at their index 0. `whole` is the stretch that nested selectors see.
+    """
+
+    entries: list[int]
+    symbols: list[int]
+    positions: list[int]
+    past: tuple[np.ndarray, ...]
+    base: int
+    first: int
+    whole: Stretch | None = None
+    memo: dict[tuple[int, int], list[Found]] = field(default_factory=dict)
+
+    def answered(self, questions: Questions, labels: Labels, match: Found) -> Questions | None:
+        """The questions that are still open when a match has told about its labels; None: a no."""
+        if not questions:
+            return questions
+        rest = []
+        for question in questions:
+            answer = self._answer(question, labels, match)
+            if answer is False:
+                return None
+            if answer is not True:
+                rest.append(answer)
+        return frozenset(rest)
+
+    def _answer(self, question: Question, labels: Labels, match: Found) -> Question | bool:
+        if isinstance(question, NoneOf):
+            cases = set()
+            for case in question.cases:
+                rest = self.answered(case, labels, match)
+                if rest == _ANSWERED:
+                    return False
+                if rest is not None:
+                    cases.add(rest)
+            return NoneOf(frozenset(cases)) if cases else True
+        condition, known = question
+        have = dict(known)
+        for label in condition.labels:
+            if label not in have and label in labels:
+                have[label] = tuple(e for e, carried in match.labels if label in carried)
+        if len(have) < len(condition.labels):
+            return Open(condition, tuple(sorted(have.items())))
+        return condition.holds(
+            self.past,
+            [
+                np.array([self.entries[e] - self.base for e in have[label]], np.int64)
+                for label in condition.labels
+            ],
+        )
+
+
+class Node:
+    """A part of a formula."""
+
+    def ending(self, stretch: Stretch, end: int) -> list[Found]:
+        """Its matches that end at an event of the stretch and begin in it, each once."""
+        key = (id(self), end)
+        found = stretch.memo.get(key)
+        if found is None:
+            found = stretch.memo[key] = list(dict.fromkeys(self._find(stretch, end)))
+        return found
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        raise NotImplementedError
+
+
+@dataclass(eq=False, slots=True)
+class OneEvent(Node):
+    """An event with one of the symbols."""
+
+    symbols: tuple[int, ...]
+    labels: tuple[str, ...]
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        if stretch.symbols[end] in self.symbols:
+            marked = ((end, frozenset(self.labels)),) if self.labels else ()
+            yield Found(end, end, marked, _ANSWERED)
+
+
+@dataclass(eq=False, slots=True)
+class Alternatives(Node):
+    """OR."""
+
+    parts: tuple[Node, ...]
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        for part in self.parts:
+            yield from part.ending(stretch, end)
+
+
+@dataclass(eq=False, slots=True)
+class Then(Node):
+    """`;`, or `:` where `contiguous`."""
+
+    left: Node
+    right: Node
+    contiguous: bool
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        for right in self.right.ending(stretch, end):
+            for before in ends_before(stretch, right.start, self.contiguous):
+                for left in self.left.ending(stretch, before):
+                    yield joined(left, right)
+
+
+@dataclass(eq=False, slots=True)
+class Rounds(Node):
+    """`+`, or `:+` where `contiguous`."""
+
+    part: Node
+    contiguous: bool
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        for last in self.part.ending(stretch, end):
+            yield last
+            for before in ends_before(stretch, last.start, self.contiguous):
+                for rounds in self.ending(stretch, before):
+                    yield joined(rounds, last)
+
+
+@dataclass(eq=False, slots=True)
+class SameOfBoth(Node):
+    """AND."""
+
+    left: Node
+    right: Node
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        rights: dict[tuple[object, ...], list[Found]] = {}
+        for right in self.right.ending(stretch, end):
+            rights.setdefault(right[:3], []).append(right)
+        for left in self.left.ending(stretch, end):
+            for right in rights.get(left[:3], ()):
+                yield left._replace(questions=left.questions | right.questions)
+
+
+@dataclass(eq=False, slots=True)
+class UnionOfBoth(Node):
+    """ALL."""
+
+    left: Node
+    right: Node
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        pairs: list[tuple[Found, Found]] = []
+        for latest, earlier in ((self.left, self.right), (self.right, self.left)):
+            for at_end in latest.ending(stretch, end):
+                for before in range(stretch.first, end + 1):
+                    pairs += [(at_end, match) for match in earlier.ending(stretch, before)]
+        for one, other in pairs:
+            labels = dict(one.labels)
+            for event, carried in other.labels:
+                labels[event] = labels.get(event, frozenset()) | carried
+            marked = tuple(sorted(labels.items(), key=lambda item: item[0]))
+            questions = one.questions | other.questions
+            yield Found(min(one.start, other.start), end, marked, questions)
+
+
+@dataclass(eq=False, slots=True)
+class Without(Node):
+    """UNLESS: no match of `right` inside; its conditions see the labels in `sees`."""
+
+    left: Node
+    right: Node
+    sees: tuple[str, ...]
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        for match in self.left.ending(stretch, end):
+            inside = range(match.start, end + 1)
+            yield from _unless(stretch, match, self.right, inside, frozenset(self.sees))
+
+
+@dataclass(eq=False, slots=True)
+class NotBetween(Node):
+    """`; ! ;`: no match of `middle` strictly between the two."""
+
+    left: Node
+    middle: Node
+    right: Node
+    sees: tuple[str, ...]
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        for right in self.right.ending(stretch, end):
+            for before in range(stretch.first, right.start):
+                for left in self.left.ending(stretch, before):
+                    match = joined(left, right)
+                    inside = range(before + 1, right.start)
+                    yield from _unless(stretch, match, self.middle, inside, frozenset(self.sees))
+
+
+def _unless(
+    stretch: Stretch, match: Found, absent: Node, inside: range, sees: Labels
+) -> Iterable[Found]:
+    """The match, if no match of another node lies inside a range of events."""
+    cases = set()
+    for end in inside:
+        for other in absent.ending(stretch, end):
+            if other.start >= inside.start:
+                questions = stretch.answered(other.questions, sees, match)
+                if questions == _ANSWERED:
+                    return
+                if questions is not None:
+                    cases.add(questions)
+    yield match._replace(questions=match.questions | {NoneOf(frozenset(cases))}) if cases else match
+
+
+@dataclass(eq=False, slots=True)
+class Satisfying(Node):
+    """FILTER: the conditions hold; they see the labels in `own` as they are here."""
+
+    part: Node
+    conditions: tuple[Condition, ...]
+    own: tuple[str, ...]
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        asked: Questions = frozenset(Open(condition, ()) for condition in self.conditions)
+        own = frozenset(self.own)
+        for match in self.part.ending(stretch, end):
+            questions = stretch.answered(asked, own, match)
+            if questions is not None:
+                yield match._replace(questions=match.questions | questions)
+
+
+@dataclass(eq=False, slots=True)
+class InScope(Node):
+    """A scope: open questions inside find the labels that it binds."""
+
+    part: Node
+    labels: tuple[str, ...]
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        labels = frozenset(self.labels)
+        for match in self.part.ending(stretch, end):
+            questions = stretch.answered(match.questions, labels, match)
+            if questions is not None:
+                yield match._replace(questions=questions)
+
+
+@dataclass(eq=False, slots=True)
+class ChosenBy(Node):
+    """A selector; `in_window` where it compares the matches of the stretch alone (SELECT's)."""
+
+    strategy: str
+    part: Node
+    in_window: bool
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        seen = stretch if self.in_window or stretch.whole is None else stretch.whole
+        if seen is not stretch:
+            yield from (m for m in self.ending(seen, end) if m.start >= stretch.first)
+            return
+        matches = self.part.ending(stretch, end)
+        supports = [tuple(event for event, _ in match.labels) for match in matches]
+        if self.strategy == "STRICT":
+            for match, support in zip(matches, supports, strict=True):
+                if not support or span_of(stretch, support) == len(support) - 1:
+                    yield match
+            return
+        rivals: dict[tuple[int, ...], set[Questions]] = {}
+        for match, support in zip(matches, supports, strict=True):
+            rivals.setdefault(support, set()).add(match.questions)
+        cases_of: dict[tuple[int, ...], frozenset[Questions]] = {}
+        for match, support in zip(matches, supports, strict=True):
+            if support not in cases_of:
+                cases_of[support] = frozenset(
+                    questions
+                    for other, asked in rivals.items()
+                    if is_preferred(self.strategy, other, support)
+                    for questions in asked
+                )
+            cases = cases_of[support]
+            if not cases:
+                yield match
+            elif _ANSWERED not in cases:
+                yield match._replace(questions=match.questions | {NoneOf(cases)})
+
+
+def span_of(stretch: Stretch, support: Sequence[int]) -> int:
+    """How many positions lie between the first event of a support and its last."""
+    return stretch.positions[support[-1]] - stretch.positions[support[0]]
+
+
+def is_preferred(strategy: str, one: Sequence[int], other: Sequence[int]) -> bool:
+    """Whether a selector prefers one support (ascending) to another one."""
+    if one == other:
+        return False
+    mine, yours = set(one), set(other)
+    if strategy == "MAX":
+        return yours < mine
+    different = mine ^ yours
+    return (min(different) if strategy == "NXT" else max(different)) in mine
+
+
+@dataclass(eq=False, slots=True)
+class Relabelled(Node):
+    """The label set of each event changed: (`add`, x), (`rename`, x, y) or (`keep`, x, …)."""
+
+    part: Node
+    changes: tuple[tuple[str, ...], ...]
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        for match in self.part.ending(stretch, end):
+            marked = ((event, self._changed(carried)) for event, carried in match.labels)
+            yield match._replace(labels=tuple(item for item in marked if item[1]))
+
+    def _changed(self, labels: Labels) -> Labels:
+        for kind, *names in self.changes:
+            if kind == "keep":
+                labels = labels & frozenset(names)
+            elif kind == "add":
+                labels = labels | frozenset(names) if labels else labels
+            elif names[0] in labels:
+                labels = (labels - {names[0]}) | {names[1]}
+        return labels
+
+
+Fact: TypeAlias = tuple[Any, ...]
+"""What a label's events hold: (`some`, x, symbols, holds), (`first` or `last`, x, symbols),
+(`count`, x, truths), (`not`, fact) or (`any`, facts…)."""
+
+
+@dataclass(eq=False, slots=True)
+class WhereFact(Node):
+    """The matches of which a fact is true."""
+
+    part: Node
+    fact: Fact
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        return (m for m in self.part.ending(stretch, end) if _is_true(self.fact, stretch, m))
+
+
+def _is_true(fact: Fact, stretch: Stretch, match: Found) -> bool:
+    kind, *rest = fact
+    if kind == "not":
+        return not _is_true(rest[0], stretch, match)
+    if kind == "any":
+        return any(_is_true(one, stretch, match) for one in rest)
+    events = [event for event, carried in match.labels if rest[0] in carried]
+    if kind == "count":
+        return bool(rest[1][min(len(events), len(rest[1]) - 1)])
+    satisfy = [stretch.symbols[event] in rest[1] for event in events]
+    if kind == "some":
+        return rest[2] in satisfy
+    return bool(satisfy) and satisfy[0 if kind == "first" else -1]
+
+
+def joined(left: Found, right: Found) -> Found:
+    """Two matches one after the other as one."""
+    labels = left.labels + right.labels
+    return Found(left.start, right.end, labels, left.questions | right.questions)
+
+
+def ends_before(stretch: Stretch, start: int, contiguous: bool) -> Iterable[int]:
+    """Where a match can end that comes before an event."""
+    if not contiguous:
+        return range(stretch.first, start)
+    if start > stretch.first and stretch.positions[start - 1] == stretch.positions[start] - 1:
+        return (start - 1,)
+    return ()
+
+
+def first_in(keys: Sequence[int], floor: int, first: int) -> int:
+    """The first index from `first` on whose key (ascending) is not below a floor."""
+    return bisect_left(keys, floor, lo=min(first, len(keys)))
