@@ -1,8 +1,8 @@
 """Random CEL queries and streams, for seeds (`random_query`, `random_stream`) and for hypothesis.
 
-The queries are always valid, and about one declaration (`DECLARATION`); which parts of the language
-they use is said by a set of `Feature`s. The hypothesis strategies draw the random numbers of the
-same generators, so that failing examples shrink.
+The queries are always valid, and about one declaration (`declaration_for`); which parts of the
+language they use is said by a set of `Feature`s. The hypothesis strategies draw the random numbers
+of the same generators, so that failing examples shrink.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
+from strategies_across import LABELS, TYPES, WIDE_DECLARATION, AcrossConditions, TiedFormulas
 
-TYPES = ("A", "B", "C", "D")
 DECLARATION = (
     "CREATE STREAM S {\n"
     + ",\n".join(
@@ -23,8 +23,6 @@ DECLARATION = (
     )
     + "\n}\n"
 )
-# No label may be called like an event type or another column of the output, in any case.
-LABELS = ("x", "y", "z", "u", "v", "w")
 
 
 class Feature(enum.Enum):
@@ -61,6 +59,9 @@ class Feature(enum.Enum):
     WITHIN_ATTRIBUTE = "WITHIN n [ts]"
     CONSUME_BY = "CONSUME BY"
     LIMIT = "LIMIT"
+    N_ARY = "conditions of which most compare several labels, in every way"
+    KEYS = "formulas whose labels are tied by equality"
+    LOOK_BACK = "PREV, PRIOR and aggregates compared with anything"
 
 
 REGULAR_OPERATORS = frozenset(
@@ -88,7 +89,18 @@ CLAUSES = frozenset(
     }
 )
 REGULAR = REGULAR_OPERATORS | SELECT_FORMS | CLAUSES
-EVERYTHING = frozenset(Feature)
+# What dwells on comparisons across labels, and is about a wider declaration.
+DWELLING = frozenset({Feature.N_ARY, Feature.KEYS, Feature.LOOK_BACK})
+EVERYTHING = frozenset(Feature) - DWELLING
+# Everything but the functions of what lies before; facts such as COUNT(x) > 1 come with N_ARY.
+ACROSS = (EVERYTHING | {Feature.N_ARY, Feature.KEYS}) - {
+    Feature.PREV,
+    Feature.PRIOR,
+    Feature.AGGREGATE,
+    Feature.SELECT_EXPRESSIONS,
+    Feature.LIMIT,
+}
+LOOKING_BACK = ACROSS | {Feature.LOOK_BACK, Feature.PREV, Feature.PRIOR, Feature.AGGREGATE}
 
 
 def random_query(rng: random.Random, features: frozenset[Feature] = REGULAR, depth: int = 3) -> str:
@@ -97,7 +109,12 @@ def random_query(rng: random.Random, features: frozenset[Feature] = REGULAR, dep
     With PARTITION BY and CONSUME BY ANY together, the answer depends on the order of the whole
     stream, ties in `ts` included.
     """
-    return DECLARATION + _Generator(rng, features).query(depth)
+    return declaration_for(features) + _Generator(rng, features).query(depth)
+
+
+def declaration_for(features: frozenset[Feature]) -> str:
+    """The declaration that queries with these features are about."""
+    return WIDE_DECLARATION if features & DWELLING else DECLARATION
 
 
 def random_stream(
@@ -185,6 +202,7 @@ class _Generator:
         self.conditions = _ConditionGenerator(rng, features)
         # Few types in one query make its parts meet on the same events.
         self.types = rng.sample(TYPES, rng.choice((4, 3, 3, 2, 2)))
+        self.tied = TiedFormulas(rng, self.types, self.conditions.across_labels)
 
     def has(self, feature: Feature) -> bool:
         """Whether the query may use the feature."""
@@ -195,7 +213,12 @@ class _Generator:
     def query(self, depth: int) -> str:
         """SELECT … and all that follows."""
         rng = self.rng
-        formula = self.formula(depth, frozenset())
+        if self.has(Feature.KEYS) and _chance(rng, 0.4):
+            formula = self.keyed(Feature.KEYS, depth, frozenset())
+        else:
+            formula = self.formula(depth, frozenset())
+        if self.has(Feature.N_ARY) and "FILTER" not in formula.text and _chance(rng, 0.9):
+            formula = self.with_condition(formula, frozenset())
         lines = [f"SELECT {self.selector()}{self.items(sorted(formula.bound))}"]
         lines += [] if _chance(rng, 0.1) else ["FROM S"]
         lines += [f"WHERE {formula.text}"]
@@ -270,8 +293,9 @@ class _Generator:
             F.ALL: self.sequence,
             F.UNLESS: self.unless,
             F.SELECTOR: self.selected,
+            F.KEYS: self.keyed,
         }
-        weights = {F.THEN: 5, F.REPEAT: 2, F.FILTER: 4, F.OR: 2}
+        weights = {F.THEN: 5, F.REPEAT: 2, F.FILTER: 4, F.OR: 2, F.KEYS: 2}
         usable = [feature for feature in makers if self.has(feature)]
         if depth == 0 or not usable or not _chance(self.rng, 0.9):
             return self.atom()
@@ -349,7 +373,9 @@ class _Generator:
         return _Piece(text, _Level.ENDED, left.bound)
 
     def filtered(self, _: Feature, depth: int, visible: _Words) -> _Piece:
-        body = self.formula(depth, visible)
+        return self.with_condition(self.formula(depth, visible), visible)
+
+    def with_condition(self, body: _Piece, visible: _Words) -> _Piece:
         condition = self.conditions.condition(body.bound, visible)
         return _Piece(f"{body.at(_Level.OR)} FILTER {condition}", _Level.ENDED, body.bound)
 
@@ -372,6 +398,10 @@ class _Generator:
         word = self.rng.choice(("STRICT", "NXT", "LAST", "MAX", "NEXT"))
         return _Piece(f"{word}{body.parenthesized()}", _Level.POSTFIX, body.bound)
 
+    def keyed(self, _: Feature, depth: int, visible: _Words) -> _Piece:
+        text, bound = self.tied.formula()
+        return _Piece(text, _Level.POSTFIX, bound)
+
 
 class _ConditionGenerator:
     """The conditions of one query."""
@@ -379,10 +409,15 @@ class _ConditionGenerator:
     def __init__(self, rng: random.Random, features: frozenset[Feature]) -> None:
         self.rng = rng
         self.features = features
+        look_back = Feature.LOOK_BACK in features
+        self.across_labels = AcrossConditions(rng, self.unary, look_back=look_back)
 
     def condition(self, own: Iterable[str], visible: Iterable[str]) -> str:
         """A condition on labels of the filtered formula; with OUTER on `visible` labels too."""
         rng = self.rng
+        if Feature.N_ARY in self.features and _chance(rng, 0.8):
+            seen = visible if Feature.OUTER in self.features else ()
+            return self.across_labels.condition(own, seen)
         # Labels made with AS first: type names are rarer in filters.
         labels = sorted(own, key=lambda label: (label in TYPES, label))
         others = sorted(set(visible) - set(labels)) if Feature.OUTER in self.features else []
