@@ -30,6 +30,11 @@ COLUMNS = {
     "name": pa.string(),
     "ts": pa.int64(),
     "row": pa.int64(),
+    "number": pa.int64(),
+    "ratio": pa.float32(),
+    "code": pa.string(),
+    "flag": pa.bool_(),
+    "day": pa.date32(),
 }
 
 
@@ -173,7 +178,7 @@ def answer_of(query: CompiledQuery, matches: Iterable[Row], events: Sequence[Eve
             assert labels[label.name] == sorted(set(labels[label.name])), row
             for event in row[label.name]:
                 wanted = {name: part[event["pos"]].get(name) for name in label.attributes}
-                assert event == {"pos": event["pos"], **wanted}, row
+                assert same_event(event, {"pos": event["pos"], **wanted}), row
         answer.append(
             {
                 "partition": dict(zip(plan.partition_by, key, strict=True)),
@@ -183,6 +188,14 @@ def answer_of(query: CompiledQuery, matches: Iterable[Row], events: Sequence[Eve
             }
         )
     return answer
+
+
+def same_event(one: Event, other: Event) -> bool:
+    """Whether two events have the same attributes in the same order, NaN being NaN."""
+    return list(one) == list(other) and all(
+        value == other[name] or (value != value and other[name] != other[name])
+        for name, value in one.items()
+    )
 
 
 def answers(

@@ -213,7 +213,7 @@ class _Generator:
     def query(self, depth: int) -> str:
         """SELECT … and all that follows."""
         rng = self.rng
-        if self.has(Feature.KEYS) and _chance(rng, 0.4):
+        if self.has(Feature.KEYS) and _chance(rng, 0.45):
             formula = self.keyed(Feature.KEYS, depth, frozenset())
         else:
             formula = self.formula(depth, frozenset())

@@ -55,11 +55,17 @@ _ODD: dict[str, tuple[Any, ...]] = {
 
 
 def wide_stream(
-    rng: random.Random, length: int, *, nulls: float = 0.1, strangers: float = 0.0
+    rng: random.Random,
+    length: int,
+    *,
+    types: Sequence[str] = TYPES,
+    nulls: float = 0.1,
+    strangers: float = 0.0,
 ) -> list[dict[str, Any]]:
     """A stream of `WIDE_DECLARATION`; as `random_stream`, with odd values in some streams.
 
-    Most streams have few keys, so that comparisons for equality hold often.
+    Most streams have few keys, so that comparisons for equality hold often. Most events are of one
+    of the `types`.
     """
     odd = rng.choice((0.0, 0.0, 0.15, 0.5))
     few = _chance(rng, 0.75)
@@ -78,7 +84,8 @@ def wide_stream(
     ts = 0
     for _ in range(length):
         ts += rng.choice((1, 0, 2, 1, 3))
-        kind = "Stranger" if _chance(rng, strangers) else rng.choice(TYPES)
+        kind = rng.choice(TYPES if _chance(rng, 0.1) else types)
+        kind = "Stranger" if _chance(rng, strangers) else kind
         events.append({"type": kind, "ts": ts, **{name: attribute(name) for name in _PLAIN}})
     return events
 

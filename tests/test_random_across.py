@@ -1,0 +1,401 @@
+"""Random queries with conditions across labels: the compiled answers against the reference's.
+
+As `test_random`, for the parts of the language in which conditions compare labels with each other
+(`across`) or with what came before (`look back`). One seed, or a range of them, by hand:
+
+    python tests/test_random_across.py 17                    # seed 17: the query, and what differs
+    python tests/test_random_across.py 0 500                 # seeds 0 to 499, and the counts
+    python tests/test_random_across.py 0 500 --look-back     # … of the other language
+    python tests/test_random_across.py 17 --numba            # as users run it
+
+The first difference is shrunk and printed as a case, in the form of the files in `cases_found`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from celc_runtime import EventWarning
+from engines import answers, engines, interpreted, only_query
+from reference import Match, WorkLimitError, as_expected, check_answer, evaluate
+from strategies import ACROSS, LOOKING_BACK, Feature, declaration_for, random_query
+from strategies_across import TYPES, wide_stream
+from test_random import TOO_LARGE, Tally, cramped
+
+import celc
+from celc import CelError, Matcher
+from celc.pipeline import Options
+
+WORK_LIMIT = 200_000
+MOST_REFUSED = 0.02
+"""The share of the drawn queries that may be refused as not supported."""
+
+Events = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Language:
+    """A set of features whose queries are compared."""
+
+    features: frozenset[Feature]
+    probe: str
+    """A formula that compiles as soon as the language is supported."""
+    supported: bool
+    """Where False, queries are drawn and counted, and whatever compiles is compared."""
+    words: frozenset[str]
+    """What must have been met in queries that were compared."""
+
+
+_OPERATORS = frozenset(
+    {
+        *("NXT(", "LAST(", "MAX(", "STRICT(", " AND ", " ALL ", " UNLESS ", "; !", ":+", "->"),
+        *("SELECT NXT", "SELECT LAST", "SELECT MAX", "SELECT STRICT", "SELECT ANY", "PROJECT"),
+        *("PARTITION BY", "EVENTS", "[ts]", "CONSUME BY ANY", "CONSUME BY PARTITION", " OR "),
+    }
+)
+LANGUAGES = {
+    "across": Language(
+        ACROSS,
+        "(A AS x ; B AS y) FILTER x.id = y.id",
+        supported=False,
+        words=_OPERATORS | {"NOT BETWEEN", "ABS(", " IN (", "COUNT("},
+    ),
+    "look back": Language(
+        LOOKING_BACK,
+        "((A AS x)+ ; B AS y) FILTER x.value > PREV(x.value)",
+        supported=False,
+        words=_OPERATORS | {"PREV(", "(PRIOR ", "SUM(", "AVG(", "COUNT(", "FIRST("},
+    ),
+}
+
+
+# --- what is drawn --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A query, and how it is called."""
+
+    text: str
+    order_by: str | None
+
+
+def drawn(rng: random.Random, language: Language, depth: int) -> Drawn:
+    """A query over declarations with this or that type of time, a second stream, a column seq."""
+    query = random_query(rng, language.features, depth)
+    plain = declaration_for(language.features)
+    ts = rng.choice(("LONG", "LONG", "INT", "DOUBLE", "FLOAT"))
+    declaration = plain.replace("ts: LONG", f"ts: {ts}, seq: LONG")
+    body = query.removeprefix(plain)
+    if rng.random() < 0.1:
+        declaration += declaration.replace("STREAM S", "STREAM T")
+        body = body.replace("FROM S\n", rng.choice(("FROM S, T\n", "FROM T, S\n")))
+        body = body.replace("S>", rng.choice(("S>", "T>")))
+    return Drawn(declaration + body, rng.choice((None, None, "seq")))
+
+
+def stream_for(rng: random.Random, query: Drawn) -> Events:
+    """Events for the query; short, because the reference finds all matches before it cuts them."""
+    longest = 14 if "\nWITHIN" in query.text else 10
+    body = query.text.rpartition("}\n")[2]
+    events = wide_stream(
+        rng,
+        rng.choice((rng.randint(0, longest), longest - 1, longest)),
+        types=[name for name in TYPES if re.search(rf"\b{name}\b", body)],
+        nulls=rng.choice((0, 0, 0.1)),
+        strangers=rng.choice((0, 0, 0.2)),
+    )
+    for number, event in enumerate(events):
+        event["seq"] = number
+        event["stream"] = rng.choice(("S", "S", "T", "U"))
+        if "CREATE STREAM T" not in query.text:
+            del event["stream"]
+    return events
+
+
+# --- comparing ------------------------------------------------------------------------------------
+
+
+def compiled(query: Drawn, *, by_numba: bool) -> Mapping[str, Matcher]:
+    """The query by every engine, interpreted; or by the chosen one, compiled by Numba."""
+    if by_numba:
+        return {"chosen": celc.compile(query.text, order_by=query.order_by)}
+    with interpreted():
+        order = None if query.order_by is None else (query.order_by,)
+        return engines(query.text, Options(order))
+
+
+def wanted_of(query: Drawn, events: Events) -> list[Match] | None:
+    """The reference's answer; None where it takes too long."""
+    try:
+        return evaluate(query.text, events, order_by=query.order_by, work_limit=WORK_LIMIT)
+    except WorkLimitError:
+        return None
+
+
+def difference_in(
+    query: Drawn,
+    matchers: Mapping[str, Matcher],
+    events: Events,
+    wanted: list[Match],
+    rng: random.Random,
+) -> str:
+    """What tells the answer of some engine and route from the wanted one; empty if nothing."""
+    for engine, matcher in matchers.items():
+        with cramped(rng), warnings.catch_warnings():
+            warnings.simplefilter("ignore", EventWarning)
+            # Of numbers that leave their type, in modules that run as plain Python.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            for route, answer in answers(only_query(matcher), events, rng).items():
+                try:
+                    check_answer(query.text, wanted, answer)
+                except AssertionError as problem:
+                    return f"{engine} engine, {route}, order {query.order_by}: {problem}"
+    return ""
+
+
+def check(
+    rng: random.Random,
+    tally: Tally,
+    language: Language,
+    *,
+    depth: int,
+    streams: int,
+    by_numba: bool = False,
+) -> None:
+    """Compare the answers of one random query on some streams, and count them."""
+    query = drawn(rng, language, depth)
+    tally.drawn += 1
+    try:
+        matchers = compiled(query, by_numba=by_numba)
+    except CelError as problem:
+        codes = {d.code for d in problem.diagnostics if d.severity == "error"}
+        assert codes == {"not-supported"} or codes <= TOO_LARGE, f"{codes}: {query.text}"
+        tally.refused += "not-supported" in codes
+        tally.too_large += "not-supported" not in codes
+        return
+    for _ in range(streams):
+        events = stream_for(rng, query)
+        wanted = wanted_of(query, events)
+        if wanted is None:
+            continue
+        tally.pairs += 1
+        tally.pairs_with_matches += bool(wanted)
+        tally.matches += len(wanted)
+        tally.texts.add(query.text)
+        told = difference_in(query, matchers, events, wanted, rng)
+        if told:
+            raise DifferenceError(query, events, told)
+    if query.text in tally.texts:
+        tally.with_features |= {word for word in language.words if word in query.text}
+
+
+class DifferenceError(AssertionError):
+    """An answer that differs from the reference's."""
+
+    def __init__(self, query: Drawn, events: Events, told: str) -> None:
+        super().__init__(f"{told}\n{query.text}{events}")
+        self.query = query
+        self.events = events
+        self.told = told
+
+
+def assert_enough(tally: Tally, language: Language, *, queries: int, pairs: int) -> None:
+    """That so much has been compared, and next to nothing refused."""
+    if not language.supported:
+        return
+    assert len(tally.texts) >= queries, tally
+    assert tally.pairs >= pairs, tally
+    assert tally.pairs_with_matches >= pairs // 6, tally
+    assert tally.refused <= MOST_REFUSED * tally.drawn, tally
+    assert tally.too_large <= max(2, MOST_REFUSED * tally.drawn), tally
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_what_is_supported_is_compared(name: str) -> None:
+    """As soon as a language compiles, `supported` must say so."""
+    language = LANGUAGES[name]
+    text = declaration_for(language.features) + language.probe
+    refused = any(found.severity == "error" for found in celc.check(text))
+    assert language.supported is not refused
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_random_queries_of_seeds(name: str) -> None:
+    """Hundreds of pairs over more than a hundred queries, by every engine."""
+    language, tally = LANGUAGES[name], Tally()
+    for seed in range(160):
+        check(random.Random(seed), tally, language, depth=2 + seed % 3, streams=5)
+    assert_enough(tally, language, queries=120, pairs=600)
+    if language.supported:
+        assert tally.with_features >= language.words, language.words - tally.with_features
+
+
+# --- the long run ---------------------------------------------------------------------------------
+
+_SLICES = range(300_000, 322_000, 1000)
+_SLICES_BY_NUMBA = range(400_000, 410_000, 1000)
+
+
+class LongRun:
+    """What the slices of the long run have counted together, for each language."""
+
+    def __init__(self) -> None:
+        self.all = {name: Tally() for name in LANGUAGES}
+        self.slices: dict[str, list[int]] = {name: [] for name in LANGUAGES}
+
+    def slice(self, name: str, first: int, queries: int, *, by_numba: bool) -> None:
+        """Seeds from `first` on until so many queries have been compared on ten streams each."""
+        tally, language = Tally(), LANGUAGES[name]
+        seed = first
+        while len(tally.texts) < queries or tally.pairs < 10 * queries:
+            assert seed < first + 1000 or not language.supported, f"seeds from {first}: {tally}"
+            if seed == first + 1000:
+                break
+            depth = 2 + seed % 3
+            rng = random.Random(seed)
+            check(rng, tally, language, depth=depth, streams=10, by_numba=by_numba)
+            seed += 1
+        self.slices[name].append(first)
+        self.all[name].add(tally)
+        assert_enough(tally, language, queries=queries, pairs=10 * queries)
+
+
+@pytest.fixture(scope="module")
+def long_run(request: pytest.FixtureRequest) -> Iterator[LongRun]:
+    """Counts what the tests that use it compare, and says it in the end."""
+    found = LongRun()
+    yield found
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        for name, tally in found.all.items():
+            slices = ", ".join(f"{first}…" for first in found.slices[name])
+            print(f"\n{name}: random queries of seeds {slices}: {tally}")
+    for name, tally in found.all.items():
+        if found.slices[name] == [*_SLICES, *_SLICES_BY_NUMBA]:
+            assert_enough(tally, LANGUAGES[name], queries=2_000, pairs=20_000)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", LANGUAGES)
+@pytest.mark.parametrize("first", _SLICES)
+def test_many_random_queries(name: str, first: int, long_run: LongRun) -> None:
+    """A hundred queries, a thousand pairs."""
+    long_run.slice(name, first, 100, by_numba=False)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", LANGUAGES)
+@pytest.mark.parametrize("first", _SLICES_BY_NUMBA)
+def test_many_random_queries_by_numba(name: str, first: int, long_run: LongRun) -> None:
+    """Ten queries, a hundred pairs, with the generated code compiled."""
+    long_run.slice(name, first, 10, by_numba=True)
+
+
+# --- by hand --------------------------------------------------------------------------------------
+
+
+def differs(query: Drawn, events: Events, *, by_numba: bool = False, cuts: int = 5) -> str:
+    """The difference that remains of a failure; empty where there is none, or no answer at all."""
+    wanted = wanted_of(query, events)
+    if wanted is None:
+        return ""
+    try:
+        matchers = compiled(query, by_numba=by_numba)
+    except CelError:
+        return ""
+    found = (
+        difference_in(query, matchers, events, wanted, random.Random(cut)) for cut in range(cuts)
+    )
+    return next(filter(None, found), "")
+
+
+def shrink(query: Drawn, events: Events, *, by_numba: bool = False) -> tuple[Drawn, Events]:
+    """A shorter stream and query that still differ.
+
+    Events are left out, then clauses of the query, then values of the events, one by one.
+    """
+    changed = True
+    while changed:
+        changed = False
+        for smaller_query, smaller in _smaller(query, events):
+            if differs(smaller_query, smaller, by_numba=by_numba):
+                query, events, changed = smaller_query, smaller, True
+                break
+    return query, events
+
+
+def _smaller(query: Drawn, events: Events) -> Iterator[tuple[Drawn, Events]]:
+    for place in reversed(range(len(events))):
+        yield query, events[:place] + events[place + 1 :]
+    lines = query.text.splitlines(keepends=True)
+    for place, line in enumerate(lines):
+        if line.startswith(("PARTITION", "WITHIN", "CONSUME", "LIMIT")):
+            yield Drawn("".join(lines[:place] + lines[place + 1 :]), query.order_by), events
+        if line.startswith("SELECT") and line != "SELECT *\n":
+            text = "".join([*lines[:place], "SELECT *\n", *lines[place + 1 :]])
+            yield Drawn(text, query.order_by), events
+    body = query.text.rpartition("}\n")[2]
+    for place, event in enumerate(events):
+        for name in event:
+            if event[name] is not None and name not in ("type", "ts", "seq", "stream"):
+                if name in body:
+                    continue
+                smaller = {**event, name: None}
+                yield query, [*events[:place], smaller, *events[place + 1 :]]
+
+
+def as_case(query: Drawn, events: Events) -> str:
+    """A failure as a line of a file of cases."""
+    expected = [as_expected(match) for match in wanted_of(query, events) or []]
+    case = {"name": "", "query": query.text, "events": events, "expected": expected}
+    return json.dumps(case, ensure_ascii=False, default=str)
+
+
+def main() -> None:
+    """Run seeds; stop at the first difference, and show it shrunk."""
+    parser = argparse.ArgumentParser(description="compare random queries of some seeds")
+    parser.add_argument("first", type=int)
+    parser.add_argument("end", type=int, nargs="?")
+    parser.add_argument("--look-back", action="store_true")
+    parser.add_argument("--numba", action="store_true")
+    parser.add_argument("--streams", type=int, default=10)
+    asked = parser.parse_args()
+    language = LANGUAGES["look back" if asked.look_back else "across"]
+    tally = Tally()
+    for seed in range(asked.first, asked.first + 1 if asked.end is None else asked.end):
+        depth = 2 + seed % 3
+        if asked.end is None:
+            print(drawn(random.Random(seed), language, depth).text)
+        try:
+            check(
+                random.Random(seed),
+                tally,
+                language,
+                depth=depth,
+                streams=asked.streams,
+                by_numba=asked.numba,
+            )
+        except DifferenceError as problem:
+            query, events = shrink(problem.query, problem.events, by_numba=asked.numba)
+            told = differs(query, events, by_numba=asked.numba)
+            print(f"seed {seed}: {problem}\n\nshrunk: {told or problem.told}\n{query.text}")
+            print(*events, as_case(query, events), sep="\n")
+            sys.exit(1)
+        except Exception:
+            print(f"seed {seed}: {drawn(random.Random(seed), language, depth).text}")
+            raise
+    print(tally)
+
+
+if __name__ == "__main__":
+    main()
