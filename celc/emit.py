@@ -223,7 +223,8 @@ def _definition_view(number: int, compiled: Compiled, code: ConditionCode) -> Vi
         return None
     choices = ChoiceCode(number, members=code.members)
     writer = DefinitionCode(number, compiled.alphabet, compiled.tables.symbol_of, choices)
-    formula = writer.of(form, top=True)
+    selects = compiled.query.strategy not in ("ALL", "ANY")
+    formula = writer.of(form, top=selects)
     code.read |= {*choices.attributes, *choices.codes} | choices.text_attributes
     columns = [
         f"{kind}_{n}" for n in range(len(choices.attributes)) for kind in ("column", "valid")
@@ -244,7 +245,7 @@ def _definition_view(number: int, compiled: Compiled, code: ConditionCode) -> Vi
             "codes": _tuple(map(string_literal, choices.codes)),
             "ranks": _tuple(map(string_literal, choices.ranks)),
         },
-        "sees_all": nests_selectors(form),
+        "sees_all": nests_selectors(form, top=selects),
     }
 
 

@@ -33,7 +33,7 @@ class DefinitionCode:
     constructors: set[str] = field(default_factory=set)
 
     def of(self, form: NormalForm, *, top: bool = False) -> str:
-        """A form as an expression. `top`: what SELECT's own selector may stand in."""
+        """A form as an expression. `top`: a selector that it begins with is SELECT's own."""
         match form:
             case lp.Event():
                 symbols = self._symbols(self.alphabet.matching(form.type, form.clauses))
@@ -131,8 +131,8 @@ class DefinitionCode:
         return self._symbols(tuple(found))
 
 
-def nests_selectors(form: NormalForm, *, top: bool = True) -> bool:
-    """Whether a selector other than SELECT's compares matches, which it does over the whole stream."""
+def nests_selectors(form: NormalForm, *, top: bool) -> bool:
+    """Whether a selector compares matches over the whole stream: one other than SELECT's (`top`)."""
     match form:
         case lp.Relabel():
             return nests_selectors(form.operand, top=top)
