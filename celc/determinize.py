@@ -20,6 +20,7 @@ from typing import NewType
 from celc.automaton import Automaton, State
 from celc.errors import CelError, Diagnostic, error
 from celc.letters import Mask, bits_of, partition
+from celc.normal_form import SUPPORT, shown
 from celc.select import Selection
 from celc.source import Source, Span
 
@@ -227,3 +228,17 @@ def is_io_deterministic(automaton: DeterministicAutomaton) -> bool:
         for rows in automaton.moves
         for row in rows
     )
+
+
+def looks_alike(automaton: DeterministicAutomaton) -> bool:
+    """Whether two runs may differ in marks alone that are not shown: roles and the bare support.
+
+    Asked move by move, which is enough: where the marks that are shown decide the next state, they
+    decide the whole run.
+    """
+    for rows in automaton.moves:
+        for row in rows:
+            looks = [shown(frozenset(move.marks)) - {SUPPORT} for move in row]
+            if len(set(looks)) < len(looks):
+                return True
+    return False

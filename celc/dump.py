@@ -119,6 +119,8 @@ def _change(change: lp.LabelChange) -> str:
     match change:
         case lp.AddLabel():
             return f"AS {change.label}"
+        case lp.AddRole():
+            return f"role of {change.label}"
         case lp.RenameLabel():
             return f"[{change.old} -> {change.new}]"
         case lp.KeepLabels() | lp.KeepSupport():

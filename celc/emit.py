@@ -22,14 +22,16 @@ from celc import formula as core
 from celc.automaton import Automaton, State
 from celc.determinize import START, DetState
 from celc.earliest import EarliestTables, is_quiet
+from celc.emit_checks import CheckCode, EventCode
 from celc.emit_choices import SET_FUNCTIONS, ChoiceCode
 from celc.emit_conditions import ConditionCode
 from celc.emit_definition import DefinitionCode, nests_selectors
 from celc.escape import comment_text, literal_lines, string_literal
 from celc.letters import Letters, Mask, bits_of
-from celc.normal_form import EventClause, NormalForm
+from celc.normal_form import EventClause, NormalForm, shown
 from celc.piles import StraightLine, Write, why_not_straight_line, why_straight_line
 from celc.predicates import Alphabet, Symbol, TypeConditions
+from celc.roles import Checks
 from celc.show import show_clauses, show_labels
 from celc.tables import Contexts, Kind, SelectionTables, Tables
 from celc.version import VERSION
@@ -62,6 +64,8 @@ class Compiled:
     """SELECT LAST under WITHIN, found from the latest event back."""
     definition: NormalForm | None = None
     """The formula with its conditions across events, where only the definitions decide them."""
+    checks: Checks | None = None
+    """Conditions across events that are decided while matches are listed."""
 
     @property
     def output_kinds(self) -> tuple[Kind, ...]:
@@ -111,6 +115,7 @@ def emit_module(
                 name for name in ("earliest", "selection") if any(view[name] for view in views)
             ],
             any_piles=any(view["pile_count"] is not None for view in views),
+            any_checks=any(view["checks"] for view in views),
             definition_names=sorted(
                 {n for v in views if v["definition"] for n in v["definition"]["constructors"]}
             ),
@@ -165,9 +170,11 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
         for index, t in enumerate(compiled.alphabet.types, 1)
     ]
     definition = _definition_view(number, compiled, code)
+    checks = _checks_view(number, compiled, code)
     view: View = {
         "number": number,
         "definition": definition,
+        "checks": checks,
         "strategy": query.strategy,
         "name": string_literal(query.name),
         "name_comment": comment_text(query.name),
@@ -192,12 +199,13 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
         "texts": list(code.texts),
         "helpers": code.helpers
         | (definition["helpers"] if definition else set())
+        | (checks["helpers"] if checks else set())
         | ({"symbol_table"} if any(t["table"] and not t["steps"] for t in types) else set())
         | ({"symbol_steps"} if any(t["steps"] for t in types) else set()),
         "window": _window_view(query),
         "partitioned": bool(query.partition_by),
-        # By definition, not everything that the update finds is a match that consumes.
-        "consumes": query.consume_by != "NONE" and definition is None,
+        # Not everything that the update finds is a match, then, and only a match consumes.
+        "consumes": query.consume_by != "NONE" and not (definition or checks),
         "interleaved": query.consume_by == "ANY" and bool(query.partition_by),
     }
     view["arena_names"], view["batch_names"] = _imports(view)
@@ -225,27 +233,62 @@ def _definition_view(number: int, compiled: Compiled, code: ConditionCode) -> Vi
     writer = DefinitionCode(number, compiled.alphabet, compiled.tables.symbol_of, choices)
     selects = compiled.query.strategy not in ("ALL", "ANY")
     formula = writer.of(form, top=selects)
-    code.read |= {*choices.attributes, *choices.codes} | choices.text_attributes
-    columns = [
-        f"{kind}_{n}" for n in range(len(choices.attributes)) for kind in ("column", "valid")
-    ]
-    for kind, names in (("text", choices.texts), ("code", choices.codes), ("rank", choices.ranks)):
-        columns += [f"{kind}_{n}" for n in range(len(names))]
+    code.read |= _read_by(choices)
     functions = {name for name in choices.helpers if name in SET_FUNCTIONS}
     return {
         "formula": formula,
         "conditions": list(writer.conditions.values()),
         "constructors": writer.constructors | ({"Condition"} if writer.conditions else set()),
-        "columns": columns,
         "helpers": choices.helpers - functions,
         "functions": functions,
+        **_remembers_view(choices),
+        "sees_all": nests_selectors(form, top=selects),
+    }
+
+
+def _read_by(choices: ChoiceCode) -> set[str]:
+    return {*choices.attributes, *choices.codes} | choices.text_attributes
+
+
+def _remembers_view(choices: ChoiceCode) -> View:
+    """What is remembered of past events, and what the columns of it are called in conditions."""
+    columns = [
+        f"{kind}_{n}" for n in range(len(choices.attributes)) for kind in ("column", "valid")
+    ]
+    for kind, names in (("text", choices.texts), ("code", choices.codes), ("rank", choices.ranks)):
+        columns += [f"{kind}_{n}" for n in range(len(names))]
+    return {
+        "columns": columns,
         "remembers": {
             "columns": _tuple(map(string_literal, choices.attributes)),
             "texts": _tuple(choices.texts),
             "codes": _tuple(map(string_literal, choices.codes)),
             "ranks": _tuple(map(string_literal, choices.ranks)),
         },
-        "sees_all": nests_selectors(form, top=selects),
+    }
+
+
+def _checks_view(number: int, compiled: Compiled, code: ConditionCode) -> View | None:
+    """What is checked while matches are listed; what it reads is added to what conditions read."""
+    checks = compiled.checks
+    if checks is None:
+        return None
+    choices = EventCode(number, members=code.members)
+    writer = CheckCode(choices, compiled.kind_bits)
+    lines = writer.lines(checks.clauses)
+    code.read |= _read_by(choices)
+    kinds = compiled.tables.kinds
+    return {
+        "lines": lines,
+        "roles": writer.roles_of(kinds),
+        "kind_bits": compiled.kind_bits,
+        "kind_mask": (1 << compiled.kind_bits) - 1,
+        "helpers": choices.helpers,
+        "functions": set(),
+        **_remembers_view(choices),
+        "supports": _tuple(str(bool(shown(frozenset(kind.marks)))) for kind in kinds),
+        "strategy": string_literal(checks.strategy),
+        "distinct": checks.distinct,
     }
 
 
@@ -543,7 +586,7 @@ def _imports(view: View) -> tuple[list[str], list[str]]:
 
 def _plan_imports(view: View) -> list[str]:
     """The constructors that the plan is written with."""
-    text = repr((view["plan"], view["definition"]))
+    text = repr((view["plan"], view["definition"], view["checks"]))
     names = ["Attribute", "Kind", "Label", "TextComparison", "TextCondition", "Window"]
     return ["CompiledQuery", "Plan", "module_names", *(n for n in names if f"{n}(" in text)]
 

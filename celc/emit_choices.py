@@ -34,8 +34,11 @@ _EXTREMES = {"MIN": "smallest", "MAX": "largest"}
 
 
 SET_FUNCTIONS = frozenset(
-    (*_ENDS.values(), *_EXTREMES.values(), "some_known", "average", "sum_real", "sum_whole")
-    + ("smallest_text", "largest_text")
+    (
+        *_ENDS.values(),
+        *_EXTREMES.values(),
+        *("some_known", "average", "sum_real", "sum_whole", "smallest_text", "largest_text"),
+    )
 )
 """The functions of `celc_runtime.label_sets` that expressions call."""
 

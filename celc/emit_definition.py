@@ -132,7 +132,7 @@ class DefinitionCode:
 
 
 def nests_selectors(form: NormalForm, *, top: bool) -> bool:
-    """Whether a selector compares matches over the whole stream: one other than SELECT's (`top`)."""
+    """Whether a selector other than SELECT's (`top`) compares matches, over the whole stream."""
     match form:
         case lp.Relabel():
             return nests_selectors(form.operand, top=top)
@@ -150,8 +150,8 @@ def _change(change: lp.LabelChange) -> str:
             return _texts(("rename", change.old, change.new))
         case lp.KeepLabels():
             return _texts(("keep", *change.labels))
-        case lp.KeepSupport():
-            raise AssertionError("a selection by definition compares supports before SELECT")
+        case lp.KeepSupport() | lp.AddRole():
+            raise AssertionError("not in what is run by definition")
         case _:
             assert_never(change)
 

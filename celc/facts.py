@@ -8,8 +8,6 @@ labels or between two functions) is not, or not simply so; `fact_of` has no fact
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TypeAlias
 
 from celc import formula as core
 from celc.fold import fold_predicate, operands_of
@@ -26,13 +24,10 @@ from celc.normal_form import (
     SomeEvent,
     all_of,
 )
-from celc.terms import nodes_named_in, nodes_of
+from celc.terms import Leaf, map_leaves, nodes_named_in, nodes_of
 
 MAX_COUNT = 1000
 """The largest number that COUNT can be compared with: each number up to it is a state."""
-
-
-_Change: TypeAlias = Callable[[core.AttributeValue | core.Aggregate], Expression]
 
 
 class CountTooLargeError(Exception):
@@ -71,54 +66,7 @@ def fact_of(predicate: Predicate) -> Fact | None:
     return None
 
 
-def map_leaves(predicate: Predicate, change: _Change) -> Predicate:
-    """The predicate with each attribute and aggregate replaced."""
-
-    def walk(node: Expression) -> Expression:
-        match node:
-            case core.Arithmetic():
-                return core.Arithmetic(
-                    node.operator, walk(node.left), walk(node.right), node.type, node.span
-                )
-            case core.Negation():
-                return core.Negation(walk(node.operand), node.type, node.span)
-            case core.Absolute():
-                return core.Absolute(walk(node.operand), node.type, node.span)
-            case core.Cast():
-                return core.Cast(walk(node.operand), node.type, node.span)
-            case core.Constant():
-                return node
-            case core.AttributeValue() | core.Aggregate():
-                return change(node)
-            case _:
-                raise AssertionError(f"{type(node).__name__} was refused before")
-
-    match predicate:
-        case core.Comparison():
-            return core.Comparison(
-                predicate.operator, walk(predicate.left), walk(predicate.right), predicate.span
-            )
-        case core.Membership():
-            return core.Membership(
-                walk(predicate.operand),
-                predicate.values,
-                predicate.has_null,
-                predicate.negated,
-                predicate.span,
-            )
-        case core.PatternMatch():
-            return core.PatternMatch(
-                predicate.operator,
-                walk(predicate.operand),
-                predicate.pattern,
-                predicate.negated,
-                predicate.span,
-            )
-        case core.NullTest():
-            return core.NullTest(walk(predicate.operand), predicate.negated, predicate.span)
-
-
-def _of_event(node: core.AttributeValue | core.Aggregate) -> Expression:
+def _of_event(node: Leaf) -> Expression:
     """What an attribute or aggregate of a label is of one event."""
     assert node.attribute is not None
     return core.AttributeValue(EVENT, node.attribute, node.type, node.span)

@@ -14,8 +14,8 @@ scopes in which they look for labels (`Scope`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, assert_never
 
 from celc.formula import Clause, EventType, Predicate
@@ -68,6 +68,8 @@ class Iteration:
     operand: NormalForm
     contiguous: bool
     span: Span = _span()
+    number: int | None = None
+    """Which one it is, while marks are put on its rounds (`roles`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +202,7 @@ class AddLabel:
 
     def __call__(self, labels: frozenset[str]) -> frozenset[str]:
         """The new label set."""
-        return labels | {self.label} if labels else labels
+        return labels | {self.label} if shown(labels) else labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +225,7 @@ class KeepLabels:
 
     def __call__(self, labels: frozenset[str]) -> frozenset[str]:
         """The new label set."""
-        return labels & frozenset(self.labels)
+        return (labels & frozenset(self.labels)) | (labels - shown(labels))
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,13 +239,38 @@ class KeepSupport:
 
     def __call__(self, labels: frozenset[str]) -> frozenset[str]:
         """The new label set."""
-        return labels & frozenset(self.labels) | {SUPPORT} if labels else labels
+        if not shown(labels):
+            return labels
+        return KeepLabels(self.labels)(labels) | {SUPPORT}
+
+
+@dataclass(frozen=True, slots=True)
+class AddRole:
+    """The role goes to every event that carries the label."""
+
+    label: str
+    role: str
+
+    def __call__(self, labels: frozenset[str]) -> frozenset[str]:
+        """The new label set."""
+        return labels | {self.role} if self.label in labels else labels
 
 
 SUPPORT = ""
 """A mark that is no label: the event is in the support. No label is spelled like it."""
 
-LabelChange: TypeAlias = AddLabel | RenameLabel | KeepLabels | KeepSupport
+ROLE = "\0"
+"""How marks begin that are no labels, but roles in conditions across events (`roles`)."""
+
+
+def shown(labels: frozenset[str]) -> frozenset[str]:
+    """The labels among the marks of an event."""
+    if not any(label.startswith(ROLE) for label in labels):
+        return labels
+    return frozenset(label for label in labels if not label.startswith(ROLE))
+
+
+LabelChange: TypeAlias = AddLabel | RenameLabel | KeepLabels | KeepSupport | AddRole
 
 
 def changed(labels: Iterable[str], changes: Iterable[LabelChange]) -> tuple[str, ...]:
@@ -341,6 +368,24 @@ def operands_of(form: NormalForm) -> tuple[NormalForm, ...]:
             return (form.left, form.right)
         case Absence():
             return (form.left, form.middle, form.right)
+        case _:
+            assert_never(form)
+
+
+def with_operands(form: NormalForm, change: Callable[[NormalForm], NormalForm]) -> NormalForm:
+    """The form made of changed operands."""
+    match form:
+        case Event():
+            return form
+        case Sequence() | Disjunction():
+            return replace(form, operands=tuple(map(change, form.operands)))
+        case Iteration() | Selected() | Relabel() | Where() | Correlated() | Scope():
+            return replace(form, operand=change(form.operand))
+        case Conjunction() | All() | Unless():
+            return replace(form, left=change(form.left), right=change(form.right))
+        case Absence():
+            left, middle, right = map(change, (form.left, form.middle, form.right))
+            return replace(form, left=left, middle=middle, right=right)
         case _:
             assert_never(form)
 

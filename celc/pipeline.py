@@ -12,7 +12,12 @@ from typing import TypeVar
 
 from celc.automaton import Automaton
 from celc.construct import conditions_of_facts, construct, construct_selection
-from celc.determinize import DeterministicAutomaton, determinize, determinize_selection
+from celc.determinize import (
+    DeterministicAutomaton,
+    determinize,
+    determinize_selection,
+    looks_alike,
+)
 from celc.earliest import Chosen, EarliestTables, choose_the_same, earliest_tables
 from celc.emit import Compiled, emit_module
 from celc.errors import CelError, Diagnostic, Diagnostics
@@ -37,6 +42,7 @@ from celc.predicates import Alphabet, symbol_classes
 from celc.relax import relaxed
 from celc.resolve import resolve
 from celc.rewrite import relabel
+from celc.roles import Checks, FlatForm, flatten
 from celc.select import Selection
 from celc.source import Source
 from celc.tables import SelectionTables, Tables, tabulate, with_starts_apart
@@ -141,10 +147,10 @@ def _normalize(query: Query, source: Source, diagnostics: Diagnostics) -> Normal
 def _back_end(
     query: Query, form: NormalForm, source: Source, options: Options, straight_lines: bool
 ) -> Stages:
+    if is_correlated(form):
+        return _correlated_back_end(query, form, source, options, straight_lines)
     span = query.formula.span
     alphabet = symbol_classes(form, conditions_of_facts(form), source, span)
-    definition = form if is_correlated(form) else None
-    form = relaxed(form)
     chosen = None
     split = _selector_in_window(query, form)
     if split is not None:
@@ -158,7 +164,7 @@ def _back_end(
     full = determinize(automaton, source, span, max_states=options.max_states)
     minimal = minimise(full)
     machine = automaton.letters.machine
-    tables, _ = tabulate(minimal, machine, apart=definition is not None)
+    tables, _ = tabulate(minimal, machine)
     # CONSUME BY ANY reads partitions interleaved, which only the general engine can.
     interleaved = query.consume_by == "ANY" and bool(query.partition_by)
     by_tables = not straight_lines or interleaved
@@ -193,10 +199,60 @@ def _back_end(
             straight_line = None if by_tables else plan_straight_line(tables)
     if straight_line is None:
         tables = with_starts_apart(tables)
+    compiled = Compiled(query, automaton, alphabet, tables, straight_line, selection, greedy)
+    return Stages(query, form, alphabet, automaton, full, minimal, tables, compiled)
+
+
+def _correlated_back_end(
+    query: Query, form: NormalForm, source: Source, options: Options, straight_lines: bool
+) -> Stages:
+    """The same for a formula with conditions across events.
+
+    Where they can be read off the events of a match they become roles on its events, and the
+    automaton is that of the flat form; else the automaton is one that matches more, and what it
+    finds is left to the definitions.
+    """
+    span = query.formula.span
+    flat, strategy = _flat(query, form)
+    run = relaxed(form) if flat is None else flat.form
+    asked = form if flat is None else run
+    alphabet = symbol_classes(asked, conditions_of_facts(asked), source, span)
+    automaton = construct(run, alphabet, source)
+    full = determinize(automaton, source, span, max_states=options.max_states)
+    minimal = minimise(full)
+    tables, _ = tabulate(minimal, automaton.letters.machine, apart=flat is None)
+    interleaved = query.consume_by == "ANY" and bool(query.partition_by)
+    by_tables = not straight_lines or interleaved
+    straight_line = None if by_tables else plan_straight_line(tables)
+    if straight_line is None:
+        tables = with_starts_apart(tables)
+    checks = None
+    if flat is not None:
+        checks = Checks(flat.clauses, strategy, looks_alike(minimal))
     compiled = Compiled(
-        query, automaton, alphabet, tables, straight_line, selection, greedy, definition
+        query,
+        automaton,
+        alphabet,
+        tables,
+        straight_line,
+        definition=form if flat is None else None,
+        checks=checks,
     )
-    return Stages(query, definition or form, alphabet, automaton, full, minimal, tables, compiled)
+    return Stages(query, form, alphabet, automaton, full, minimal, tables, compiled)
+
+
+def _flat(query: Query, form: NormalForm) -> tuple[FlatForm | None, str]:
+    """The form with roles, and the selector that is left to the listing."""
+    if query.strategy not in ("NXT", "LAST", "MAX"):
+        return flatten(form), ""
+    assert isinstance(form, Relabel)
+    assert isinstance(form.operand, Selected)
+    flat = flatten(form.operand.operand)
+    if flat is None:
+        return None, ""
+    # What is projected away counts for the supports that are compared.
+    shown = relabel(flat.form, KeepSupport(output_labels(query)))
+    return replace(flat, form=shown), query.strategy
 
 
 def _relabelled(chosen: Selection, change: LabelChange) -> Selection:

@@ -13,10 +13,7 @@ from typing import assert_never
 
 from celc import formula as core
 from celc import normal_form as lp
-from celc.facts import (
-    every_event,
-    map_leaves,
-)
+from celc.facts import every_event
 from celc.fold import fold_predicate
 from celc.formula import Expression, Predicate
 from celc.normal_form import (
@@ -40,6 +37,7 @@ from celc.normal_form import (
 )
 from celc.predicates import can_hold_together
 from celc.source import Span
+from celc.terms import Leaf, map_leaves
 
 # A clause by label: what each label's positions would have to satisfy for the clause to hold.
 # The clause that nothing satisfies stands under EVENT.
@@ -119,7 +117,7 @@ def _restrict_event(event: Event, predicates: tuple[Predicate, ...]) -> NormalFo
 def on_type(predicate: Predicate, event_type: core.EventType) -> Predicate:
     """The predicate on an event of a type: attributes that the type lacks are NULL."""
 
-    def known(node: core.AttributeValue | core.Aggregate) -> Expression:
+    def known(node: Leaf) -> Expression:
         assert node.attribute is not None
         if event_type.type_of(node.attribute) is not None:
             return node
@@ -216,7 +214,7 @@ def absence(
 def correlated(
     form: NormalForm, clause: core.Clause, own: frozenset[str], span: Span
 ) -> NormalForm:
-    """The matches of a form for which one more clause holds; clauses of one FILTER stay together."""
+    """The matches of a form for which one more clause holds; those of one FILTER stay together."""
     if is_empty(form):
         return form
     labels = tuple(sorted(own))
@@ -274,7 +272,7 @@ def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
     """The same matches with another label set on each event.
 
     Every change maps a union of label sets to the union of their images, so it passes ALL too; but
-    AND compares label sets, a selector looks at supports and conditions at labels before the change.
+    AND compares label sets, a selector looks at supports and a condition at labels before it.
     """
     match form:
         case Event():

@@ -23,7 +23,7 @@ from celc.formula import (
     Predicate,
     Previous,
 )
-from celc.normal_form import EVENT, SUPPORT, EventClause
+from celc.normal_form import EVENT, ROLE, SUPPORT, EventClause
 
 _LONGEST_LIST = 8
 
@@ -140,6 +140,8 @@ def show_event(event_type: EventType, clauses: tuple[EventClause, ...]) -> str:
 
 
 def show_labels(labels: tuple[str, ...]) -> str:
-    """A label set, `{x, y}`; `•` is an event that counts for a selector but shows no label."""
-    shown = [label for label in labels if label != SUPPORT]
-    return "•" if labels and not shown else "{" + ", ".join(shown) + "}"
+    """A label set, `{x, y}`; `•` is an event that counts for a selector but shows no label. Roles
+    in conditions across events follow: `{x} role 0`."""
+    names = [label for label in labels if label != SUPPORT and not label.startswith(ROLE)]
+    text = "•" if SUPPORT in labels and not names else "{" + ", ".join(names) + "}"
+    return " ".join([text, *(label.removeprefix(ROLE) for label in labels if label[:1] == ROLE)])

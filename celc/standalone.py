@@ -32,6 +32,7 @@ ORDER = (
     "output",
     "label_sets",
     "remembered",
+    "checked",
     "definition",
     "by_definition",
     "run",

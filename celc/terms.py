@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias, assert_never
+
 from celc import formula as core
 from celc.fold import operands_of
 from celc.formula import Clause, Expression, Predicate
+
+Leaf: TypeAlias = core.AttributeValue | core.Aggregate | core.Previous
 
 
 def nodes_of(expression: Expression) -> list[Expression]:
@@ -43,3 +48,50 @@ def looks_back(predicate: Predicate) -> bool:
         isinstance(node, core.Previous) or (isinstance(node, core.Aggregate) and node.prior)
         for node in nodes_named_in(predicate)
     )
+
+
+def map_leaves(predicate: Predicate, change: Callable[[Leaf], Expression]) -> Predicate:
+    """The predicate with each attribute and aggregate replaced."""
+
+    def walk(node: Expression) -> Expression:
+        match node:
+            case core.Arithmetic():
+                return core.Arithmetic(
+                    node.operator, walk(node.left), walk(node.right), node.type, node.span
+                )
+            case core.Negation():
+                return core.Negation(walk(node.operand), node.type, node.span)
+            case core.Absolute():
+                return core.Absolute(walk(node.operand), node.type, node.span)
+            case core.Cast():
+                return core.Cast(walk(node.operand), node.type, node.span)
+            case core.Constant():
+                return node
+            case core.AttributeValue() | core.Aggregate() | core.Previous():
+                return change(node)
+            case _:
+                assert_never(node)
+
+    match predicate:
+        case core.Comparison():
+            return core.Comparison(
+                predicate.operator, walk(predicate.left), walk(predicate.right), predicate.span
+            )
+        case core.Membership():
+            return core.Membership(
+                walk(predicate.operand),
+                predicate.values,
+                predicate.has_null,
+                predicate.negated,
+                predicate.span,
+            )
+        case core.PatternMatch():
+            return core.PatternMatch(
+                predicate.operator,
+                walk(predicate.operand),
+                predicate.pattern,
+                predicate.negated,
+                predicate.span,
+            )
+        case core.NullTest():
+            return core.NullTest(walk(predicate.operand), predicate.negated, predicate.span)

@@ -185,16 +185,9 @@ class ByDefinition:
             ),
         ]
 
-    def grow(self) -> None:
-        """Nothing here has a fixed size."""
-        raise AssertionError("no status asks for it")
-
-    def deepen(self) -> None:
-        """Nothing here has a fixed size."""
-        raise AssertionError("no status asks for it")
-
 
 def _by_latest_start(match: tuple[object, ...]) -> tuple[object, ...]:
     start, _, labels = match
-    assert isinstance(start, int) and isinstance(labels, tuple)
+    assert isinstance(start, int)
+    assert isinstance(labels, tuple)
     return -start, [(event, sorted(carried)) for event, carried in labels]

@@ -17,7 +17,7 @@ from celc_runtime.numbers import less_real
 @njit(nogil=True, cache=True)
 def some_known(valid, events):  # type: ignore[no-untyped-def]
     """Whether the column is not NULL for one of the events at least."""
-    for event in events:
+    for event in events:  # noqa: SIM110  Numba has no generators here
         if valid[event]:
             return True
     return False

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from celc_runtime.by_definition import Definition
+from celc_runtime.checked import Checks
 from celc_runtime.frames import pandas_matches
 from celc_runtime.plan import Plan
 from celc_runtime.run import Run
@@ -51,7 +52,8 @@ class CompiledQuery:
 
     Made by generated modules only: from the plan, the compiled kernels, the `globals()` of the
     module, which is how its text is found when the query is shipped to a Spark worker, the
-    automaton of a selector under WITHIN, and the formula of a query that is run by definition.
+    automaton of a selector under WITHIN, and for conditions across events what checks them while
+    matches are listed, or the formula of a query that is run by definition.
     """
 
     def __init__(
@@ -63,10 +65,12 @@ class CompiledQuery:
         selection: Selection | Earliest | None = None,
         *,
         definition: Definition | None = None,
+        checks: Checks | None = None,
     ) -> None:
         self.plan = plan
         self.selection = selection
         self.definition = definition
+        self.checks = checks
         self.classify = classify
         self.update = update
         self._module = module
@@ -210,6 +214,7 @@ class CompiledQuery:
             self._module,
             self.selection,
             definition=self.definition,
+            checks=self.checks,
         )
 
     def __reduce__(self) -> Any:

@@ -39,6 +39,7 @@ from celc_runtime.arena import (
 )
 from celc_runtime.batch import Batch, window_floor
 from celc_runtime.by_definition import ByDefinition
+from celc_runtime.checked import Checked
 from celc_runtime.columns import Columns, Prepared
 from celc_runtime.enumerate import Kinds, list_fired, new_output, with_more_room
 from celc_runtime.errors import EventWarning
@@ -100,7 +101,7 @@ class Run:
             assert isinstance(query.update, TableUpdate)
             self._kernel = query.update.with_own_clocks()
         self._windows: Windows | None = None
-        self._chooser: Windows | Latest | ByDefinition | None = None
+        self._chooser: Windows | Latest | ByDefinition | Checked | None = None
         self._by_definition: ByDefinition | None = None
         if plan.latest_first:
             self._chooser = Latest()
@@ -115,6 +116,10 @@ class Run:
         if query.definition is not None:
             self._by_definition = ByDefinition(query.definition, plan)
             self._chooser = self._by_definition
+        self._checked: Checked | None = None
+        if query.checks is not None:
+            self._checked = Checked(query.checks, plan)
+            self._chooser = self._checked
         if self._chooser is not None:
             self._memory.counters[DEFERS] = 1
         self._payload = Payload(plan.stored_attributes)
@@ -169,6 +174,8 @@ class Run:
         if self._by_definition is not None:
             of_rows = positions.of(np.arange(rows))
             self._by_definition.enter(prepared, of_rows, int(counters[ENTRY]))
+        if self._checked is not None:
+            self._checked.enter(prepared)
         if self._windows is not None:
             keys = prepared.batch.keys
             if self._plan.interleaves and self._plan.window_attribute is None:
@@ -195,7 +202,10 @@ class Run:
         if self._by_definition is not None:
             floors = None if self._plan.window is None else self._floors_behind(prepared, positions)
             self._by_definition.leave(floors)
-        self._payload.leave(self._oldest_entry(), int(counters[ENTRY]))
+        oldest = self._oldest_entry()
+        if self._checked is not None:
+            self._checked.leave(oldest)
+        self._payload.leave(oldest, int(counters[ENTRY]))
         self._leave_batch(prepared, rows)
 
     def finish(self) -> None:
@@ -220,12 +230,12 @@ class Run:
                 self._output = with_more_room(self._output, 2 * len(self._output.tags))
             elif status == OUTPUT_FULL:
                 yield
-            elif status == STACK_FULL and self._chooser is not None:
+            elif status == STACK_FULL and isinstance(self._chooser, Windows | Latest):
                 self._chooser.deepen()
             elif status == STACK_FULL:
                 self._memory = with_deeper_stack(self._memory)
             elif status == WINDOW_FULL:
-                assert self._chooser is not None
+                assert isinstance(self._chooser, Windows | Latest)
                 self._chooser.grow()
             elif status == ARENA_FULL:
                 self._make_room()

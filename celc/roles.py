@@ -1,0 +1,237 @@
+"""Correlated forms → forms without correlation whose events carry *roles*, and clauses over roles.
+
+A role says that an event is one of those that a condition compares: it is a mark like a label, but
+one that is shown nowhere. With the roles on the events, all that a match needs to satisfy can be
+read off its marked events: for every choice of an event of each role, the clause is TRUE. Where
+FILTER stood, and which labels were visible there, no longer matters.
+
+In the rounds of an iteration, a clause compares what one round has bound. Then the first event of
+each round carries a mark as well (`Round`), and a clause says in the rounds of which iteration its
+events must be the same. A clause about one position of a round and others outside needs no such
+mark: to hold in every round is to hold for every position.
+
+Not everything can be said this way. What is absent has no events in the match, and what a selector
+chooses depends on other matches: conditions below these stay with the definition (`definition` in
+the runtime), as do AND and PREV and functions of a label's set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+from celc import formula as core
+from celc import normal_form as lp
+from celc.formula import Clause, Expression, Predicate
+from celc.normal_form import (
+    ROLE,
+    AddRole,
+    NormalForm,
+    is_correlated,
+    with_operands,
+)
+from celc.rewrite import disjunction, relabel
+from celc.terms import map_leaves, nodes_named_in
+
+
+@dataclass(frozen=True, slots=True)
+class RoleClause:
+    """A clause whose labels are roles; `round_mark`: where a round begins of the iteration within
+    which all its roles in iterations are bound; None: it compares all events of the match."""
+
+    clause: Clause
+    written: Clause
+    round_mark: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FlatForm:
+    """A form whose events carry roles, and what these must satisfy."""
+
+    form: NormalForm
+    clauses: tuple[RoleClause, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What is left to do when the matches of a flat form are listed.
+
+    `clauses`: those that nothing else decides; `strategy`: NXT, LAST or MAX of SELECT, else empty;
+    `distinct`: whether some matches of the flat form look alike, because they differ in events
+    that are not shown.
+    """
+
+    clauses: tuple[RoleClause, ...]
+    strategy: str
+    distinct: bool
+
+
+class _NotFlatError(Exception):
+    """The conditions cannot be read off the marked events of a match."""
+
+
+def flatten(form: NormalForm) -> FlatForm | None:
+    """A correlated form with roles in place of its correlations; None where that cannot be."""
+    flattener = _Flattener()
+    try:
+        flat = flattener.scope(form)
+        clauses = tuple(flattener.clauses)
+        # The inner ones first: marking the first round of an iteration takes that round out of it.
+        for mark, iteration in sorted(flattener.rounds.items(), key=lambda item: -item[1]):
+            flat = _with_round_mark(flat, iteration, mark)
+    except _NotFlatError:
+        return None
+    return FlatForm(_without_rounds(flat), clauses)
+
+
+@dataclass(slots=True)
+class _Binding:
+    """A scope that is being flattened: the labels it binds, the roles asked of them so far, and the
+    iterations around it."""
+
+    labels: frozenset[str]
+    iterations: tuple[int, ...]
+    roles: dict[str, str] = field(default_factory=dict)
+
+
+class _Flattener:
+    def __init__(self) -> None:
+        self.clauses: list[RoleClause] = []
+        self.rounds: dict[str, int] = {}
+        self._scopes: list[_Binding] = []
+        self._iterations: list[int] = []
+        self._next_role = 0
+        self._next_iteration = 0
+
+    def scope(self, form: NormalForm) -> NormalForm:
+        """The top of a form, or a scope inside."""
+        if not isinstance(form, lp.Scope):
+            return self._flat(form)
+        binding = _Binding(frozenset(form.labels), tuple(self._iterations))
+        self._scopes.append(binding)
+        flat = self._flat(form.operand)
+        self._scopes.pop()
+        return _with_roles(flat, binding.roles)
+
+    def _flat(self, form: NormalForm) -> NormalForm:
+        if not is_correlated(form):
+            return form
+        match form:
+            case lp.Scope():
+                return self.scope(form)
+            case lp.Correlated():
+                return self._correlated(form)
+            case lp.Sequence():
+                return replace(form, operands=tuple(map(self._flat, form.operands)))
+            case lp.Disjunction():
+                return disjunction(tuple(map(self._flat, form.operands)), form.span)
+            case lp.Iteration():
+                number = self._next_iteration
+                self._next_iteration += 1
+                self._iterations.append(number)
+                flat = self._flat(form.operand)
+                self._iterations.pop()
+                return lp.Iteration(flat, form.contiguous, form.span, number)
+            case lp.All():
+                return replace(form, left=self._flat(form.left), right=self._flat(form.right))
+            case lp.Unless() if not is_correlated(form.right):
+                return replace(form, left=self._flat(form.left))
+            case lp.Absence() if not is_correlated(form.middle):
+                return replace(form, left=self._flat(form.left), right=self._flat(form.right))
+            case lp.Selected() if form.strategy == "STRICT":
+                return replace(form, operand=self._flat(form.operand))
+            case lp.Relabel():
+                flat = self._flat(form.operand)
+                for change in form.changes:
+                    flat = relabel(flat, change)
+                return flat
+            case lp.Where():
+                return replace(form, operand=self._flat(form.operand))
+            case lp.Event() | lp.Conjunction() | lp.Unless() | lp.Absence() | lp.Selected():
+                raise _NotFlatError
+            case _:
+                assert_never(form)
+
+    def _correlated(self, form: lp.Correlated) -> NormalForm:
+        flat = self._flat(form.operand)
+        own = _Binding(frozenset(form.own), tuple(self._iterations))
+        for clause in form.clauses:
+            self._clause(clause, own)
+        return _with_roles(flat, own.roles)
+
+    def _clause(self, clause: Clause, own: _Binding) -> None:
+        roles: dict[str, str] = {}
+        homes = []
+        for label in clause.labels:
+            binding = next((b for b in (own, *reversed(self._scopes)) if label in b.labels), None)
+            assert binding is not None, f"nothing binds {label}"
+            if label not in binding.roles:
+                binding.roles[label] = f"{ROLE}role {self._next_role}"
+                self._next_role += 1
+            roles[label] = binding.roles[label]
+            if binding.iterations:
+                homes.append(binding.iterations)
+        nodes = [node for p in clause.predicates for node in nodes_named_in(p)]
+        if any(isinstance(node, core.Aggregate | core.Previous) for node in nodes):
+            raise _NotFlatError
+        predicates = tuple(_renamed(predicate, roles) for predicate in clause.predicates)
+        mark = None
+        if len(homes) > 1:
+            # The scopes lie within each other, so the shortest chain is what all have in common.
+            shortest = min(homes, key=len)
+            if sum(len(home) > len(shortest) for home in homes) > 1:
+                raise _NotFlatError  # two of them in one round of an inner iteration besides
+            iteration = shortest[-1]
+            mark = f"{ROLE}round {iteration}"
+            self.rounds[mark] = iteration
+        labels = tuple(roles[label] for label in clause.labels)
+        self.clauses.append(RoleClause(Clause(predicates, labels, clause.span), clause, mark))
+
+
+def _renamed(predicate: Predicate, roles: dict[str, str]) -> Predicate:
+    def change(node: Expression) -> Expression:
+        if isinstance(node, core.AttributeValue):
+            return replace(node, label=roles[node.label])
+        return node
+
+    return map_leaves(predicate, change)
+
+
+def _with_roles(form: NormalForm, roles: dict[str, str]) -> NormalForm:
+    for label, role in roles.items():
+        form = relabel(form, AddRole(label, role))
+    return form
+
+
+def _with_round_mark(form: NormalForm, iteration: int, mark: str) -> NormalForm:
+    """The form with a mark on the first event of each round of one of its iterations."""
+    if isinstance(form, lp.Iteration) and form.number == iteration:
+        return replace(form, operand=_marked_first(form.operand, mark))
+    return with_operands(form, lambda part: _with_round_mark(part, iteration, mark))
+
+
+def _marked_first(form: NormalForm, mark: str) -> NormalForm:
+    match form:
+        case lp.Event():
+            return replace(form, labels=tuple(sorted({*form.labels, mark})))
+        case lp.Sequence():
+            first = _marked_first(form.operands[0], mark)
+            return replace(form, operands=(first, *form.operands[1:]))
+        case lp.Disjunction():
+            return replace(form, operands=tuple(_marked_first(o, mark) for o in form.operands))
+        case lp.Iteration():
+            # The first round of the inner iteration alone.
+            first = _marked_first(form.operand, mark)
+            both = lp.Sequence((first, form), (form.contiguous,), form.span)
+            return disjunction((first, both), form.span)
+        case lp.Absence() | lp.Unless():
+            return replace(form, left=_marked_first(form.left, mark))
+        case _:
+            raise _NotFlatError
+
+
+def _without_rounds(form: NormalForm) -> NormalForm:
+    """The form without numbers on its iterations."""
+    if isinstance(form, lp.Iteration):
+        return lp.Iteration(_without_rounds(form.operand), form.contiguous, form.span)
+    return with_operands(form, _without_rounds)

@@ -1,0 +1,427 @@
+"""Listing with conditions across events: a branch is cut as soon as its events decide a condition.
+
+The walk is that of `enumerate`, from the last event of a match back to the first. Each event that
+is added is checked against those that are on the path already: a condition is decided as soon as
+the last of the events that it compares is there, and no match below is looked at if it fails. What
+is left is a match. So the delay between two matches is constant for conditions that keys decide
+(`joins`); for others, whatever fails lies in between.
+
+Two kinds of queries need all matches of an end event before the first can be handed out: those
+whose output does not tell matches apart by all of the events that are compared (each row is to come
+once), and those with a selector. They are collected, and reduced whenever the buffers are full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from celc_runtime.arena import (
+    CHILD,
+    DONE,
+    FIRED,
+    FIRES,
+    LISTED,
+    MATCHES_LEFT,
+    MERGE,
+    NEXT,
+    NEXT_NODE,
+    OUTPUT_FULL,
+    SINCE,
+    STACK_FULL,
+    STACK_SIZE,
+    TAG,
+    Memory,
+    lowest_id,
+    relevant_rows,
+)
+from celc_runtime.columns import Prepared
+from celc_runtime.enumerate import Kinds, Output, new_output
+from celc_runtime.plan import Plan
+from celc_runtime.remembered import Remembered, Remembers
+
+_COLLECTED = 1 << 12
+_COLLECTED_ENTRIES = 1 << 14
+
+
+class Checks(NamedTuple):
+    """What a query checks while it lists.
+
+    admits: the generated function (past, first, path, depth) that says whether the event at
+    path[depth] satisfies all conditions with those before it in the path; `first` is the entry at
+    index 0 of the remembered columns. supports: for each kind, whether such an event counts for a
+    selector. strategy: NXT, LAST or MAX, else nothing is chosen; distinct: whether matches that
+    look alike can come more than once.
+    """
+
+    admits: Callable[..., bool]
+    remembers: Remembers
+    supports: tuple[bool, ...]
+    strategy: str
+    distinct: bool
+
+
+def checked_listing(admits: Callable[..., bool]) -> Callable[..., int]:
+    """A function like `enumerate.list_fired` that lists what a generated function admits."""
+
+    def walk(memory, output, kinds, past, first, consumed):  # type: ignore[no-untyped-def]
+        nodes, counters, stack, path = memory.nodes, memory.counters, memory.stack, memory.path
+        mask = nodes.shape[0] - 1
+        fire = memory.fires[counters[LISTED] - 1]
+        row, floor_value = fire[1], fire[3]
+        lowest = lowest_id(nodes, counters[NEXT_NODE], fire[2])
+        left = counters[MATCHES_LEFT]
+        bits = kinds.bits[0]
+        kind_mask = (np.int64(1) << bits) - 1
+        starts, rows, ends, tags = kinds.starts, output.rows, output.ends, output.tags
+        matches, used = output.used[0], output.used[1]
+        waiting, status = counters[STACK_SIZE], DONE
+        while waiting > 0 and status == DONE:
+            waiting -= 1
+            node, depth = stack[waiting, 0], stack[waiting, 1]
+            while True:
+                at = node & mask
+                tag, following = nodes[at, TAG], nodes[at, NEXT]
+                begins = tag != MERGE and starts[tag & kind_mask]
+                if waiting + 2 > stack.shape[0] or depth + 1 >= path.shape[0]:
+                    status = STACK_FULL
+                elif begins and (matches == rows.shape[0] or used + depth + 1 > tags.shape[0]):
+                    status = OUTPUT_FULL
+                if status != DONE:
+                    # The node goes back untouched; the path above it stays where it is.
+                    stack[waiting, 0], stack[waiting, 1] = node, depth
+                    waiting += 1
+                    break
+                goes_on = following >= lowest and nodes[following & mask, SINCE] >= floor_value
+                if tag == MERGE:
+                    if goes_on:
+                        stack[waiting, 0], stack[waiting, 1] = following, depth
+                        waiting += 1
+                    node = nodes[at, CHILD]
+                    continue
+                path[depth] = tag
+                admitted = (tag >> bits) > consumed and admits(past, first, path, depth)
+                if begins and admitted:
+                    for place in range(depth, -1, -1):
+                        tags[used] = path[place]
+                        used += 1
+                    rows[matches], ends[matches] = row, used
+                    matches += 1
+                    left -= 1
+                    if left == 0:
+                        waiting = 0
+                        break
+                child = nodes[at, CHILD]
+                if admitted and child >= lowest and nodes[child & mask, SINCE] >= floor_value:
+                    if goes_on:
+                        stack[waiting, 0], stack[waiting, 1] = following, depth
+                        waiting += 1
+                    node = child
+                    depth += 1
+                elif goes_on:
+                    node = following
+                else:
+                    break
+        counters[STACK_SIZE], counters[MATCHES_LEFT] = waiting, left
+        output.used[0], output.used[1] = matches, used
+        return status
+
+    # A function that Numba has not compiled (for debugging) cannot be called by one that it has.
+    compiled_walk = njit(nogil=True)(walk) if hasattr(admits, "py_func") else walk
+
+    def listing(memory, output, kinds, past, first, consumed, most):  # type: ignore[no-untyped-def]
+        counters = memory.counters
+        begun = 0
+        while True:
+            if counters[STACK_SIZE] == 0:
+                if counters[LISTED] == counters[FIRED] or begun == most or output.limit[0] == 0:
+                    return DONE
+                begun += 1
+                memory.stack[0, 0] = memory.fires[counters[LISTED], 0]
+                memory.stack[0, 1] = 0
+                counters[STACK_SIZE] = 1
+                counters[LISTED] += 1
+                counters[MATCHES_LEFT] = output.limit[0]
+            status = compiled_walk(memory, output, kinds, past, first, consumed)
+            if status != DONE:
+                return status
+
+    return njit(nogil=True)(listing) if hasattr(admits, "py_func") else listing
+
+
+class Checked:
+    """Lists the matches of the events that fired, with what the conditions read of past events."""
+
+    def __init__(self, checks: Checks, plan: Plan) -> None:
+        self._checks = checks
+        self._listing = checked_listing(checks.admits)
+        self._remembered = Remembered(checks.remembers)
+        self._consumes = plan.consume_by != "NONE"
+        self._limit = 2**62 if plan.limit is None else plan.limit
+        self._bits = plan.kind_bits
+        self._consumed = -1
+        columns = [kind.columns for kind in plan.kinds]
+        looks = {look: number for number, look in enumerate(dict.fromkeys(columns))}
+        # What an event shows: the same number where the same, −1 where nothing.
+        self._shown = np.array([looks[look] if look else -1 for look in columns], np.int64)
+        self._supports = np.array(checks.supports, np.bool_)
+        self._collects = self._consumes or checks.distinct or bool(checks.strategy)
+        self._collected = new_output(matches=1, room=1, limit=None)
+        if self._collects:
+            self._collected = new_output(matches=_COLLECTED, room=_COLLECTED_ENTRIES, limit=None)
+        self._ready: int | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """The size of what is kept between batches."""
+        return self._remembered.nbytes + sum(array.nbytes for array in self._collected)
+
+    def enter(self, prepared: Prepared) -> None:
+        """Take in a batch."""
+        batch = prepared.batch
+        count = int(np.count_nonzero(batch.symbols))
+        if count:
+            rows = relevant_rows(batch.words, batch.symbols, 0, count)
+            self._remembered.append(prepared.events, rows)
+
+    def leave(self, oldest: int) -> None:
+        """End the batch: entries before `oldest` are not asked for any more."""
+        self._remembered.drop(oldest)
+
+    def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
+        """List the matches of each event that fired; a status of the arena module."""
+        counters = memory.counters
+        if output.limit[0] == 0:
+            counters[LISTED] = counters[FIRED]
+        while True:
+            if self._ready is not None and not self._delivered(output):
+                return OUTPUT_FULL
+            if counters[LISTED] == counters[FIRED] and counters[STACK_SIZE] == 0:
+                counters[LISTED] = counters[FIRED] = 0
+                return DONE
+            into = self._collected if self._collects else output
+            most = (1 if counters[STACK_SIZE] == 0 else 0) if self._collects else FIRES
+            status = int(
+                self._listing(
+                    memory,
+                    into,
+                    kinds,
+                    self._remembered.past,
+                    self._remembered.first,
+                    self._consumed,
+                    most,
+                )
+            )
+            if not self._collects:
+                if status != DONE:
+                    return status
+            elif status == OUTPUT_FULL:
+                self._make_room(kinds)
+            elif status != DONE:
+                return status
+            else:
+                self._reduce(kinds)
+                self._ready = 0
+
+    def _reduce(self, kinds: Kinds) -> None:
+        strategy = ("", "NXT", "LAST", "MAX").index(self._checks.strategy)
+        if strategy:
+            _choose_supports(self._collected, kinds.bits[0], self._supports, strategy)
+        if self._checks.distinct:
+            _keep_distinct(self._collected, kinds.bits[0], self._shown)
+
+    def _make_room(self, kinds: Kinds) -> None:
+        """Reduce what has been collected for one event; more room if that does not help much."""
+        self._reduce(kinds)
+        collected = self._collected
+        rows, tags = len(collected.rows), len(collected.tags)
+        matches, used = collected.used
+        if 2 * matches > rows or 2 * used > tags or not matches:
+            self._collected = Output(
+                np.concatenate([collected.rows, np.zeros(rows, np.int64)]),
+                np.concatenate([collected.ends, np.zeros(rows, np.int64)]),
+                np.concatenate([collected.tags, np.zeros(tags, np.int64)]),
+                collected.used,
+                collected.limit,
+            )
+
+    def _delivered(self, output: Output) -> bool:
+        """Hand out what has been collected, up to LIMIT; False where the output is full."""
+        collected = self._collected
+        found = min(int(collected.used[0]), self._limit)
+        assert self._ready is not None
+        while self._ready < found:
+            copied = int(_copy_matches(collected, output, self._ready, found))
+            if copied == 0:
+                return False
+            self._ready += copied
+        if found and self._consumes:
+            last = collected.tags[collected.ends[0] - 1]
+            self._consumed = int(last >> self._bits)
+        collected.used[:] = 0
+        self._ready = None
+        return True
+
+
+@njit(nogil=True, cache=True)
+def _copy_matches(source, output, first, end):  # type: ignore[no-untyped-def]
+    """Copy matches as far as there is room; returns how many."""
+    copied = 0
+    for match in range(first, end):
+        start = source.ends[match - 1] if match > 0 else np.int64(0)
+        size = source.ends[match] - start
+        matches, used = output.used[0], output.used[1]
+        if matches == output.rows.shape[0] or used + size > output.tags.shape[0]:
+            break
+        output.tags[used : used + size] = source.tags[start : source.ends[match]]
+        output.rows[matches], output.ends[matches] = source.rows[match], used + size
+        output.used[0], output.used[1] = matches + 1, used + size
+        copied += 1
+    return copied
+
+
+@njit(nogil=True, cache=True)
+def _keep(output, kept):  # type: ignore[no-untyped-def]
+    """Close the gaps between the matches that are kept."""
+    matches, used, start = 0, np.int64(0), np.int64(0)
+    for match in range(output.used[0]):
+        end = output.ends[match]
+        if kept[match]:
+            for place in range(start, end):
+                output.tags[used] = output.tags[place]
+                used += 1
+            output.rows[matches], output.ends[matches] = output.rows[match], used
+            matches += 1
+        start = end
+    output.used[0], output.used[1] = matches, used
+
+
+@njit(nogil=True, cache=True)
+def _start_of(output, match):  # type: ignore[no-untyped-def]
+    return output.ends[match - 1] if match > 0 else np.int64(0)
+
+
+@njit(nogil=True, cache=True)
+def _support_of(output, bits, supports, match, into):  # type: ignore[no-untyped-def]
+    """Write the events of a match that count, ascending; returns how many."""
+    count = 0
+    kind_mask = (np.int64(1) << bits) - 1
+    for place in range(_start_of(output, match), output.ends[match]):
+        tag = output.tags[place]
+        if supports[tag & kind_mask]:
+            into[count] = tag >> bits
+            count += 1
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _prefers(strategy, one, ones, other, others):  # type: ignore[no-untyped-def]
+    """Whether NXT (1) or LAST (2) prefers the first of two supports; −1 for the second, 0: equal.
+
+    What decides is the smallest (largest) event in one and not in the other.
+    """
+    for place in range(min(ones, others)):
+        mine = one[place] if strategy == 1 else one[ones - 1 - place]
+        yours = other[place] if strategy == 1 else other[others - 1 - place]
+        if mine != yours:
+            return 1 if (mine < yours) == (strategy == 1) else -1
+    return 1 if ones > others else -1 if ones < others else 0
+
+
+@njit(nogil=True, cache=True)
+def _contains(one, ones, other, others):  # type: ignore[no-untyped-def]
+    """Whether the first of two supports is a proper superset of the second."""
+    if ones <= others:
+        return False
+    place = 0
+    for index in range(others):
+        while place < ones and one[place] < other[index]:
+            place += 1
+        if place == ones or one[place] != other[index]:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _choose_supports(output, bits, supports, strategy):  # type: ignore[no-untyped-def]
+    """Keep the matches whose support NXT (1), LAST (2) or MAX (3) chooses among all here."""
+    matches = output.used[0]
+    kept = np.ones(matches, np.bool_)
+    longest = 0
+    for match in range(matches):
+        longest = max(longest, output.ends[match] - _start_of(output, match))
+    one, other = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    if strategy == 3:
+        for match in range(matches):
+            size = _support_of(output, bits, supports, match, one)
+            for rival in range(matches):
+                if kept[match] and kept[rival] and rival != match:
+                    rivals = _support_of(output, bits, supports, rival, other)
+                    if _contains(other, rivals, one, size):
+                        kept[match] = False
+    else:
+        best = 0
+        for match in range(1, matches):
+            size = _support_of(output, bits, supports, match, one)
+            bests = _support_of(output, bits, supports, best, other)
+            preferred = _prefers(strategy, one, size, other, bests)
+            if preferred > 0:
+                kept[best:match] = False
+                best = match
+            elif preferred < 0:
+                kept[match] = False
+    _keep(output, kept)
+
+
+@njit(nogil=True, cache=True)
+def _same_look(output, bits, shown, one, other):  # type: ignore[no-untyped-def]
+    """Whether two matches begin alike and show the same labels on the same events."""
+    kind_mask = (np.int64(1) << bits) - 1
+    at, end = _start_of(output, one), output.ends[one]
+    yours, your_end = _start_of(output, other), output.ends[other]
+    if output.tags[at] >> bits != output.tags[yours] >> bits:
+        return False
+    while True:
+        while at < end and shown[output.tags[at] & kind_mask] < 0:
+            at += 1
+        while yours < your_end and shown[output.tags[yours] & kind_mask] < 0:
+            yours += 1
+        if at == end or yours == your_end:
+            return at == end and yours == your_end
+        mine, your = output.tags[at], output.tags[yours]
+        if mine >> bits != your >> bits or shown[mine & kind_mask] != shown[your & kind_mask]:
+            return False
+        at += 1
+        yours += 1
+
+
+@njit(nogil=True, cache=True)
+def _keep_distinct(output, bits, shown):  # type: ignore[no-untyped-def]
+    """Keep one of each of the matches that look alike; all end at one event."""
+    matches = output.used[0]
+    size = 16
+    while size < 2 * matches:
+        size *= 2
+    table = np.full(size, -1, np.int64)
+    kept = np.zeros(matches, np.bool_)
+    kind_mask = (np.int64(1) << bits) - 1
+    for match in range(matches):
+        start = _start_of(output, match)
+        code = np.uint64(output.tags[start] >> bits)
+        for place in range(start, output.ends[match]):
+            tag = output.tags[place]
+            look = shown[tag & kind_mask]
+            if look >= 0:
+                code ^= np.uint64(tag >> bits) * np.uint64(64) + np.uint64(look)
+                code *= np.uint64(0x9E3779B97F4A7C15)
+                code ^= code >> np.uint64(29)
+        slot = np.int64(code & np.uint64(size - 1))
+        while table[slot] >= 0 and not _same_look(output, bits, shown, table[slot], match):
+            slot = (slot + 1) & (size - 1)
+        if table[slot] < 0:
+            table[slot] = match
+            kept[match] = True
+    _keep(output, kept)
