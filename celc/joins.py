@@ -105,7 +105,7 @@ def _term(expression: Expression) -> tuple[str, Expression] | None:
         case core.AttributeValue():
             plain = core.AttributeValue("", expression.attribute, expression.type, expression.span)
             return expression.label, plain
-        case core.Cast(operand=core.AttributeValue() as value):
+        case core.Cast(operand=core.AttributeValue() as value) if expression.type.is_numeric:
             found = _term(value)
             assert found is not None
             return found[0], core.Cast(found[1], expression.type, expression.span)

@@ -110,7 +110,7 @@ def stream_for(rng: random.Random, query: Drawn) -> Events:
     events = wide_stream(
         rng,
         rng.choice((rng.randint(0, longest), longest - 1, longest)),
-        types=[name for name in TYPES if re.search(rf"\b{name}\b", body)],
+        types=[name for name in TYPES if re.search(rf"\b{name}\b", body)] or list(TYPES),
         nulls=rng.choice((0, 0, 0.1)),
         strangers=rng.choice((0, 0, 0.2)),
     )

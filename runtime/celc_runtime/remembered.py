@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from celc_runtime.columns import numbers, plain
 from celc_runtime.conditions import TextComparison, TextCondition
+from celc_runtime.texts import TextNumbers
 
 _FIRST_ROOM = 1024
 
@@ -24,7 +25,7 @@ class Remembers:
     """The columns to remember, in the order in which conditions take them.
 
     columns: attributes, each with whether it is not NULL; texts: conditions on the texts of one
-    event, as their truth; codes: text attributes, as numbers (−1: NULL); ranks: text attributes
+    event, as their truth; codes: text attributes, as numbers (−1: NULL); ranks: those of them
     whose order is asked for, as their place in the order of all texts here.
     """
 
@@ -40,8 +41,7 @@ class Remembered:
     def __init__(self, what: Remembers) -> None:
         self._what = what
         self._arrays: list[np.ndarray] = []
-        self._texts: dict[str, int] = {}
-        self._next_text = 0
+        self._texts = TextNumbers()
         self._count = 0
         self.first = 0
         """The entry at index 0 of every column."""
@@ -68,14 +68,10 @@ class Remembered:
         for condition in self._what.texts:
             new.append(_truth(condition, chosen))
         known = len(self._texts)
-        codes = {
-            name: self._codes(plain(chosen.column(name)))
-            for name in dict.fromkeys((*self._what.codes, *self._what.ranks))
-        }
-        new += [codes[name] for name in self._what.codes]
+        new += [self._texts.of(chosen.column(name)) for name in self._what.codes]
         new += [np.zeros(len(rows), np.int64) for _ in self._what.ranks]
         self._extend(new, len(rows))
-        if len(self._texts) > max(_FIRST_ROOM, 4 * self._count * len(codes)):
+        if len(self._texts) > max(_FIRST_ROOM, 4 * self._count * len(self._what.codes)):
             self._forget_texts()
         if self._what.ranks and (len(self._texts) != known or len(rows)):
             self._rank()
@@ -106,20 +102,6 @@ class Remembered:
 
     # --- texts ------------------------------------------------------------------------------------
 
-    def _codes(self, column: pa.Array) -> np.ndarray:
-        encoded = column.dictionary_encode()
-        table = np.empty(len(encoded.dictionary) + 1, np.int64)
-        for place, text in enumerate(encoded.dictionary.to_pylist()):
-            number = self._texts.get(text)
-            if number is None:
-                number = self._texts[text] = self._next_text
-                self._next_text += 1
-            table[place] = number
-        table[-1] = -1
-        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        found: np.ndarray = table[codes]
-        return found
-
     def _places(self) -> list[int]:
         """Where the codes of the text attributes are among the arrays."""
         first = 2 * len(self._what.columns) + len(self._what.texts)
@@ -127,13 +109,13 @@ class Remembered:
 
     def _forget_texts(self) -> None:
         used = np.unique(np.concatenate([self._arrays[n][: self._count] for n in self._places()]))
-        kept = set(used.tolist())
-        self._texts = {text: number for text, number in self._texts.items() if number in kept}
+        self._texts.keep(used.tolist())
 
     def _rank(self) -> None:
-        """Number the texts here in the order of their UTF-8 bytes, which is that of characters."""
-        ordered = sorted(self._texts)
-        codes = np.array([self._texts[text] for text in ordered] or [-1], np.int64)
+        """Number the texts that are known in their order."""
+        codes = self._texts.in_order()
+        if not len(codes):
+            return
         by_code = np.argsort(codes)
         places = self._places()
         for number, name in enumerate(self._what.ranks):

@@ -1,0 +1,225 @@
+"""Partial matches kept apart by key: hash tables from the values that equalities ask for to piles.
+
+A table has a row for each key: whether it is taken, the values of the key, and for each pile of the
+states with such keys its newest cell and that cell's SINCE. Keys whose piles have all left the
+window are dropped whenever a table is half full; then it is made as large as what is left needs.
+So a table takes memory for the keys inside the window, however many there have been.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numba import njit
+
+from celc_runtime.arena import NEVER
+from celc_runtime.batch import order_preserving
+from celc_runtime.columns import numbers
+from celc_runtime.texts import TextNumbers
+
+_FEWEST_ROWS = 1024
+_IS_TAKEN = 0
+_FIRST_KEY = 1
+
+
+class JoinMemory(NamedTuple):
+    """What a keyed update reads and writes besides `arena.Memory`.
+
+    values: int64[terms, rows] and known: bool[terms, rows], what each event of the batch brings as
+    a key, and whether it is not NULL. tables: one int64[size, 1 + keys + 2 · piles] each, size a
+    power of two. filled: int64[tables], the rows that are taken.
+    """
+
+    values: np.ndarray
+    known: np.ndarray
+    tables: tuple[np.ndarray, ...]
+    filled: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """What an event brings as (a part of) a key: an attribute, as `type` (a wider one, perhaps)."""
+
+    attribute: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class JoinTable:
+    """A table: whether each part of its keys is a text, and its number of piles."""
+
+    texts: tuple[bool, ...]
+    piles: int
+
+
+@dataclass(frozen=True, slots=True)
+class Joins:
+    """What a keyed update needs: the terms of its events and its tables."""
+
+    terms: tuple[Term, ...]
+    tables: tuple[JoinTable, ...]
+
+
+class Keyed:
+    """The tables of one run."""
+
+    def __init__(self, joins: Joins) -> None:
+        self._joins = joins
+        self._texts = TextNumbers()
+        self._has_texts = any(term.type == "STRING" for term in joins.terms)
+        self.memory = JoinMemory(
+            np.zeros((len(joins.terms), 0), np.int64),
+            np.zeros((len(joins.terms), 0), np.bool_),
+            tuple(_empty_table(table, _FEWEST_ROWS) for table in joins.tables),
+            np.zeros(len(joins.tables), np.int64),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the tables; a text is counted as 64 bytes."""
+        return sum(table.nbytes for table in self.memory.tables) + 64 * len(self._texts)
+
+    def enter(self, events: pa.RecordBatch, earliest: int, lowest: int) -> None:
+        """Take in a batch: the keys that its events bring."""
+        if self._has_texts and len(self._texts) > 4 * self._rows():
+            self._forget(earliest, lowest)
+        terms = self._joins.terms
+        values = np.empty((len(terms), len(events)), np.int64)
+        known = np.empty((len(terms), len(events)), np.bool_)
+        for number, term in enumerate(terms):
+            column = events.column(term.attribute)
+            if term.type == "STRING":
+                values[number] = self._texts.of(column)
+                known[number] = values[number] >= 0
+                continue
+            found, known[number] = numbers(column)
+            values[number] = _as_key(found, term.type)
+        self.memory = self.memory._replace(values=values, known=known)
+
+    def make_room(self, earliest: int, lowest: int) -> None:
+        """Drop the keys that are out of the window, and enlarge tables that stay half full."""
+        tables = []
+        for number, (joined, table) in enumerate(
+            zip(self._joins.tables, self.memory.tables, strict=True)
+        ):
+            keys = len(joined.texts)
+            live = int(_count_live(table, keys, earliest, lowest))
+            size = _FEWEST_ROWS
+            while size < 4 * live:
+                size *= 2
+            fresh = _empty_table(joined, size)
+            _copy_live(table, fresh, keys, earliest, lowest)
+            self.memory.filled[number] = live
+            tables.append(fresh)
+        self.memory = self.memory._replace(tables=tuple(tables))
+
+    def _rows(self) -> int:
+        return sum(len(table) for table in self.memory.tables)
+
+    def _forget(self, earliest: int, lowest: int) -> None:
+        self.make_room(earliest, lowest)
+        used: set[int] = set()
+        for joined, table in zip(self._joins.tables, self.memory.tables, strict=True):
+            taken = table[table[:, _IS_TAKEN] != 0]
+            for place, is_text in enumerate(joined.texts):
+                if is_text:
+                    used.update(taken[:, _FIRST_KEY + place].tolist())
+        self._texts.keep(used)
+
+
+def _as_key(values: np.ndarray, type: str) -> np.ndarray:
+    """Values as int64 that are equal where SQL calls the values equal: −0.0 = 0.0, NaN = NaN."""
+    if type in ("FLOAT", "DOUBLE"):
+        if type == "FLOAT":
+            values = values.astype(np.float32)
+        wide = values.astype(np.float64)
+        return order_preserving(np.where(np.isnan(wide), np.nan, wide))
+    return values.astype(np.int64)
+
+
+def _empty_table(table: JoinTable, size: int) -> np.ndarray:
+    rows = np.zeros((size, _FIRST_KEY + len(table.texts) + 2 * table.piles), np.int64)
+    rows[:, _FIRST_KEY + len(table.texts) + 1 :: 2] = NEVER
+    return rows
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _start(key):  # type: ignore[no-untyped-def]
+    code = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    return code ^ (code >> np.uint64(32))
+
+
+@njit(nogil=True, cache=True)
+def row_of(table, key):  # type: ignore[no-untyped-def]
+    """The row of a key, or the empty row where it would be entered."""
+    mask = table.shape[0] - 1
+    row = np.int64(_start(key) & np.uint64(mask))
+    while table[row, 0] != 0 and table[row, 1] != key:
+        row = (row + 1) & mask
+    return row
+
+
+@njit(nogil=True, cache=True)
+def row_of_two(table, one, two):  # type: ignore[no-untyped-def]
+    """The same for a key of two values."""
+    mask = table.shape[0] - 1
+    row = np.int64(_start(np.int64(_start(one)) ^ two) & np.uint64(mask))
+    while table[row, 0] != 0 and (table[row, 1] != one or table[row, 2] != two):
+        row = (row + 1) & mask
+    return row
+
+
+@njit(nogil=True, cache=True)
+def row_of_three(table, one, two, three):  # type: ignore[no-untyped-def]
+    """The same for a key of three values."""
+    mask = table.shape[0] - 1
+    mixed = np.int64(_start(np.int64(_start(one)) ^ two)) ^ three
+    row = np.int64(_start(mixed) & np.uint64(mask))
+    while table[row, 0] != 0 and (
+        table[row, 1] != one or table[row, 2] != two or table[row, 3] != three
+    ):
+        row = (row + 1) & mask
+    return row
+
+
+@njit(nogil=True, cache=True)
+def pile_at(table, row, column, lowest):  # type: ignore[no-untyped-def]
+    """(newest cell, its SINCE) of a pile; what belongs to another partition is dead."""
+    head = table[row, column]
+    return head, table[row, column + 1] if head >= lowest else np.int64(NEVER)
+
+
+@njit(nogil=True, cache=True)
+def _is_live(table, row, keys, earliest, lowest):  # type: ignore[no-untyped-def]
+    if table[row, 0] == 0:
+        return False
+    for column in range(1 + keys, table.shape[1], 2):
+        if table[row, column] >= lowest and table[row, column + 1] >= earliest:
+            return True
+    return False
+
+
+@njit(nogil=True, cache=True)
+def _count_live(table, keys, earliest, lowest):  # type: ignore[no-untyped-def]
+    count = 0
+    for row in range(table.shape[0]):
+        if _is_live(table, row, keys, earliest, lowest):
+            count += 1
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _copy_live(table, fresh, keys, earliest, lowest):  # type: ignore[no-untyped-def]
+    for row in range(table.shape[0]):
+        if _is_live(table, row, keys, earliest, lowest):
+            if keys == 1:
+                free = row_of(fresh, table[row, 1])
+            elif keys == 2:
+                free = row_of_two(fresh, table[row, 1], table[row, 2])
+            else:
+                free = row_of_three(fresh, table[row, 1], table[row, 2], table[row, 3])
+            for column in range(table.shape[1]):
+                fresh[free, column] = table[row, column]
