@@ -69,7 +69,6 @@ from celc.supported import (
     labels_named,
     nodes_named_in,
     unsupported_in,
-    unsupported_in_clauses,
 )
 
 _MAX_CASES = 8
@@ -85,7 +84,6 @@ def normalize(
     or where the form would grow beyond `max_events` events.
     """
     diagnostics = Diagnostics(source)
-    diagnostics.extend(unsupported_in_clauses(query))
     diagnostics.extend(unsupported_in(query.formula))
     diagnostics.raise_errors()
     normalizer = _Normalizer(source, diagnostics, max_events)
@@ -105,8 +103,10 @@ def normalize(
 
 
 def output_labels(query: core.Query) -> tuple[str, ...]:
-    """The labels that a query shows."""
-    return tuple(item.label for item in query.output if isinstance(item, core.OutputLabel))
+    """The labels that a query projects on: its label columns, then those in expressions only."""
+    shown = [item.label for item in query.output if isinstance(item, core.OutputLabel)]
+    asked = [item.labels for item in query.output if isinstance(item, core.OutputExpression)]
+    return tuple(dict.fromkeys([*shown, *(label for labels in asked for label in labels)]))
 
 
 def is_normal(form: NormalForm) -> bool:

@@ -19,6 +19,7 @@ _ROWS_SHOWN = 40
 def json_lines(query: CompiledQuery, out: IO[bytes]) -> Writer:
     """One object per line, as the language page fixes it."""
     partition_by, labels = query.plan.partition_by, [label.name for label in query.plan.labels]
+    computed = [item.name for item in query.plan.expressions]
 
     def write(matches: pa.RecordBatch | None) -> None:
         for row in [] if matches is None else matches.to_pylist():
@@ -28,7 +29,7 @@ def json_lines(query: CompiledQuery, out: IO[bytes]) -> Writer:
                 "start": row["start_pos"],
                 "end": row["end_pos"],
                 "labels": {name: [event["pos"] for event in row[name]] for name in labels},
-                "values": {},
+                "values": {name: row[name] for name in computed},
             }
             out.write((json.dumps(line, default=str, ensure_ascii=False) + "\n").encode())
 
@@ -118,7 +119,7 @@ class _Text:
 
 def _cell(value: object) -> str:
     if isinstance(value, list):
-        return "\n".join(_event(event) for event in value)
+        return "\n".join(_event(item) if isinstance(item, dict) else _cell(item) for item in value)
     return "NULL" if value is None else str(value)
 
 
