@@ -7,6 +7,7 @@ the query get there as string literals only.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import assert_never
 
 from celc import formula as core
@@ -96,6 +97,6 @@ def _literal(value: int | float | str | bool | None) -> str:
     return string_literal(value) if isinstance(value, str) else repr(value)
 
 
-def _sequence(items: object) -> str:
-    parts = list(items)  # type: ignore[call-overload]
+def _sequence(items: Iterable[str]) -> str:
+    parts = list(items)
     return "(" + ", ".join(parts) + ("," if len(parts) == 1 else "") + ")"

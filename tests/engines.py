@@ -180,9 +180,16 @@ def answer_of(query: CompiledQuery, matches: Iterable[Row], events: Sequence[Eve
                 "start": start,
                 "end": end,
                 "labels": labels,
+                **_values_of(query, row),
             }
         )
     return answer
+
+
+def _values_of(query: CompiledQuery, row: Row) -> Row:
+    """The expressions of a row, where the query has any."""
+    values = {item.name: row[item.name] for item in query.plan.expressions}
+    return {"values": values} if values else {}
 
 
 def answers(

@@ -1,4 +1,8 @@
-"""Expressions of SELECT, as a generated module's plan writes them: trees that `values` evaluates."""
+"""Expressions of SELECT as a generated module's plan writes them: trees.
+
+`values` evaluates them. They stand in a file of their own because the plan, which the schemas
+follow from, has to know their types and what they read, but not how.
+"""
 
 from __future__ import annotations
 

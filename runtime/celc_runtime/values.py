@@ -72,16 +72,18 @@ class LabelValues:
     @property
     def matches(self) -> int:
         """How many matches there are."""
-        return self._offsets.shape[1] - 1
+        return int(self._offsets.shape[1]) - 1
 
     def offsets(self, label: str) -> np.ndarray:
         """int32[matches + 1]: the events of match m are those from `offsets[m]` to the next."""
-        return self._offsets[self._numbers[label]]
+        offsets: np.ndarray = self._offsets[self._numbers[label]]
+        return offsets
 
     def entries(self, label: str) -> np.ndarray:
         """int64: the events under the label, match after match."""
         number = self._numbers[label]
-        return self._entries[number, : self._offsets[number, -1]]
+        entries: np.ndarray = self._entries[number, : self._offsets[number, -1]]
+        return entries
 
     def column(self, label: str, attribute: str) -> pa.Array:
         """The attribute's values for all events under the label."""
@@ -131,7 +133,7 @@ def _from_events(tree: Aggregate, labels: LabelValues) -> pa.Array:
     if tree.function == "COLLECT":
         return pa.ListArray.from_arrays(pa.array(offsets), column)
     chosen = np.empty(labels.matches, np.int64)
-    least_or_greatest(*_ordered(column), offsets, tree.function == "MIN", chosen)
+    least_or_greatest(*_in_order(column), offsets, tree.function == "MIN", chosen)
     return column.take(pa.array(chosen, mask=chosen < 0))
 
 
@@ -140,7 +142,7 @@ def _numeric_function(tree: Aggregate, labels: LabelValues) -> Numbers:
     offsets = labels.offsets(tree.label)
     if tree.attribute is None:
         return Numbers(np.diff(offsets).astype(np.int64), np.ones(labels.matches, np.bool_))
-    values, known = _ordered(labels.column(tree.label, tree.attribute))
+    values, known = _in_order(labels.column(tree.label, tree.attribute))
     counts = np.empty(labels.matches, np.int64)
     if tree.function == "SUM" and values.dtype == np.int64:
         totals = np.empty(labels.matches, np.int64)
@@ -151,7 +153,7 @@ def _numeric_function(tree: Aggregate, labels: LabelValues) -> Numbers:
     return Numbers(sums if tree.function == "SUM" else sums / counts, counts > 0)
 
 
-def _ordered(column: pa.Array) -> Numbers:
+def _in_order(column: pa.Array) -> Numbers:
     """Values as int64 or float64 in the order of their type, so that few kernels do for all."""
     type = column.type
     if pa.types.is_boolean(type):
@@ -222,9 +224,7 @@ def _numbers(tree: Tree, labels: LabelValues) -> Numbers:
     match tree:
         case Constant():
             known = np.full(labels.matches, tree.value is not None)
-            return Numbers(
-                np.full(labels.matches, tree.value or 0, _NUMPY_TYPES[tree.type]), known
-            )
+            return Numbers(np.full(labels.matches, tree.value or 0, _NUMPY_TYPES[tree.type]), known)
         case Aggregate():
             if tree.function in _NUMERIC_FUNCTIONS:
                 return _numeric_function(tree, labels)
