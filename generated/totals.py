@@ -16,7 +16,7 @@ QUERY = "\n".join(
         "       (LAST(rise.value) - FIRST(rise.value)) / COUNT(rise) AS slope,",
         "       COLLECT(rise.value) AS seen, -ABS(alarm.level % 10) AS digit",
         "FROM Plant",
-        "WHERE STRICT((Reading AS rise)+ ; Alarm AS alarm) FILTER rise.value > 20",
+        "WHERE STRICT((Reading AS rise)+ ; Alarm AS alarm FILTER rise.value > 20)",
         "PARTITION BY sensor",
         "WITHIN 50 EVENTS",
         "",

@@ -173,7 +173,8 @@ def answer_of(query: CompiledQuery, matches: Iterable[Row], events: Sequence[Eve
             assert labels[label.name] == sorted(set(labels[label.name])), row
             for event in row[label.name]:
                 wanted = {name: part[event["pos"]].get(name) for name in label.attributes}
-                assert event == {"pos": event["pos"], **wanted}, row
+                assert [*event] == ["pos", *wanted], row
+                assert all(_same(event[name], value) for name, value in wanted.items()), row
         answer.append(
             {
                 "partition": dict(zip(plan.partition_by, key, strict=True)),
@@ -184,6 +185,11 @@ def answer_of(query: CompiledQuery, matches: Iterable[Row], events: Sequence[Eve
             }
         )
     return answer
+
+
+def _same(left: object, right: object) -> bool:
+    """Whether two values are one; NaN is itself."""
+    return left == right or (left != left and right != right)
 
 
 def _values_of(query: CompiledQuery, row: Row) -> Row:
