@@ -365,6 +365,19 @@ def test_json(tmp_path: Path) -> None:
     assert [line["labels"] for line in found] == [{"y": [2]}, {"y": [2]}, {}, {}]
 
 
+def test_json_without_numbers_that_it_lacks(tmp_path: Path) -> None:
+    query = "CREATE STREAM S { EVENT A { i: INT }, EVENT B { i: INT } }\n"
+    query += "SELECT 1e308 * 10 AS big, -(1e308 * 10) AS small, COLLECT(A.i) AS ints, "
+    query += "1e308 * 10 - 1e308 * 10 AS nothing WHERE A"
+
+    def refuse(name: str) -> None:
+        raise AssertionError(name)
+
+    line = _run(tmp_path, "--format", "json", query=query).splitlines()[0]
+    found = json.loads(line, parse_constant=refuse)["values"]
+    assert found == {"big": "Infinity", "small": "-Infinity", "ints": [1], "nothing": "NaN"}
+
+
 def test_parquet(tmp_path: Path) -> None:
     _run(tmp_path, "--format", "parquet", "--query", "one")
     table = pyarrow.parquet.read_table(tmp_path / "out")
