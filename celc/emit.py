@@ -26,9 +26,11 @@ from celc.emit_checks import CheckCode, EventCode
 from celc.emit_choices import SET_FUNCTIONS, ChoiceCode
 from celc.emit_conditions import ConditionCode
 from celc.emit_definition import DefinitionCode, nests_selectors
+from celc.emit_output import EXPRESSION_CONSTRUCTORS, attributes_in, expression_fields
 from celc.escape import comment_text, literal_lines, string_literal
 from celc.letters import Letters, Mask, bits_of
 from celc.normal_form import EventClause, NormalForm, shown
+from celc.normalize import output_labels
 from celc.piles import StraightLine, Write, why_not_straight_line, why_straight_line
 from celc.predicates import Alphabet, Symbol, TypeConditions
 from celc.roles import Checks
@@ -443,8 +445,8 @@ def _either(names: dict[str, None]) -> str:
 
 
 def _kind(query: core.Query, kind: Kind) -> str:
-    labels = [item.label for item in query.output if isinstance(item, core.OutputLabel)]
-    columns = [str(index) for index, label in enumerate(labels) if label in kind.marks]
+    labels = enumerate(output_labels(query))
+    columns = [str(index) for index, label in labels if label in kind.marks]
     return f"Kind({_tuple(columns)}, starts={kind.starts})"
 
 
@@ -501,6 +503,7 @@ def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...
             for item in query.output
             if isinstance(item, core.OutputLabel)
         ),
+        **expression_fields(query),
         "kinds": _tuple(_kind(query, kind) for kind in compiled.output_kinds),
         "kind_bits": compiled.kind_bits,
         "partition_by": _tuple(string_literal(a.name) for a in query.partition_by),
@@ -553,6 +556,8 @@ def attributes_read(query: core.Query, code: ConditionCode) -> list[core.Attribu
     for item in query.output:
         if isinstance(item, core.OutputLabel):
             needed |= {a.name for a in item.attributes}
+        else:
+            needed |= attributes_in(item.value)
     found: dict[str, core.AttributeDeclaration] = {}
     for stream in query.streams:
         for event_type in stream.event_types:
@@ -588,6 +593,7 @@ def _plan_imports(view: View) -> list[str]:
     """The constructors that the plan is written with."""
     text = repr((view["plan"], view["definition"], view["checks"]))
     names = ["Attribute", "Kind", "Label", "TextComparison", "TextCondition", "Window"]
+    names += EXPRESSION_CONSTRUCTORS
     return ["CompiledQuery", "Plan", "module_names", *(n for n in names if f"{n}(" in text)]
 
 

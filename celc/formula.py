@@ -385,11 +385,30 @@ class OutputLabel:
 
 
 @dataclass(frozen=True, slots=True)
+class Collection:
+    """`COLLECT(x.a)`: the values at all positions of x in stream order, as an array of `type`.
+
+    Only SELECT has it, as an item of its own.
+    """
+
+    label: str
+    attribute: str
+    type: DataType
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class OutputExpression:
-    """`expression AS name` in SELECT; `text` is the expression as written."""
+    """`expression AS name` in SELECT; `text` is the expression as written.
+
+    An AttributeValue in `value` is that of its label's only position. `labels` are those that it
+    mentions, in order of first appearance.
+    """
 
     name: str
     text: str
+    value: Expression | Collection
+    labels: tuple[str, ...]
     span: Span = _span()
 
 

@@ -69,7 +69,7 @@ from celc.rewrite import (
     where,
 )
 from celc.source import Source, Span
-from celc.supported import unsupported_in, unsupported_in_clauses
+from celc.supported import unsupported_in
 from celc.terms import labels_named, looks_back, nodes_named_in
 
 _MAX_CASES = 8
@@ -85,7 +85,6 @@ def normalize(
     or where the form would grow beyond `max_events` events.
     """
     diagnostics = Diagnostics(source)
-    diagnostics.extend(unsupported_in_clauses(query))
     diagnostics.extend(unsupported_in(query.formula))
     diagnostics.raise_errors()
     normalizer = _Normalizer(source, diagnostics, max_events)
@@ -105,8 +104,10 @@ def normalize(
 
 
 def output_labels(query: core.Query) -> tuple[str, ...]:
-    """The labels that a query shows."""
-    return tuple(item.label for item in query.output if isinstance(item, core.OutputLabel))
+    """The labels that a query projects on: its label columns, then those in expressions only."""
+    shown = [item.label for item in query.output if isinstance(item, core.OutputLabel)]
+    asked = [item.labels for item in query.output if isinstance(item, core.OutputExpression)]
+    return tuple(dict.fromkeys([*shown, *(label for labels in asked for label in labels)]))
 
 
 def is_normal(form: NormalForm) -> bool:

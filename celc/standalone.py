@@ -19,6 +19,7 @@ _PACKAGE = "celc_runtime"
 ORDER = (
     "errors",
     "numbers",
+    "expressions",
     "plan",
     "arena",
     "batch",
@@ -29,6 +30,7 @@ ORDER = (
     "conditions",
     "columns",
     "payload",
+    "values",
     "output",
     "label_sets",
     "texts",

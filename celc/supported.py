@@ -10,20 +10,6 @@ from celc.facts import MAX_COUNT, CountTooLargeError, fact_of
 from celc.formula import Clause
 
 
-def unsupported_in_clauses(query: core.Query) -> list[Diagnostic]:
-    """What a query's clauses ask for that cannot be compiled."""
-    return [
-        error(
-            "not-supported",
-            item.span,
-            "expressions in SELECT are not supported yet",
-            help=("list labels, with the attributes to show: x, y[price]",),
-        )
-        for item in query.output
-        if isinstance(item, core.OutputExpression)
-    ]
-
-
 def unsupported_in(formula: core.Formula) -> list[Diagnostic]:
     """The places of a formula that this version cannot compile, in the order of the text."""
     match formula:

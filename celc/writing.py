@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from typing import IO, cast
 
@@ -19,20 +20,34 @@ _ROWS_SHOWN = 40
 def json_lines(query: CompiledQuery, out: IO[bytes]) -> Writer:
     """One object per line, as the language page fixes it."""
     partition_by, labels = query.plan.partition_by, [label.name for label in query.plan.labels]
+    computed = [item.name for item in query.plan.expressions]
 
     def write(matches: pa.RecordBatch | None) -> None:
         for row in [] if matches is None else matches.to_pylist():
             line = {
                 "query": query.name,
-                "partition": {name: row[name] for name in partition_by},
+                "partition": {name: _json_ready(row[name]) for name in partition_by},
                 "start": row["start_pos"],
                 "end": row["end_pos"],
                 "labels": {name: [event["pos"] for event in row[name]] for name in labels},
-                "values": {},
+                "values": {name: _json_ready(row[name]) for name in computed},
             }
             out.write((json.dumps(line, default=str, ensure_ascii=False) + "\n").encode())
 
     return write
+
+
+def _json_ready(value: object) -> object:
+    """A value in which numbers that JSON lacks are texts, as Spark's `to_json` writes them."""
+    match value:
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case list():
+            return list(map(_json_ready, value))
+        case dict():
+            return {name: _json_ready(item) for name, item in value.items()}
+        case _:
+            return value
 
 
 def csv(query: CompiledQuery, out: IO[bytes]) -> Writer:
@@ -118,7 +133,7 @@ class _Text:
 
 def _cell(value: object) -> str:
     if isinstance(value, list):
-        return "\n".join(_event(event) for event in value)
+        return "\n".join(_event(item) if isinstance(item, dict) else _cell(item) for item in value)
     return "NULL" if value is None else str(value)
 
 
@@ -131,7 +146,7 @@ def _flat(matches: pa.RecordBatch) -> pa.RecordBatch:
     columns = []
     for field, column in zip(matches.schema, matches.columns, strict=True):
         if pa.types.is_list(field.type):
-            texts = [json.dumps(events, default=str) for events in column.to_pylist()]
+            texts = [json.dumps(_json_ready(events), default=str) for events in column.to_pylist()]
             column = pa.array(texts, pa.string())
         columns.append(column)
     return pa.RecordBatch.from_arrays(columns, matches.schema.names)

@@ -178,13 +178,15 @@ def answer_of(query: CompiledQuery, matches: Iterable[Row], events: Sequence[Eve
             assert labels[label.name] == sorted(set(labels[label.name])), row
             for event in row[label.name]:
                 wanted = {name: part[event["pos"]].get(name) for name in label.attributes}
-                assert same_event(event, {"pos": event["pos"], **wanted}), row
+                assert [*event] == ["pos", *wanted], row
+                assert all(_same(event[name], value) for name, value in wanted.items()), row
         answer.append(
             {
                 "partition": dict(zip(plan.partition_by, key, strict=True)),
                 "start": start,
                 "end": end,
                 "labels": labels,
+                **_values_of(query, row),
             }
         )
     return answer
@@ -196,6 +198,17 @@ def same_event(one: Event, other: Event) -> bool:
         value == other[name] or (value != value and other[name] != other[name])
         for name, value in one.items()
     )
+
+
+def _same(left: object, right: object) -> bool:
+    """Whether two values are one; NaN is itself."""
+    return left == right or (left != left and right != right)
+
+
+def _values_of(query: CompiledQuery, row: Row) -> Row:
+    """The expressions of a row, where the query has any."""
+    values = {item.name: row[item.name] for item in query.plan.expressions}
+    return {"values": values} if values else {}
 
 
 def answers(

@@ -110,6 +110,7 @@ def _expected_form(matcher: Any, row: dict[str, Any]) -> dict[str, Any]:
         "start": row["start_pos"],
         "end": row["end_pos"],
         "labels": {label.name: [e["pos"] for e in row[label.name]] for label in plan.labels},
+        "values": {item.name: row[item.name] for item in plan.expressions},
     }
 
 

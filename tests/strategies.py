@@ -267,11 +267,26 @@ class _Generator:
 
     def expression(self, labels: Sequence[str], number: int) -> str:
         label = self.rng.choice(labels)
-        functions = ("FIRST", "LAST", "MIN", "MAX", "SUM", "AVG")
-        forms = [f"COUNT({label})", f"COLLECT({label}.name)"]
-        forms += [f"{function}({label}.value)" for function in functions]
-        forms += [f"SUM({label}.value) / COUNT({label})", f"MAX({label}.id) - MIN({label}.id)"]
-        return f"{self.rng.choice(forms)} AS value_{number}"
+        if _chance(self.rng, 0.25):
+            function = self.rng.choice(("FIRST", "LAST", "COLLECT"))
+            attribute = self.rng.choice(("name", "value", "id"))
+            return f"{function}({label}.{attribute}) AS value_{number}"
+        return f"{self.number(labels, self.rng.randint(0, 2))} AS value_{number}"
+
+    def number(self, labels: Sequence[str], depth: int) -> str:
+        """An expression of SELECT that is a number."""
+        rng = self.rng
+        if depth and _chance(rng, 0.8):
+            left, right = self.number(labels, depth - 1), self.number(labels, depth - 1)
+            forms = [f"({left} {operator} {right})" for operator in "+-*/%"]
+            return rng.choice([*forms, f"ABS({left})", f"-({left})"])
+        if depth and _chance(rng, 0.5):
+            return rng.choice(("2", "-3", "0", "0.5", "2147483647", "NULL * 2"))
+        label = rng.choice(labels)
+        function = rng.choice(("FIRST", "LAST", "MIN", "MAX", "SUM", "AVG", "COUNT"))
+        if function == "COUNT":
+            return f"COUNT({label})"
+        return f"{function}({label}.{rng.choice(('value', 'id', 'ts'))})"
 
     # --- formulas ---
 

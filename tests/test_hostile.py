@@ -100,6 +100,7 @@ def _query(piece: str) -> str:
     """A file in which the piece is part of every kind of name, of texts, and of comments."""
     stream, event, number = _name(f"{piece} stream"), _name(f"{piece} type"), _name(f"{piece} nr")
     text, key, label = _name(f"{piece} text"), _name(f"{piece} key"), _name(f"{piece} label")
+    value, value2 = _name(f"{piece} value"), _name(f"{piece} value 2")
     pattern = piece.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"""\
 /* {piece.replace("*/", "")} */
@@ -109,7 +110,7 @@ CREATE STREAM {stream} {{
 }}
 -- {piece.replace(chr(10), " ")}
 QUERY {_name(f"{piece} query")}:
-SELECT {label}[{number}, {text}], B
+SELECT {label}[{number}, {text}], FIRST({label}.{text}) AS {value}, B, {_text(piece)} AS {value2}
 FROM {stream}
 WHERE ({stream}>{event} AS {label} ; B)
   FILTER {label}.{text} = {_text(piece)} AND {label}.{text} LIKE {_text(pattern)}
@@ -136,6 +137,7 @@ def _expected(piece: str) -> list[dict[str, Any]]:
             "start": 0,
             "end": 2,
             "labels": {f"{piece} label": [0], "B": [2]},
+            "values": {f"{piece} value": piece, f"{piece} value 2": piece},
         }
     ]
 
@@ -213,7 +215,6 @@ def test_command_line_with_hostile_names(
     assert b"1 of the rows have a type that none of its streams declares" in output.err
     assert not _hidden(output.err.decode())
     assert line.pop("query") == f"{piece} query"
-    assert line.pop("values") == {}
     assert [line] == _expected(piece)
     for stage in ("formula", "cea", "det", "tables"):
         assert main(["explain", str(source), "--stage", stage]) == 0

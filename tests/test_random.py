@@ -39,7 +39,6 @@ FEATURES = EVERYTHING - {
     Feature.CORRELATION,
     Feature.PREV,
     Feature.PRIOR,
-    Feature.SELECT_EXPRESSIONS,
 }
 # What is refused for its size instead of running for ever; it must stay rare.
 TOO_LARGE = {

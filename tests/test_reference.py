@@ -371,7 +371,7 @@ def test_expressions_have_one_row_for_each_projected_match() -> None:
     )
     matches = evaluate(query, events)
     assert [match.values for match in matches] == [
-        (("mean", 2.0), ("seen", ()), ("same", 2.0)) for _ in range(2)
+        (("mean", 2.0), ("seen", (None,)), ("same", 2.0)) for _ in range(2)
     ]
     assert _labels(matches) == [{"y": (2,)}] * 2
     assert not same_answer(matches, matches[:1])

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from celc import syntax
-from celc.formula import AttributeDeclaration, OutputExpression, OutputLabel
+from celc.formula import (
+    AttributeDeclaration,
+    Collection,
+    Expression,
+    OutputExpression,
+    OutputLabel,
+)
 from celc.messages import names, types
 from celc.resolve.expressions import (
     Site,
@@ -118,15 +124,20 @@ def _expression_column(
     item: syntax.ExpressionItem, site: Site, source: Source
 ) -> OutputExpression | None:
     node = item.expression
+    value: Expression | Collection | None
     if isinstance(node, syntax.Call) and node.function.text.upper() == "COLLECT" and not node.prior:
-        sound = attribute_argument(node, site) is not None
+        argument = attribute_argument(node, site)
+        value = None if argument is None else Collection(*argument, node.span)
     else:
-        sound = expression(node, site) is not None
+        value = expression(node, site)
     text = source.slice(node.span)
     if item.name is None:
         site.found.add(types.unnamed_expression(text, node.span))
         return None
-    return OutputExpression(item.name.text, text, item.name.span) if sound else None
+    if value is None:
+        return None
+    labels = tuple(dict.fromkeys(_labels_in(node)))
+    return OutputExpression(item.name.text, text, value, labels, item.name.span)
 
 
 def _labels_in(node: syntax.Expression) -> Iterator[str]:

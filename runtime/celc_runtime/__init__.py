@@ -2,16 +2,32 @@
 
 from celc_runtime.conditions import TextComparison, TextCondition
 from celc_runtime.errors import EventError, EventWarning
+from celc_runtime.expressions import (
+    Absolute,
+    Aggregate,
+    Arithmetic,
+    Cast,
+    Computed,
+    Constant,
+    Negation,
+)
 from celc_runtime.plan import Attribute, Kind, Label, Plan, Window
 from celc_runtime.query import CompiledQuery, module_names
 
 __all__ = [
+    "Absolute",
+    "Aggregate",
+    "Arithmetic",
     "Attribute",
+    "Cast",
     "CompiledQuery",
+    "Computed",
+    "Constant",
     "EventError",
     "EventWarning",
     "Kind",
     "Label",
+    "Negation",
     "Plan",
     "TextComparison",
     "TextCondition",

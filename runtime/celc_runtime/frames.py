@@ -32,7 +32,8 @@ def pandas_matches(query: CompiledQuery, frame: pandas.DataFrame) -> pandas.Data
     table = pa.table(arrays, names=[field.name for field in fields])
     matches = query.match_table(table)
     naive = [_naive(column) for column in matches.columns]
-    return pa.table(naive, names=matches.column_names).to_pandas()
+    # Whole numbers with a NULL among them would become real ones, and large ones others.
+    return pa.table(naive, names=matches.column_names).to_pandas(integer_object_nulls=True)
 
 
 def _naive(column: pa.ChunkedArray) -> pa.ChunkedArray:

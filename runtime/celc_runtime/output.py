@@ -9,8 +9,10 @@ import pyarrow as pa
 
 from celc_runtime.columns import plain
 from celc_runtime.enumerate import Kinds, Output, label_columns
+from celc_runtime.expressions import Computed
 from celc_runtime.payload import POSITION, Payload
-from celc_runtime.plan import Plan
+from celc_runtime.plan import Label, Plan
+from celc_runtime.values import LabelValues, computed_column
 
 
 def matches_batch(
@@ -38,18 +40,21 @@ def matches_batch(
             payload.column(plan.order_by[0], starts),
             events.column(plan.order_by[0]).take(pa.array(rows)),
         ]
-    offsets = np.empty((len(plan.labels), matches + 1), np.int32)
-    entries = np.empty((len(plan.labels), used), np.int64)
-    if plan.labels:
+    names = (*(label.name for label in plan.labels), *plan.hidden)
+    offsets = np.empty((len(names), matches + 1), np.int32)
+    entries = np.empty((len(names), used), np.int64)
+    if names:
         label_columns(output, kinds, offsets, entries)
-    for number, label in enumerate(plan.labels):
-        found = entries[number, : offsets[number, -1]]
-        struct = plan.struct_type(label)
-        values = [payload.column(POSITION, found)]
-        values += [payload.column(name, found) for name in label.attributes]
-        columns.append(
-            pa.ListArray.from_arrays(
-                pa.array(offsets[number]), pa.StructArray.from_arrays(values, fields=list(struct))
-            )
-        )
+    labels = LabelValues(names, offsets, entries, payload.column)
+    for item in plan.items:
+        if isinstance(item, Computed):
+            columns.append(computed_column(item, labels))
+        else:
+            columns.append(_label_column(plan, item, labels))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _label_column(plan: Plan, label: Label, labels: LabelValues) -> pa.Array:
+    values = [labels.column(label.name, name) for name in (POSITION, *label.attributes)]
+    structs = pa.StructArray.from_arrays(values, fields=list(plan.struct_type(label)))
+    return pa.ListArray.from_arrays(pa.array(labels.offsets(label.name)), structs)

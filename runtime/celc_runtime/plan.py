@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from celc_runtime.expressions import Computed, attributes_of
+
 ARROW_TYPES: dict[str, pa.DataType] = {
     "BOOLEAN": pa.bool_(),
     "INT": pa.int32(),
@@ -65,6 +67,8 @@ class Plan:
     None where the general engine runs the query, which then has `states` states. `contexts`: what
     is told apart of the stream's past. `latest_first`: SELECT LAST is found from the last event
     back. `all_events`: a selection has to be shown all events, not those with a symbol alone.
+    `expressions`: the computed columns, which stand among those of the labels. `hidden`: the labels
+    that only they mention; kinds number them after the label columns.
     """
 
     name: str
@@ -92,6 +96,8 @@ class Plan:
     contexts: int = 1
     latest_first: bool = False
     all_events: bool = False
+    expressions: tuple[Computed, ...] = ()
+    hidden: tuple[str, ...] = ()
 
     def type_of(self, attribute: str) -> str:
         """The declared type of a column that the query reads."""
@@ -111,11 +117,21 @@ class Plan:
 
     @property
     def stored_attributes(self) -> tuple[str, ...]:
-        """The columns that output needs of past events: those of labels, and the start time."""
+        """The columns that output needs of past events: those of labels and expressions, and the
+        start time."""
         names = dict.fromkeys(name for label in self.labels for name in label.attributes)
+        names |= dict.fromkeys(attributes_of(self.expressions))
         if self.order_by:
             names[self.order_by[0]] = None
         return tuple(names)
+
+    @property
+    def items(self) -> tuple[Label | Computed, ...]:
+        """The label columns and the computed ones, in the order of SELECT."""
+        computed = {item.place: item for item in self.expressions}
+        labels = iter(self.labels)
+        count = len(self.labels) + len(computed)
+        return tuple(computed.get(place) or next(labels) for place in range(count))
 
     def input_schema(self) -> pa.Schema:
         """The columns read, tiebreak columns aside (any type that can be sorted will do there)."""
@@ -134,7 +150,11 @@ class Plan:
         if self.order_by:
             time = ARROW_TYPES[self.type_of(self.order_by[0])]
             fields += [pa.field("start_time", time), pa.field("end_time", time)]
-        fields += [pa.field(label.name, pa.list_(self.struct_type(label))) for label in self.labels]
+        for item in self.items:
+            if isinstance(item, Computed):
+                fields.append(pa.field(item.name, computed_type(item)))
+            else:
+                fields.append(pa.field(item.name, pa.list_(self.struct_type(item))))
         return pa.schema(fields)
 
     def struct_type(self, label: Label) -> pa.StructType:
@@ -155,15 +175,30 @@ class Plan:
         if self.order_by:
             time = self._ddl_type(self.order_by[0])
             parts += [f"`start_time` {time}", f"`end_time` {time}"]
-        for label in self.labels:
+        for item in self.items:
+            if isinstance(item, Computed):
+                parts.append(f"{quoted(item.name)} {computed_ddl(item)}")
+                continue
             inner = ["`pos`: BIGINT"]
-            inner += [f"{quoted(name)}: {self._ddl_type(name)}" for name in label.attributes]
-            parts.append(f"{quoted(label.name)} ARRAY<STRUCT<{', '.join(inner)}>>")
+            inner += [f"{quoted(name)}: {self._ddl_type(name)}" for name in item.attributes]
+            parts.append(f"{quoted(item.name)} ARRAY<STRUCT<{', '.join(inner)}>>")
         return ", ".join(parts)
 
     def _ddl_type(self, attribute: str) -> str:
         type = self.type_of(attribute)
         return _DDL_TYPES.get(type, type)
+
+
+def computed_type(item: Computed) -> pa.DataType:
+    """The Arrow type of a computed column."""
+    element = ARROW_TYPES[item.element_type]
+    return pa.list_(element) if item.is_array else element
+
+
+def computed_ddl(item: Computed) -> str:
+    """The type of a computed column as Spark SQL spells it."""
+    element = _DDL_TYPES.get(item.element_type, item.element_type)
+    return f"ARRAY<{element}>" if item.is_array else element
 
 
 def quoted(name: str) -> str:

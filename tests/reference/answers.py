@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -34,6 +35,17 @@ def from_expected(written: Mapping[str, Any]) -> Match:
     )
 
 
+def _comparable(value: Any) -> Any:
+    """A value that equal ones share: arrays as tuples, one NaN, times in UTC without their zone."""
+    if isinstance(value, list | tuple):
+        return tuple(map(_comparable, value))
+    if isinstance(value, float) and value != value:
+        return "NaN"
+    if isinstance(value, dt.datetime) and value.tzinfo is not None:
+        return value.astimezone(dt.UTC).replace(tzinfo=None)
+    return value
+
+
 def _counted(matches: Iterable[Match | Mapping[str, Any]]) -> Counter[Match]:
     """The matches, each with how often it occurs; the order of labels and attributes is dropped."""
     counted: Counter[Match] = Counter()
@@ -45,7 +57,10 @@ def _counted(matches: Iterable[Match | Mapping[str, Any]]) -> Counter[Match]:
                 match.start,
                 match.end,
                 tuple(sorted(match.labels)),
-                tuple(sorted(match.values, key=lambda pair: pair[0])),
+                tuple(
+                    (name, _comparable(value))
+                    for name, value in sorted(match.values, key=lambda pair: pair[0])
+                ),
             )
         ] += 1
     return counted

@@ -248,6 +248,7 @@ class _FileParser(_FormulaParser):
     def _item(self) -> LabelItem | ExpressionItem:
         cursor = self.cursor
         is_label = cursor.peek().kind in ("word", "quoted") and not cursor.at(".", "(", ahead=1)
+        is_label = is_label and not cursor.at_word("TRUE", "FALSE", "NULL")
         if is_label:
             label = cursor.name()
             if not cursor.accept("["):

@@ -215,15 +215,16 @@ def absolute(datum: Datum) -> Datum:
 def aggregate(function: str, kind: Kind, data: Sequence[Datum]) -> Datum:
     """FIRST, LAST, MIN, MAX, SUM, AVG or COLLECT of values of one kind, in stream order.
 
-    NULL where nothing is left to aggregate; COLLECT gives a tuple, empty in that case.
+    NULL where nothing is left to aggregate. COLLECT gives a tuple of all values, NULLs too, so that
+    those of two attributes go together.
     """
     if function in ("FIRST", "LAST"):
         if not data:
             return Datum(kind, None)
         return data[0] if function == "FIRST" else data[-1]
-    values = [datum.value for datum in data if datum.value is not None]
     if function == "COLLECT":
-        return Datum(kind, tuple(values))
+        return Datum(kind, tuple(datum.value for datum in data))
+    values = [datum.value for datum in data if datum.value is not None]
     if function in ("MIN", "MAX"):
         choose = min if function == "MIN" else max
         largest = choose(values, key=functools.cmp_to_key(_order)) if values else None

@@ -1,0 +1,106 @@
+"""Expressions of SELECT as a generated module's plan writes them: trees.
+
+`values` evaluates them. They stand in a file of their own because the plan, which the schemas
+follow from, has to know their types and what they read, but not how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal of a type of the language; TIMESTAMP in microseconds, DATE in days since 1970."""
+
+    value: int | float | str | bool | None
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A function of a label's positions: FIRST, LAST, MIN, MAX, SUM, AVG, COUNT or COLLECT.
+
+    COUNT alone has no attribute. COLLECT stands at the top of an expression only.
+    """
+
+    function: str
+    label: str
+    attribute: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """A number in another type of numbers."""
+
+    operand: Tree
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """`-e`, wrapping for whole numbers."""
+
+    operand: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Absolute:
+    """`ABS(e)`; the smallest whole number stays itself."""
+
+    operand: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """`left operator right` for + - * / %; both sides have one type, DOUBLE for `/`."""
+
+    operator: str
+    left: Tree
+    right: Tree
+
+
+Tree: TypeAlias = Constant | Aggregate | Cast | Negation | Absolute | Arithmetic
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """An expression's column in the output.
+
+    `place`: its number among the items of SELECT. `type`: as the language names it, or `ARRAY<…>`.
+    """
+
+    place: int
+    name: str
+    type: str
+    value: Tree
+
+    @property
+    def is_array(self) -> bool:
+        """Whether its values are arrays."""
+        return self.type.startswith("ARRAY<")
+
+    @property
+    def element_type(self) -> str:
+        """Its type, of an array that of the elements."""
+        return self.type.removeprefix("ARRAY<").removesuffix(">")
+
+
+def attributes_of(expressions: Iterable[Computed]) -> Iterator[str]:
+    """The attributes that expressions read, some of them more than once."""
+    for item in expressions:
+        yield from _attributes_in(item.value)
+
+
+def _attributes_in(tree: Tree) -> Iterator[str]:
+    match tree:
+        case Aggregate():
+            if tree.attribute is not None:
+                yield tree.attribute
+        case Arithmetic():
+            yield from _attributes_in(tree.left)
+            yield from _attributes_in(tree.right)
+        case Cast() | Negation() | Absolute():
+            yield from _attributes_in(tree.operand)
