@@ -35,7 +35,7 @@ import celc
 from celc import CelError, Matcher
 from celc.pipeline import Options
 
-WORK_LIMIT = 200_000
+WORK_LIMIT = 100_000
 MOST_REFUSED = 0.02
 """The share of the drawn queries that may be refused as not supported."""
 
@@ -67,7 +67,7 @@ LANGUAGES = {
         ACROSS,
         "(A AS x ; B AS y) FILTER x.id = y.id",
         supported=False,
-        words=_OPERATORS | {"NOT BETWEEN", "ABS(", " IN (", "COUNT("},
+        words=_OPERATORS | {"BETWEEN", "ABS(", " IN (", "FILTER NOT "},
     ),
     "look back": Language(
         LOOKING_BACK,
@@ -233,9 +233,9 @@ def test_what_is_supported_is_compared(name: str) -> None:
 def test_random_queries_of_seeds(name: str) -> None:
     """Hundreds of pairs over more than a hundred queries, by every engine."""
     language, tally = LANGUAGES[name], Tally()
-    for seed in range(160):
+    for seed in range(140):
         check(random.Random(seed), tally, language, depth=2 + seed % 3, streams=5)
-    assert_enough(tally, language, queries=120, pairs=600)
+    assert_enough(tally, language, queries=110, pairs=500)
     if language.supported:
         assert tally.with_features >= language.words, language.words - tally.with_features
 
