@@ -110,9 +110,9 @@ def _formula_kinds(formula: n.Formula) -> set[str]:
     found = set()
     if isinstance(formula, n.As) and not isinstance(formula.body, n.Atom):
         found.add("two labels on an event")
-    sides = isinstance(formula, n.Then | n.Next | n.All)
-    if sides and any(label.islower() for label in formula.left.labels & formula.right.labels):
-        found.add("a label of both sides")
+    if isinstance(formula, n.Then | n.Next | n.All):
+        both = formula.left.labels & formula.right.labels
+        found |= {"a label of both sides"} if any(map(str.islower, both)) else set()
     return found
 
 
@@ -212,9 +212,10 @@ def _key_kinds(formula: n.Filter) -> set[str]:
     for clause in formula.clauses:
         comparison = clause[0]
         sides = [part for part in comparison.operands if isinstance(part, n.Attribute)]
-        if len(clause) == 1 and comparison.operator == "=" and len(sides) == 2:
-            if sides[0].name == sides[1].name and not comparison.negated:
-                edges[sides[0].name].add(frozenset(side.label for side in sides))
+        if len(clause) > 1 or comparison.operator != "=" or comparison.negated:
+            continue
+        if len(sides) == 2 and sides[0].name == sides[1].name:
+            edges[sides[0].name].add(frozenset(side.label for side in sides))
     found = set()
     if len(made) > 1 and any(_tied(made, pairs) for pairs in edges.values()):
         found |= {"one key", "one key for three labels"} if len(made) > 2 else {"one key"}
