@@ -4,9 +4,9 @@
 
 Streams have three equally likely event types; every event matters to every query. A run reads a
 window of events first, which is not timed, and then as many more as a few seconds allow: figures
-are those of full windows. *Update alone* reads Arrow columns, computes symbols and keys, and updates;
-*with matches* also writes each match out in full (positions and labels, into the kernel's buffers;
-not made into Arrow arrays). A figure stands beside its ratio to the calibration kernel of
+are those of full windows. *Update alone* reads Arrow columns, computes symbols and keys, and
+updates; *with matches* also writes each match out in full (positions and labels, into the kernel's
+buffers; not made into Arrow arrays). A figure stands beside its ratio to the calibration kernel of
 `kernel.py`, timed in the same run, and beside the matches that one event ends on average: with 100
 ids and a window of 100,000 events there are tens of thousands, and writing them is all the work.
 
@@ -229,9 +229,11 @@ def vars_of(found: object) -> Iterator[tuple[str, object]]:
             yield name, getattr(found, name)
 
 
-def memory_of(formula: str, within: str, events: int) -> dict[str, int]:
+def memory_of(formula: str, within: str, events: int, *, listed: bool) -> dict[str, int]:
     """The most that a run held after any of its batches, a tenth of the way and at the end."""
     run = Run(compiled(formula, within))
+    if not listed:
+        run._output.limit[0] = 0
     peak = matches = 0
     figure: dict[str, int] = {}
     read = 0
@@ -279,7 +281,7 @@ def measure(asked: argparse.Namespace) -> dict[str, Any]:
     for name, formula in queries.items() if asked.memory else ():
         for within in (f"{MEMORY_WINDOW} EVENTS", f"{MEMORY_WINDOW} [ts]"):
             key = f"{name} WITHIN {within}"
-            memory[key] = memory_of(formula, within, asked.memory)
+            memory[key] = memory_of(formula, within, asked.memory, listed=not asked.uncorrelated)
             print(f"{key:34} {memory[key]}", flush=True)
     return {"calibration": calibrated(), "figures": speed, "memory": memory}
 
