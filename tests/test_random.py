@@ -292,20 +292,12 @@ def test_many_random_queries_by_numba(first: int, long_run: LongRun) -> None:
 
 # --- what was found -------------------------------------------------------------------------------
 
-# Files whose queries may be refused, because they compare labels with one another; not one of the
-# others may.
-MAY_BE_REFUSED = {"correlation"}
-
 
 @pytest.mark.parametrize("stem", case_stems(CASES_FOUND))
 def test_cases_found(stem: str) -> None:
     """The reference and both engines give the answer that was worked out when a case was found."""
     for case in load_cases(stem, CASES_FOUND):
         assert not difference(evaluate(case.query, case.events), case.expected), case.name
-        errors = {found.code for found in celc.check(case.query) if found.severity == "error"}
-        if errors and stem in MAY_BE_REFUSED:
-            assert errors == {"not-supported"}, case.name
-            continue
         with interpreted():
             compiled = engines(case.query)
         for seed in range(5):
@@ -316,13 +308,6 @@ def test_cases_found(stem: str) -> None:
                     for route, answer in answers(query, case.events, rng).items():
                         told = difference(answer, case.expected)
                         assert not told, f"{case.name} {engine} {route}: {told}"
-
-
-def test_what_may_be_refused_is_refused() -> None:
-    """What has come to compile must not be left on the list."""
-    for stem in MAY_BE_REFUSED:
-        cases = load_cases(stem, CASES_FOUND)
-        assert any(found.severity == "error" for case in cases for found in celc.check(case.query))
 
 
 def test_cases_found_are_named_after_their_files() -> None:
