@@ -290,7 +290,7 @@ class AcrossConditions:
         """A number that depends on other positions of x than the chosen one."""
         rng = self.rng
         attribute = f"{x}.{self.number()}"
-        function = rng.choice(("SUM", "AVG", "MIN", "MAX", "FIRST", "LAST"))
+        function = rng.choice(("SUM", "SUM", "AVG", "AVG", "MIN", "MAX", "FIRST", "LAST"))
         return rng.choice(
             (
                 f"PREV({attribute})",
@@ -349,6 +349,9 @@ class TiedFormulas:
         partner = rng.choice([one for one in self.labels if one != label])
         tie = f"{label}.{self.key} = {partner}.{self.key}"
         atom = f"{type_} AS {label}"
+        selector = rng.choice(("NXT", "LAST", "MAX", "STRICT"))
+        spare = rng.choice([one for one in LABELS if one not in (label, partner)])
+        renamed = f"{spare}.{self.key} = {partner}.{self.key}"
         forms = {
             atom: {type_, label},
             f"({atom})+": {type_, label},
@@ -361,8 +364,12 @@ class TiedFormulas:
             # The round has the partner's label for itself: the one outside is hidden.
             f"({atom} ; {other} AS {partner} FILTER {tie})+": {type_, other, label, partner},
             f"({type_} ; {other}) AS {label}": {type_, other, label},
+            f"{selector}({other} ; {atom} FILTER {tie})": {type_, other, label},
+            f"{selector}(({other} ; {atom}) OR {atom} FILTER {tie})": {type_, other, label},
+            f"PROJECT[{label}]({other} ; {atom} FILTER {tie})": {label},
+            f"({type_} AS {spare} FILTER {renamed})[{spare} -> {label}]": {type_, label},
         }
-        text = rng.choice([*forms, *[atom] * 9, f"({atom})+"])
+        text = rng.choice([*forms, *[atom] * 12, f"({atom})+"])
         return text, forms[text]
 
     def joined(self, left: str, right: str) -> str:
