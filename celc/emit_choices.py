@@ -27,7 +27,7 @@ from celc.formula import (
     Predicate,
     Previous,
 )
-from celc.terms import labels_of_clause, looks_back, nodes_named_in
+from celc.terms import labels_looked_back_at, labels_of_clause, looks_back
 
 _ENDS = {"FIRST": "first_of", "LAST": "last_of"}
 _EXTREMES = {"MIN": "smallest", "MAX": "largest"}
@@ -84,7 +84,7 @@ class ChoiceCode(ConditionCode):
         firsts = [
             f"(place_{self._labels.index(label)} == 0)"
             for label in self._labels
-            if any(_looks_back_at(node, label) for node in nodes_named_in(predicate))
+            if label in labels_looked_back_at(predicate)
         ]
         return "(" + " | ".join([*firsts, truth]) + ")"
 
@@ -199,12 +199,6 @@ class ChoiceCode(ConditionCode):
         operator = "==" if predicate.operator == "=" else predicate.operator
         left, right = ranks or codes
         return "(" + " & ".join([*known, f"({left} {operator} {right})"]) + ")"
-
-
-def _looks_back_at(node: Expression, label: str) -> bool:
-    if isinstance(node, Aggregate):
-        return node.prior and node.label == label
-    return isinstance(node, Previous) and node.label == label
 
 
 def _of_one_event(operands: Sequence[Expression]) -> bool:

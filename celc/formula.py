@@ -172,12 +172,17 @@ ComparisonOperator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`left op right`, operands of one type; not TRUE where an operand is NULL."""
+    """`left op right`, operands of one type; not TRUE where an operand is NULL.
+
+    `beside`: the other operands of a BETWEEN or an IN that it was written out from. That is one
+    comparison in the text, which names their labels and looks back where they do.
+    """
 
     operator: ComparisonOperator
     left: Expression
     right: Expression
     span: Span = _span()
+    beside: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +190,7 @@ class Membership:
     """`operand IN values`, or NOT IN where `negated`.
 
     `values` are distinct non-NULL constants of the operand's type, in order of first appearance;
-    `has_null` says whether the list held a NULL, which makes `NOT IN` never TRUE.
+    `has_null` says whether the list held a NULL, which makes `NOT IN` never TRUE. `beside` as for Comparison.
     """
 
     operand: Expression
@@ -193,6 +198,7 @@ class Membership:
     has_null: bool
     negated: bool
     span: Span = _span()
+    beside: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

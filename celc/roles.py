@@ -31,7 +31,7 @@ from celc.normal_form import (
     with_operands,
 )
 from celc.rewrite import disjunction, relabel
-from celc.terms import map_leaves, nodes_named_in
+from celc.terms import looks_back, map_leaves, nodes_named_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,8 @@ class _Flattener:
             if binding.iterations:
                 homes.append(binding.iterations)
         nodes = [node for p in clause.predicates for node in nodes_named_in(p)]
-        if any(isinstance(node, core.Aggregate | core.Previous) for node in nodes):
+        backward = any(map(looks_back, clause.predicates))
+        if backward or any(isinstance(node, core.Aggregate) for node in nodes):
             raise _NotFlatError
         predicates = tuple(_renamed(predicate, roles) for predicate in clause.predicates)
         mark = None

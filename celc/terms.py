@@ -44,10 +44,19 @@ def labels_of_clause(clause: Clause) -> frozenset[str]:
 
 def looks_back(predicate: Predicate) -> bool:
     """Whether a predicate asks with PREV or PRIOR for what came before a position."""
-    return any(
-        isinstance(node, core.Previous) or (isinstance(node, core.Aggregate) and node.prior)
-        for node in nodes_named_in(predicate)
-    )
+    return bool(labels_looked_back_at(predicate))
+
+
+def labels_looked_back_at(predicate: Predicate) -> set[str]:
+    """The labels of which a predicate takes PREV or PRIOR, or the comparison that it is a part of:
+    it counts as TRUE at their first positions."""
+    beside = predicate.beside if isinstance(predicate, core.Comparison | core.Membership) else ()
+    return {
+        node.label
+        for operand in (*operands_of(predicate), *beside)
+        for node in nodes_of(operand)
+        if isinstance(node, core.Previous) or (isinstance(node, core.Aggregate) and node.prior)
+    }
 
 
 def map_leaves(predicate: Predicate, change: Callable[[Leaf], Expression]) -> Predicate:

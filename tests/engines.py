@@ -192,14 +192,6 @@ def answer_of(query: CompiledQuery, matches: Iterable[Row], events: Sequence[Eve
     return answer
 
 
-def same_event(one: Event, other: Event) -> bool:
-    """Whether two events have the same attributes in the same order, NaN being NaN."""
-    return list(one) == list(other) and all(
-        value == other[name] or (value != value and other[name] != other[name])
-        for name, value in one.items()
-    )
-
-
 def _same(left: object, right: object) -> bool:
     """Whether two values are one; NaN is itself."""
     return left == right or (left != left and right != right)

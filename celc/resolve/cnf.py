@@ -21,8 +21,10 @@ from celc.formula import (
     AttributeValue,
     Cast,
     Clause,
+    Comparison,
     Constant,
     Expression,
+    Membership,
     Negation,
     Predicate,
     Previous,
@@ -132,8 +134,10 @@ def labels_named(predicate: Predicate) -> tuple[str, ...]:
 
 
 def parts_of(predicate: Predicate) -> Iterator[Expression]:
-    """All expressions in a predicate, outer before inner, left before right."""
-    for operand in operands_of(predicate):
+    """All expressions in a predicate, outer before inner, left before right; then what else stands
+    in the comparison that it was written out from."""
+    beside = predicate.beside if isinstance(predicate, Comparison | Membership) else ()
+    for operand in (*operands_of(predicate), *beside):
         yield from _parts(operand)
 
 

@@ -140,6 +140,9 @@ def _between(node: syntax.Between, site: Site, negated: bool) -> Tree | None:
     below = _compared(">" if negated else "<=", operand, high, node.span, site)
     if above is None or below is None:
         return None
+    assert low is not None
+    assert high is not None
+    above, below = replace(above, beside=(high,)), replace(below, beside=(low,))
     return (Some if negated else Every)((above, below), node.span)
 
 
@@ -156,16 +159,18 @@ def _in_list(node: syntax.InList, site: Site, negated: bool) -> Tree | None:
     values: dict[int | float | str | bool, None] = {}
     has_null = False
     others: list[Tree] = []
+    beside = tuple(item for item in known if not isinstance(item, Constant))
     for item in known:
         item = convert(item, data_type)
         if not isinstance(item, Constant):
-            others.append(Comparison("!=" if negated else "=", operand, item, item.span))
+            operator: syntax.ComparisonOperator = "!=" if negated else "="
+            others.append(Comparison(operator, operand, item, item.span, beside))
         elif item.value is None:
             has_null = True
         else:
             values[item.value] = None
     if len(others) < len(known):
-        others.insert(0, Membership(operand, tuple(values), has_null, negated, node.span))
+        others.insert(0, Membership(operand, tuple(values), has_null, negated, node.span, beside))
     if len(others) == 1:
         return others[0]
     return (Every if negated else Some)(tuple(others), node.span)

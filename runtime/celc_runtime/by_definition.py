@@ -54,7 +54,7 @@ class ByDefinition:
         self._part = 0
         self._consumed = -1
         self._waiting: list[list[int]] = []
-        labels = [label.name for label in plan.labels]
+        labels = (*(label.name for label in plan.labels), *plan.hidden)
         self._kinds = {
             frozenset(labels[column] for column in kind.columns): number
             for number, kind in enumerate(plan.kinds)

@@ -68,14 +68,6 @@ def conjunctive_normal_form(condition: Condition, negated: bool = False) -> tupl
     """
     if isinstance(condition, Comparison):
         turned = condition.negated != negated
-        if condition.operator == "BETWEEN":
-            # As SQL defines it, two comparisons: each names labels, and looks back, for itself.
-            operand, low, high = condition.operands
-            if turned:
-                below = Comparison("<", (operand, low), False)
-                return ((below, Comparison(">", (operand, high), False)),)
-            above = Comparison(">=", (operand, low), False)
-            return ((above,), (Comparison("<=", (operand, high), False),))
         return ((Comparison(condition.operator, condition.operands, turned),),)
     if isinstance(condition, Not):
         return conjunctive_normal_form(condition.body, not negated)
@@ -174,6 +166,12 @@ class ConditionChecker:
             return rlike(first, others[0])
         if operator == "IN":
             return contains(first, others)
+        if operator == "BETWEEN":
+            above = _ordered(">=", first, others[0])
+            below = _ordered("<=", first, others[1])
+            if above is False or below is False:
+                return False
+            return None if above is None or below is None else True
         return _ordered(operator, first, others[0])
 
     def value(
