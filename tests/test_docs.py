@@ -14,8 +14,9 @@ An HTML comment on the line before a fenced block says what the block is:
     <!-- worked: a/b.cel -->    that file of examples/worked; a query without the streams at its
                                 top, which are the declarations; of an answer, some of the lines
 
-Blocks of one document share a folder and run in the order of the page. In a console block a line
-that is just `…` stands for lines left out, in an answer too. A ```cel block must compile also without a comment.
+Blocks of one document share a folder and run in the order of the page. In a console block and in a
+worked answer, a line that is just `…` stands for lines left out. A ```cel block must compile also
+without a comment.
 """
 
 from __future__ import annotations
