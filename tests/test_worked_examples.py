@@ -2,8 +2,8 @@
 
 A folder of examples/worked has its events in events.csv, and for each query `name.cel` the rows of
 its answer in `name.jsonl`, as `celc run --format json` prints them. The answers were compared with
-what the papers say and worked out by hand where they say nothing. The reference and the compiled query
-are both held against them, line by line; only the order of rows that end together is left open.
+what the papers say, and worked out by hand where they say nothing. The reference and the compiled
+query are both held against them, line by line; only the order of rows that end together is open.
 """
 
 from __future__ import annotations
