@@ -35,9 +35,6 @@ QUERIES = sorted(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDE
 NOT_YET = {
     "average/query_6",
     "double-top/double_top",
-    "farm/equal_ids",
-    "freezing/freezing",
-    "freezing/longest",
     "jobs/query_1",
     "jobs/query_2",
     "jobs/query_3",
@@ -52,10 +49,7 @@ NOT_YET = {
     "load/query_6_option_2",
     "load/query_6_task",
     "rises/mu",
-    "rises/query_4",
     "rises/query_5",
-    "stocks/query_3",
-    "stocks/query_3_by_stock",
 }
 
 
