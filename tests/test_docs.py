@@ -9,9 +9,14 @@ An HTML comment on the line before a fenced block says what the block is:
     <!-- run -->                ```console   `$ celc …` commands, each with all that it prints
                                 ```python    a session with `>>>`, as doctest reads it
                                 ```text      lines `query`, `events`, `answer` (see `Example`)
+    <!-- not yet -->            ```cel       a query that celc refuses with `not-supported` only
+                                ```text      such queries, with the answers of the reference
+    <!-- worked: a/b.cel -->    that file of examples/worked; a query without the streams at its
+                                top, which are the declarations; of an answer, some of the lines
 
-Blocks of one document share a folder and run in the order of the page. In a console block a line
-that is just `…` stands for lines left out. A ```cel block must compile also without a comment.
+Blocks of one document share a folder and run in the order of the page. In a console block and in a
+worked answer, a line that is just `…` stands for lines left out. A ```cel block must compile also
+without a comment.
 """
 
 from __future__ import annotations
@@ -29,6 +34,7 @@ import black
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery
+from reference import evaluate
 
 import celc
 from celc.cli import main
@@ -37,6 +43,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")
 DOCUMENTS = [*map(ROOT.joinpath, PAGES), *sorted(ROOT.glob("docs/*.md"))]
 ERRORS = ROOT / "docs" / "errors.md"
+WORKED = ROOT / "examples" / "worked"
 
 
 # --- what a document shows ------------------------------------------------------------------------
@@ -102,6 +109,12 @@ def test_blocks(
                     check_session(block, place)
                 case ("run", _, _), "text":
                     check_examples(block.text, declarations, place)
+                case ("not yet", _, _), "cel":
+                    check_refused(declarations + block.text, place)
+                case ("not yet", _, _), "text":
+                    check_refused_examples(block.text, declarations, place)
+                case ("worked", _, name), _:
+                    check_worked(name, block.text, declarations, place)
                 case ("", _, _), "cel":
                     own = "CREATE STREAM" in block.text
                     check_query(block.text if own else declarations + block.text, place)
@@ -116,6 +129,13 @@ def test_blocks(
 def test_the_documents_show_something() -> None:
     shown = [block for path in DOCUMENTS for block in blocks_in(path.read_text(encoding="utf-8"))]
     assert sum(block.comment == "run" for block in shown) >= 20
+
+
+def test_each_worked_file_is_shown() -> None:
+    page = (ROOT / "docs" / "examples.md").read_text(encoding="utf-8")
+    shown = [block.comment.removeprefix("worked: ") for block in blocks_in(page)]
+    files = {str(path.relative_to(WORKED)) for path in WORKED.glob("*/*")}
+    assert files <= set(shown)
 
 
 def test_links_lead_somewhere() -> None:
@@ -169,11 +189,15 @@ def check_console(text: str, place: str, capfd: pytest.CaptureFixture[str]) -> N
         main(arguments)
         out, err = capfd.readouterr()
         said = "".join(f"{line.rstrip()}\n" for line in (err + out).strip("\n").splitlines())
-        wanted = "".join(
-            "(?:.*\n)*" if line == "…" else re.escape(f"{line}\n")
-            for line in printed.strip("\n").splitlines()
-        )
-        assert re.fullmatch(wanted, said), f"{place}: `{command}` prints\n{said}"
+        assert matches_shown(printed.strip("\n"), said), f"{place}: `{command}` prints\n{said}"
+
+
+def matches_shown(shown: str, text: str) -> bool:
+    """Whether the text is what is shown, where a line `…` stands for any lines."""
+    wanted = "".join(
+        "(?:.*\n)*" if line == "…" else re.escape(f"{line}\n") for line in shown.splitlines()
+    )
+    return re.fullmatch(wanted, text) is not None
 
 
 def check_session(block: Block, place: str) -> None:
@@ -233,6 +257,34 @@ def table_of(example: Example) -> pa.Table:
             "value": pa.array(values, pa.int32()),
         }
     )
+
+
+def check_refused(text: str, place: str) -> None:
+    codes = {found.code for found in celc.check(text) if found.severity == "error"}
+    assert codes == {"not-supported"}, f"{place}: it is not what cannot be compiled yet: {codes}"
+    evaluate(text, [])
+
+
+def check_refused_examples(text: str, declarations: str, place: str) -> None:
+    for example in examples_in(text):
+        check_refused(declarations + example.query, place)
+        matches = evaluate(declarations + example.query, table_of(example).to_pylist())
+        found = [
+            " ".join(
+                [f"{match.start}..{match.end}"]
+                + [f"{label}={{{','.join(map(str, places))}}}" for label, places in match.labels]
+            )
+            for match in matches
+        ]
+        assert sorted(found) == sorted(example.answer), f"{place}: {example.query}"
+
+
+def check_worked(name: str, shown: str, declarations: str, place: str) -> None:
+    text = (WORKED / name).read_text(encoding="utf-8")
+    if name.endswith(".cel"):
+        assert text == f"{declarations}\n{shown}", f"{place}: {name} differs"
+    else:
+        assert matches_shown(shown, text), f"{place}: {name} differs"
 
 
 def shown_match(query: CompiledQuery, row: dict[str, object]) -> str:
