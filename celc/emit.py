@@ -26,12 +26,15 @@ from celc.emit_checks import CheckCode, EventCode
 from celc.emit_choices import SET_FUNCTIONS, ChoiceCode
 from celc.emit_conditions import ConditionCode
 from celc.emit_definition import DefinitionCode, nests_selectors
+from celc.emit_joins import ROW_FUNCTIONS
 from celc.emit_output import EXPRESSION_CONSTRUCTORS, attributes_in, expression_fields
+from celc.emit_update import update_view
 from celc.escape import comment_text, literal_lines, string_literal
+from celc.joins import Joins
 from celc.letters import Letters, Mask, bits_of
 from celc.normal_form import EventClause, NormalForm, shown
 from celc.normalize import output_labels
-from celc.piles import StraightLine, Write, why_not_straight_line, why_straight_line
+from celc.piles import StraightLine, why_not_straight_line, why_straight_line
 from celc.predicates import Alphabet, Symbol, TypeConditions
 from celc.roles import Checks
 from celc.show import show_clauses, show_labels
@@ -66,6 +69,8 @@ class Compiled:
     """SELECT LAST under WITHIN, found from the latest event back."""
     definition: NormalForm | None = None
     """The formula with its conditions across events, where only the definitions decide them."""
+    joins: Joins | None = None
+    """Equalities that are decided by keys of states."""
     checks: Checks | None = None
     """Conditions across events that are decided while matches are listed."""
 
@@ -118,6 +123,7 @@ def emit_module(
             ],
             any_piles=any(view["pile_count"] is not None for view in views),
             any_checks=any(view["checks"] for view in views),
+            join_names=_join_names(views),
             definition_names=sorted(
                 {n for v in views if v["definition"] for n in v["definition"]["constructors"]}
             ),
@@ -127,6 +133,14 @@ def emit_module(
         )
     )
     return black.format_str(source, mode=_MODE)
+
+
+def _join_names(views: Sequence[View]) -> list[str]:
+    """What keyed updates use of the module `joins`."""
+    keyed = [view for view in views if view["joins"]]
+    names = {"Joins", "JoinTable", "Term", "pile_at"} if keyed else set[str]()
+    lines = [line for view in keyed for branch in view["branches"] for line in branch["lookups"]]
+    return sorted(names | {name for name in ROW_FUNCTIONS if any(f" {name}(" in x for x in lines)})
 
 
 def _import_lines(names: list[str]) -> list[str]:
@@ -167,6 +181,8 @@ def _environment() -> jinja2.Environment:
 def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> View:
     query, tables, plan = compiled.query, compiled.tables, compiled.straight_line
     code = ConditionCode(number)
+    if compiled.joins is not None:
+        code.read |= compiled.joins.attributes
     types = [
         _type_view(number, index, t, compiled, code)
         for index, t in enumerate(compiled.alphabet.types, 1)
@@ -177,6 +193,7 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
         "number": number,
         "definition": definition,
         "checks": checks,
+        "joins": None,
         "strategy": query.strategy,
         "name": string_literal(query.name),
         "name_comment": comment_text(query.name),
@@ -222,7 +239,8 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
         view |= _tables_view(tables)
         view["contexts"] = None if tables.contexts is None else _contexts_view(tables.contexts)
     else:
-        view |= _update_view(compiled, plan, view)
+        view |= update_view(plan, tables.kinds, compiled.joins, compiled.kind_bits, view["symbols"])
+        view["arena_names"] += view["update_names"]
     return view
 
 
@@ -691,76 +709,4 @@ def _selection_view(selection: SelectionTables) -> View:
         "symbols": [_tuple(map(str, row)) for row in selection.symbols],
         "quiet": _tuple(str(selection.is_quiet(letter)) for letter in letters),
         **_tables_view(selection.tables),
-    }
-
-
-# --- straight-line updates ------------------------------------------------------------------------
-
-
-def _update_view(compiled: Compiled, plan: StraightLine, view: View) -> View:
-    symbols = []
-    comments = view["symbols"]
-    folds = False
-    for symbol, writes in enumerate(plan.writes):
-        if not writes:
-            continue
-        saved = plan.saved[symbol]
-        symbols.append(
-            {
-                "symbol": symbol,
-                "comment": comments[symbol].split("  ", 1)[1],
-                "saved": list(saved),
-                "writes": [_write_view(compiled, write, saved, plan.fleeting) for write in writes],
-                "fires": any(write.pile is None for write in writes),
-            }
-        )
-        folds |= any(len(write.reads) > 1 for write in writes)
-    arena_names = view["arena_names"]
-    if folds:
-        arena_names.append("either")
-    return {
-        "branches": symbols,
-        "piles": [
-            f"{index}  state {pile.target}, from "
-            + " or ".join("start" if s == START else f"state {s}" for s in pile.sources)
-            + (", only at the next event" if index in plan.fleeting else "")
-            for index, pile in enumerate(plan.piles)
-        ],
-        "fleeting": sorted(plan.fleeting),
-        "nodes_per_event": plan.nodes_per_event,
-        "forget": " = ".join([*(f"since_{pile}" for pile in range(len(plan.piles))), "NEVER"]),
-    }
-
-
-def _write_view(
-    compiled: Compiled, write: Write, saved: tuple[int, ...], fleeting: Collection[int]
-) -> View:
-    def head(pile: int) -> str:
-        return f"{'old_' if pile in saved else ''}head_{pile}"
-
-    def since(pile: int) -> str:
-        return f"{'old_' if pile in saved else ''}since_{pile}"
-
-    step = write.step
-    fresh = "fresh_" if write.pile in fleeting else ""
-    kind = compiled.tables.kinds[step.kind]
-    sources = ", ".join("start" if s == START else f"state {s}" for s in step.sources)
-    target = "match" if step.target is None else f"state {step.target}"
-    return {
-        "comment": f"{sources} --{comment_text(show_labels(kind.marks))}--> {target}",
-        "starts": write.starts,
-        "folds": (
-            [(head(pile), since(pile)) for pile in write.reads[1:]] if len(write.reads) > 1 else []
-        ),
-        "first": (head(write.reads[0]), since(write.reads[0])) if write.reads else None,
-        "child": (
-            "child" if len(write.reads) > 1 else (head(write.reads[0]) if write.reads else "0")
-        ),
-        "since": (
-            "since" if len(write.reads) > 1 else (since(write.reads[0]) if write.reads else "key")
-        ),
-        "tag": f"entry << {compiled.kind_bits} | {step.kind}",
-        "pile": write.pile,
-        "head": f"{fresh}head_{write.pile}",
-        "pile_since": f"{fresh}since_{write.pile}",
     }

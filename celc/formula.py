@@ -190,7 +190,8 @@ class Membership:
     """`operand IN values`, or NOT IN where `negated`.
 
     `values` are distinct non-NULL constants of the operand's type, in order of first appearance;
-    `has_null` says whether the list held a NULL, which makes `NOT IN` never TRUE. `beside` as for Comparison.
+    `has_null` says whether the list held a NULL, which makes `NOT IN` never TRUE. `beside`: as for
+    a comparison.
     """
 
     operand: Expression

@@ -23,15 +23,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from celc import formula as core
 from celc.determinize import START, DetState
 from celc.formula import Expression
 from celc.roles import RoleClause
-from celc.tables import Step, Tables
+from celc.show import show_predicate
+from celc.tables import Tables
 
 _MAX_ROLES = 12
 """Roles in one tie: which of them have been met is followed through the automaton."""
+
+
+_MAX_KEY = 3
+"""Ties in the key of a state, as many as the runtime's tables take."""
+
+_Term: TypeAlias = tuple[str, Expression]
+"""A role, and what its event brings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +52,8 @@ class Tie:
 
     terms: tuple[tuple[str, Expression], ...]
     round_mark: str | None
+    text: str
+    """The equalities as they are written."""
 
     def of(self, marks: Sequence[str]) -> tuple[Expression, ...]:
         """The terms of an event with these marks, each once."""
@@ -57,6 +68,13 @@ class Joins:
     keys: tuple[tuple[int, ...], ...]
     decided: tuple[RoleClause, ...]
 
+    @property
+    def attributes(self) -> set[str]:
+        """The attributes that keys are made of."""
+        terms = [term for tie in self.ties for _, term in tie.terms]
+        plain = [term.operand if isinstance(term, core.Cast) else term for term in terms]
+        return {term.attribute for term in plain if isinstance(term, core.AttributeValue)}
+
     def key(self, state: DetState) -> tuple[int, ...]:
         """The ties by which a state's content is kept apart."""
         return self.keys[state]
@@ -69,6 +87,9 @@ def plan_joins(tables: Tables, clauses: Sequence[RoleClause]) -> Joins | None:
     while True:
         live = [_live_states(tables, tie) or set[int]() for tie in ties]
         keys = _keys(tables, ties, live)
+        if any(len(key) > _MAX_KEY for key in keys):
+            ties = ties[:-1]
+            continue
         firm = [
             tie
             for number, tie in enumerate(ties)
@@ -79,14 +100,16 @@ def plan_joins(tables: Tables, clauses: Sequence[RoleClause]) -> Joins | None:
         ties = firm
     if not any(keys):
         return None
-    decided = tuple(c for c in clauses if any(_says(c, tie) for tie in ties))
+    decided = tuple(
+        c for c in clauses if any(_is_among(c, {*tie.terms}, tie.round_mark) for tie in ties)
+    )
     return Joins(tuple(ties), keys, decided)
 
 
 # --- ties -----------------------------------------------------------------------------------------
 
 
-def _equality(clause: RoleClause) -> tuple[tuple[str, Expression], tuple[str, Expression]] | None:
+def _equality(clause: RoleClause) -> tuple[_Term, _Term] | None:
     """The two sides of a clause that says nothing but that two roles have one value."""
     if len(clause.clause.predicates) != 1:
         return None
@@ -99,7 +122,7 @@ def _equality(clause: RoleClause) -> tuple[tuple[str, Expression], tuple[str, Ex
     return left, right
 
 
-def _term(expression: Expression) -> tuple[str, Expression] | None:
+def _term(expression: Expression) -> _Term | None:
     """An attribute, widened or not: its role, and the expression with no role in it."""
     match expression:
         case core.AttributeValue():
@@ -115,7 +138,7 @@ def _term(expression: Expression) -> tuple[str, Expression] | None:
 
 def _ties(clauses: Sequence[RoleClause]) -> list[Tie]:
     """Equalities that share a role and its term, joined; a role with two terms is in two ties."""
-    found: list[tuple[dict[tuple[str, Expression], None], str | None]] = []
+    found: list[tuple[dict[_Term, None], str | None]] = []
     for clause in clauses:
         sides = _equality(clause)
         if sides is None:
@@ -125,15 +148,20 @@ def _ties(clauses: Sequence[RoleClause]) -> list[Tie]:
         ]
         terms = {term: None for tie in joined for term in tie[0]} | dict.fromkeys(sides)
         found = [tie for tie in found if tie not in joined] + [(terms, clause.round_mark)]
-    ties = [Tie(tuple(terms), mark) for terms, mark in found]
+    ties = [Tie(tuple(terms), mark, _text(clauses, {*terms}, mark)) for terms, mark in found]
     return [
         tie for tie in ties if len({role for role, _ in tie.terms}) == len(tie.terms) <= _MAX_ROLES
     ]
 
 
-def _says(clause: RoleClause, tie: Tie) -> bool:
+def _text(clauses: Sequence[RoleClause], terms: set[_Term], mark: str | None) -> str:
+    said = [clause for clause in clauses if _is_among(clause, terms, mark)]
+    return " AND ".join(show_predicate(clause.written.predicates[0]) for clause in said)
+
+
+def _is_among(clause: RoleClause, terms: set[_Term], mark: str | None) -> bool:
     sides = _equality(clause)
-    return sides is not None and tie.round_mark == clause.round_mark and {*sides} <= {*tie.terms}
+    return sides is not None and mark == clause.round_mark and {*sides} <= terms
 
 
 # --- states ---------------------------------------------------------------------------------------
@@ -241,9 +269,3 @@ def _decides(
         for source, marks, _ in _moves(tables)
         if tie.of(marks) and tie.round_mark not in marks
     )
-
-
-def term_of(joins: Joins, number: int, step: Step, tables: Tables) -> Expression:
-    """The term that an event brings for a tie in one step."""
-    (term,) = joins.ties[number].of(tables.kinds[step.kind].marks)
-    return term

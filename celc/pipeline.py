@@ -24,6 +24,7 @@ from celc.errors import CelError, Diagnostic, Diagnostics
 from celc.first_order import read_first_order
 from celc.formula import Query
 from celc.graphs import Graph, relabelled
+from celc.joins import plan_joins
 from celc.letters import machine_over
 from celc.minimise import minimise
 from celc.normal_form import (
@@ -226,9 +227,15 @@ def _correlated_back_end(
     straight_line = None if by_tables else plan_straight_line(tables)
     if straight_line is None:
         tables = with_starts_apart(tables)
-    checks = None
+    joins = checks = None
     if flat is not None:
-        checks = Checks(flat.clauses, strategy, looks_alike(minimal))
+        if straight_line is not None:
+            joins = plan_joins(tables, flat.clauses)
+        decided = () if joins is None else joins.decided
+        left = tuple(clause for clause in flat.clauses if clause not in decided)
+        checks = Checks(left, strategy, looks_alike(minimal))
+        if not (checks.clauses or checks.strategy or checks.distinct):
+            checks = None
     compiled = Compiled(
         query,
         automaton,
@@ -236,6 +243,7 @@ def _correlated_back_end(
         tables,
         straight_line,
         definition=form if flat is None else None,
+        joins=joins,
         checks=checks,
     )
     return Stages(query, form, alphabet, automaton, full, minimal, tables, compiled)

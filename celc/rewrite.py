@@ -280,7 +280,7 @@ def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
                 form.type, form.clauses, changed(form.labels, [change]), form.name, form.span
             )
         case Iteration():
-            return Iteration(relabel(form.operand, change), form.contiguous, form.span)
+            return replace(form, operand=relabel(form.operand, change))
         case Sequence():
             return Sequence(
                 tuple(relabel(o, change) for o in form.operands), form.contiguous, form.span

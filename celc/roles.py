@@ -79,6 +79,7 @@ def flatten(form: NormalForm) -> FlatForm | None:
         # The inner ones first: marking the first round of an iteration takes that round out of it.
         for mark, iteration in sorted(flattener.rounds.items(), key=lambda item: -item[1]):
             flat = _with_round_mark(flat, iteration, mark)
+            assert mark in lp.labels_of(flat)
     except _NotFlatError:
         return None
     return FlatForm(_without_rounds(flat), clauses)

@@ -74,6 +74,7 @@ STACK_FULL = 2  # the stack must grow, then `resume`
 ARENA_FULL = 3  # the arena must grow, then go on with the same event
 LISTS_FULL = 4  # the lists of the general engine must grow, then go on with the same event
 CHOOSE = 5  # choose from what has fired, forget it (FIRED = 0), then go on
+KEYS_FULL = 7  # a table of keys must drop old ones or grow, then go on with the same event
 WINDOW_FULL = 6  # the scratch arena of a selection must grow, then choose on
 
 

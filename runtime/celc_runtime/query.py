@@ -11,6 +11,7 @@ import pyarrow as pa
 from celc_runtime.by_definition import Definition
 from celc_runtime.checked import Checks
 from celc_runtime.frames import pandas_matches
+from celc_runtime.joins import Joins
 from celc_runtime.plan import Plan
 from celc_runtime.run import Run
 from celc_runtime.selection import Earliest, Selection
@@ -52,8 +53,8 @@ class CompiledQuery:
 
     Made by generated modules only: from the plan, the compiled kernels, the `globals()` of the
     module, which is how its text is found when the query is shipped to a Spark worker, the
-    automaton of a selector under WITHIN, and for conditions across events what checks them while
-    matches are listed, or the formula of a query that is run by definition.
+    automaton of a selector under WITHIN, and for conditions across events what is kept apart by
+    keys, what is checked while matches are listed, or the formula of a query run by definition.
     """
 
     def __init__(
@@ -65,11 +66,13 @@ class CompiledQuery:
         selection: Selection | Earliest | None = None,
         *,
         definition: Definition | None = None,
+        joins: Joins | None = None,
         checks: Checks | None = None,
     ) -> None:
         self.plan = plan
         self.selection = selection
         self.definition = definition
+        self.joins = joins
         self.checks = checks
         self.classify = classify
         self.update = update
@@ -214,6 +217,7 @@ class CompiledQuery:
             self._module,
             self.selection,
             definition=self.definition,
+            joins=self.joins,
             checks=self.checks,
         )
 

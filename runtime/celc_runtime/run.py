@@ -18,6 +18,7 @@ from celc_runtime.arena import (
     EARLIEST,
     ENTRY,
     FIRED,
+    KEYS_FULL,
     LAST,
     LISTS_FULL,
     LOWEST,
@@ -43,6 +44,7 @@ from celc_runtime.checked import Checked
 from celc_runtime.columns import Columns, Prepared
 from celc_runtime.enumerate import Kinds, list_fired, new_output, with_more_room
 from celc_runtime.errors import EventWarning
+from celc_runtime.joins import Keyed
 from celc_runtime.latest import Latest
 from celc_runtime.lists import (
     TableUpdate,
@@ -116,6 +118,7 @@ class Run:
         if query.definition is not None:
             self._by_definition = ByDefinition(query.definition, plan)
             self._chooser = self._by_definition
+        self._keyed = None if query.joins is None else Keyed(query.joins)
         self._checked: Checked | None = None
         if query.checks is not None:
             self._checked = Checked(query.checks, plan)
@@ -139,7 +142,8 @@ class Run:
         """The size of the buffers for matches, and of the stack and path of the enumeration."""
         buffers = (*self._output, self._memory.stack, self._memory.path, self._memory.fires)
         chooser = 0 if self._chooser is None else self._chooser.nbytes
-        return int(sum(buffer.nbytes for buffer in buffers)) + chooser
+        keyed = 0 if self._keyed is None else self._keyed.nbytes
+        return int(sum(buffer.nbytes for buffer in buffers)) + chooser + keyed
 
     @property
     def stored_events(self) -> int:
@@ -176,6 +180,9 @@ class Run:
             self._by_definition.enter(prepared, of_rows, int(counters[ENTRY]))
         if self._checked is not None:
             self._checked.enter(prepared)
+        if self._keyed is not None:
+            earliest, lowest = int(counters[EARLIEST]), int(counters[LOWEST])
+            self._keyed.enter(prepared.events, earliest, lowest)
         if self._windows is not None:
             keys = prepared.batch.keys
             if self._plan.interleaves and self._plan.window_attribute is None:
@@ -239,6 +246,10 @@ class Run:
                 self._chooser.grow()
             elif status == ARENA_FULL:
                 self._make_room()
+            elif status == KEYS_FULL:
+                assert self._keyed is not None
+                earliest = int(self._memory.counters[EARLIEST])
+                self._keyed.make_room(earliest, int(self._memory.counters[LOWEST]))
             elif status == LISTS_FULL:
                 assert self._lists is not None
                 self._lists = with_longer_lists(self._lists)
@@ -251,6 +262,9 @@ class Run:
         yield
 
     def _update(self, prepared: Prepared) -> int:
+        if self._keyed is not None:
+            joins = self._keyed.memory
+            return int(self._kernel(prepared.batch, self._memory, joins, self._output, self._kinds))
         if self._lists is None:
             return int(self._kernel(prepared.batch, self._memory, self._output, self._kinds))
         return int(

@@ -1,0 +1,168 @@
+"""Keys of states → what a straight-line update looks up, and where it puts its cells.
+
+A state with a key has its piles in a table, a row for each key. States whose keys are the same ties
+share a table, so that with one key for all labels an event costs one look-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from celc import formula as core
+from celc.escape import comment_text, string_literal
+from celc.formula import Expression
+from celc.joins import Joins
+from celc.piles import StraightLine, Write
+from celc.tables import Kind
+
+View = dict[str, Any]
+
+_ROW_OF = {1: "row_of", 2: "row_of_two", 3: "row_of_three"}
+ROW_FUNCTIONS = tuple(_ROW_OF.values())
+"""The functions that find the row of a key, by its length."""
+
+
+@dataclass(slots=True)
+class JoinCode:
+    """Numbers the terms, tables and columns of a keyed update, and writes its look-ups.
+
+    `terms`: what events bring, in order; `tables`: the ties of each table's keys; `columns`: the
+    place of each keyed pile, as (table, column of its newest cell).
+    """
+
+    joins: Joins
+    plan: StraightLine
+    kinds: Sequence[Kind]
+    terms: dict[tuple[str, str], int] = field(default_factory=dict)
+    tables: list[tuple[int, ...]] = field(default_factory=list)
+    columns: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        piles: list[int] = []
+        for number, pile in enumerate(self.plan.piles):
+            key = self.joins.key(pile.target)
+            if not key:
+                continue
+            if key not in self.tables:
+                self.tables.append(key)
+                piles.append(0)
+            table = self.tables.index(key)
+            self.columns[number] = (table, 1 + len(key) + 2 * piles[table])
+            piles[table] += 1
+
+    def piles_of(self, table: int) -> int:
+        """How many piles a row of a table holds."""
+        return sum(place[0] == table for place in self.columns.values())
+
+    def branch(self, writes: Sequence[Write]) -> Branch:
+        """The look-ups of one symbol."""
+        return Branch(self, writes)
+
+    def term_of(self, tie: int, marks: Sequence[str]) -> int:
+        """The number of the term that an event with some marks brings for a tie."""
+        (term,) = self.joins.ties[tie].of(marks)
+        return self.terms.setdefault(_named(term), len(self.terms))
+
+    def guard(self, marks: Sequence[str]) -> str:
+        """What must hold for an event to be marked so: its keys are not NULL; empty: nothing."""
+        ties = [n for n, tie in enumerate(self.joins.ties) if tie.of(marks)]
+        return " and ".join(f"known[{self.term_of(tie, marks)}, row]" for tie in ties)
+
+    def view(self) -> View:
+        """What the template and the module's `Joins` need besides the branches."""
+        return {
+            "terms": [
+                f"Term({string_literal(name)}, {string_literal(type)})" for name, type in self.terms
+            ],
+            "tables": [
+                {
+                    "number": table,
+                    "texts": tuple(self._is_text(tie) for tie in key),
+                    "piles": self.piles_of(table),
+                    "comment": ", and ".join(self._describe(tie) for tie in key),
+                }
+                for table, key in enumerate(self.tables)
+            ],
+        }
+
+    def _is_text(self, tie: int) -> bool:
+        return self.joins.ties[tie].terms[0][1].type is core.DataType.STRING
+
+    def _describe(self, tie: int) -> str:
+        return comment_text(self.joins.ties[tie].text)
+
+
+def _named(term: Expression) -> tuple[str, str]:
+    if isinstance(term, core.Cast):
+        name, _ = _named(term.operand)
+        return name, term.type.value
+    assert isinstance(term, core.AttributeValue)
+    return term.attribute, term.type.value
+
+
+class Branch:
+    """The look-ups that the writes of one symbol share."""
+
+    def __init__(self, code: JoinCode, writes: Sequence[Write]) -> None:
+        self._code = code
+        self._rows: dict[tuple[int, tuple[int, ...]], int] = {}
+        self._loads: dict[tuple[int, int], None] = {}
+        self.entries = [0] * len(code.tables)
+        for write in writes:
+            marks = code.kinds[write.step.kind].marks
+            for pile in write.reads:
+                self._row(pile, marks)
+            if write.pile is not None and self._row(write.pile, marks, loaded=False) is not None:
+                self.entries[code.columns[write.pile][0]] += 1
+
+    def _row(self, pile: int, marks: Sequence[str], *, loaded: bool = True) -> int | None:
+        """The number of the row in which an event finds a pile; None: it is not in a table."""
+        if pile not in self._code.columns:
+            return None
+        table, _ = self._code.columns[pile]
+        terms = tuple(self._code.term_of(tie, marks) for tie in self._code.tables[table])
+        row = self._rows.setdefault((table, terms), len(self._rows))
+        if loaded:
+            self._loads[pile, row] = None
+        return row
+
+    def lines(self) -> list[str]:
+        """The look-ups, and the newest cells of the piles that are read."""
+        lines = [f"row_{row} = {self._find(row)}" for row in self._rows.values()]
+        for pile, row in self._loads:
+            table, column = self._code.columns[pile]
+            lines.append(
+                f"head_{pile}_{row}, since_{pile}_{row} = "
+                f"pile_at(table_{table}, row_{row}, {column}, lowest)"
+            )
+        return lines
+
+    def _find(self, row: int) -> str:
+        table, terms = next(key for key, number in self._rows.items() if number == row)
+        values = ", ".join(f"values[{term}, row]" for term in terms)
+        return f"{_ROW_OF[len(terms)]}(table_{table}, {values})"
+
+    def source(self, pile: int, marks: Sequence[str]) -> str | None:
+        """How the variables of a pile that is read end; None where it is not in a table."""
+        row = self._row(pile, marks)
+        return None if row is None else f"{pile}_{row}"
+
+    def target(self, pile: int, marks: Sequence[str]) -> View | None:
+        """Where a cell goes that is put on a pile in a table."""
+        row = self._row(pile, marks, loaded=False)
+        if row is None:
+            return None
+        table, column = self._code.columns[pile]
+        (terms,) = [key[1] for key, number in self._rows.items() if number == row]
+        others = sum(key[0] == table for key in self._rows) > 1
+        return {
+            "table": f"table_{table}",
+            "row": f"row_{row}",
+            "column": column,
+            "filled": f"filled_{table}",
+            # Another key of this event may have taken the row that was free when it was looked up.
+            "again": self._find(row) if others else None,
+            "values": [f"values[{term}, row]" for term in terms],
+        }
