@@ -272,7 +272,8 @@ def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
     """The same matches with another label set on each event.
 
     Every change maps a union of label sets to the union of their images, so it passes ALL too; but
-    AND compares label sets, a selector looks at supports and a condition at labels before it.
+    AND compares label sets, a selector looks at supports and a condition at labels before it. That
+    is so of conditions in what is absent as well.
     """
     match form:
         case Event():
@@ -289,14 +290,15 @@ def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
             return disjunction(tuple(relabel(o, change) for o in form.operands), form.span)
         case lp.All():
             return lp.All(relabel(form.left, change), relabel(form.right, change), form.span)
-        case lp.Unless():
-            return lp.Unless(relabel(form.left, change), form.right, form.span, form.sees)
-        case lp.Absence():
-            left, right = relabel(form.left, change), relabel(form.right, change)
-            return lp.Absence(left, form.middle, right, form.span, form.sees)
+        case lp.Unless() if not form.sees:
+            return replace(form, left=relabel(form.left, change))
+        case lp.Absence() if not form.sees:
+            return replace(form, left=relabel(form.left, change), right=relabel(form.right, change))
         case lp.Relabel():
             return lp.Relabel(form.operand, (*form.changes, change), form.span)
         case lp.Conjunction() | lp.Selected() | Where() | lp.Correlated() | lp.Scope():
+            return lp.Relabel(form, (change,), form.span)
+        case lp.Unless() | lp.Absence():
             return lp.Relabel(form, (change,), form.span)
         case _:
             assert_never(form)
