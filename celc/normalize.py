@@ -81,8 +81,8 @@ def normalize(
 ) -> tuple[NormalForm, tuple[Diagnostic, ...]]:
     """The LP-normal form of a query's formula with only its output labels, and warnings.
 
-    Raises CelError with every place that uses a part of the language that is not supported yet,
-    or where the form would grow beyond `max_events` events.
+    Raises CelError with every COUNT that is compared with too large a number, or where the form
+    would grow beyond `max_events` events.
     """
     diagnostics = Diagnostics(source)
     diagnostics.extend(unsupported_in(query.formula))

@@ -1,4 +1,4 @@
-"""What cannot be compiled, with its places: the parts that `normalize` refuses."""
+"""What cannot be compiled, with its places: COUNT against numbers that are too large."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from celc.formula import Clause
 
 
 def unsupported_in(formula: core.Formula) -> list[Diagnostic]:
-    """The places of a formula that this version cannot compile, in the order of the text."""
+    """The places of a formula that cannot be compiled, in the order of the text."""
     match formula:
         case core.Atom():
             return []

@@ -9,8 +9,6 @@ An HTML comment on the line before a fenced block says what the block is:
     <!-- run -->                ```console   `$ celc …` commands, each with all that it prints
                                 ```python    a session with `>>>`, as doctest reads it
                                 ```text      lines `query`, `events`, `answer` (see `Example`)
-    <!-- not yet -->            ```cel       a query that celc refuses with `not-supported` only
-                                ```text      such queries, with the answers of the reference
     <!-- worked: a/b.cel -->    that file of examples/worked; a query without the streams at its
                                 top, which are the declarations; of an answer, some of the lines
 
@@ -34,7 +32,6 @@ import black
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery
-from reference import evaluate
 
 import celc
 from celc.cli import main
@@ -109,10 +106,6 @@ def test_blocks(
                     check_session(block, place)
                 case ("run", _, _), "text":
                     check_examples(block.text, declarations, place)
-                case ("not yet", _, _), "cel":
-                    check_refused(declarations + block.text, place)
-                case ("not yet", _, _), "text":
-                    check_refused_examples(block.text, declarations, place)
                 case ("worked", _, name), _:
                     check_worked(name, block.text, declarations, place)
                 case ("", _, _), "cel":
@@ -257,26 +250,6 @@ def table_of(example: Example) -> pa.Table:
             "value": pa.array(values, pa.int32()),
         }
     )
-
-
-def check_refused(text: str, place: str) -> None:
-    codes = {found.code for found in celc.check(text) if found.severity == "error"}
-    assert codes == {"not-supported"}, f"{place}: it is not what cannot be compiled yet: {codes}"
-    evaluate(text, [])
-
-
-def check_refused_examples(text: str, declarations: str, place: str) -> None:
-    for example in examples_in(text):
-        check_refused(declarations + example.query, place)
-        matches = evaluate(declarations + example.query, table_of(example).to_pylist())
-        found = [
-            " ".join(
-                [f"{match.start}..{match.end}"]
-                + [f"{label}={{{','.join(map(str, places))}}}" for label, places in match.labels]
-            )
-            for match in matches
-        ]
-        assert sorted(found) == sorted(example.answer), f"{place}: {example.query}"
 
 
 def check_worked(name: str, shown: str, declarations: str, place: str) -> None:
