@@ -341,7 +341,7 @@ def test_wrong_arguments(tmp_path: Path, capsys: Any) -> None:
 
 
 def test_wrong_queries_are_reported_as_check_does(tmp_path: Path, capsys: Any) -> None:
-    text = "SELECT * FROM S WHERE (A AS x ; B AS y) FILTER x.value = y.value"
+    text = "SELECT * FROM S WHERE ((A AS x)+ ; B) FILTER COUNT(x) > 1001"
     source = _written(tmp_path, text)
     for stage in _STAGES:
         assert main(["explain", source, "--stage", stage]) == 1

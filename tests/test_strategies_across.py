@@ -262,8 +262,7 @@ def test_queries_are_valid_and_match_often_enough(features: frozenset[Feature]) 
     for seed in range(300):
         rng = random.Random(seed)
         text = random_query(rng, features)
-        codes = {found.code for found in celc.check(text) if found.severity == "error"}
-        assert codes <= {"not-supported"}, text
+        assert not [found for found in celc.check(text) if found.severity == "error"], text
         try:
             matching += bool(evaluate(text, wide_stream(rng, 9), work_limit=WORK_LIMIT))
         except WorkLimitError:
