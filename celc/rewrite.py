@@ -289,11 +289,14 @@ def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
             return disjunction(tuple(relabel(o, change) for o in form.operands), form.span)
         case lp.All():
             return lp.All(relabel(form.left, change), relabel(form.right, change), form.span)
+        case lp.Unless() | lp.Absence() if form.sees:
+            # The conditions of what must be absent look at labels before the change.
+            return lp.Relabel(form, (change,), form.span)
         case lp.Unless():
-            return lp.Unless(relabel(form.left, change), form.right, form.span, form.sees)
+            return replace(form, left=relabel(form.left, change))
         case lp.Absence():
             left, right = relabel(form.left, change), relabel(form.right, change)
-            return lp.Absence(left, form.middle, right, form.span, form.sees)
+            return replace(form, left=left, right=right)
         case lp.Relabel():
             return lp.Relabel(form.operand, (*form.changes, change), form.span)
         case lp.Conjunction() | lp.Selected() | Where() | lp.Correlated() | lp.Scope():

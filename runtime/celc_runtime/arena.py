@@ -256,7 +256,9 @@ def relevant_rows(words, symbols, row, count):  # type: ignore[no-untyped-def]
     """int64[count]: the first rows from `row` on whose symbol is not 0; there are so many."""
     found = np.empty(count, np.int64)
     for place in range(count):
-        row = next_relevant(words, symbols, row, symbols.shape[0])
+        # Looked at here first: where most rows count, a call for each would be most of the work.
+        if symbols[row] == 0:
+            row = next_relevant(words, symbols, row + 1, symbols.shape[0])
         found[place] = row
         row += 1
     return found
