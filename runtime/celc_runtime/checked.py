@@ -52,20 +52,24 @@ class Checks(NamedTuple):
 
     admits: the generated function (past, first, path, depth) that says whether the event at
     path[depth] satisfies all conditions with those before it in the path; `first` is the entry at
-    index 0 of the remembered columns. supports: for each kind, whether such an event counts for a
-    selector. strategy: NXT, LAST or MAX, else nothing is chosen; distinct: whether matches that
-    look alike can come more than once.
+    index 0 of the remembered columns. completes: the same for a whole match, whose first event is
+    path[depth], and the conditions on its label sets. supports: for each kind, whether such an
+    event counts for a selector. strategy: NXT, LAST or MAX, else nothing is chosen; distinct:
+    whether matches that look alike can come more than once.
     """
 
     admits: Callable[..., bool]
+    completes: Callable[..., bool]
     remembers: Remembers
     supports: tuple[bool, ...]
     strategy: str
     distinct: bool
 
 
-def checked_listing(admits: Callable[..., bool]) -> Callable[..., int]:
-    """A function like `enumerate.list_fired` that lists what a generated function admits."""
+def checked_listing(
+    admits: Callable[..., bool], completes: Callable[..., bool]
+) -> Callable[..., int]:
+    """A function like `enumerate.list_fired` that lists what generated functions admit."""
 
     def walk(memory, output, kinds, past, first, consumed):  # type: ignore[no-untyped-def]
         nodes, counters, stack, path = memory.nodes, memory.counters, memory.stack, memory.path
@@ -104,7 +108,7 @@ def checked_listing(admits: Callable[..., bool]) -> Callable[..., int]:
                     continue
                 path[depth] = tag
                 admitted = (tag >> bits) > consumed and admits(past, first, path, depth)
-                if begins and admitted:
+                if begins and admitted and completes(past, first, path, depth):
                     for place in range(depth, -1, -1):
                         tags[used] = path[place]
                         used += 1
@@ -157,7 +161,7 @@ class Checked:
 
     def __init__(self, checks: Checks, plan: Plan) -> None:
         self._checks = checks
-        self._listing = checked_listing(checks.admits)
+        self._listing = checked_listing(checks.admits, checks.completes)
         self._remembered = Remembered(checks.remembers)
         self._consumes = plan.consume_by != "NONE"
         self._limit = 2**62 if plan.limit is None else plan.limit
