@@ -28,6 +28,7 @@ from celc.normal_form import (
     AddRole,
     NormalForm,
     is_correlated,
+    shown,
     with_operands,
 )
 from celc.rewrite import disjunction, relabel
@@ -122,6 +123,7 @@ class _Flattener:
         self._iterations: list[int] = []
         self._next_role = 0
         self._next_iteration = 0
+        self._branches = 0
 
     def scope(self, form: NormalForm) -> NormalForm:
         """The top of a form, or a scope inside."""
@@ -144,7 +146,10 @@ class _Flattener:
             case lp.Sequence():
                 return replace(form, operands=tuple(map(self._flat, form.operands)))
             case lp.Disjunction():
-                return disjunction(tuple(map(self._flat, form.operands)), form.span)
+                self._branches += 1
+                flat_parts = tuple(map(self._flat, form.operands))
+                self._branches -= 1
+                return disjunction(flat_parts, form.span)
             case lp.Iteration():
                 number = self._next_iteration
                 self._next_iteration += 1
@@ -175,11 +180,27 @@ class _Flattener:
     def _correlated(self, form: lp.Correlated) -> NormalForm:
         flat = self._flat(form.operand)
         own = _Binding(frozenset(form.own), tuple(self._iterations))
+        applies: str | None = None
         for clause in form.clauses:
-            self._clause(clause, own)
-        return _with_roles(flat, own.roles)
+            if self._branches and not own.labels.intersection(clause.labels):
+                # It is asked only where this branch is taken, which none of its roles says.
+                applies = applies or self._role_of_all(flat)
+                self._clause(clause, own, applies)
+            else:
+                self._clause(clause, own, None)
+        flat = _with_roles(flat, own.roles)
+        for label in form.own if applies else ():
+            flat = relabel(flat, AddRole(label, str(applies)))
+        return flat
 
-    def _clause(self, clause: Clause, own: _Binding) -> None:
+    def _role_of_all(self, form: NormalForm) -> str:
+        """A new role, for all events of a form."""
+        if not _shows_labels(form):
+            raise _NotFlatError  # some match of it might carry no role at all
+        self._next_role += 1
+        return f"{ROLE}role {self._next_role - 1}"
+
+    def _clause(self, clause: Clause, own: _Binding, applies: str | None) -> None:
         roles: dict[str, str] = {}
         homes = []
         for label in labels_in_order(clause):
@@ -193,6 +214,9 @@ class _Flattener:
                 homes.append(binding.iterations)
         predicates = tuple(_renamed(predicate, roles) for predicate in clause.predicates)
         when = _when(clause)
+        if applies is not None:
+            homes += [own.iterations] if own.iterations else []
+            when = "complete" if when == "neighbours" else when
         if when == "complete" and homes:
             raise _NotFlatError  # the rounds of a complete match are not told apart
         mark = None
@@ -205,6 +229,8 @@ class _Flattener:
             mark = f"{ROLE}round {iteration}"
             self.rounds[mark] = iteration
         labels = tuple(roles[label] for label in clause.labels)
+        if applies is not None:
+            labels = (*labels, applies)
         over_roles = Clause(predicates, labels, clause.span)
         self.clauses.append(RoleClause(over_roles, clause, mark, when))
         early = necessary(over_roles)
@@ -286,6 +312,21 @@ def _with_roles(form: NormalForm, roles: dict[str, str]) -> NormalForm:
     for label, role in roles.items():
         form = relabel(form, AddRole(label, role))
     return form
+
+
+def _shows_labels(form: NormalForm) -> bool:
+    """Whether every event of every match carries a label, as far as that can be seen."""
+    if isinstance(form, lp.Event):
+        return bool(shown(frozenset(form.labels)))
+    if isinstance(form, lp.Unless):
+        return _shows_labels(form.left)
+    if isinstance(form, lp.Absence):
+        return _shows_labels(form.left) and _shows_labels(form.right)
+    if isinstance(form, lp.Relabel):
+        return all(isinstance(change, AddRole) for change in form.changes) and _shows_labels(
+            form.operand
+        )
+    return all(map(_shows_labels, lp.operands_of(form)))
 
 
 def _with_round_mark(form: NormalForm, iteration: int, mark: str) -> NormalForm:
