@@ -272,7 +272,8 @@ def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
     """The same matches with another label set on each event.
 
     Every change maps a union of label sets to the union of their images, so it passes ALL too; but
-    AND compares label sets, a selector looks at supports and a condition at labels before it.
+    AND compares label sets, a selector looks at supports and a condition at labels before it. That
+    is so of conditions in what is absent as well.
     """
     match form:
         case Event():
@@ -300,6 +301,8 @@ def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
         case lp.Relabel():
             return lp.Relabel(form.operand, (*form.changes, change), form.span)
         case lp.Conjunction() | lp.Selected() | Where() | lp.Correlated() | lp.Scope():
+            return lp.Relabel(form, (change,), form.span)
+        case lp.Unless() | lp.Absence():
             return lp.Relabel(form, (change,), form.span)
         case _:
             assert_never(form)

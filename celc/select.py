@@ -50,17 +50,17 @@ from celc.graphs import (
     trimmed,
 )
 from celc.letters import Letters, Mask, bits_of, partition
-from celc.normal_form import Strategy
+from celc.normal_form import Strategy, shown
 
 _BEFORE, _IN, _AFTER = 0, 1, 2
 
 
 def strict(graph: Graph, budget: Budget) -> Graph:
-    """STRICT: the matches whose marked events are neighbours (or none), C.3.1."""
+    """STRICT: the matches whose events with labels are neighbours (or none), C.3.1."""
 
     def moves(key: tuple[int, int]) -> Moves[tuple[int, int]]:
         for edge in graph.edges[key[0]]:
-            phase = _IN if edge.marks else (_BEFORE if key[1] == _BEFORE else _AFTER)
+            phase = _IN if shown(edge.marks) else (_BEFORE if key[1] == _BEFORE else _AFTER)
             if not (key[1] == _AFTER and phase == _IN):
                 target = None if edge.target == FINAL else (edge.target, phase)
                 yield edge.mask, edge.marks, target, edge.names

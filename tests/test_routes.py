@@ -29,8 +29,6 @@ import celc
 from celc.cli import main
 from celc.standalone import ORDER, standalone
 
-_FILES = tuple(f"{number:02}" for number in range(1, 15))
-
 # Queries that go by every route whatever the step through the rest: where a letter depends on what
 # came before, or a match is chosen or given up by what else is in its window, state is kept between
 # batches that the other queries do not have.
@@ -57,6 +55,15 @@ _CHOSEN = {
         "SELECT * FROM S WHERE A ; !(B ; C) ; D",
         "SELECT * FROM S WHERE A ; !B ; C WITHIN 4 EVENTS",
     ),
+    "15": (
+        "SELECT * FROM S WHERE (A AS x ; B AS y ; C AS z) FILTER x.id = y.id AND y.id = z.id "
+        "WITHIN 4 EVENTS",
+        "SELECT * FROM S WHERE ((A AS x)+ ; (B AS y)+) FILTER x.value < y.value",
+    ),
+    "16": ("SELECT MAX * FROM S WHERE ((A AS x)+ ; B AS y) FILTER x.value < y.value",),
+    "17": ("SELECT * FROM S WHERE (B ; (A AS x)+ ; C) FILTER x.value > AVG(PRIOR x.value)",),
+    "19": ("SELECT * FROM S WHERE A AS x ; !(B AS y FILTER y.id = x.id) ; C",),
+    "20": ("SELECT * FROM S WHERE A AS x ; MAX((B AS y FILTER y.id = x.id)+ ; C)",),
 }
 
 
@@ -99,25 +106,19 @@ def _evaluated(query: str) -> Case:
     raise AssertionError(query)
 
 
-def _supported(limit: int | None) -> list[Case]:
-    """Cases that this version compiles: for about `limit` of its queries one, or all of them.
+def _cases(limit: int | None) -> list[Case]:
+    """For about `limit` of all queries a case each, or all cases.
 
     Those that must not be missed come first.
     """
     chosen: list[Case] = []
-    seen: dict[str, bool] = {}
-    for case in (case for stem in _FILES for case in load_cases(stem)):
-        if case.query in seen and (limit is not None or not seen[case.query]):
-            continue
-        if case.query not in seen:
-            problems = celc.check(case.query, order_by="ts")
-            seen[case.query] = not any(p.severity == "error" for p in problems)
-        if seen[case.query]:
+    seen: set[str] = set()
+    for case in load_cases():
+        if limit is None or case.query not in seen:
+            seen.add(case.query)
             chosen.append(case)
-    if limit is None:
-        return _chosen() + chosen
     first = _chosen()
-    step = max(1, len(chosen) // (limit - len(first)))
+    step = 1 if limit is None else max(1, len(chosen) // (limit - len(first)))
     return first + chosen[::step]
 
 
@@ -143,16 +144,16 @@ def _on_spark(route: str, cases: list[Case], folder: Path) -> None:
 
 
 @pytest.mark.parametrize("route", ["match", "arrow", "pandas"])
-def test_thirty_queries_on_spark(route: str, tmp_path: Path) -> None:
-    cases = _supported(30)
-    assert len(cases) >= 30
+def test_forty_queries_on_spark(route: str, tmp_path: Path) -> None:
+    cases = _cases(40)
+    assert len(cases) >= 40
     _on_spark(route, cases, tmp_path)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("route", ["match", "arrow", "pandas"])
-def test_all_supported_cases_on_spark(route: str, tmp_path: Path) -> None:
-    cases = _supported(None)
+def test_all_cases_on_spark(route: str, tmp_path: Path) -> None:
+    cases = _cases(None)
     for at in range(0, len(cases), 60):
         _on_spark(route, cases[at : at + 60], tmp_path)
 
@@ -269,8 +270,8 @@ def test_a_standalone_module_needs_nothing_else(tmp_path: Path) -> None:
     assert json.loads(found) == _expected()
 
 
-def test_thirty_queries_standalone(tmp_path: Path) -> None:
-    cases = _supported(30)
+def test_forty_queries_standalone(tmp_path: Path) -> None:
+    cases = _cases(40)
     for number, case in enumerate(cases):
         text = standalone(celc.compile(case.query, order_by="ts", tiebreak="row").source)
         (tmp_path / f"q{number}.py").write_text(text)

@@ -12,6 +12,8 @@ from typing import TypeAlias, assert_never
 
 from celc import syntax
 from celc.formula import (
+    Aggregate,
+    AttributeValue,
     Comparison,
     Constant,
     DataType,
@@ -20,10 +22,12 @@ from celc.formula import (
     NullTest,
     PatternMatch,
     Predicate,
+    Previous,
 )
 from celc.messages import types
 from celc.resolve.expressions import Site, binding_of, common_type, convert, expression, is_null
 from celc.source import Span
+from celc.terms import nodes_of
 
 _NEGATED: dict[syntax.ComparisonOperator, syntax.ComparisonOperator] = {
     "=": "!=",
@@ -142,7 +146,7 @@ def _between(node: syntax.Between, site: Site, negated: bool) -> Tree | None:
         return None
     assert low is not None
     assert high is not None
-    above, below = replace(above, beside=(high,)), replace(below, beside=(low,))
+    above, below = replace(above, beside=_naming([high])), replace(below, beside=_naming([low]))
     return (Some if negated else Every)((above, below), node.span)
 
 
@@ -159,7 +163,7 @@ def _in_list(node: syntax.InList, site: Site, negated: bool) -> Tree | None:
     values: dict[int | float | str | bool, None] = {}
     has_null = False
     others: list[Tree] = []
-    beside = tuple(item for item in known if not isinstance(item, Constant))
+    beside = _naming(known)
     for item in known:
         item = convert(item, data_type)
         if not isinstance(item, Constant):
@@ -174,6 +178,24 @@ def _in_list(node: syntax.InList, site: Site, negated: bool) -> Tree | None:
     if len(others) == 1:
         return others[0]
     return (Every if negated else Some)(tuple(others), node.span)
+
+
+def _naming(operands: list[Expression]) -> tuple[Expression, ...]:
+    """Those that name a label, or look back at one, as none before them does.
+
+    They are kept with each comparison that is written out, so there must be few.
+    """
+    kept: dict[tuple[str, str, bool], Expression] = {}
+    for operand in operands:
+        for node in nodes_of(operand):
+            match node:
+                case AttributeValue() | Previous():
+                    kept.setdefault((node.label, type(node).__name__, False), operand)
+                case Aggregate():
+                    kept.setdefault((node.label, "Aggregate", node.prior), operand)
+                case _:
+                    pass
+    return tuple(dict.fromkeys(kept.values()))
 
 
 def _list_type(

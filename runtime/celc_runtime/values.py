@@ -146,10 +146,10 @@ def _numeric_function(tree: Aggregate, labels: LabelValues) -> Numbers:
     counts = np.empty(labels.matches, np.int64)
     if tree.function == "SUM" and values.dtype == np.int64:
         totals = np.empty(labels.matches, np.int64)
-        sum_whole(values, known, offsets, totals, counts)
+        whole_sums(values, known, offsets, totals, counts)
         return Numbers(totals, counts > 0)
     sums = np.empty(labels.matches, np.float64)
-    sum_real(values.astype(np.float64), known, offsets, sums, counts)
+    real_sums(values.astype(np.float64), known, offsets, sums, counts)
     return Numbers(sums if tree.function == "SUM" else sums / counts, counts > 0)
 
 
@@ -194,7 +194,7 @@ def least_or_greatest(values, known, offsets, least, chosen):  # type: ignore[no
 
 
 @njit(nogil=True, cache=True)
-def sum_whole(values, known, offsets, totals, counts):  # type: ignore[no-untyped-def]
+def whole_sums(values, known, offsets, totals, counts):  # type: ignore[no-untyped-def]
     """The sum of each match's known values, modulo 2⁶⁴, and their number."""
     for match in range(totals.shape[0]):
         total, count = np.int64(0), 0
@@ -206,7 +206,7 @@ def sum_whole(values, known, offsets, totals, counts):  # type: ignore[no-untype
 
 
 @njit(nogil=True, cache=True)
-def sum_real(values, known, offsets, totals, counts):  # type: ignore[no-untyped-def]
+def real_sums(values, known, offsets, totals, counts):  # type: ignore[no-untyped-def]
     """The sum of each match's known values, added one after another, and their number."""
     for match in range(totals.shape[0]):
         total, count = 0.0, 0
