@@ -290,12 +290,9 @@ def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
             return disjunction(tuple(relabel(o, change) for o in form.operands), form.span)
         case lp.All():
             return lp.All(relabel(form.left, change), relabel(form.right, change), form.span)
-        case lp.Unless() | lp.Absence() if form.sees:
-            # The conditions of what must be absent look at labels before the change.
-            return lp.Relabel(form, (change,), form.span)
-        case lp.Unless():
+        case lp.Unless() if not form.sees:
             return replace(form, left=relabel(form.left, change))
-        case lp.Absence():
+        case lp.Absence() if not form.sees:
             left, right = relabel(form.left, change), relabel(form.right, change)
             return replace(form, left=left, right=right)
         case lp.Relabel():
@@ -303,6 +300,7 @@ def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
         case lp.Conjunction() | lp.Selected() | Where() | lp.Correlated() | lp.Scope():
             return lp.Relabel(form, (change,), form.span)
         case lp.Unless() | lp.Absence():
+            # The conditions of what must be absent look at labels before the change.
             return lp.Relabel(form, (change,), form.span)
         case _:
             assert_never(form)
