@@ -73,6 +73,8 @@ class Compiled:
     """Equalities that are decided by keys of states."""
     checks: Checks | None = None
     """Conditions across events that are decided while matches are listed."""
+    max_work: int = 0
+    """Steps that these may take, or the definitions."""
 
     @property
     def output_kinds(self) -> tuple[Kind, ...]:
@@ -558,6 +560,9 @@ def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...
         **({"contexts": len(tables.contexts.following)} if tables.contexts else {}),
         **({"latest_first": True} if compiled.greedy else {}),
         **({"all_events": True} if _remembers_all(compiled) else {}),
+        **(
+            {"max_work": f"{compiled.max_work:_}"} if compiled.checks or compiled.definition else {}
+        ),
     }
 
 
