@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from celc.errors import CelError, Diagnostic
 from celc.matcher import Matcher
-from celc.pipeline import DEFAULT_MAX_STATES, Options, compile_source
+from celc.pipeline import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, Options, compile_source
 from celc.source import Source
 from celc.version import VERSION as __version__
 
@@ -20,12 +20,15 @@ def compile(
     order_by: str | Sequence[str] | None = None,
     tiebreak: str | Sequence[str] = (),
     max_states: int = DEFAULT_MAX_STATES,
+    max_work: int = DEFAULT_MAX_WORK,
     first_order: bool = False,
 ) -> Matcher:
     """Compile the text of a `.cel` file and load the result.
 
     name: stands for the file in messages, and its stem is the name of a query without one.
     order_by, tiebreak: column names, as `celc compile --order-by --tiebreak`.
+    max_work: how many steps conditions across events may take at one event without finding a
+    match; then the run ends with an error.
     first_order: read labels as `celc compile --first-order` does.
     Raises CelError with all errors of the text.
     """
@@ -33,6 +36,7 @@ def compile(
         None if order_by is None else _names(order_by),
         _names(tiebreak),
         max_states=max_states,
+        max_work=max_work,
         first_order=first_order,
     )
     compilation = compile_source(Source(name, text), options)

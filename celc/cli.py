@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import IO, Any
 
 from celc.errors import CelError, render_all
-from celc.pipeline import DEFAULT_MAX_STATES, Compilation, Options, Stages, compile_source
+from celc.pipeline import (
+    DEFAULT_MAX_STATES,
+    DEFAULT_MAX_WORK,
+    Compilation,
+    Options,
+    Stages,
+    compile_source,
+)
 from celc.source import Source, visible
 from celc.standalone import standalone
 from celc.version import VERSION
@@ -113,11 +120,26 @@ def _command(
         help=f"refuse larger automata (default {DEFAULT_MAX_STATES})",
     )
     parser.add_argument(
+        "--max-work",
+        type=_count,
+        default=DEFAULT_MAX_WORK,
+        metavar="N",
+        help="stop where conditions across events take more steps than this at one event without "
+        f"finding a match (default {DEFAULT_MAX_WORK:,})",
+    )
+    parser.add_argument(
         "--first-order",
         action="store_true",
         help="read labels as the first paper does: each is one position",
     )
     return parser
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is no number of steps: give one above 0")
+    return number
 
 
 # --- commands -------------------------------------------------------------------------------------
@@ -238,6 +260,7 @@ def _compiled(arguments: argparse.Namespace) -> Compilation:
         None if arguments.order_by is None else _columns(arguments.order_by),
         () if arguments.tiebreak is None else _columns(arguments.tiebreak),
         max_states=arguments.max_states,
+        max_work=arguments.max_work,
         first_order=arguments.first_order,
     )
     compilation = compile_source(_read_source(arguments.source), options)
@@ -296,6 +319,8 @@ def _shown_command(arguments: argparse.Namespace, output: Path) -> str:
         parts.append("--standalone")
     if arguments.max_states != DEFAULT_MAX_STATES:
         parts += ["--max-states", str(arguments.max_states)]
+    if arguments.max_work != DEFAULT_MAX_WORK:
+        parts += ["--max-work", str(arguments.max_work)]
     if arguments.first_order:
         parts.append("--first-order")
     return " ".join(parts)

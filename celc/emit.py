@@ -73,6 +73,8 @@ class Compiled:
     """Equalities that are decided by keys of states."""
     checks: Checks | None = None
     """Conditions across events that are decided while matches are listed."""
+    max_work: int = 0
+    """Steps that these may take, or the definitions."""
 
     @property
     def output_kinds(self) -> tuple[Kind, ...]:
@@ -128,7 +130,13 @@ def emit_module(
                 {n for v in views if v["definition"] for n in v["definition"]["constructors"]}
             ),
             set_functions=sorted(
-                {n for v in views if v["definition"] for n in v["definition"]["functions"]}
+                {
+                    name
+                    for view in views
+                    for part in (view["definition"], view["checks"])
+                    if part
+                    for name in part["functions"]
+                }
             ),
         )
     )
@@ -294,17 +302,33 @@ def _checks_view(number: int, compiled: Compiled, code: ConditionCode) -> View |
     if checks is None:
         return None
     choices = EventCode(number, members=code.members)
-    writer = CheckCode(choices, compiled.kind_bits)
+    # Both read the same columns.
+    sets = ChoiceCode(
+        number,
+        choices.attributes,
+        choices.texts,
+        choices.members,
+        choices.helpers,
+        choices.text_attributes,
+        codes=choices.codes,
+        ranks=choices.ranks,
+    )
+    writer = CheckCode(choices, sets, compiled.kind_bits)
     lines = writer.lines(checks.clauses)
+    complete_lines = writer.complete_lines(checks.clauses)
     code.read |= _read_by(choices)
+    functions = {name for name in choices.helpers if name in SET_FUNCTIONS}
+    if complete_lines:
+        functions.add("events_of_role")
     kinds = compiled.tables.kinds
     return {
         "lines": lines,
+        "complete_lines": complete_lines,
         "roles": writer.roles_of(kinds),
         "kind_bits": compiled.kind_bits,
         "kind_mask": (1 << compiled.kind_bits) - 1,
-        "helpers": choices.helpers,
-        "functions": set(),
+        "helpers": choices.helpers - functions,
+        "functions": functions,
         **_remembers_view(choices),
         "supports": _tuple(str(bool(shown(frozenset(kind.marks)))) for kind in kinds),
         "strategy": string_literal(checks.strategy),
@@ -536,6 +560,9 @@ def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...
         **({"contexts": len(tables.contexts.following)} if tables.contexts else {}),
         **({"latest_first": True} if compiled.greedy else {}),
         **({"all_events": True} if _remembers_all(compiled) else {}),
+        **(
+            {"max_work": f"{compiled.max_work:_}"} if compiled.checks or compiled.definition else {}
+        ),
     }
 
 

@@ -27,7 +27,7 @@ from celc.formula import (
     Predicate,
     Previous,
 )
-from celc.terms import labels_looked_back_at, labels_of_clause, looks_back
+from celc.terms import labels_in_order, labels_looked_back_at
 
 _ENDS = {"FIRST": "first_of", "LAST": "last_of"}
 _EXTREMES = {"MIN": "smallest", "MAX": "largest"}
@@ -41,11 +41,6 @@ SET_FUNCTIONS = frozenset(
     )
 )
 """The functions of `celc_runtime.label_sets` that expressions call."""
-
-
-def labels_in_order(clause: Clause) -> tuple[str, ...]:
-    """The labels of a clause: those chosen from, then those in functions alone."""
-    return (*clause.labels, *sorted(labels_of_clause(clause) - {*clause.labels}))
 
 
 @dataclass(slots=True)
@@ -78,15 +73,14 @@ class ChoiceCode(ConditionCode):
         else:
             # Outright, since a dataclass with slots is not the class that `super()` looks for.
             truth = ConditionCode.predicate(self, predicate)
-        if not looks_back(predicate):
-            return truth
         # Before the first position there is nothing to compare with.
-        firsts = [
-            f"(place_{self._labels.index(label)} == 0)"
-            for label in self._labels
-            if label in labels_looked_back_at(predicate)
-        ]
-        return "(" + " | ".join([*firsts, truth]) + ")"
+        behind = labels_looked_back_at(predicate)
+        firsts = [self._at_first(label) for label in self._labels if label in behind]
+        return "(" + " | ".join([*filter(None, firsts), truth]) + ")" if firsts else truth
+
+    def _at_first(self, label: str) -> str | None:
+        """That the event chosen for a label is its first; None where that is known to be false."""
+        return f"(place_{self._labels.index(label)} == 0)"
 
     # --- which event ------------------------------------------------------------------------------
 

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 from celc import normal_form as lp
-from celc.emit_choices import ChoiceCode, labels_in_order
+from celc.emit_choices import ChoiceCode
 from celc.escape import comment_text, string_literal
 from celc.formula import Clause
 from celc.normal_form import EventClause, NormalForm, types_of
 from celc.predicates import Alphabet
 from celc.rewrite import clause_on_type
 from celc.show import show_predicate
+from celc.terms import labels_in_order
 
 View = dict[str, Any]
 

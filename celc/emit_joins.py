@@ -70,6 +70,19 @@ class JoinCode:
         ties = [n for n, tie in enumerate(self.joins.ties) if tie.of(marks)]
         return " and ".join(f"known[{self.term_of(tie, marks)}, row]" for tie in ties)
 
+    def mixes(self, write: Write) -> bool:
+        """Whether a pile takes cells of several keys of its sources, so that their starts come in
+        any order. Then a cell says how late any match in the pile starts, itself or older ones."""
+        if write.starts or write.pile is None:
+            return False
+        marks = self.kinds[write.step.kind].marks
+        kept = {
+            tie
+            for tie in self.joins.key(self.plan.piles[write.pile].target)
+            if self.joins.ties[tie].round_mark not in marks
+        }
+        return any(not kept.issuperset(self.joins.key(source)) for source in write.step.sources)
+
     def view(self) -> View:
         """What the template and the module's `Joins` need besides the branches."""
         return {
@@ -165,4 +178,5 @@ class Branch:
             # Another key of this event may have taken the row that was free when it was looked up.
             "again": self._find(row) if others else None,
             "values": [f"values[{term}, row]" for term in terms],
+            "latest": f"pile_at(table_{table}, row_{row}, {column}, lowest)[1]",
         }

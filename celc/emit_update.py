@@ -96,6 +96,7 @@ def _write_view(
     def since(pile: int) -> str:
         return f"{'old_' if pile in saved else ''}since_{end_of(pile)}"
 
+    keyed = None if branch is None or write.pile is None else branch.target(write.pile, marks)
     fresh = "fresh_" if write.pile in plan.fleeting else ""
     sources = ", ".join("start" if s == START else f"state {s}" for s in step.sources)
     target = "match" if step.target is None else f"state {step.target}"
@@ -113,7 +114,7 @@ def _write_view(
         "head": f"{fresh}head_{write.pile}",
         "pile_since": f"{fresh}since_{write.pile}",
         "guard": "" if code is None else code.guard(marks),
-        "keyed": (
-            None if branch is None or write.pile is None else branch.target(write.pile, marks)
-        ),
+        "keyed": keyed,
+        "mixes": write.pile is not None and code is not None and code.mixes(write),
+        "latest": f"since_{write.pile}" if keyed is None else keyed["latest"],
     }

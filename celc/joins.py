@@ -119,6 +119,8 @@ def _equality(clause: RoleClause) -> tuple[_Term, _Term] | None:
     left, right = _term(predicate.left), _term(predicate.right)
     if left is None or right is None or left[0] == right[0]:
         return None
+    if {*clause.clause.labels} != {left[0], right[0]}:
+        return None  # it also asks for an event of another role
     return left, right
 
 

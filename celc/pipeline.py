@@ -49,6 +49,7 @@ from celc.source import Source
 from celc.tables import SelectionTables, Tables, tabulate, with_starts_apart
 
 DEFAULT_MAX_STATES = 2000
+DEFAULT_MAX_WORK = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +58,15 @@ class Options:
 
     `order_by` None: the order is WITHIN's attribute, if it has one. `tiebreak`: columns that tell
     apart events which are equal in the order columns; they need not be declared. `first_order`:
-    labels made with AS are read as in the first paper.
+    labels made with AS are read as in the first paper. `max_work`: steps that conditions across
+    events may take at one event without finding a match.
     """
 
     order_by: tuple[str, ...] | None = None
     tiebreak: tuple[str, ...] = ()
     max_states: int = DEFAULT_MAX_STATES
     first_order: bool = False
+    max_work: int = DEFAULT_MAX_WORK
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +248,7 @@ def _correlated_back_end(
         definition=form if flat is None else None,
         joins=joins,
         checks=checks,
+        max_work=options.max_work,
     )
     return Stages(query, form, alphabet, automaton, full, minimal, tables, compiled)
 

@@ -293,12 +293,14 @@ def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
         case lp.Unless() if not form.sees:
             return replace(form, left=relabel(form.left, change))
         case lp.Absence() if not form.sees:
-            return replace(form, left=relabel(form.left, change), right=relabel(form.right, change))
+            left, right = relabel(form.left, change), relabel(form.right, change)
+            return replace(form, left=left, right=right)
         case lp.Relabel():
             return lp.Relabel(form.operand, (*form.changes, change), form.span)
         case lp.Conjunction() | lp.Selected() | Where() | lp.Correlated() | lp.Scope():
             return lp.Relabel(form, (change,), form.span)
         case lp.Unless() | lp.Absence():
+            # The conditions of what must be absent look at labels before the change.
             return lp.Relabel(form, (change,), form.span)
         case _:
             assert_never(form)

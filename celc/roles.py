@@ -12,13 +12,13 @@ mark: to hold in every round is to hold for every position.
 
 Not everything can be said this way. What is absent has no events in the match, and what a selector
 chooses depends on other matches: conditions below these stay with the definition (`definition` in
-the runtime), as do AND and PREV and functions of a label's set.
+the runtime), as do AND and functions of the label sets of one round.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import assert_never
+from typing import Literal, TypeAlias, assert_never
 
 from celc import formula as core
 from celc import normal_form as lp
@@ -28,20 +28,40 @@ from celc.normal_form import (
     AddRole,
     NormalForm,
     is_correlated,
+    shown,
     with_operands,
 )
 from celc.rewrite import disjunction, relabel
-from celc.terms import looks_back, map_leaves, nodes_named_in
+from celc.terms import (
+    Leaf,
+    labels_in_order,
+    looks_back,
+    map_leaves,
+    nodes_named_in,
+    nodes_of,
+)
+
+When: TypeAlias = Literal["pairs", "neighbours", "earlier", "complete"]
 
 
 @dataclass(frozen=True, slots=True)
 class RoleClause:
-    """A clause whose labels are roles; `round_mark`: where a round begins of the iteration within
-    which all its roles in iterations are bound; None: it compares all events of the match."""
+    """A clause whose labels are roles.
+
+    `round_mark`: where a round begins of the iteration within which all its roles in iterations
+    are bound; None: it compares all events of the match. `when` it can be decided, as a match is
+    put together from its last event back:
+
+    * `pairs`: as soon as an event is there for each of its roles, for every such choice;
+    * `neighbours`: for each event of its one role, when the one before it is there (PREV);
+    * `earlier`: the same for all that are before it, which PREV stands for here;
+    * `complete`: when the match is (functions of a label's set).
+    """
 
     clause: Clause
     written: Clause
     round_mark: str | None
+    when: When = "pairs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +123,7 @@ class _Flattener:
         self._iterations: list[int] = []
         self._next_role = 0
         self._next_iteration = 0
+        self._branches = 0
 
     def scope(self, form: NormalForm) -> NormalForm:
         """The top of a form, or a scope inside."""
@@ -125,7 +146,10 @@ class _Flattener:
             case lp.Sequence():
                 return replace(form, operands=tuple(map(self._flat, form.operands)))
             case lp.Disjunction():
-                return disjunction(tuple(map(self._flat, form.operands)), form.span)
+                self._branches += 1
+                flat_parts = tuple(map(self._flat, form.operands))
+                self._branches -= 1
+                return disjunction(flat_parts, form.span)
             case lp.Iteration():
                 number = self._next_iteration
                 self._next_iteration += 1
@@ -156,14 +180,30 @@ class _Flattener:
     def _correlated(self, form: lp.Correlated) -> NormalForm:
         flat = self._flat(form.operand)
         own = _Binding(frozenset(form.own), tuple(self._iterations))
+        applies: str | None = None
         for clause in form.clauses:
-            self._clause(clause, own)
-        return _with_roles(flat, own.roles)
+            if self._branches and not own.labels.intersection(clause.labels):
+                # It is asked only where this branch is taken, which none of its roles says.
+                applies = applies or self._role_of_all(flat)
+                self._clause(clause, own, applies)
+            else:
+                self._clause(clause, own, None)
+        flat = _with_roles(flat, own.roles)
+        for label in form.own if applies else ():
+            flat = relabel(flat, AddRole(label, str(applies)))
+        return flat
 
-    def _clause(self, clause: Clause, own: _Binding) -> None:
+    def _role_of_all(self, form: NormalForm) -> str:
+        """A new role, for all events of a form."""
+        if not _shows_labels(form):
+            raise _NotFlatError  # some match of it might carry no role at all
+        self._next_role += 1
+        return f"{ROLE}role {self._next_role - 1}"
+
+    def _clause(self, clause: Clause, own: _Binding, applies: str | None) -> None:
         roles: dict[str, str] = {}
         homes = []
-        for label in clause.labels:
+        for label in labels_in_order(clause):
             binding = next((b for b in (own, *reversed(self._scopes)) if label in b.labels), None)
             assert binding is not None, f"nothing binds {label}"
             if label not in binding.roles:
@@ -172,13 +212,15 @@ class _Flattener:
             roles[label] = binding.roles[label]
             if binding.iterations:
                 homes.append(binding.iterations)
-        nodes = [node for p in clause.predicates for node in nodes_named_in(p)]
-        backward = any(map(looks_back, clause.predicates))
-        if backward or any(isinstance(node, core.Aggregate) for node in nodes):
-            raise _NotFlatError
         predicates = tuple(_renamed(predicate, roles) for predicate in clause.predicates)
+        when = _when(clause)
+        if applies is not None:
+            homes += [own.iterations] if own.iterations else []
+            when = "complete" if when == "neighbours" else when
+        if when == "complete" and homes:
+            raise _NotFlatError  # the rounds of a complete match are not told apart
         mark = None
-        if len(homes) > 1:
+        if len(homes) > (when == "pairs"):
             # The scopes lie within each other, so the shortest chain is what all have in common.
             shortest = min(homes, key=len)
             if sum(len(home) > len(shortest) for home in homes) > 1:
@@ -187,14 +229,81 @@ class _Flattener:
             mark = f"{ROLE}round {iteration}"
             self.rounds[mark] = iteration
         labels = tuple(roles[label] for label in clause.labels)
-        self.clauses.append(RoleClause(Clause(predicates, labels, clause.span), clause, mark))
+        if applies is not None:
+            labels = (*labels, applies)
+        over_roles = Clause(predicates, labels, clause.span)
+        self.clauses.append(RoleClause(over_roles, clause, mark, when))
+        early = necessary(over_roles)
+        if early is not None:
+            kind: When = "earlier" if any(map(looks_back, early.predicates)) else "pairs"
+            self.clauses.append(RoleClause(early, clause, mark, kind))
+
+
+def _when(clause: Clause) -> When:
+    nodes = [node for predicate in clause.predicates for node in nodes_named_in(predicate)]
+    if any(isinstance(node, core.Aggregate) for node in nodes):
+        return "complete"
+    if not any(map(looks_back, clause.predicates)):
+        return "pairs"
+    return "neighbours" if len(clause.labels) == 1 else "complete"
+
+
+def necessary(clause: Clause) -> Clause | None:
+    """What a comparison with MAX or MIN asks of each single event, if it asks that of all of them.
+
+    `x.a > MAX(PRIOR x.a)` asks x.a to be greater than each of the values before it, and is decided
+    by the first one that is not smaller; `x.a > MIN(PRIOR x.a)` asks that of some value only, and
+    so can be decided by nothing but the whole set. These are the false-value and true-value
+    consistent conditions of the SASE paper on expensive queries (section 5.2). NULLs are skipped,
+    and that some value is not NULL is left to the clause itself.
+    """
+    if len(clause.predicates) != 1:
+        return None
+    (predicate,) = clause.predicates
+    if not isinstance(predicate, core.Comparison) or predicate.beside:
+        return None
+    left, right, operator = predicate.left, predicate.right, predicate.operator
+    if isinstance(left, core.Aggregate):
+        left, right, operator = right, left, _MIRRORED[operator]
+    if not isinstance(right, core.Aggregate) or right.attribute is None:
+        return None
+    if any(isinstance(node, core.Aggregate | core.Previous) for node in nodes_of(left)):
+        return None
+    if (right.function, operator[0]) not in (("MAX", ">"), ("MIN", "<")):
+        return None
+    if right.prior:
+        one: Expression = core.Previous(right.label, right.attribute, right.type, right.span)
+        labels = clause.labels
+        if labels != (right.label,):
+            return None
+    else:
+        one = core.AttributeValue(right.label, right.attribute, right.type, right.span)
+        labels = tuple(dict.fromkeys((*clause.labels, right.label)))
+        if right.label in clause.labels:
+            return None  # the chosen event and the one of the set are two of one role
+    return Clause(
+        (
+            core.Comparison(operator, left, one, predicate.span),
+            core.NullTest(one, False, predicate.span),
+        ),
+        labels,
+        clause.span,
+    )
+
+
+_MIRRORED: dict[core.ComparisonOperator, core.ComparisonOperator] = {
+    "=": "=",
+    "!=": "!=",
+    "<": ">",
+    "<=": ">=",
+    ">": "<",
+    ">=": "<=",
+}
 
 
 def _renamed(predicate: Predicate, roles: dict[str, str]) -> Predicate:
-    def change(node: Expression) -> Expression:
-        if isinstance(node, core.AttributeValue):
-            return replace(node, label=roles[node.label])
-        return node
+    def change(node: Leaf) -> Expression:
+        return replace(node, label=roles[node.label])
 
     return map_leaves(predicate, change)
 
@@ -203,6 +312,21 @@ def _with_roles(form: NormalForm, roles: dict[str, str]) -> NormalForm:
     for label, role in roles.items():
         form = relabel(form, AddRole(label, role))
     return form
+
+
+def _shows_labels(form: NormalForm) -> bool:
+    """Whether every event of every match carries a label, as far as that can be seen."""
+    if isinstance(form, lp.Event):
+        return bool(shown(frozenset(form.labels)))
+    if isinstance(form, lp.Unless):
+        return _shows_labels(form.left)
+    if isinstance(form, lp.Absence):
+        return _shows_labels(form.left) and _shows_labels(form.right)
+    if isinstance(form, lp.Relabel):
+        return all(isinstance(change, AddRole) for change in form.changes) and _shows_labels(
+            form.operand
+        )
+    return all(map(_shows_labels, lp.operands_of(form)))
 
 
 def _with_round_mark(form: NormalForm, iteration: int, mark: str) -> NormalForm:

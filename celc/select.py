@@ -60,8 +60,9 @@ def strict(graph: Graph, budget: Budget) -> Graph:
 
     def moves(key: tuple[int, int]) -> Moves[tuple[int, int]]:
         for edge in graph.edges[key[0]]:
-            marked = bool(shown(frozenset(edge.marks)))
-            phase = _IN if marked else (_BEFORE if key[1] == _BEFORE else _AFTER)
+            phase = (
+                _IN if shown(frozenset(edge.marks)) else (_BEFORE if key[1] == _BEFORE else _AFTER)
+            )
             if not (key[1] == _AFTER and phase == _IN):
                 target = None if edge.target == FINAL else (edge.target, phase)
                 yield edge.mask, edge.marks, target, edge.names

@@ -42,6 +42,11 @@ def labels_of_clause(clause: Clause) -> frozenset[str]:
     return frozenset[str]({*clause.labels}).union(*map(labels_named, clause.predicates))
 
 
+def labels_in_order(clause: Clause) -> tuple[str, ...]:
+    """The labels of a clause: those chosen from, then those in functions alone."""
+    return (*clause.labels, *sorted(labels_of_clause(clause) - {*clause.labels}))
+
+
 def looks_back(predicate: Predicate) -> bool:
     """Whether a predicate asks with PREV or PRIOR for what came before a position."""
     return bool(labels_looked_back_at(predicate))

@@ -60,7 +60,8 @@ DEFERS = 15  # 1: what fires is not listed here, but chosen from by the caller (
 READ = 16  # the rows of the batch whose letter and context are known
 EPOCH = 17  # how often all contexts have begun anew
 LAST = 18  # the row of the last event that mattered to a straight-line update
-COUNTERS = 19
+WORK = 19  # steps of a listing with conditions since the event at hand, or since the last match
+COUNTERS = 20
 
 MARKS = 64
 
@@ -75,6 +76,7 @@ ARENA_FULL = 3  # the arena must grow, then go on with the same event
 LISTS_FULL = 4  # the lists of the general engine must grow, then go on with the same event
 CHOOSE = 5  # choose from what has fired, forget it (FIRED = 0), then go on
 KEYS_FULL = 7  # a table of keys must drop old ones or grow, then go on with the same event
+TOO_MUCH_WORK = 8  # a listing with conditions has taken more steps than it may
 WINDOW_FULL = 6  # the scratch arena of a selection must grow, then choose on
 
 
@@ -256,7 +258,9 @@ def relevant_rows(words, symbols, row, count):  # type: ignore[no-untyped-def]
     """int64[count]: the first rows from `row` on whose symbol is not 0; there are so many."""
     found = np.empty(count, np.int64)
     for place in range(count):
-        row = next_relevant(words, symbols, row, symbols.shape[0])
+        # Looked at here first: where most rows count, a call for each would be most of the work.
+        if symbols[row] == 0:
+            row = next_relevant(words, symbols, row + 1, symbols.shape[0])
         found[place] = row
         row += 1
     return found

@@ -9,12 +9,30 @@ from typing import NamedTuple
 
 import numpy as np
 
-from celc_runtime.arena import DONE, FIRED, LISTED, OUTPUT_FULL, Memory, relevant_rows
+from celc_runtime.arena import (
+    DONE,
+    FIRED,
+    LISTED,
+    OUTPUT_FULL,
+    TOO_MUCH_WORK,
+    Memory,
+    relevant_rows,
+)
 from celc_runtime.columns import Prepared
-from celc_runtime.definition import Labels, Node, Stretch, first_in
+from celc_runtime.definition import (
+    Budget,
+    Labels,
+    Node,
+    OutOfWorkError,
+    Stretch,
+    first_in,
+)
 from celc_runtime.enumerate import Output
 from celc_runtime.plan import Plan
 from celc_runtime.remembered import Remembered, Remembers
+
+_STEPS = 20
+"""A step here takes about as long as so many of a compiled listing."""
 
 
 class Definition(NamedTuple):
@@ -138,7 +156,10 @@ class ByDefinition:
             fire = memory.fires[counters[LISTED]]
             counters[LISTED] += 1
             if output.limit[0]:
-                self._waiting = self._matches(int(fire[1]), int(fire[3]), int(output.limit[0]))
+                try:
+                    self._waiting = self._matches(int(fire[1]), int(fire[3]), int(output.limit[0]))
+                except OutOfWorkError:
+                    return TOO_MUCH_WORK
 
     def _matches(self, row: int, floor: int, limit: int) -> list[list[int]]:
         """The matches that end at a row, the first one last: the row, then the events' tags."""
@@ -149,9 +170,11 @@ class ByDefinition:
         first = first_in(part.keys, floor, start)
         if first > end:
             return []
+        budget = Budget(self._plan.max_work // _STEPS)
         if part.whole is None or part.whole.first != start:
-            part.whole = self._stretch(part, start)
-        stretch = self._stretch(part, first)
+            part.whole = self._stretch(part, start, budget)
+        part.whole.budget = budget
+        stretch = self._stretch(part, first, budget)
         stretch.whole = part.whole
         with np.errstate(all="ignore"):
             found = self._definition.formula.ending(stretch, end)
@@ -160,7 +183,7 @@ class ByDefinition:
             self._consumed = part.entries[end]
         return [self._tags(row, part, *match) for match in reversed(matches[:limit])]
 
-    def _stretch(self, part: _Part, first: int) -> Stretch:
+    def _stretch(self, part: _Part, first: int, budget: Budget) -> Stretch:
         remembered = self._remembered
         return Stretch(
             part.entries,
@@ -169,6 +192,7 @@ class ByDefinition:
             remembered.past,
             remembered.first,
             first,
+            budget,
         )
 
     def _tags(

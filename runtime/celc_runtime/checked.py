@@ -34,6 +34,8 @@ from celc_runtime.arena import (
     STACK_FULL,
     STACK_SIZE,
     TAG,
+    TOO_MUCH_WORK,
+    WORK,
     Memory,
     lowest_id,
     relevant_rows,
@@ -52,22 +54,26 @@ class Checks(NamedTuple):
 
     admits: the generated function (past, first, path, depth) that says whether the event at
     path[depth] satisfies all conditions with those before it in the path; `first` is the entry at
-    index 0 of the remembered columns. supports: for each kind, whether such an event counts for a
-    selector. strategy: NXT, LAST or MAX, else nothing is chosen; distinct: whether matches that
-    look alike can come more than once.
+    index 0 of the remembered columns. completes: the same for a whole match, whose first event is
+    path[depth], and the conditions on its label sets. supports: for each kind, whether such an
+    event counts for a selector. strategy: NXT, LAST or MAX, else nothing is chosen; distinct:
+    whether matches that look alike can come more than once.
     """
 
     admits: Callable[..., bool]
+    completes: Callable[..., bool]
     remembers: Remembers
     supports: tuple[bool, ...]
     strategy: str
     distinct: bool
 
 
-def checked_listing(admits: Callable[..., bool]) -> Callable[..., int]:
-    """A function like `enumerate.list_fired` that lists what a generated function admits."""
+def checked_listing(
+    admits: Callable[..., bool], completes: Callable[..., bool]
+) -> Callable[..., int]:
+    """A function like `enumerate.list_fired` that lists what generated functions admit."""
 
-    def walk(memory, output, kinds, past, first, consumed):  # type: ignore[no-untyped-def]
+    def walk(memory, output, kinds, past, first, consumed, most_work, collects):  # type: ignore[no-untyped-def]
         nodes, counters, stack, path = memory.nodes, memory.counters, memory.stack, memory.path
         mask = nodes.shape[0] - 1
         fire = memory.fires[counters[LISTED] - 1]
@@ -78,7 +84,7 @@ def checked_listing(admits: Callable[..., bool]) -> Callable[..., int]:
         kind_mask = (np.int64(1) << bits) - 1
         starts, rows, ends, tags = kinds.starts, output.rows, output.ends, output.tags
         matches, used = output.used[0], output.used[1]
-        waiting, status = counters[STACK_SIZE], DONE
+        waiting, status, work = counters[STACK_SIZE], DONE, counters[WORK]
         while waiting > 0 and status == DONE:
             waiting -= 1
             node, depth = stack[waiting, 0], stack[waiting, 1]
@@ -90,6 +96,8 @@ def checked_listing(admits: Callable[..., bool]) -> Callable[..., int]:
                     status = STACK_FULL
                 elif begins and (matches == rows.shape[0] or used + depth + 1 > tags.shape[0]):
                     status = OUTPUT_FULL
+                elif work > most_work:
+                    status = TOO_MUCH_WORK
                 if status != DONE:
                     # The node goes back untouched; the path above it stays where it is.
                     stack[waiting, 0], stack[waiting, 1] = node, depth
@@ -103,14 +111,17 @@ def checked_listing(admits: Callable[..., bool]) -> Callable[..., int]:
                     node = nodes[at, CHILD]
                     continue
                 path[depth] = tag
+                work += 1
                 admitted = (tag >> bits) > consumed and admits(past, first, path, depth)
-                if begins and admitted:
+                if begins and admitted and completes(past, first, path, depth):
                     for place in range(depth, -1, -1):
                         tags[used] = path[place]
                         used += 1
                     rows[matches], ends[matches] = row, used
                     matches += 1
                     left -= 1
+                    if not collects:
+                        work = 0
                     if left == 0:
                         waiting = 0
                         break
@@ -125,14 +136,14 @@ def checked_listing(admits: Callable[..., bool]) -> Callable[..., int]:
                     node = following
                 else:
                     break
-        counters[STACK_SIZE], counters[MATCHES_LEFT] = waiting, left
+        counters[STACK_SIZE], counters[MATCHES_LEFT], counters[WORK] = waiting, left, work
         output.used[0], output.used[1] = matches, used
         return status
 
     # A function that Numba has not compiled (for debugging) cannot be called by one that it has.
     compiled_walk = njit(nogil=True)(walk) if hasattr(admits, "py_func") else walk
 
-    def listing(memory, output, kinds, past, first, consumed, most):  # type: ignore[no-untyped-def]
+    def listing(memory, output, kinds, past, first, consumed, most, most_work, collects):  # type: ignore[no-untyped-def]
         counters = memory.counters
         begun = 0
         while True:
@@ -145,7 +156,10 @@ def checked_listing(admits: Callable[..., bool]) -> Callable[..., int]:
                 counters[STACK_SIZE] = 1
                 counters[LISTED] += 1
                 counters[MATCHES_LEFT] = output.limit[0]
-            status = compiled_walk(memory, output, kinds, past, first, consumed)
+                counters[WORK] = 0
+            status = compiled_walk(
+                memory, output, kinds, past, first, consumed, most_work, collects
+            )
             if status != DONE:
                 return status
 
@@ -157,11 +171,12 @@ class Checked:
 
     def __init__(self, checks: Checks, plan: Plan) -> None:
         self._checks = checks
-        self._listing = checked_listing(checks.admits)
+        self._listing = checked_listing(checks.admits, checks.completes)
         self._remembered = Remembered(checks.remembers)
         self._consumes = plan.consume_by != "NONE"
         self._limit = 2**62 if plan.limit is None else plan.limit
         self._bits = plan.kind_bits
+        self._max_work = plan.max_work
         self._consumed = -1
         columns = [kind.columns for kind in plan.kinds]
         looks = {look: number for number, look in enumerate(dict.fromkeys(columns))}
@@ -213,6 +228,8 @@ class Checked:
                     self._remembered.first,
                     self._consumed,
                     most,
+                    self._max_work,
+                    self._collects,
                 )
             )
             if not self._collects:

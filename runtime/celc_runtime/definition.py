@@ -24,6 +24,23 @@ import numpy as np
 Labels: TypeAlias = frozenset[str]
 
 
+class Budget:
+    """Steps that may still be taken."""
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def spend(self) -> None:
+        """Take a step; OutOfWorkError where none is left."""
+        self.left -= 1
+        if self.left < 0:
+            raise OutOfWorkError
+
+
+class OutOfWorkError(Exception):
+    """There are no steps left for the matches of one event."""
+
+
 class Condition:
     """A clause about several events.
 
@@ -37,9 +54,12 @@ class Condition:
         self.labels = labels
         self.chosen = chosen
 
-    def holds(self, past: tuple[np.ndarray, ...], events: Sequence[np.ndarray]) -> bool:
+    def holds(
+        self, past: tuple[np.ndarray, ...], events: Sequence[np.ndarray], budget: Budget
+    ) -> bool:
         """Whether it is TRUE for every choice; vacuously where a chosen label has no event."""
         for choice in itertools.product(*(range(len(e)) for e in events[: self.chosen])):
+            budget.spend()
             places = (*choice, *[None] * (len(events) - self.chosen))
             arguments: list[Any] = []
             for some, place in zip(events, places, strict=True):
@@ -92,6 +112,7 @@ class Stretch:
     past: tuple[np.ndarray, ...]
     base: int
     first: int
+    budget: Budget
     whole: Stretch | None = None
     memo: dict[tuple[int, int], list[Found]] = field(default_factory=dict)
 
@@ -131,6 +152,7 @@ class Stretch:
                 np.array([self.entries[e] - self.base for e in have[label]], np.int64)
                 for label in condition.labels
             ],
+            self.budget,
         )
 
 
@@ -140,10 +162,15 @@ class Node:
     def ending(self, stretch: Stretch, end: int) -> list[Found]:
         """Its matches that end at an event of the stretch and begin in it, each once."""
         key = (id(self), end)
-        found = stretch.memo.get(key)
-        if found is None:
-            found = stretch.memo[key] = list(dict.fromkeys(self._find(stretch, end)))
-        return found
+        stretch.budget.spend()
+        known = stretch.memo.get(key)
+        if known is None:
+            found: dict[Found, None] = {}
+            for match in self._find(stretch, end):
+                stretch.budget.spend()
+                found[match] = None
+            known = stretch.memo[key] = list(found)
+        return known
 
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
         raise NotImplementedError

@@ -7,5 +7,10 @@ class EventError(ValueError):
     """The events do not fit the query: a column, a type, an order, a value; and says where."""
 
 
+class WorkLimitError(EventError):
+    """Finding the matches that end at one event takes more steps than the query is allowed; says
+    where, and what to do."""
+
+
 class EventWarning(UserWarning):
     """Something about the events that the answer does not suffer from, such as undeclared types."""

@@ -20,7 +20,7 @@ from celc_runtime.batch import order_preserving
 from celc_runtime.columns import numbers
 from celc_runtime.texts import TextNumbers
 
-_FEWEST_ROWS = 1024
+_FEWEST_ROWS = 4096
 _IS_TAKEN = 0
 _FIRST_KEY = 1
 
@@ -76,11 +76,13 @@ class Keyed:
             tuple(_empty_table(table, _FEWEST_ROWS) for table in joins.tables),
             np.zeros(len(joins.tables), np.int64),
         )
+        self._spares: list[np.ndarray | None] = [None] * len(joins.tables)
 
     @property
     def nbytes(self) -> int:
         """The size of the tables; a text is counted as 64 bytes."""
-        return sum(table.nbytes for table in self.memory.tables) + 64 * len(self._texts)
+        tables = [*self.memory.tables, *(spare for spare in self._spares if spare is not None)]
+        return sum(table.nbytes for table in tables) + 64 * len(self._texts)
 
     def enter(self, events: pa.RecordBatch, earliest: int, lowest: int) -> None:
         """Take in a batch: the keys that its events bring."""
@@ -102,19 +104,28 @@ class Keyed:
     def make_room(self, earliest: int, lowest: int) -> None:
         """Drop the keys that are out of the window, and enlarge tables that stay half full."""
         tables = []
-        for number, (joined, table) in enumerate(
-            zip(self._joins.tables, self.memory.tables, strict=True)
-        ):
-            keys = len(joined.texts)
-            live = int(_count_live(table, keys, earliest, lowest))
-            size = _FEWEST_ROWS
-            while size < 4 * live:
-                size *= 2
-            fresh = _empty_table(joined, size)
-            _copy_live(table, fresh, keys, earliest, lowest)
+        for number, table in enumerate(self.memory.tables):
+            keys = len(self._joins.tables[number].texts)
+            fresh = self._spare(number, len(table))
+            live = int(_copy_live(table, fresh, keys, earliest, lowest))
+            if 4 * live > len(table):
+                fresh = _empty_table(self._joins.tables[number], 2 * len(table))
+                _copy_live(table, fresh, keys, earliest, lowest)
+            elif 32 * live < len(table) > _FEWEST_ROWS:
+                fresh = _empty_table(self._joins.tables[number], len(table) // 2)
+                _copy_live(table, fresh, keys, earliest, lowest)
             self.memory.filled[number] = live
+            self._spares[number] = table
             tables.append(fresh)
         self.memory = self.memory._replace(tables=tuple(tables))
+
+    def _spare(self, number: int, size: int) -> np.ndarray:
+        """An empty table of a size: the one used before the last, if it has that size."""
+        joined, spare = self._joins.tables[number], self._spares[number]
+        if spare is None or len(spare) != size:
+            return _empty_table(joined, size)
+        _clear(spare, len(joined.texts))
+        return spare
 
     def _rows(self) -> int:
         return sum(len(table) for table in self.memory.tables)
@@ -203,18 +214,21 @@ def _is_live(table, row, keys, earliest, lowest):  # type: ignore[no-untyped-def
 
 
 @njit(nogil=True, cache=True)
-def _count_live(table, keys, earliest, lowest):  # type: ignore[no-untyped-def]
-    count = 0
+def _clear(table, keys):  # type: ignore[no-untyped-def]
     for row in range(table.shape[0]):
-        if _is_live(table, row, keys, earliest, lowest):
-            count += 1
-    return count
+        table[row, 0] = 0
+        for column in range(1 + keys, table.shape[1], 2):
+            table[row, column] = 0
+            table[row, column + 1] = NEVER
 
 
 @njit(nogil=True, cache=True)
 def _copy_live(table, fresh, keys, earliest, lowest):  # type: ignore[no-untyped-def]
+    """Enter the keys with live piles into an empty table; returns how many there are."""
+    live = 0
     for row in range(table.shape[0]):
         if _is_live(table, row, keys, earliest, lowest):
+            live += 1
             if keys == 1:
                 free = row_of(fresh, table[row, 1])
             elif keys == 2:
@@ -223,3 +237,4 @@ def _copy_live(table, fresh, keys, earliest, lowest):  # type: ignore[no-untyped
                 free = row_of_three(fresh, table[row, 1], table[row, 2], table[row, 3])
             for column in range(table.shape[1]):
                 fresh[free, column] = table[row, column]
+    return live

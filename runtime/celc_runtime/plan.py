@@ -68,7 +68,8 @@ class Plan:
     is told apart of the stream's past. `latest_first`: SELECT LAST is found from the last event
     back. `all_events`: a selection has to be shown all events, not those with a symbol alone.
     `expressions`: the computed columns, which stand among those of the labels. `hidden`: the labels
-    that only they mention; kinds number them after the label columns.
+    that only they mention; kinds number them after the label columns. `max_work`: how many steps
+    conditions across events may take at one event before a match is found.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Plan:
     all_events: bool = False
     expressions: tuple[Computed, ...] = ()
     hidden: tuple[str, ...] = ()
+    max_work: int = 100_000_000
 
     def type_of(self, attribute: str) -> str:
         """The declared type of a column that the query reads."""

@@ -199,17 +199,24 @@ class CompiledQuery:
         *,
         order_by: str | Sequence[str] | None = None,
         tiebreak: str | Sequence[str] | None = None,
+        max_work: int | None = None,
     ) -> CompiledQuery:
-        """The same query with other order columns or tiebreak columns; schemas follow.
+        """The same query with other order columns, tiebreak columns or limits; schemas follow.
 
         order_by: attributes that the query declares. tiebreak: any columns that can be sorted.
-        None leaves a choice as it is. Raises ValueError for a column that cannot serve.
+        max_work: steps that conditions across events may take at one event without finding a match
+        before WorkLimitError is raised. None leaves a choice as it is. Raises ValueError for a
+        column or a number that cannot serve.
         """
         plan = self.plan
         if order_by is not None:
             plan = _ordered(plan, _given_names(order_by))
         if tiebreak is not None:
             plan = replace(plan, tiebreak=_given_names(tiebreak))
+        if max_work is not None:
+            if max_work < 1:
+                raise ValueError(f"max_work must be at least 1, not {max_work}")
+            plan = replace(plan, max_work=max_work)
         return CompiledQuery(
             plan,
             self.classify,
@@ -222,7 +229,11 @@ class CompiledQuery:
         )
 
     def __reduce__(self) -> Any:
-        options = {"order_by": self.plan.order_by, "tiebreak": self.plan.tiebreak}
+        options = {
+            "order_by": self.plan.order_by,
+            "tiebreak": self.plan.tiebreak,
+            "max_work": self.plan.max_work,
+        }
         return pickled(self._module, options, self.name)
 
 

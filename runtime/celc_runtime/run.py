@@ -20,6 +20,7 @@ from celc_runtime.arena import (
     FIRED,
     KEYS_FULL,
     LAST,
+    LISTED,
     LISTS_FULL,
     LOWEST,
     MERGE,
@@ -32,6 +33,7 @@ from celc_runtime.arena import (
     SHIFT,
     STACK_FULL,
     TAG,
+    TOO_MUCH_WORK,
     WINDOW_FULL,
     grown,
     lowest_id,
@@ -43,7 +45,7 @@ from celc_runtime.by_definition import ByDefinition
 from celc_runtime.checked import Checked
 from celc_runtime.columns import Columns, Prepared
 from celc_runtime.enumerate import Kinds, list_fired, new_output, with_more_room
-from celc_runtime.errors import EventWarning
+from celc_runtime.errors import EventWarning, WorkLimitError
 from celc_runtime.joins import Keyed
 from celc_runtime.latest import Latest
 from celc_runtime.lists import (
@@ -199,7 +201,7 @@ class Run:
         elif self._plan.contexts > 1:
             batch = prepared.batch._replace(letters=np.empty(rows, np.int64))
             prepared = replace(prepared, batch=batch)
-        for _ in self._advance(prepared):
+        for _ in self._advance(prepared, positions):
             if self._output.used[0]:
                 yield self._take(prepared, positions)
         if self._own_clocks:
@@ -227,7 +229,7 @@ class Run:
 
     # --- the loop around the kernel ---------------------------------------------------------------
 
-    def _advance(self, prepared: Prepared) -> Iterator[None]:
+    def _advance(self, prepared: Prepared, positions: _Positions) -> Iterator[None]:
         """Run the kernel to the end of the batch; yields whenever the matches must be taken."""
         rows = len(prepared.events)
         status = self._update(prepared)
@@ -246,6 +248,8 @@ class Run:
                 self._chooser.grow()
             elif status == ARENA_FULL:
                 self._make_room()
+            elif status == TOO_MUCH_WORK:
+                raise self._out_of_work(positions)
             elif status == KEYS_FULL:
                 assert self._keyed is not None
                 earliest = int(self._memory.counters[EARLIEST])
@@ -260,6 +264,16 @@ class Run:
             else:
                 status = self._update(prepared)
         yield
+
+    def _out_of_work(self, positions: _Positions) -> WorkLimitError:
+        counters, fires = self._memory.counters, self._memory.fires
+        position = int(positions.of(fires[counters[LISTED] - 1, 1:2])[0])
+        return WorkLimitError(
+            f"query {self._plan.name!r}: looking for the matches that end at position {position:,} "
+            f"has taken {self._plan.max_work:,} steps without finding one more; give it a (smaller) "
+            "window with WITHIN, conditions that fewer events satisfy or that compare fewer events, "
+            "or raise the limit with --max-work or with_options(max_work=…)"
+        )
 
     def _update(self, prepared: Prepared) -> int:
         if self._keyed is not None:
