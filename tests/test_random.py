@@ -122,7 +122,8 @@ class Tally:
     def __str__(self) -> str:
         return (
             f"{len(self.texts):,} queries, {self.pairs:,} pairs ({self.pairs_with_matches:,} with "
-            f"a match), {self.matches:,} matches; of {self.drawn:,} drawn {self.too_large:,} too large"
+            f"a match), {self.matches:,} matches; of {self.drawn:,} drawn {self.too_large:,} too "
+            "large"
         )
 
 
