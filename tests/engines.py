@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +18,11 @@ from celc_runtime import CompiledQuery, Plan, shipping
 from celc import Matcher
 from celc.pipeline import Options, compile_source
 from celc.source import Source
+from celc.standalone import ORDER
+
+# What the runtime loads only when a query needs it must not be loaded first inside `interpreted`.
+for _name in ORDER:
+    importlib.import_module(f"celc_runtime.{_name}")
 
 Event = Mapping[str, Any]
 Row = dict[str, Any]
