@@ -22,7 +22,7 @@ from celc import formula as core
 from celc.automaton import Automaton, State
 from celc.determinize import START, DetState
 from celc.earliest import EarliestTables, is_quiet
-from celc.emit_checks import CheckCode, EventCode
+from celc.emit_checks import CheckCode, EventCode, roles_later
 from celc.emit_choices import SET_FUNCTIONS, ChoiceCode
 from celc.emit_conditions import ConditionCode
 from celc.emit_definition import DefinitionCode, nests_selectors
@@ -313,7 +313,7 @@ def _checks_view(number: int, compiled: Compiled, code: ConditionCode) -> View |
         codes=choices.codes,
         ranks=choices.ranks,
     )
-    writer = CheckCode(choices, sets, compiled.kind_bits)
+    writer = CheckCode(choices, sets, compiled.kind_bits, later=roles_later(compiled.tables))
     lines = writer.lines(checks.clauses)
     complete_lines = writer.complete_lines(checks.clauses)
     code.read |= _read_by(choices)
@@ -324,6 +324,7 @@ def _checks_view(number: int, compiled: Compiled, code: ConditionCode) -> View |
     return {
         "lines": lines,
         "complete_lines": complete_lines,
+        "states": writer.states,
         "roles": writer.roles_of(kinds),
         "kind_bits": compiled.kind_bits,
         "kind_mask": (1 << compiled.kind_bits) - 1,

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from celc.determinize import DetState
 from celc.emit_choices import ChoiceCode
 from celc.escape import comment_text
-from celc.formula import Aggregate, AttributeValue, Previous
+from celc.formula import (
+    Aggregate,
+    AttributeValue,
+    Comparison,
+    ComparisonOperator,
+    Expression,
+    NullTest,
+    Previous,
+)
 from celc.normal_form import ROLE
 from celc.roles import RoleClause
 from celc.show import show_predicate
-from celc.tables import Kind
-from celc.terms import labels_in_order
+from celc.tables import Kind, Tables
+from celc.terms import Leaf, labels_in_order, map_leaves
 
 View = dict[str, Any]
 
@@ -39,12 +48,17 @@ class EventCode(ChoiceCode):
 @dataclass(slots=True)
 class CheckCode:
     """Writes the functions `admits` and `completes`; `bit_of`: the bit of each role and of each
-    round mark. `sets` are conditions over whole label sets; both read the same columns."""
+    round mark. `sets` are conditions over whole label sets; both read the same columns. `later`:
+    for each role those that an event after it can play, or itself. `states`: numbers that are kept
+    with each event of a path.
+    """
 
     choices: EventCode
     sets: ChoiceCode
     kind_bits: int
     bit_of: dict[str, int] = field(default_factory=dict)
+    later: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    states: int = 0
 
     def lines(self, clauses: Sequence[RoleClause]) -> list[str]:
         """The body of `admits`: for each clause and each of its roles that the newest event can
@@ -55,18 +69,24 @@ class CheckCode:
                 continue
             text = " OR ".join(map(show_predicate, clause.written.predicates))
             lines.append(f"# {comment_text(text)}")
+            if clause.when == "witness":
+                lines += self._for_waiting(clause)
+                continue
             code = self.choices.of_clause(clause.clause)
             if clause.when != "pairs":
                 lines += self._for_later(clause, code)
                 continue
-            for pivot in range(len(clause.clause.labels)):
-                lines += self._for_pivot(clause, pivot, code)
+            for pivot, role in enumerate(clause.clause.labels):
+                if self.later.get(role, frozenset()).issuperset({*clause.clause.labels} - {role}):
+                    lines += self._for_pivot(clause, pivot, code)
         return lines
 
     def complete_lines(self, clauses: Sequence[RoleClause]) -> list[str]:
         """The body of `completes`: for each clause the events of its roles, and a loop over the
         choices."""
         lines: list[str] = []
+        for number in range(0, self.states, 2):
+            lines += [f"if state[{number + 1}, depth] != -1:", "    return False"]
         for clause in clauses:
             if clause.when != "complete":
                 continue
@@ -84,6 +104,39 @@ class CheckCode:
             lines.append(f"{indent}if not ({code}):")
             lines.append(f"{indent}    return False")
         return lines
+
+    def _for_waiting(self, clause: RoleClause) -> list[str]:
+        """Follow which event waits for a witness: `state[n]` with the newest event, `state[n + 1]`
+        without it, which at the first one must be none; −1: none, −2: one that waits for ever."""
+        (role,) = clause.clause.labels
+        (predicate,) = clause.clause.predicates
+        assert isinstance(predicate, Comparison)
+        number = self.states
+        self.states += 2
+        satisfied = self.choices.of_clause(clause.clause)
+        null = replace(clause.clause, predicates=(NullTest(predicate.left, False, predicate.span),))
+        of_newest = map_leaves(replace(predicate, right=predicate.left), _before_alone)
+        assert isinstance(of_newest, Comparison)
+        asks: ComparisonOperator = "<" if predicate.operator[0] == ">" else ">"
+        stronger = replace(predicate, operator=asks, left=of_newest.left, right=predicate.left)
+        more = self.choices.of_clause(replace(clause.clause, predicates=(stronger,)))
+        alone = self.choices.of_clause(null).replace("event_0", "here")
+        return [
+            f"waits = state[{number}, depth - 1] if depth > 0 else -1",
+            f"waits_besides = state[{number + 1}, depth - 1] if depth > 0 else -1",
+            f"if roles & {1 << self._bit(role)}:",
+            "    if waits == -2:",
+            "        return False  # it is not the first one, and nothing can satisfy it",
+            "    event_0 = waits",
+            f"    if waits >= 0 and {satisfied}:",
+            "        waits = -1",
+            "    waits_besides, event_0 = waits, waits",
+            f"    if {alone}:",
+            "        waits = -2",
+            f"    elif waits < 0 or {more}:",
+            "        waits = here",
+            f"state[{number}, depth], state[{number + 1}, depth] = waits, waits_besides",
+        ]
 
     def _for_later(self, clause: RoleClause, code: str) -> list[str]:
         """The newest event as what comes before the next one of its role, or before all of them."""
@@ -141,6 +194,41 @@ class CheckCode:
         return lines
 
 
+def roles_later(tables: Tables) -> dict[str, frozenset[str]]:
+    """For each role those that the same event or a later one of some match can play."""
+    moves = [
+        (source, frozenset(filter(is_role, tables.kinds[step.kind].marks)), step.target)
+        for steps in tables.steps
+        for step in steps
+        for source in step.sources
+    ]
+    moves += [
+        (DetState(state), frozenset(), target)
+        for state in range(1, tables.states)
+        for target in {t for t in tables.skip[state] if t is not None}
+    ]
+    ahead: dict[int, frozenset[str]] = {state: frozenset() for state in range(tables.states)}
+    changed = True
+    while changed:
+        changed = False
+        for source, roles, target in moves:
+            seen = ahead[source] | roles | (frozenset() if target is None else ahead[target])
+            changed |= seen != ahead[source]
+            ahead[source] = seen
+    later: dict[str, frozenset[str]] = {}
+    for _, roles, target in moves:
+        for role in roles:
+            behind = frozenset() if target is None else ahead[target]
+            later[role] = later.get(role, frozenset()) | roles | behind
+    return later
+
+
 def is_role(mark: str) -> bool:
     """Whether a mark is a role or the mark of a round."""
     return mark.startswith(ROLE)
+
+
+def _before_alone(node: Leaf) -> Expression:
+    """An attribute of the event chosen, as that of the newest event, which PREV stands for."""
+    assert isinstance(node, AttributeValue)
+    return Previous(node.label, node.attribute, node.type, node.span)

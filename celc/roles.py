@@ -22,6 +22,7 @@ from typing import Literal, TypeAlias, assert_never
 
 from celc import formula as core
 from celc import normal_form as lp
+from celc.fold import is_constant
 from celc.formula import Clause, Expression, Predicate
 from celc.normal_form import (
     ROLE,
@@ -32,6 +33,7 @@ from celc.normal_form import (
     with_operands,
 )
 from celc.rewrite import disjunction, relabel
+from celc.source import Span
 from celc.terms import (
     Leaf,
     labels_in_order,
@@ -41,7 +43,7 @@ from celc.terms import (
     nodes_of,
 )
 
-When: TypeAlias = Literal["pairs", "neighbours", "earlier", "complete"]
+When: TypeAlias = Literal["pairs", "neighbours", "earlier", "witness", "complete"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,9 @@ class RoleClause:
     * `pairs`: as soon as an event is there for each of its roles, for every such choice;
     * `neighbours`: for each event of its one role, when the one before it is there (PREV);
     * `earlier`: the same for all that are before it, which PREV stands for here;
+    * `witness`: for each event of its one role but the first, when some event before it is there
+      that satisfies it (which PREV stands for); that of the events that still wait which asks for
+      most is all that has to be known of them;
     * `complete`: when the match is (functions of a label's set).
     """
 
@@ -232,6 +237,10 @@ class _Flattener:
         if applies is not None:
             labels = (*labels, applies)
         over_roles = Clause(predicates, labels, clause.span)
+        witness = sufficient(over_roles) if when == "complete" and applies is None else None
+        if witness is not None:
+            self.clauses.append(RoleClause(witness, clause, mark, "witness"))
+            return
         self.clauses.append(RoleClause(over_roles, clause, mark, when))
         early = necessary(over_roles)
         if early is not None:
@@ -257,18 +266,11 @@ def necessary(clause: Clause) -> Clause | None:
     consistent conditions of the SASE paper on expensive queries (section 5.2). NULLs are skipped,
     and that some value is not NULL is left to the clause itself.
     """
-    if len(clause.predicates) != 1:
+    sides = _compared_with_extreme(clause)
+    if sides is None:
         return None
-    (predicate,) = clause.predicates
-    if not isinstance(predicate, core.Comparison) or predicate.beside:
-        return None
-    left, right, operator = predicate.left, predicate.right, predicate.operator
-    if isinstance(left, core.Aggregate):
-        left, right, operator = right, left, _MIRRORED[operator]
-    if not isinstance(right, core.Aggregate) or right.attribute is None:
-        return None
-    if any(isinstance(node, core.Aggregate | core.Previous) for node in nodes_of(left)):
-        return None
+    left, operator, right, span = sides
+    assert right.attribute is not None
     if (right.function, operator[0]) not in (("MAX", ">"), ("MIN", "<")):
         return None
     if right.prior:
@@ -283,12 +285,51 @@ def necessary(clause: Clause) -> Clause | None:
             return None  # the chosen event and the one of the set are two of one role
     return Clause(
         (
-            core.Comparison(operator, left, one, predicate.span),
-            core.NullTest(one, False, predicate.span),
+            core.Comparison(operator, left, one, span),
+            core.NullTest(one, False, span),
         ),
         labels,
         clause.span,
     )
+
+
+def sufficient(clause: Clause) -> Clause | None:
+    """A comparison of x with MIN(PRIOR x.a) or MAX(PRIOR x.a) that a single value before x decides
+    to be TRUE, as a comparison with PREV(x.a), which stands for that value.
+
+    Whether it is TRUE of the event that asks for most decides for all that wait with it: those ask
+    for less, and what comes before it comes before them.
+    """
+    sides = _compared_with_extreme(clause)
+    if sides is None:
+        return None
+    left, operator, right, span = sides
+    if not right.prior or (right.function, operator[0]) not in (("MIN", ">"), ("MAX", "<")):
+        return None
+    if clause.labels != (right.label,) or is_constant(left):
+        return None
+    assert right.attribute is not None
+    before = core.Previous(right.label, right.attribute, right.type, right.span)
+    return Clause((core.Comparison(operator, left, before, span),), clause.labels, clause.span)
+
+
+def _compared_with_extreme(
+    clause: Clause,
+) -> tuple[Expression, core.ComparisonOperator, core.Aggregate, Span] | None:
+    """A clause that compares an expression on chosen events with the value of one function."""
+    if len(clause.predicates) != 1:
+        return None
+    (predicate,) = clause.predicates
+    if not isinstance(predicate, core.Comparison) or predicate.beside:
+        return None
+    left, right, operator = predicate.left, predicate.right, predicate.operator
+    if isinstance(left, core.Aggregate):
+        left, right, operator = right, left, _MIRRORED[operator]
+    if not isinstance(right, core.Aggregate) or right.attribute is None:
+        return None
+    if any(isinstance(node, core.Aggregate | core.Previous) for node in nodes_of(left)):
+        return None
+    return left, operator, right, predicate.span
 
 
 _MIRRORED: dict[core.ComparisonOperator, core.ComparisonOperator] = {

@@ -52,10 +52,11 @@ _COLLECTED_ENTRIES = 1 << 14
 class Checks(NamedTuple):
     """What a query checks while it lists.
 
-    admits: the generated function (past, first, path, depth) that says whether the event at
+    admits: the generated function (past, first, path, depth, state) that says whether the event at
     path[depth] satisfies all conditions with those before it in the path; `first` is the entry at
     index 0 of the remembered columns. completes: the same for a whole match, whose first event is
-    path[depth], and the conditions on its label sets. supports: for each kind, whether such an
+    path[depth], and the conditions on its label sets. states: how many numbers they keep with each
+    event of a path, in state[number, place]. supports: for each kind, whether such an
     event counts for a selector. strategy: NXT, LAST or MAX, else nothing is chosen; distinct:
     whether matches that look alike can come more than once.
     """
@@ -63,6 +64,7 @@ class Checks(NamedTuple):
     admits: Callable[..., bool]
     completes: Callable[..., bool]
     remembers: Remembers
+    states: int
     supports: tuple[bool, ...]
     strategy: str
     distinct: bool
@@ -73,7 +75,7 @@ def checked_listing(
 ) -> Callable[..., int]:
     """A function like `enumerate.list_fired` that lists what generated functions admit."""
 
-    def walk(memory, output, kinds, past, first, consumed, most_work, collects):  # type: ignore[no-untyped-def]
+    def walk(memory, output, kinds, past, first, consumed, most_work, collects, state):  # type: ignore[no-untyped-def]
         nodes, counters, stack, path = memory.nodes, memory.counters, memory.stack, memory.path
         mask = nodes.shape[0] - 1
         fire = memory.fires[counters[LISTED] - 1]
@@ -112,8 +114,8 @@ def checked_listing(
                     continue
                 path[depth] = tag
                 work += 1
-                admitted = (tag >> bits) > consumed and admits(past, first, path, depth)
-                if begins and admitted and completes(past, first, path, depth):
+                admitted = (tag >> bits) > consumed and admits(past, first, path, depth, state)
+                if begins and admitted and completes(past, first, path, depth, state):
                     for place in range(depth, -1, -1):
                         tags[used] = path[place]
                         used += 1
@@ -143,7 +145,7 @@ def checked_listing(
     # A function that Numba has not compiled (for debugging) cannot be called by one that it has.
     compiled_walk = njit(nogil=True)(walk) if hasattr(admits, "py_func") else walk
 
-    def listing(memory, output, kinds, past, first, consumed, most, most_work, collects):  # type: ignore[no-untyped-def]
+    def listing(memory, output, kinds, past, first, consumed, most, most_work, collects, state):  # type: ignore[no-untyped-def]
         counters = memory.counters
         begun = 0
         while True:
@@ -158,7 +160,7 @@ def checked_listing(
                 counters[MATCHES_LEFT] = output.limit[0]
                 counters[WORK] = 0
             status = compiled_walk(
-                memory, output, kinds, past, first, consumed, most_work, collects
+                memory, output, kinds, past, first, consumed, most_work, collects, state
             )
             if status != DONE:
                 return status
@@ -177,6 +179,7 @@ class Checked:
         self._limit = 2**62 if plan.limit is None else plan.limit
         self._bits = plan.kind_bits
         self._max_work = plan.max_work
+        self._state = np.zeros((checks.states, 0), np.int64)
         self._consumed = -1
         columns = [kind.columns for kind in plan.kinds]
         looks = {look: number for number, look in enumerate(dict.fromkeys(columns))}
@@ -217,6 +220,10 @@ class Checked:
             if counters[LISTED] == counters[FIRED] and counters[STACK_SIZE] == 0:
                 counters[LISTED] = counters[FIRED] = 0
                 return DONE
+            if self._state.shape[1] < len(memory.path):
+                wider = np.zeros((len(self._state), len(memory.path)), np.int64)
+                wider[:, : self._state.shape[1]] = self._state
+                self._state = wider
             into = self._collected if self._collects else output
             most = (1 if counters[STACK_SIZE] == 0 else 0) if self._collects else FIRES
             status = int(
@@ -230,6 +237,7 @@ class Checked:
                     most,
                     self._max_work,
                     self._collects,
+                    self._state,
                 )
             )
             if not self._collects:

@@ -269,10 +269,10 @@ class Run:
         counters, fires = self._memory.counters, self._memory.fires
         position = int(positions.of(fires[counters[LISTED] - 1, 1:2])[0])
         return WorkLimitError(
-            f"query {self._plan.name!r}: looking for the matches that end at position {position:,} "
-            f"has taken {self._plan.max_work:,} steps without finding one more; give it a (smaller) "
-            "window with WITHIN, conditions that fewer events satisfy or that compare fewer events, "
-            "or raise the limit with --max-work or with_options(max_work=…)"
+            f"query {self._plan.name!r}: looking for the matches that end at position "
+            f"{position:,} has taken {self._plan.max_work:,} steps without finding one more; give "
+            "it a (smaller) window with WITHIN, conditions that fewer events satisfy or that "
+            "compare fewer events, or raise the limit: --max-work, with_options(max_work=…)"
         )
 
     def _update(self, prepared: Prepared) -> int:
