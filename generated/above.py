@@ -108,7 +108,7 @@ ROLES_1 = np.array([1, 2], dtype=np.int64)
 
 
 @njit(nogil=True, error_model="numpy")
-def admits_1(past, first, path, depth):
+def admits_1(past, first, path, depth, state):
     """Whether the event at path[depth] satisfies the conditions with the events before it in path."""
     (
         column_0,
@@ -131,25 +131,11 @@ def admits_1(past, first, path, depth):
                 )
             ):
                 return False
-    if roles & 2:
-        event_1 = here
-        for place_0 in range(depth - 1, -1, -1):
-            if not ROLES[path[place_0] & 1] & 1:
-                continue
-            event_0 = (path[place_0] >> 1) - first
-            if not (
-                (
-                    valid_0[event_0]
-                    & valid_0[event_1]
-                    & less_real(column_0[event_0], column_0[event_1])
-                )
-            ):
-                return False
     return True
 
 
 @njit(nogil=True, error_model="numpy")
-def completes_1(past, first, path, depth):
+def completes_1(past, first, path, depth, state):
     """Whether a match satisfies the conditions on whole label sets; path[depth] is its first event."""
     return True
 
@@ -163,6 +149,7 @@ CHECKS_1 = Checks(
         codes=(),
         ranks=(),
     ),
+    states=0,
     supports=(True, True),
     strategy="",
     distinct=False,

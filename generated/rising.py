@@ -108,7 +108,7 @@ ROLES_1 = np.array([1, 0], dtype=np.int64)
 
 
 @njit(nogil=True, error_model="numpy")
-def admits_1(past, first, path, depth):
+def admits_1(past, first, path, depth, state):
     """Whether the event at path[depth] satisfies the conditions with the events before it in path."""
     (
         column_0,
@@ -131,7 +131,7 @@ def admits_1(past, first, path, depth):
 
 
 @njit(nogil=True, error_model="numpy")
-def completes_1(past, first, path, depth):
+def completes_1(past, first, path, depth, state):
     """Whether a match satisfies the conditions on whole label sets; path[depth] is its first event."""
     return True
 
@@ -145,6 +145,7 @@ CHECKS_1 = Checks(
         codes=(),
         ranks=(),
     ),
+    states=0,
     supports=(True, True),
     strategy="",
     distinct=False,
