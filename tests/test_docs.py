@@ -35,6 +35,9 @@ from celc_runtime import CompiledQuery
 
 import celc
 from celc.cli import main
+from celc.emit import Compiled
+from celc.pipeline import Options, compile_source
+from celc.source import Source
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")
@@ -124,6 +127,17 @@ def test_the_documents_show_something() -> None:
     assert sum(block.comment == "run" for block in shown) >= 20
 
 
+def test_conditions_are_decided_as_the_table_says() -> None:
+    page = (ROOT / "docs" / "costs.md").read_text(encoding="utf-8")
+    streams = next(b.text for b in blocks_in(page) if b.comment == "declarations")
+    rows = re.findall(r"(?m)^\| `(.*?)` \| ([a-z, ]+) \|", page)
+    assert len(rows) >= 20
+    for text, ways in rows:
+        source = Source("q.cel", streams + text)
+        (stages,) = compile_source(source, Options()).queries
+        assert ways == ", ".join(ways_of(stages.compiled)), text
+
+
 def test_each_worked_file_is_shown() -> None:
     page = (ROOT / "docs" / "examples.md").read_text(encoding="utf-8")
     shown = [block.comment.removeprefix("worked: ") for block in blocks_in(page)]
@@ -166,6 +180,21 @@ def interpreted() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(black, "format_str", plain)
         yield
+
+
+def ways_of(compiled: Compiled) -> Iterator[str]:
+    """How conditions across events are decided, in the words of docs/costs.md."""
+    checks = compiled.checks
+    if compiled.definition is not None:
+        yield "definition"
+    elif compiled.joins is None and checks is None:
+        yield "automaton"
+    if compiled.joins is not None:
+        yield "keys"
+    if checks is not None and checks.clauses:
+        yield "checks"
+    if checks is not None and (checks.distinct or checks.strategy):
+        yield "collected"
 
 
 def check_query(text: str, place: str) -> None:
