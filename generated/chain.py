@@ -103,9 +103,9 @@ def update_1(batch, memory, joins, output, kinds):
             earliest = key - 100
             fired = np.int64(0)
             if symbol == 1:  # A
-                row_0 = row_of(table_0, values[0, row])
                 # start --{a} role 0--> state 1
                 if known[0, row]:
+                    row_0 = row_of(table_0, values[0, row])
                     if table_0[row_0, 0] == 0:
                         table_0[row_0, 0], filled_0 = 1, filled_0 + 1
                         table_0[row_0, 1] = values[0, row]
@@ -113,10 +113,10 @@ def update_1(batch, memory, joins, output, kinds):
                     table_0[row_0, 2], table_0[row_0, 3], next_node = next_node, key, next_node + 1
             elif symbol == 2:  # B
                 row_0 = row_of(table_0, values[0, row])
-                row_1 = row_of(table_1, values[1, row])
                 head_0_0, since_0_0 = pile_at(table_0, row_0, 2, lowest)
                 # state 1 --{b} role 1--> state 2
                 if since_0_0 >= earliest and known[0, row] and known[1, row]:
+                    row_1 = row_of(table_1, values[1, row])
                     latest = max(
                         since_0_0, pile_at(table_1, row_1, 2, lowest)[1]
                     )  # of all in the pile, not of this cell alone

@@ -97,9 +97,9 @@ def update_1(batch, memory, joins, output, kinds):
             earliest = key - 100
             fired = np.int64(0)
             if symbol == 1:  # A
-                row_0 = row_of(table_0, values[0, row])
                 # start --{a} role 0--> state 1
                 if known[0, row]:
+                    row_0 = row_of(table_0, values[0, row])
                     if table_0[row_0, 0] == 0:
                         table_0[row_0, 0], filled_0 = 1, filled_0 + 1
                         table_0[row_0, 1] = values[0, row]
