@@ -8,6 +8,7 @@ from celc import formula as core
 from celc import normal_form as lp
 from celc.automaton import Automaton, EventPredicate, LetterSet, Transition
 from celc.determinize import START, DeterministicAutomaton, DetState
+from celc.dump_across import across_lines
 from celc.earliest import EarliestTables
 from celc.emit import describe_letters, describe_state
 from celc.formula import Clause
@@ -275,4 +276,5 @@ def dump_tables(stages: Stages) -> str:
             + " ".join("start" if s == START else str(s) for s in pile.sources)
             for number, pile in enumerate(plan.piles)
         ]
+    lines += across_lines(stages.compiled)
     return _text(lines)

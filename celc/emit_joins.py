@@ -143,7 +143,8 @@ class Branch:
 
     def lines(self) -> list[str]:
         """The look-ups, and the newest cells of the piles that are read."""
-        lines = [f"row_{row} = {self._find(row)}" for row in self._rows.values()]
+        read = {row for _, row in self._loads}
+        lines = [f"row_{row} = {self._find(row)}" for row in self._rows.values() if row in read]
         for pile, row in self._loads:
             table, column = self._code.columns[pile]
             lines.append(
@@ -170,13 +171,14 @@ class Branch:
         table, column = self._code.columns[pile]
         (terms,) = [key[1] for key, number in self._rows.items() if number == row]
         others = sum(key[0] == table for key in self._rows) > 1
+        is_read = any(number == row for _, number in self._loads)
         return {
             "table": f"table_{table}",
             "row": f"row_{row}",
             "column": column,
             "filled": f"filled_{table}",
-            # Another key of this event may have taken the row that was free when it was looked up.
-            "again": self._find(row) if others else None,
+            # Where it is known already, another key of this event may have taken the free row.
+            "find": self._find(row) if others or not is_read else None,
             "values": [f"values[{term}, row]" for term in terms],
             "latest": f"pile_at(table_{table}, row_{row}, {column}, lowest)[1]",
         }

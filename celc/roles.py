@@ -38,6 +38,7 @@ from celc.terms import (
     Leaf,
     labels_in_order,
     looks_back,
+    map_expression,
     map_leaves,
     nodes_named_in,
     nodes_of,
@@ -346,7 +347,12 @@ def _renamed(predicate: Predicate, roles: dict[str, str]) -> Predicate:
     def change(node: Leaf) -> Expression:
         return replace(node, label=roles[node.label])
 
-    return map_leaves(predicate, change)
+    renamed = map_leaves(predicate, change)
+    if isinstance(predicate, core.Comparison | core.Membership) and predicate.beside:
+        beside = tuple(map_expression(operand, change) for operand in predicate.beside)
+        assert isinstance(renamed, core.Comparison | core.Membership)
+        return replace(renamed, beside=beside)
+    return renamed
 
 
 def _with_roles(form: NormalForm, roles: dict[str, str]) -> NormalForm:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias, assert_never
 
 from celc import formula as core
@@ -64,48 +65,31 @@ def labels_looked_back_at(predicate: Predicate) -> set[str]:
     }
 
 
+def map_expression(node: Expression, change: Callable[[Leaf], Expression]) -> Expression:
+    """The expression with each attribute and function replaced."""
+    match node:
+        case core.Arithmetic():
+            left, right = map_expression(node.left, change), map_expression(node.right, change)
+            return core.Arithmetic(node.operator, left, right, node.type, node.span)
+        case core.Negation() | core.Absolute() | core.Cast():
+            return replace(node, operand=map_expression(node.operand, change))
+        case core.Constant():
+            return node
+        case core.AttributeValue() | core.Aggregate() | core.Previous():
+            return change(node)
+        case _:
+            assert_never(node)
+
+
 def map_leaves(predicate: Predicate, change: Callable[[Leaf], Expression]) -> Predicate:
-    """The predicate with each attribute and aggregate replaced."""
-
-    def walk(node: Expression) -> Expression:
-        match node:
-            case core.Arithmetic():
-                return core.Arithmetic(
-                    node.operator, walk(node.left), walk(node.right), node.type, node.span
-                )
-            case core.Negation():
-                return core.Negation(walk(node.operand), node.type, node.span)
-            case core.Absolute():
-                return core.Absolute(walk(node.operand), node.type, node.span)
-            case core.Cast():
-                return core.Cast(walk(node.operand), node.type, node.span)
-            case core.Constant():
-                return node
-            case core.AttributeValue() | core.Aggregate() | core.Previous():
-                return change(node)
-            case _:
-                assert_never(node)
-
+    """The predicate with each attribute and function replaced, those beside it left out."""
     match predicate:
         case core.Comparison():
-            return core.Comparison(
-                predicate.operator, walk(predicate.left), walk(predicate.right), predicate.span
-            )
+            left, right = (map_expression(e, change) for e in (predicate.left, predicate.right))
+            return replace(predicate, left=left, right=right, beside=())
         case core.Membership():
-            return core.Membership(
-                walk(predicate.operand),
-                predicate.values,
-                predicate.has_null,
-                predicate.negated,
-                predicate.span,
-            )
-        case core.PatternMatch():
-            return core.PatternMatch(
-                predicate.operator,
-                walk(predicate.operand),
-                predicate.pattern,
-                predicate.negated,
-                predicate.span,
-            )
-        case core.NullTest():
-            return core.NullTest(walk(predicate.operand), predicate.negated, predicate.span)
+            return replace(predicate, operand=map_expression(predicate.operand, change), beside=())
+        case core.PatternMatch() | core.NullTest():
+            return replace(predicate, operand=map_expression(predicate.operand, change))
+        case _:
+            assert_never(predicate)

@@ -1,0 +1,50 @@
+"""How conditions across events are decided, in words: by keys, while listing, or by definition."""
+
+from __future__ import annotations
+
+from celc.emit import Compiled
+from celc.joins import Joins
+from celc.roles import Checks, When
+from celc.show import show_predicate
+
+_WHEN: dict[When, str] = {
+    "pairs": "when the events it compares are there",
+    "neighbours": "when the position before is there",
+    "earlier": "by each position before",
+    "witness": "by one position before",
+    "complete": "when the match is complete",
+}
+
+
+def across_lines(compiled: Compiled) -> list[str]:
+    """A line for each way in which conditions across events are decided; none if there are none."""
+    if compiled.definition is not None:
+        return [
+            "conditions across events: by definition, where the tables find that a match can end"
+        ]
+    lines = [] if compiled.joins is None else _key_lines(compiled.joins)
+    if compiled.checks is not None:
+        lines += _check_lines(compiled.checks)
+    return lines
+
+
+def _key_lines(joins: Joins) -> list[str]:
+    lines = ["partial matches are kept apart by key:"]
+    for number, tie in enumerate(joins.ties):
+        states = [str(state) for state, key in enumerate(joins.keys) if number in key]
+        lines.append(f"  {tie.text}: state {', '.join(states)}")
+    return lines
+
+
+def _check_lines(checks: Checks) -> list[str]:
+    lines = []
+    if checks.clauses:
+        lines.append("conditions that are decided while matches are listed, from their end back:")
+    for clause in checks.clauses:
+        text = " OR ".join(map(show_predicate, clause.written.predicates))
+        lines.append(f"  {text or 'FALSE'}: {_WHEN[clause.when]}")
+    if checks.distinct:
+        lines.append("matches that look alike are collected at each end, and reported once")
+    if checks.strategy:
+        lines.append(f"{checks.strategy} chooses among the matches that end at one event")
+    return lines
