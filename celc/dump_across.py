@@ -38,11 +38,14 @@ def _key_lines(joins: Joins) -> list[str]:
 
 def _check_lines(checks: Checks) -> list[str]:
     lines = []
-    if checks.clauses:
+    if checks.clauses or checks.absent:
         lines.append("conditions that are decided while matches are listed, from their end back:")
     for clause in checks.clauses:
         text = " OR ".join(map(show_predicate, clause.written.predicates))
         lines.append(f"  {text or 'FALSE'}: {_WHEN[clause.when]}")
+    for absent in checks.absent:
+        names = " or ".join(dict.fromkeys(event.name for event in absent.events))
+        lines.append(f"  no {names} inside: when the match is complete")
     if checks.distinct:
         lines.append("matches that look alike are collected at each end, and reported once")
     if checks.strategy:

@@ -32,7 +32,7 @@ from celc.emit_update import update_view
 from celc.escape import comment_text, literal_lines, string_literal
 from celc.joins import Joins
 from celc.letters import Letters, Mask, bits_of
-from celc.normal_form import EventClause, NormalForm, shown
+from celc.normal_form import Event, EventClause, NormalForm, shown
 from celc.normalize import output_labels
 from celc.piles import StraightLine, why_not_straight_line, why_straight_line
 from celc.predicates import Alphabet, Symbol, TypeConditions
@@ -278,13 +278,26 @@ def _read_by(choices: ChoiceCode) -> set[str]:
     return {*choices.attributes, *choices.codes} | choices.text_attributes
 
 
-def _remembers_view(choices: ChoiceCode) -> View:
+def _symbols_of(events: Sequence[Event], compiled: Compiled) -> list[bool]:
+    """For each symbol of the kernel whether its events are among some."""
+    alphabet, symbol_of = compiled.alphabet, compiled.tables.symbol_of
+    found = {
+        symbol_of[symbol]
+        for event in events
+        for symbol in alphabet.matching(event.type, event.clauses)
+    }
+    return [symbol in found for symbol in range(max(symbol_of) + 1)]
+
+
+def _remembers_view(choices: ChoiceCode, *, symbols: bool = False) -> View:
     """What is remembered of past events, and what the columns of it are called in conditions."""
     columns = [
         f"{kind}_{n}" for n in range(len(choices.attributes)) for kind in ("column", "valid")
     ]
     for kind, names in (("text", choices.texts), ("code", choices.codes), ("rank", choices.ranks)):
         columns += [f"{kind}_{n}" for n in range(len(names))]
+    if symbols:
+        columns.append("symbol")
     return {
         "columns": columns,
         "remembers": {
@@ -292,6 +305,7 @@ def _remembers_view(choices: ChoiceCode) -> View:
             "texts": _tuple(choices.texts),
             "codes": _tuple(map(string_literal, choices.codes)),
             "ranks": _tuple(map(string_literal, choices.ranks)),
+            **({"symbols": True} if symbols else {}),
         },
     }
 
@@ -316,6 +330,8 @@ def _checks_view(number: int, compiled: Compiled, code: ConditionCode) -> View |
     writer = CheckCode(choices, sets, compiled.kind_bits, later=roles_later(compiled.tables))
     lines = writer.lines(checks.clauses)
     complete_lines = writer.complete_lines(checks.clauses)
+    for place, absent in enumerate(checks.absent):
+        complete_lines += writer.absent_lines(place, absent)
     code.read |= _read_by(choices)
     functions = {name for name in choices.helpers if name in SET_FUNCTIONS}
     if complete_lines:
@@ -324,13 +340,14 @@ def _checks_view(number: int, compiled: Compiled, code: ConditionCode) -> View |
     return {
         "lines": lines,
         "complete_lines": complete_lines,
+        "absent": [_symbols_of(absent.events, compiled) for absent in checks.absent],
         "states": writer.states,
         "roles": writer.roles_of(kinds),
         "kind_bits": compiled.kind_bits,
         "kind_mask": (1 << compiled.kind_bits) - 1,
         "helpers": choices.helpers - functions,
         "functions": functions,
-        **_remembers_view(choices),
+        **_remembers_view(choices, symbols=bool(checks.absent)),
         "supports": _tuple(str(bool(shown(frozenset(kind.marks)))) for kind in kinds),
         "strategy": string_literal(checks.strategy),
         "distinct": checks.distinct,

@@ -19,7 +19,7 @@ from celc.formula import (
     Previous,
 )
 from celc.normal_form import ROLE
-from celc.roles import RoleClause
+from celc.roles import ABSENT, AbsentEvent, RoleClause
 from celc.show import show_predicate
 from celc.tables import Kind, Tables
 from celc.terms import Leaf, labels_in_order, map_leaves
@@ -103,6 +103,47 @@ class CheckCode:
                 indent += "    "
             lines.append(f"{indent}if not ({code}):")
             lines.append(f"{indent}    return False")
+        return lines
+
+    def absent_lines(self, number: int, absent: AbsentEvent) -> list[str]:
+        """More of the body of `completes`: no event in between is one that must be absent."""
+        there = f"ROLES[path[%s] & {(1 << self.kind_bits) - 1}]"
+        names = " or ".join(dict.fromkeys(event.name for event in absent.events))
+        lines = [f"# no {comment_text(names)}"]
+        depths: list[list[str]] = []
+        for clause in absent.clauses:
+            text = " OR ".join(map(show_predicate, clause.written.predicates))
+            code = self.sets.of_clause(clause.clause)
+            labels = clause.clause.labels
+            block = [f"# {comment_text(text)}"]
+            indent = ""
+            for place, role in enumerate(labels):
+                if role == ABSENT:
+                    code = code.replace(f"events_{place}[place_{place}]", "between")
+                    continue
+                bit = 1 << self._bit(role)
+                asked = f"path, depth, ROLES, {bit}, {self.kind_bits}, first"
+                block.append(f"{indent}events_{place} = events_of_role({asked})")
+                block.append(f"{indent}for place_{place} in range(events_{place}.shape[0]):")
+                indent += "    "
+            block += [f"{indent}if not ({code}):", f"{indent}    is_there = False"]
+            depths.append(block)
+        start, end = ("", " + 1") if absent.inclusive else (" + 1", "")
+        lines += [
+            "for place in range(depth, -1, -1):",
+            f"    if not {there % 'place'} & {1 << self._bit(absent.first)}:",
+            "        continue",
+            f"    until = place{'' if absent.inclusive else ' - 1'}",
+            f"    while not {there % 'until'} & {1 << self._bit(absent.last)}:",
+            "        until -= 1",
+            f"    for between in range((path[place] >> {self.kind_bits}) - first{start}, "
+            f"(path[until] >> {self.kind_bits}) - first{end}):",
+            f"        is_there = ABSENT_{self.choices.query}_{number}[symbol[between]]",
+        ]
+        for block in depths:
+            lines.append("        if is_there:")
+            lines += [f"            {line}" for line in block]
+        lines += ["        if is_there:", "            return False"]
         return lines
 
     def _for_waiting(self, clause: RoleClause) -> list[str]:

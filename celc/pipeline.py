@@ -28,6 +28,7 @@ from celc.joins import plan_joins
 from celc.letters import machine_over
 from celc.minimise import minimise
 from celc.normal_form import (
+    Disjunction,
     KeepLabels,
     KeepSupport,
     LabelChange,
@@ -218,14 +219,21 @@ def _correlated_back_end(
     """
     span = query.formula.span
     flat, strategy = _flat(query, form)
+    interleaved = query.consume_by == "ANY" and bool(query.partition_by)
+    if flat is not None and flat.absent and interleaved:
+        flat = None  # events of other partitions lie in between
     run = relaxed(form) if flat is None else flat.form
-    asked = form if flat is None else run
+    asked = form
+    if flat is not None:
+        events = tuple(event for absent in flat.absent for event in absent.events)
+        asked = Disjunction((run, *events), form.span) if events else run
     alphabet = symbol_classes(asked, conditions_of_facts(asked), source, span)
     automaton = construct(run, alphabet, source)
     full = determinize(automaton, source, span, max_states=options.max_states)
     minimal = minimise(full)
-    tables, _ = tabulate(minimal, automaton.letters.machine, apart=flat is None)
-    interleaved = query.consume_by == "ANY" and bool(query.partition_by)
+    tables, _ = tabulate(
+        minimal, automaton.letters.machine, apart=flat is None or bool(flat.absent)
+    )
     by_tables = not straight_lines or interleaved
     straight_line = None if by_tables else plan_straight_line(tables)
     if straight_line is None:
@@ -236,8 +244,8 @@ def _correlated_back_end(
             joins = plan_joins(tables, flat.clauses)
         decided = () if joins is None else joins.decided
         left = tuple(clause for clause in flat.clauses if clause not in decided)
-        checks = Checks(left, strategy, looks_alike(minimal))
-        if not (checks.clauses or checks.strategy or checks.distinct):
+        checks = Checks(left, strategy, looks_alike(minimal), flat.absent)
+        if checks == Checks((), "", False):
             checks = None
     compiled = Compiled(
         query,

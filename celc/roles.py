@@ -10,9 +10,11 @@ each round carries a mark as well (`Round`), and a clause says in the rounds of 
 events must be the same. A clause about one position of a round and others outside needs no such
 mark: to hold in every round is to hold for every position.
 
-Not everything can be said this way. What is absent has no events in the match, and what a selector
-chooses depends on other matches: conditions below these stay with the definition (`definition` in
-the runtime), as do AND and functions of the label sets of one round.
+What is absent has no events in the match; where it is a single event, it is looked for among all
+events that lie in the match's way (`AbsentEvent`). Not everything can be said in roles. Conditions
+in longer patterns that must be absent, below selectors, which compare a match with others, and
+below AND, and functions of the label sets of one round are left to the definition (`definition` in
+the runtime).
 """
 
 from __future__ import annotations
@@ -71,11 +73,31 @@ class RoleClause:
 
 
 @dataclass(frozen=True, slots=True)
+class AbsentEvent:
+    """What must not lie inside a match: one of `events` for which all clauses are TRUE, for every
+    choice of an event for each of their other roles. The absent event itself plays `ABSENT`.
+
+    It is looked for from the event that plays `first` to the one that plays `last`, these included
+    or not.
+    """
+
+    events: tuple[lp.Event, ...]
+    clauses: tuple[RoleClause, ...]
+    first: str
+    last: str
+    inclusive: bool
+
+
+ABSENT = f"{ROLE}absent"
+
+
+@dataclass(frozen=True, slots=True)
 class FlatForm:
     """A form whose events carry roles, and what these must satisfy."""
 
     form: NormalForm
     clauses: tuple[RoleClause, ...]
+    absent: tuple[AbsentEvent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +112,7 @@ class Checks:
     clauses: tuple[RoleClause, ...]
     strategy: str
     distinct: bool
+    absent: tuple[AbsentEvent, ...] = ()
 
 
 class _NotFlatError(Exception):
@@ -106,9 +129,11 @@ def flatten(form: NormalForm) -> FlatForm | None:
         for mark, iteration in sorted(flattener.rounds.items(), key=lambda item: -item[1]):
             flat = _with_round_mark(flat, iteration, mark)
             assert mark in lp.labels_of(flat)
+        if flattener.rounds and flattener.splits:
+            return None  # a round that has been taken out of its iteration would go unmarked
     except _NotFlatError:
         return None
-    return FlatForm(_without_rounds(flat), clauses)
+    return FlatForm(_without_rounds(flat), clauses, tuple(flattener.absent))
 
 
 @dataclass(slots=True)
@@ -125,6 +150,8 @@ class _Flattener:
     def __init__(self) -> None:
         self.clauses: list[RoleClause] = []
         self.rounds: dict[str, int] = {}
+        self.absent: list[AbsentEvent] = []
+        self.splits = False
         self._scopes: list[_Binding] = []
         self._iterations: list[int] = []
         self._next_role = 0
@@ -178,10 +205,65 @@ class _Flattener:
                 return flat
             case lp.Where():
                 return replace(form, operand=self._flat(form.operand))
-            case lp.Event() | lp.Conjunction() | lp.Unless() | lp.Absence() | lp.Selected():
+            case lp.Unless():
+                left = self._flat(form.left)
+                left, binding = self._without_event(form.right, form.sees, left, left)
+                return _with_roles(left, binding.roles)
+            case lp.Absence():
+                left, right = self._flat(form.left), self._flat(form.right)
+                both, binding = self._without_event(form.middle, form.sees, left, right)
+                return _with_roles(both, binding.roles)
+            case lp.Event() | lp.Conjunction() | lp.Selected():
                 raise _NotFlatError
             case _:
                 assert_never(form)
+
+    def _without_event(
+        self, form: NormalForm, sees: tuple[str, ...], left: NormalForm, right: NormalForm
+    ) -> tuple[NormalForm, _Binding]:
+        """The left side without an absent event inside it (where it is the right one too), or both
+        without one between them; and the roles that are asked of their labels."""
+        if self._iterations:
+            raise _NotFlatError  # each round would have an absence of its own
+        inclusive = left is right
+        events, clauses, own = _single_event(form)
+        binding = _Binding(frozenset(sees), ())
+        self._scopes.append(binding)
+        over_roles = tuple(self._absent_clause(clause, events, own) for clause in clauses)
+        self._scopes.pop()
+        first, last = self._new_role(), self._new_role()
+        self.splits |= _has_iteration(left) or _has_iteration(right)
+        self.absent.append(AbsentEvent(events, over_roles, first, last, inclusive))
+        if inclusive:
+            return _marked_last(_marked_first(left, first), last), binding
+        sides = (_marked_last(left, first), _marked_first(right, last))
+        return lp.Sequence(sides, (False,), form.span), binding
+
+    def _absent_clause(
+        self, clause: Clause, events: tuple[lp.Event, ...], own: frozenset[str]
+    ) -> RoleClause:
+        roles: dict[str, str] = {}
+        for label in labels_in_order(clause):
+            if all(label in event.labels for event in events):
+                roles[label] = ABSENT
+                continue
+            if label in own:
+                raise _NotFlatError  # some of what must be absent does not bind it
+            binding = next((b for b in reversed(self._scopes) if label in b.labels), None)
+            if binding is None or binding.iterations:
+                raise _NotFlatError
+            if label not in binding.roles:
+                binding.roles[label] = self._new_role()
+            roles[label] = binding.roles[label]
+        if _when(clause) != "pairs":
+            raise _NotFlatError
+        predicates = tuple(_renamed(predicate, roles) for predicate in clause.predicates)
+        labels = tuple(dict.fromkeys(roles[label] for label in clause.labels))
+        return RoleClause(Clause(predicates, labels, clause.span), clause, None)
+
+    def _new_role(self) -> str:
+        self._next_role += 1
+        return f"{ROLE}role {self._next_role - 1}"
 
     def _correlated(self, form: lp.Correlated) -> NormalForm:
         flat = self._flat(form.operand)
@@ -203,8 +285,7 @@ class _Flattener:
         """A new role, for all events of a form."""
         if not _shows_labels(form):
             raise _NotFlatError  # some match of it might carry no role at all
-        self._next_role += 1
-        return f"{ROLE}role {self._next_role - 1}"
+        return self._new_role()
 
     def _clause(self, clause: Clause, own: _Binding, applies: str | None) -> None:
         roles: dict[str, str] = {}
@@ -213,8 +294,7 @@ class _Flattener:
             binding = next((b for b in (own, *reversed(self._scopes)) if label in b.labels), None)
             assert binding is not None, f"nothing binds {label}"
             if label not in binding.roles:
-                binding.roles[label] = f"{ROLE}role {self._next_role}"
-                self._next_role += 1
+                binding.roles[label] = self._new_role()
             roles[label] = binding.roles[label]
             if binding.iterations:
                 homes.append(binding.iterations)
@@ -399,6 +479,50 @@ def _marked_first(form: NormalForm, mark: str) -> NormalForm:
             return disjunction((first, both), form.span)
         case lp.Absence() | lp.Unless():
             return replace(form, left=_marked_first(form.left, mark))
+        case _:
+            raise _NotFlatError
+
+
+def _marked_last(form: NormalForm, mark: str) -> NormalForm:
+    match form:
+        case lp.Event():
+            return replace(form, labels=tuple(sorted({*form.labels, mark})))
+        case lp.Sequence():
+            last = _marked_last(form.operands[-1], mark)
+            return replace(form, operands=(*form.operands[:-1], last))
+        case lp.Disjunction():
+            return replace(form, operands=tuple(_marked_last(o, mark) for o in form.operands))
+        case lp.Iteration():
+            last = _marked_last(form.operand, mark)
+            both = lp.Sequence((form, last), (form.contiguous,), form.span)
+            return disjunction((last, both), form.span)
+        case lp.Absence():
+            return replace(form, right=_marked_last(form.right, mark))
+        case lp.Unless():
+            return replace(form, left=_marked_last(form.left, mark))
+        case _:
+            raise _NotFlatError
+
+
+def _has_iteration(form: NormalForm) -> bool:
+    return isinstance(form, lp.Iteration) or any(map(_has_iteration, lp.operands_of(form)))
+
+
+def _single_event(
+    form: NormalForm,
+) -> tuple[tuple[lp.Event, ...], tuple[Clause, ...], frozenset[str]]:
+    """What a form of one event can be, its conditions across events, and the labels it may bind."""
+    match form:
+        case lp.Event():
+            return (form,), (), frozenset()
+        case lp.Scope():
+            events, clauses, own = _single_event(form.operand)
+            return events, clauses, own.union(form.labels)
+        case lp.Correlated():
+            events, clauses, own = _single_event(form.operand)
+            return events, (*clauses, *form.clauses), own.union(form.own)
+        case lp.Disjunction() if all(isinstance(o, lp.Event) for o in form.operands):
+            return tuple(o for o in form.operands if isinstance(o, lp.Event)), (), frozenset()
         case _:
             raise _NotFlatError
 

@@ -5,7 +5,7 @@ celc compile no_reply.cel -o no_reply.py
 
 QUERY = "\n".join(
     [
-        "-- What is absent is compared with an event outside, so matches are found by definition.",
+        "-- What is absent is compared with an event outside, and looked for while matches are listed.",
         "CREATE STREAM S {",
         "  EVENT A { id: INT },",
         "  EVENT B { id: INT },",
@@ -24,30 +24,30 @@ from numba import njit
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Window, module_names
 from celc_runtime.arena import ARENA_FULL, DONE, EARLIEST, ENTRY, FIRED, LOWEST, NEXT_NODE, ROW
 from celc_runtime.arena import SHIFT, USABLE, next_relevant, put, reserve
-from celc_runtime.by_definition import Definition
-from celc_runtime.definition import Condition, NotBetween, OneEvent, Relabelled, Satisfying
+from celc_runtime.checked import Checks
 from celc_runtime.enumerate import list_fired
+from celc_runtime.label_sets import events_of_role
 from celc_runtime.remembered import Remembers
 
 # Symbols: the classes of events that it tells apart.
 #   0  any other event
 #   1  A
-#   2  B
-#   3  C
+#   2  C
+#   3  B
 # States of its I/O-deterministic automaton: how far a match has come.
 #   0  start
 #   1  after A, before C
 # Kinds of cells: how an event of a match is marked.
-#   0  {x}, can be the first
-#   1  {C}
+#   0  {x} role 0 role 1, can be the first
+#   1  {C} role 2
 
 
 @njit(nogil=True, error_model="numpy")
 def classify_1(codes, types, symbols):
     """The symbol of each event, from the codes of the events' types and of the types themselves."""
     type_1 = types[0]  # A
-    type_2 = types[1]  # B
-    type_3 = types[2]  # C
+    type_2 = types[1]  # C
+    type_3 = types[2]  # B
     for row in range(symbols.shape[0]):
         symbols[row] = (
             ((codes[row] == type_1)) * 1
@@ -89,11 +89,11 @@ def update_1(batch, memory, output, kinds):
             earliest = key - 100
             fired = np.int64(0)
             if symbol == 1:  # A
-                # start --{x}--> state 1
+                # start --{x} role 0 role 1--> state 1
                 put(nodes, next_node, entry << 1 | 0, 0, head_0, key)
                 head_0, since_0, next_node = next_node, key, next_node + 1
-            elif symbol == 3:  # C
-                # state 1 --{C}--> match
+            elif symbol == 2:  # C
+                # state 1 --{C} role 2--> match
                 if since_0 >= earliest:
                     put(nodes, next_node, entry << 1 | 1, head_0, fired, since_0)
                     fired, next_node = next_node, next_node + 1
@@ -109,42 +109,74 @@ def update_1(batch, memory, output, kinds):
     return list_fired(memory, output, kinds) if status == DONE else status
 
 
-# What no automaton decides is found by the definitions among remembered events, wherever the update
-# finds that a match can end.
-# For every choice of positions: y.id = x.id
-#   events_0  y
-#   events_1  x
-def condition_1_0(past, events_0, place_0, events_1, place_1):
+# While matches are listed, from the last event back, each event that is added is checked against
+# those behind it. The roles that an event of each kind plays in the conditions below, as bits:
+ROLES_1 = np.array([3, 4], dtype=np.int64)
+# Symbols of events that must be absent:
+ABSENT_1_0 = np.array([False, False, False, True])
+
+
+@njit(nogil=True, error_model="numpy")
+def admits_1(past, first, path, depth, state):
+    """Whether the event at path[depth] satisfies the conditions with the events before it in path."""
     (
         column_0,
         valid_0,
+        symbol,
     ) = past
-    return (
-        valid_0[events_0[place_0]]
-        & valid_0[events_1[place_1]]
-        & (column_0[events_0[place_0]] == column_0[events_1[place_1]])
-    )
+    ROLES = ROLES_1
+    return True
 
 
-CONDITION_1_0 = Condition(condition_1_0, ("y", "x"), 2)
+@njit(nogil=True, error_model="numpy")
+def completes_1(past, first, path, depth, state):
+    """Whether a match satisfies the conditions on whole label sets; path[depth] is its first event."""
+    (
+        column_0,
+        valid_0,
+        symbol,
+    ) = past
+    ROLES = ROLES_1
+    # no B
+    for place in range(depth, -1, -1):
+        if not ROLES[path[place] & 1] & 2:
+            continue
+        until = place - 1
+        while not ROLES[path[until] & 1] & 4:
+            until -= 1
+        for between in range((path[place] >> 1) - first + 1, (path[until] >> 1) - first):
+            is_there = ABSENT_1_0[symbol[between]]
+            if is_there:
+                # y.id = x.id
+                events_1 = events_of_role(path, depth, ROLES, 1, 1, first)
+                for place_1 in range(events_1.shape[0]):
+                    if not (
+                        (
+                            valid_0[between]
+                            & valid_0[events_1[place_1]]
+                            & (column_0[between] == column_0[events_1[place_1]])
+                        )
+                    ):
+                        is_there = False
+            if is_there:
+                return False
+    return True
 
-DEFINITION_1 = Definition(
-    Relabelled(
-        NotBetween(
-            OneEvent((1,), ("A", "x")),
-            Satisfying(OneEvent((2,), ("B", "y")), (CONDITION_1_0,), ("B", "y")),
-            OneEvent((3,), ("C",)),
-            ("x",),
-        ),
-        (("keep", "x", "C"),),
-    ),
+
+CHECKS_1 = Checks(
+    admits_1,
+    completes_1,
     Remembers(
         columns=("id",),
         texts=(),
         codes=(),
         ranks=(),
+        symbols=True,
     ),
-    sees_all=False,
+    states=0,
+    supports=(True, True),
+    strategy="",
+    distinct=False,
 )
 
 
@@ -152,7 +184,7 @@ query_1 = CompiledQuery(
     Plan(
         name="no_reply",
         streams=("S",),
-        types=(("S", "A"), ("S", "B"), ("S", "C")),
+        types=(("S", "A"), ("S", "C"), ("S", "B")),
         other_types=(),
         type_column=True,
         stream_column=False,
@@ -177,7 +209,7 @@ query_1 = CompiledQuery(
     classify_1,
     update_1,
     globals(),
-    definition=DEFINITION_1,
+    checks=CHECKS_1,
 )
 
 QUERIES = {"no_reply": query_1}

@@ -101,7 +101,7 @@ class ByDefinition:
         self._rows, self._entry, self._part_of_rows = rows, entry, parts
         if not count:
             return
-        self._remembered.append(prepared.events, rows)
+        self._remembered.append(prepared.events, rows, batch.symbols[rows])
         keys = batch.keys[rows] if len(batch.keys) else positions[rows]
         values = (batch.symbols[rows], positions[rows], keys)
         for part, number, *event in zip(

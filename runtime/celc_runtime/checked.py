@@ -203,7 +203,7 @@ class Checked:
         count = int(np.count_nonzero(batch.symbols))
         if count:
             rows = relevant_rows(batch.words, batch.symbols, 0, count)
-            self._remembered.append(prepared.events, rows)
+            self._remembered.append(prepared.events, rows, batch.symbols[rows])
 
     def leave(self, oldest: int) -> None:
         """End the batch: entries before `oldest` are not asked for any more."""

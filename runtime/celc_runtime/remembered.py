@@ -26,13 +26,15 @@ class Remembers:
 
     columns: attributes, each with whether it is not NULL; texts: conditions on the texts of one
     event, as their truth; codes: text attributes, as numbers (−1: NULL); ranks: those of them
-    whose order is asked for, as their place in the order of all texts here.
+    whose order is asked for, as their place in the order of all texts here. symbols: whether the
+    events' symbols come last.
     """
 
     columns: tuple[str, ...] = ()
     texts: tuple[TextCondition | TextComparison, ...] = ()
     codes: tuple[str, ...] = ()
     ranks: tuple[str, ...] = ()
+    symbols: bool = False
 
 
 class Remembered:
@@ -56,8 +58,8 @@ class Remembered:
         """The size of the columns; texts are counted by the space of their entries alone."""
         return sum(array.nbytes for array in self._arrays) + 64 * len(self._texts)
 
-    def append(self, events: pa.RecordBatch, rows: np.ndarray) -> None:
-        """Take in the rows of a batch that matter, in order."""
+    def append(self, events: pa.RecordBatch, rows: np.ndarray, symbols: np.ndarray) -> None:
+        """Take in the rows of a batch that matter, in order, with their symbols."""
         chosen = events.take(pa.array(rows))
         new: list[np.ndarray] = []
         for name in self._what.columns:
@@ -70,6 +72,8 @@ class Remembered:
         known = len(self._texts)
         new += [self._texts.of(chosen.column(name)) for name in self._what.codes]
         new += [np.zeros(len(rows), np.int64) for _ in self._what.ranks]
+        if self._what.symbols:
+            new.append(symbols.astype(np.int64))
         self._extend(new, len(rows))
         if len(self._texts) > max(_FIRST_ROOM, 4 * self._count * len(self._what.codes)):
             self._forget_texts()
