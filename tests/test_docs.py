@@ -191,7 +191,7 @@ def ways_of(compiled: Compiled) -> Iterator[str]:
         yield "automaton"
     if compiled.joins is not None:
         yield "keys"
-    if checks is not None and checks.clauses:
+    if checks is not None and (checks.clauses or checks.absent):
         yield "checks"
     if checks is not None and (checks.distinct or checks.strategy):
         yield "collected"
