@@ -20,6 +20,7 @@ from celc.determinize import (
 )
 from celc.earliest import Chosen, EarliestTables, choose_the_same, earliest_tables
 from celc.emit import Compiled, emit_module
+from celc.emit_definition import nests_selectors
 from celc.errors import CelError, Diagnostic, Diagnostics
 from celc.first_order import read_first_order
 from celc.formula import Query
@@ -222,7 +223,11 @@ def _correlated_back_end(
     interleaved = query.consume_by == "ANY" and bool(query.partition_by)
     if flat is not None and flat.absent and interleaved:
         flat = None  # events of other partitions lie in between
-    run = relaxed(form) if flat is None else flat.form
+    consumes = query.consume_by != "NONE"
+    selects = query.strategy not in ("ALL", "ANY")
+    if consumes and nests_selectors(form, top=selects):
+        flat = None  # what a selector sees begins anew after a match, which the update cannot know
+    run = relaxed(form, selectors=not consumes) if flat is None else flat.form
     asked = form
     if flat is not None:
         events = tuple(event for absent in flat.absent for event in absent.events)

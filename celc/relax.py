@@ -30,44 +30,67 @@ from celc.rewrite import (
 )
 
 
-def relaxed(form: NormalForm) -> NormalForm:
-    """The form without its correlations; itself where it has none."""
-    if not is_correlated(form):
-        return form
-    match form:
-        case lp.Event():
+def relaxed(form: NormalForm, *, selectors: bool = True) -> NormalForm:
+    """The form without its correlations; itself where it has none.
+
+    Without `selectors`, also without NXT, LAST and MAX: what they choose depends on where the
+    stream begins, and a match that consumes lets it begin anew.
+    """
+    return _Relaxation(selectors).of(form)
+
+
+class _Relaxation:
+    def __init__(self, selectors: bool) -> None:
+        self._selectors = selectors
+
+    def _stays(self, form: NormalForm) -> bool:
+        return not is_correlated(form) and (self._selectors or not _selects(form))
+
+    def of(self, form: NormalForm) -> NormalForm:
+        """The relaxed form."""
+        if self._stays(form):
             return form
-        case lp.Correlated() | lp.Scope():
-            return relaxed(form.operand)
-        case lp.Sequence():
-            return sequence(tuple(map(relaxed, form.operands)), form.contiguous, form.span)
-        case lp.Iteration():
-            return iteration(relaxed(form.operand), form.contiguous, form.span)
-        case lp.Disjunction():
-            return disjunction(tuple(map(relaxed, form.operands)), form.span)
-        case lp.Conjunction():
-            return conjunction(relaxed(form.left), relaxed(form.right), form.span)
-        case lp.All():
-            return all_placed(relaxed(form.left), relaxed(form.right), form.span)
-        case lp.Unless():
-            if is_correlated(form.right):
-                return relaxed(form.left)
-            return unless(relaxed(form.left), form.right, form.span)
-        case lp.Absence():
-            left, right = relaxed(form.left), relaxed(form.right)
-            if is_correlated(form.middle):
-                return sequence((left, right), (False,), form.span)
-            return replace(form, left=left, right=right)
-        case lp.Selected():
-            operand = relaxed(form.operand)
-            # Whether a support is an interval does not depend on what else matches.
-            return selected("STRICT", operand, form.span) if form.strategy == "STRICT" else operand
-        case lp.Relabel():
-            operand = relaxed(form.operand)
-            for change in form.changes:
-                operand = operand if is_empty(operand) else relabel(operand, change)
-            return operand
-        case lp.Where():
-            return where(relaxed(form.operand), form.fact, form.span)
-        case _:
-            assert_never(form)
+        match form:
+            case lp.Event():
+                return form
+            case lp.Correlated() | lp.Scope():
+                return self.of(form.operand)
+            case lp.Sequence():
+                return sequence(tuple(map(self.of, form.operands)), form.contiguous, form.span)
+            case lp.Iteration():
+                return iteration(self.of(form.operand), form.contiguous, form.span)
+            case lp.Disjunction():
+                return disjunction(tuple(map(self.of, form.operands)), form.span)
+            case lp.Conjunction():
+                return conjunction(self.of(form.left), self.of(form.right), form.span)
+            case lp.All():
+                return all_placed(self.of(form.left), self.of(form.right), form.span)
+            case lp.Unless():
+                if not self._stays(form.right):
+                    return self.of(form.left)
+                return unless(self.of(form.left), form.right, form.span)
+            case lp.Absence():
+                left, right = self.of(form.left), self.of(form.right)
+                if not self._stays(form.middle):
+                    return sequence((left, right), (False,), form.span)
+                return replace(form, left=left, right=right)
+            case lp.Selected():
+                operand = self.of(form.operand)
+                # Whether a support is an interval does not depend on what else matches.
+                is_strict = form.strategy == "STRICT"
+                return selected("STRICT", operand, form.span) if is_strict else operand
+            case lp.Relabel():
+                operand = self.of(form.operand)
+                for change in form.changes:
+                    operand = operand if is_empty(operand) else relabel(operand, change)
+                return operand
+            case lp.Where():
+                return where(self.of(form.operand), form.fact, form.span)
+            case _:
+                assert_never(form)
+
+
+def _selects(form: NormalForm) -> bool:
+    if isinstance(form, lp.Selected) and form.strategy != "STRICT":
+        return True
+    return any(map(_selects, lp.operands_of(form)))

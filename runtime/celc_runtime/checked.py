@@ -14,6 +14,7 @@ once), and those with a selector. They are collected, and reduced whenever the b
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -70,10 +71,14 @@ class Checks(NamedTuple):
     distinct: bool
 
 
+@cache
 def checked_listing(
     admits: Callable[..., bool], completes: Callable[..., bool]
 ) -> Callable[..., int]:
-    """A function like `enumerate.list_fired` that lists what generated functions admit."""
+    """A function like `enumerate.list_fired` that lists what generated functions admit.
+
+    Made once for each query, because Numba compiles it, which takes seconds.
+    """
 
     def walk(memory, output, kinds, past, first, consumed, most_work, collects, state):  # type: ignore[no-untyped-def]
         nodes, counters, stack, path = memory.nodes, memory.counters, memory.stack, memory.path
