@@ -1,14 +1,15 @@
 """Matches by the definitions: the nodes of a formula, and the matches of each that end at an event.
 
-This is what runs where no automaton can: conditions across events below a negation or a nested
-selector, or in the rounds of an iteration. A formula's matches are put together from the matches
-of its parts, straight from the table in the language's page, with one twist. A condition may name a
-label of a scope around it, which is bound only later; then the match waits with an *open* question,
-and the scope that binds the label answers it. So no part needs to know what surrounds it, and what
-has been found for a part is kept for all who ask (per end event).
+This is what runs where nothing faster can: conditions across events in longer patterns that must
+be absent, below nested selectors and AND, and on the label sets of one round of an iteration. A
+formula's matches are put together from the matches of its parts, straight from the table in the
+language's page, with one twist. A condition may name a label of a scope around it, which is bound
+only later; then the match waits with an *open* question, and the scope that binds the label answers
+it. So no part needs to know what surrounds it, and what has been found for a part is kept for all
+who ask (per end event).
 
-*Cost*: what the definitions cost, exponential in the number of events for iterations. An automaton
-of the formula without these conditions decides at which events the question is asked at all.
+*Cost*: what the definitions cost, exponential in the number of events for iterations. The automaton
+of the relaxed formula decides at which events the question is asked at all.
 """
 
 from __future__ import annotations

@@ -270,7 +270,7 @@ class Run:
         position = int(positions.of(fires[counters[LISTED] - 1, 1:2])[0])
         return WorkLimitError(
             f"query {self._plan.name!r}: looking for the matches that end at position "
-            f"{position:,} has taken {self._plan.max_work:,} steps without finding one more; give "
+            f"{position:,} takes more than {self._plan.max_work:,} steps; give "
             "it a (smaller) window with WITHIN, conditions that fewer events satisfy or that "
             "compare fewer events, or raise the limit: --max-work, with_options(max_work=…)"
         )
