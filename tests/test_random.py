@@ -21,7 +21,17 @@ from typing import Any
 
 import pytest
 from cases_io import Case, case_stems, load_cases
-from celc_runtime import EventWarning, arena, latest, lists, run, selection
+from celc_runtime import (
+    EventWarning,
+    arena,
+    checked,
+    joins,
+    latest,
+    lists,
+    remembered,
+    run,
+    selection,
+)
 from engines import answer_of, answers, engines, interpreted, only_query, table_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -87,6 +97,11 @@ def cramped(rng: random.Random) -> Iterator[None]:
             patch.setattr(chooser, "new_memory", partial(arena.new_memory, size=size))
         patch.setattr(latest, "_CELLS_ROOM", room)
         patch.setattr(selection, "_EVENTS_ROOM", room)
+        patch.setattr(checked, "_COLLECTED", room)
+        patch.setattr(checked, "_COLLECTED_ENTRIES", room)
+        patch.setattr(remembered, "_FIRST_ROOM", room)
+        # An event may enter several keys, so there is a least size that is of use.
+        patch.setattr(joins, "_FEWEST_ROWS", 64)
         patch.setattr(run, "_MATCHES_PER_BATCH", rng.choice((1, 2, 3, 1 << 16)))
         patch.setattr(run, "_ENTRIES_PER_BATCH", rng.choice((1, 2, 5, 1 << 18)))
         yield

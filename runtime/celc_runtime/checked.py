@@ -249,7 +249,8 @@ class Checked:
                 if status != DONE:
                     return status
             elif status == OUTPUT_FULL:
-                self._make_room(kinds)
+                # What did not fit ends with the node on top of the stack.
+                self._make_room(kinds, int(memory.stack[counters[STACK_SIZE] - 1, 1]) + 1)
             elif status != DONE:
                 return status
             else:
@@ -263,17 +264,22 @@ class Checked:
         if self._checks.distinct:
             _keep_distinct(self._collected, kinds.bits[0], self._shown)
 
-    def _make_room(self, kinds: Kinds) -> None:
-        """Reduce what has been collected for one event; more room if that does not help much."""
+    def _make_room(self, kinds: Kinds, size: int) -> None:
+        """Reduce what has been collected for one event; more room if that does not help much.
+
+        `size`: how many events the match that did not fit has, as far as is known by now.
+        """
         self._reduce(kinds)
         collected = self._collected
         rows, tags = len(collected.rows), len(collected.tags)
-        matches, used = collected.used
-        if 2 * matches > rows or 2 * used > tags or not matches:
+        matches, used = (int(count) for count in collected.used)
+        more_rows = rows if 2 * matches >= rows else 0
+        more_tags = max(tags, size) if 2 * used > tags or used + size > tags else 0
+        if more_rows or more_tags:
             self._collected = Output(
-                np.concatenate([collected.rows, np.zeros(rows, np.int64)]),
-                np.concatenate([collected.ends, np.zeros(rows, np.int64)]),
-                np.concatenate([collected.tags, np.zeros(tags, np.int64)]),
+                np.concatenate([collected.rows, np.zeros(more_rows, np.int64)]),
+                np.concatenate([collected.ends, np.zeros(more_rows, np.int64)]),
+                np.concatenate([collected.tags, np.zeros(more_tags, np.int64)]),
                 collected.used,
                 collected.limit,
             )
