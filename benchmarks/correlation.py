@@ -7,9 +7,10 @@ window of events first, which is not timed, and then as many more as a few secon
 are those of full windows. *Update alone* reads Arrow columns, computes symbols and keys, and
 updates; *with matches* also writes each match out in full (positions and labels, into the kernel's
 buffers; not made into Arrow arrays). Where conditions are checked while matches are listed, update
-alone leaves all of that out, and says so: *unchecked*. A figure stands beside its ratio to the calibration kernel of
-`kernel.py`, timed in the same run, and beside the matches that one event ends on average: with 100
-ids and a window of 100,000 events there are tens of thousands, and writing them is all the work.
+alone leaves all of that out, and says so: *unchecked*. A figure stands beside its ratio to the
+calibration kernel of `kernel.py`, timed in the same run, and beside the matches that one event ends
+on average: with 100 ids and a window of 100,000 events there are tens of thousands, and writing
+them is all the work.
 
 *Kernel alone* is what `kernel.py` calls the update alone: symbols and keys are there already, and
 no match is listed. Beside each stands `A ; B ; C` without conditions on the same symbols in the
