@@ -73,7 +73,10 @@ class Checks(NamedTuple):
 def checked_listing(
     admits: Callable[..., bool], completes: Callable[..., bool]
 ) -> Callable[..., int]:
-    """A function like `enumerate.list_fired` that lists what generated functions admit."""
+    """A function like `enumerate.list_fired` that lists what generated functions admit.
+
+    Numba compiles each function that this makes: one for a query, not one for a run.
+    """
 
     def walk(memory, output, kinds, past, first, consumed, most_work, collects, state):  # type: ignore[no-untyped-def]
         nodes, counters, stack, path = memory.nodes, memory.counters, memory.stack, memory.path
@@ -171,9 +174,9 @@ def checked_listing(
 class Checked:
     """Lists the matches of the events that fired, with what the conditions read of past events."""
 
-    def __init__(self, checks: Checks, plan: Plan) -> None:
+    def __init__(self, checks: Checks, plan: Plan, listing: Callable[..., int]) -> None:
         self._checks = checks
-        self._listing = checked_listing(checks.admits, checks.completes)
+        self._listing = listing
         self._remembered = Remembered(checks.remembers)
         self._consumes = plan.consume_by != "NONE"
         self._limit = 2**62 if plan.limit is None else plan.limit
