@@ -6,9 +6,15 @@ Streams have three equally likely event types; every event matters to every quer
 window of events first, which is not timed, and then as many more as a few seconds allow: figures
 are those of full windows. *Update alone* reads Arrow columns, computes symbols and keys, and
 updates; *with matches* also writes each match out in full (positions and labels, into the kernel's
-buffers; not made into Arrow arrays). A figure stands beside its ratio to the calibration kernel of
-`kernel.py`, timed in the same run, and beside the matches that one event ends on average: with 100
-ids and a window of 100,000 events there are tens of thousands, and writing them is all the work.
+buffers; not made into Arrow arrays). Where conditions are checked while matches are listed, update
+alone leaves all of that out, and says so: *unchecked*. A figure stands beside its ratio to the
+calibration kernel of `kernel.py`, timed in the same run, and beside the matches that one event ends
+on average: with 100 ids and a window of 100,000 events there are tens of thousands, and writing
+them is all the work.
+
+*Kernel alone* is what `kernel.py` calls the update alone: symbols and keys are there already, and
+no match is listed. Beside each stands `A ; B ; C` without conditions on the same symbols in the
+same minute, the most that this stream allows.
 
 *Memory* feeds ids that never repeat, so that nothing ever matches and whatever is kept for an id is
 kept in vain: what the run holds must be bounded by the window, however long the stream.
@@ -33,7 +39,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from celc_runtime.run import Run
-from kernel import calibrate, environment
+from kernel import best_of, calibrate, environment
 
 import celc
 
@@ -59,7 +65,9 @@ MATCHES_OF_ORDER = 10
 """About so many A's of the window are below a B; with values of one range it would be a sixth."""
 FEWER = {"iteration": ((100, 1_000), (100_000, 1_000), (100_000, 100_000))}
 """With 100 ids in a window of 100,000 events an iteration has 2³³⁰ matches."""
+KERNELS = ("one key", "text key", "chain")
 RUNS = 3
+KERNEL_RUNS = 7
 SECONDS = 1.0
 BATCH = 100_000
 MEMORY_WINDOW = 1_000
@@ -184,8 +192,55 @@ def figures_of(
                 "matches_per_event": round(found.matches / found.events, 3),
             }
             of_ids = "" if name == "order" else f" ids={ids}"
-            way = "with matches" if listed else "update alone"
+            unchecked = "" if query.checks is None else ", unchecked"
+            way = "with matches" if listed else f"update alone{unchecked}"
             yield f"{name}{of_ids} W={window} {way}", figure
+
+
+# --- the kernel alone -----------------------------------------------------------------------------
+
+
+def kernel_alone(query: Any, whole: pa.RecordBatch) -> float:
+    """Events per second of the update, from symbols and keys that are there, listing nothing."""
+    reader = Run(query)
+    prepared = reader._columns.prepare(whole)
+    query.classify(*reader._columns.arguments(prepared.events), prepared.batch.symbols)
+    positions: Any = None  # only messages need them
+    brought: dict[str, np.ndarray] = {}
+    if reader._keyed is not None:
+        reader._keyed.enter(prepared.events, 0, 0)
+        joins = reader._keyed.memory
+        brought = {"values": joins.values, "known": joins.known}
+
+    def once() -> None:
+        run = Run(query)
+        run._output.limit[0] = 0
+        if run._keyed is not None:
+            run._keyed.memory = run._keyed.memory._replace(**brought)
+        for _ in run._advance(prepared, positions):
+            pass
+
+    once()
+    return len(whole) / best_of(once, KERNEL_RUNS)
+
+
+def kernel_figures(
+    name: str, events: int, calibrated: Callable[[], float]
+) -> Iterator[tuple[str, dict[str, float]]]:
+    """The kernel alone, beside that of the formula without conditions, for each stream."""
+    for ids in IDS:
+        for window in WINDOWS:
+            whole = stream(events, ids, window)
+            reference = calibrated()
+            rate = kernel_alone(compiled(QUERIES[name], f"{window} EVENTS"), whole)
+            most = kernel_alone(compiled("A ; B ; C", f"{window} EVENTS"), whole)
+            reference = max(reference, calibrated())
+            yield f"{name} ids={ids} W={window} kernel alone", {
+                "events_per_second": round(rate),
+                "ratio": round(rate / reference, 5),
+                "without_conditions_per_second": round(most),
+                "without_conditions_ratio": round(most / reference, 5),
+            }
 
 
 # --- memory ---------------------------------------------------------------------------------------
@@ -272,18 +327,36 @@ def measure(asked: argparse.Namespace) -> dict[str, Any]:
         for name, formula in QUERIES.items()
         if not asked.names or any(part in name for part in asked.names)
     }
+    kernels: dict[str, Any] = {}
     speed: dict[str, Any] = {}
     memory: dict[str, Any] = {}
+    for name in () if asked.uncorrelated else filter(queries.__contains__, KERNELS):
+        for key, figure in kernel_figures(name, asked.events, calibrated):
+            kernels[key] = figure
+            print(f"{key:44} {_kernel_line(figure)}", flush=True)
     for name, formula in queries.items():
-        for key, figure in figures_of(name, formula, asked, calibrated):
+        for key, figure in () if asked.kernels else figures_of(name, formula, asked, calibrated):
             speed[key] = figure
             print(f"{key:44} {_line(figure)}", flush=True)
-    for name, formula in queries.items() if asked.memory else ():
+    for name, formula in queries.items() if asked.memory and not asked.kernels else ():
         for within in (f"{MEMORY_WINDOW} EVENTS", f"{MEMORY_WINDOW} [ts]"):
             key = f"{name} WITHIN {within}"
             memory[key] = memory_of(formula, within, asked.memory, listed=not asked.uncorrelated)
             print(f"{key:34} {memory[key]}", flush=True)
-    return {"calibration": calibrated(), "figures": speed, "memory": memory}
+    return {
+        "calibration": calibrated(),
+        "kernels": kernels,
+        "figures": speed,
+        "memory": memory,
+    }
+
+
+def _kernel_line(figure: dict[str, float]) -> str:
+    return (
+        f"{figure['events_per_second'] / 1e6:9.3f} M events/s ({figure['ratio']:.5f}), "
+        f"without conditions {figure['without_conditions_per_second'] / 1e6:.3f} "
+        f"({figure['without_conditions_ratio']:.5f})"
+    )
 
 
 def _line(figure: dict[str, float]) -> str:
@@ -300,6 +373,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=2_000_000)
     parser.add_argument("--memory", type=int, default=10_000_000, help="events; 0 for none")
     parser.add_argument("--uncorrelated", action="store_true")
+    parser.add_argument("--kernels", action="store_true", help="the kernel alone and nothing else")
     parser.add_argument("--record", action="store_true")
     asked = parser.parse_args()
     record = environment("benchmarks/correlation.py", asked.events) | measure(asked)

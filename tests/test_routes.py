@@ -248,6 +248,16 @@ def test_options_travel_with_a_pickle() -> None:
     assert again.plan == query.plan
 
 
+def test_conditions_are_compiled_for_a_query_and_not_for_each_of_its_runs() -> None:
+    """Compiling takes a second; Spark may start a run for each of many small groups."""
+    formula = "(A AS a ; B AS b) FILTER a.value < b.value"
+    query: Any = only_query(celc.compile(f"{DECLARATION} SELECT * FROM S WHERE {formula}"))
+    events = table([{"type": "A", "value": 1.0}, {"type": "B", "value": 2.0}])
+    changed = query.with_options(max_work=100)
+    assert [len(q.match_table(events)) for q in (query, query, changed)] == [1, 1, 1]
+    assert len(query.listing.signatures) == 1
+
+
 def test_a_query_with_options_answers_as_it_did() -> None:
     """Also where it needs more than a plan and kernels; what is unpickled is given options too."""
     problems = []

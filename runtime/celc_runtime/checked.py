@@ -176,9 +176,9 @@ def checked_listing(
 class Checked:
     """Lists the matches of the events that fired, with what the conditions read of past events."""
 
-    def __init__(self, checks: Checks, plan: Plan) -> None:
+    def __init__(self, checks: Checks, plan: Plan, listing: Callable[..., int]) -> None:
         self._checks = checks
-        self._listing = checked_listing(checks.admits, checks.completes)
+        self._listing = listing
         self._remembered = Remembered(checks.remembers)
         self._consumes = plan.consume_by != "NONE"
         self._limit = 2**62 if plan.limit is None else plan.limit

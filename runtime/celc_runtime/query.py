@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from celc_runtime.by_definition import Definition
-from celc_runtime.checked import Checks
+from celc_runtime.checked import Checks, checked_listing
 from celc_runtime.frames import pandas_matches
 from celc_runtime.joins import Joins
 from celc_runtime.plan import Plan
@@ -74,6 +74,9 @@ class CompiledQuery:
         self.definition = definition
         self.joins = joins
         self.checks = checks
+        self.listing: Callable[..., int] | None = None
+        if checks is not None:
+            self.listing = checked_listing(checks.admits, checks.completes)
         self.classify = classify
         self.update = update
         self._module = module
@@ -217,7 +220,7 @@ class CompiledQuery:
             if max_work < 1:
                 raise ValueError(f"max_work must be at least 1, not {max_work}")
             plan = replace(plan, max_work=max_work)
-        return CompiledQuery(
+        changed = CompiledQuery(
             plan,
             self.classify,
             self.update,
@@ -227,6 +230,8 @@ class CompiledQuery:
             joins=self.joins,
             checks=self.checks,
         )
+        changed.listing = self.listing
+        return changed
 
     def __reduce__(self) -> Any:
         options = {

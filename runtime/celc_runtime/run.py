@@ -123,7 +123,8 @@ class Run:
         self._keyed = None if query.joins is None else Keyed(query.joins)
         self._checked: Checked | None = None
         if query.checks is not None:
-            self._checked = Checked(query.checks, plan)
+            assert query.listing is not None
+            self._checked = Checked(query.checks, plan, query.listing)
             self._chooser = self._checked
         if self._chooser is not None:
             self._memory.counters[DEFERS] = 1
