@@ -95,8 +95,10 @@ class CheckCode:
             code = self.sets.of_clause(clause.clause)
             for number, role in enumerate(labels_in_order(clause.clause)):
                 bit = 1 << self._bit(role)
-                asked = f"path, depth, ROLES, {bit}, {self.kind_bits}, first"
-                lines.append(f"events_{number} = events_of_role({asked})")
+                asked = f"path, depth, ROLES, {bit}, {self.kind_bits}, first, state[{self.states}]"
+                lines.append(f"count_{number} = events_of_role({asked})")
+                lines.append(f"events_{number} = state[{self.states}, :count_{number}]")
+                self.states += 1
             indent = ""
             for number in range(len(clause.clause.labels)):
                 lines.append(f"{indent}for place_{number} in range(events_{number}.shape[0]):")
