@@ -95,8 +95,10 @@ class CheckCode:
             code = self.sets.of_clause(clause.clause)
             for number, role in enumerate(labels_in_order(clause.clause)):
                 bit = 1 << self._bit(role)
-                asked = f"path, depth, ROLES, {bit}, {self.kind_bits}, first"
-                lines.append(f"events_{number} = events_of_role({asked})")
+                asked = f"path, depth, ROLES, {bit}, {self.kind_bits}, first, state[{self.states}]"
+                lines.append(f"count_{number} = events_of_role({asked})")
+                lines.append(f"events_{number} = state[{self.states}, :count_{number}]")
+                self.states += 1
             indent = ""
             for number in range(len(clause.clause.labels)):
                 lines.append(f"{indent}for place_{number} in range(events_{number}.shape[0]):")
@@ -122,8 +124,10 @@ class CheckCode:
                     code = code.replace(f"events_{place}[place_{place}]", "between")
                     continue
                 bit = 1 << self._bit(role)
-                asked = f"path, depth, ROLES, {bit}, {self.kind_bits}, first"
-                block.append(f"{indent}events_{place} = events_of_role({asked})")
+                asked = f"path, depth, ROLES, {bit}, {self.kind_bits}, first, state[{self.states}]"
+                block.append(f"{indent}count_{place} = events_of_role({asked})")
+                block.append(f"{indent}events_{place} = state[{self.states}, :count_{place}]")
+                self.states += 1
                 block.append(f"{indent}for place_{place} in range(events_{place}.shape[0]):")
                 indent += "    "
             block += [f"{indent}if not ({code}):", f"{indent}    is_there = False"]

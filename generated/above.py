@@ -107,7 +107,7 @@ def update_1(batch, memory, output, kinds):
 ROLES_1 = np.array([1, 2], dtype=np.int64)
 
 
-@njit(nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy", inline="always")
 def admits_1(past, first, path, depth, state):
     """Whether the event at path[depth] satisfies the conditions with the events before it in path."""
     (
@@ -134,7 +134,7 @@ def admits_1(past, first, path, depth, state):
     return True
 
 
-@njit(nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy", inline="always")
 def completes_1(past, first, path, depth, state):
     """Whether a match satisfies the conditions on whole label sets; path[depth] is its first event."""
     return True

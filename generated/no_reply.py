@@ -116,7 +116,7 @@ ROLES_1 = np.array([3, 4], dtype=np.int64)
 ABSENT_1_0 = np.array([False, False, False, True])
 
 
-@njit(nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy", inline="always")
 def admits_1(past, first, path, depth, state):
     """Whether the event at path[depth] satisfies the conditions with the events before it in path."""
     (
@@ -128,7 +128,7 @@ def admits_1(past, first, path, depth, state):
     return True
 
 
-@njit(nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy", inline="always")
 def completes_1(past, first, path, depth, state):
     """Whether a match satisfies the conditions on whole label sets; path[depth] is its first event."""
     (
@@ -148,7 +148,8 @@ def completes_1(past, first, path, depth, state):
             is_there = ABSENT_1_0[symbol[between]]
             if is_there:
                 # y.id = x.id
-                events_1 = events_of_role(path, depth, ROLES, 1, 1, first)
+                count_1 = events_of_role(path, depth, ROLES, 1, 1, first, state[0])
+                events_1 = state[0, :count_1]
                 for place_1 in range(events_1.shape[0]):
                     if not (
                         (
@@ -173,7 +174,7 @@ CHECKS_1 = Checks(
         ranks=(),
         symbols=True,
     ),
-    states=0,
+    states=1,
     supports=(True, True),
     strategy="",
     distinct=False,

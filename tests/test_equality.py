@@ -58,7 +58,7 @@ def test_which_values_are_equal(
     body = {
         "keys": f"SELECT * WHERE A AS x ; B AS y FILTER {equal}",
         "checks": f"SELECT x, y WHERE A AS x ; (B AS y OR C) FILTER {equal}",
-        "definition": f"SELECT * WHERE A AS x ; (B AS y UNLESS (C FILTER C.id = x.id)) "
+        "definition": f"SELECT * WHERE A AS x ; (B AS y UNLESS (C ; C FILTER C.id = x.id)) "
         f"FILTER {equal}",
     }[plan]
     assert plan_of(body) == plan

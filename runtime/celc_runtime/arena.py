@@ -65,7 +65,7 @@ COUNTERS = 20
 
 MARKS = 64
 
-FIRES = 512
+FIRES = 4096
 """How many events may wait for their matches to be listed, and how far ahead `reserve` looks."""
 
 # What `update` and `resume` return.

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -56,8 +56,9 @@ class Checks(NamedTuple):
     admits: the generated function (past, first, path, depth, state) that says whether the event at
     path[depth] satisfies all conditions with those before it in the path; `first` is the entry at
     index 0 of the remembered columns. completes: the same for a whole match, whose first event is
-    path[depth], and the conditions on its label sets. states: how many numbers they keep with each
-    event of a path, in state[number, place]. supports: for each kind, whether such an
+    path[depth], and the conditions on its label sets. Neither may make an array (see the walk).
+    states: how many rows they need of `state`, which is as wide as a path may be long: what is kept
+    with each of its events, or the events of a role. supports: for each kind, whether such an
     event counts for a selector. strategy: NXT, LAST or MAX, else nothing is chosen; distinct:
     whether matches that look alike can come more than once.
     """
@@ -148,7 +149,11 @@ def checked_listing(
         return status
 
     # A function that Numba has not compiled (for debugging) cannot be called by one that it has.
-    compiled_walk = njit(nogil=True)(walk) if hasattr(admits, "py_func") else walk
+    # The conditions become part of the walk. Nothing in it makes an array, and to count references
+    # to the columns, which the caller holds, would cost several times what a step does.
+    compiled_walk: Any = walk
+    if hasattr(admits, "py_func"):
+        compiled_walk = njit(nogil=True, error_model="numpy", _nrt=False)(walk)
 
     def listing(memory, output, kinds, past, first, consumed, most, most_work, collects, state):  # type: ignore[no-untyped-def]
         counters = memory.counters

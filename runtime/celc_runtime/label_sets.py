@@ -15,20 +15,21 @@ from celc_runtime.numbers import less_real
 
 
 @njit(nogil=True, cache=True)
-def events_of_role(path, depth, roles, bit, kind_bits, first):  # type: ignore[no-untyped-def]
-    """The events of a match that play a role, in stream order, as indices into the columns.
+def events_of_role(path, depth, roles, bit, kind_bits, first, events):  # type: ignore[no-untyped-def]
+    """Write the events of a match that play a role, in stream order, as indices into the columns;
+    returns how many.
 
     `path[0]` to `path[depth]` are the tags of the match's events from the last one back, `roles`
-    the bit sets of roles by kind.
+    the bit sets of roles by kind. `events` has room for all; new room for each match, or an array
+    handed back, would cost more than the rest.
     """
-    events = np.empty(depth + 1, np.int64)
     count = 0
     kind_mask = (np.int64(1) << kind_bits) - 1
     for place in range(depth, -1, -1):
         if roles[path[place] & kind_mask] & bit:
             events[count] = (path[place] >> kind_bits) - first
             count += 1
-    return events[:count]
+    return count
 
 
 @njit(nogil=True, cache=True)
