@@ -146,9 +146,10 @@ def emit_module(
 def _join_names(views: Sequence[View]) -> list[str]:
     """What keyed updates use of the module `joins`."""
     keyed = [view for view in views if view["joins"]]
-    names = {"Joins", "JoinTable", "Term", "pile_at"} if keyed else set[str]()
-    lines = [line for view in keyed for branch in view["branches"] for line in branch["lookups"]]
-    return sorted(names | {name for name in ROW_FUNCTIONS if any(f" {name}(" in x for x in lines)})
+    names = {"AHEAD", "Joins", "JoinTable", "Term", "fetch_ahead", "pile_at"}
+    text = repr([(view["branches"], view["joins"]) for view in keyed])
+    called = {name for name in ROW_FUNCTIONS if f" {name}(" in text}
+    return sorted(names | called) if keyed else []
 
 
 def _import_lines(names: list[str]) -> list[str]:

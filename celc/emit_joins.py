@@ -20,8 +20,9 @@ from celc.tables import Kind
 View = dict[str, Any]
 
 _ROW_OF = {1: "row_of", 2: "row_of_two", 3: "row_of_three"}
-ROW_FUNCTIONS = tuple(_ROW_OF.values())
-"""The functions that find the row of a key, by its length."""
+_HASH_OF = {1: "hash_of", 2: "hash_of_two", 3: "hash_of_three"}
+ROW_FUNCTIONS = (*_ROW_OF.values(), *_HASH_OF.values())
+"""The functions that find the row of a key, or where the search for it starts."""
 
 
 @dataclass(slots=True)
@@ -38,6 +39,7 @@ class JoinCode:
     terms: dict[tuple[str, str], int] = field(default_factory=dict)
     tables: list[tuple[int, ...]] = field(default_factory=list)
     columns: dict[int, tuple[int, int]] = field(default_factory=dict)
+    looked_up: set[tuple[int, tuple[int, ...]]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         piles: list[int] = []
@@ -86,6 +88,12 @@ class JoinCode:
     def view(self) -> View:
         """What the template and the module's `Joins` need besides the branches."""
         return {
+            "ahead": [
+                f"fetch_ahead(table_{table}, {_HASH_OF[len(terms)]}("
+                + ", ".join(f"values[{term}, row + AHEAD]" for term in terms)
+                + "))"
+                for table, terms in sorted(self.looked_up)
+            ],
             "terms": [
                 f"Term({string_literal(name)}, {string_literal(type)})" for name, type in self.terms
             ],
@@ -137,6 +145,7 @@ class Branch:
         table, _ = self._code.columns[pile]
         terms = tuple(self._code.term_of(tie, marks) for tie in self._code.tables[table])
         row = self._rows.setdefault((table, terms), len(self._rows))
+        self._code.looked_up.add((table, terms))
         if loaded:
             self._loads[pile, row] = None
         return row

@@ -25,7 +25,7 @@ from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Window, mo
 from celc_runtime.arena import ARENA_FULL, DONE, EARLIEST, ENTRY, FIRED, KEYS_FULL, LOWEST
 from celc_runtime.arena import NEXT_NODE, ROW, SHIFT, USABLE, next_relevant, put, reserve
 from celc_runtime.enumerate import list_fired
-from celc_runtime.joins import JoinTable, Joins, Term, pile_at, row_of
+from celc_runtime.joins import AHEAD, JoinTable, Joins, Term, fetch_ahead, hash_of, pile_at, row_of
 
 # Symbols: the classes of events that it tells apart.
 #   0  any other event
@@ -99,6 +99,9 @@ def update_1(batch, memory, joins, output, kinds):
             if symbol == 0:
                 row = next_relevant(batch.words, symbols, row + 1, rows)
                 continue
+            if row + AHEAD < rows:
+                fetch_ahead(table_0, hash_of(values[0, row + AHEAD]))
+                fetch_ahead(table_1, hash_of(values[1, row + AHEAD]))
             key = row - shift
             earliest = key - 100
             fired = np.int64(0)

@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import njit, types
+from numba.extending import intrinsic
 
 from celc_runtime.arena import NEVER
 from celc_runtime.batch import order_preserving
@@ -21,6 +23,8 @@ from celc_runtime.columns import numbers
 from celc_runtime.texts import TextNumbers
 
 _FEWEST_ROWS = 4096
+AHEAD = 16
+"""How many rows of a batch before its own turn an event's key is fetched."""
 _IS_TAKEN = 0
 _FIRST_KEY = 1
 
@@ -163,11 +167,57 @@ def _start(key):  # type: ignore[no-untyped-def]
     return code ^ (code >> np.uint64(32))
 
 
+@intrinsic
+def _prefetch(typing_context, table, place):  # type: ignore[no-untyped-def]
+    """Ask the processor for the cache line of a flat place in a table of int64."""
+
+    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        address = builder.bitcast(builder.gep(array.data, [arguments[1]]), byte)
+        type = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [byte], type)
+        # To be read, to be kept in all caches, data.
+        builder.call(function, [address, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(table, types.int64), code
+
+
+@njit(nogil=True, cache=True)
+def fetch_ahead(table, hashed):  # type: ignore[no-untyped-def]
+    """Begin to load the row at which the search for a key starts.
+
+    Tables of many keys are larger than the caches near the processor. What waits for one row, waits
+    for those of the next events at the same time.
+    """
+    row = np.int64(hashed & np.uint64(table.shape[0] - 1))
+    _prefetch(table, row * table.shape[1])
+
+
+@njit(nogil=True, cache=True)
+def hash_of(key):  # type: ignore[no-untyped-def]
+    """Where the search for a key of one value starts, before it is cut to a table's size."""
+    return _start(key)
+
+
+@njit(nogil=True, cache=True)
+def hash_of_two(one, two):  # type: ignore[no-untyped-def]
+    """The same for a key of two values."""
+    return _start(np.int64(_start(one)) ^ two)
+
+
+@njit(nogil=True, cache=True)
+def hash_of_three(one, two, three):  # type: ignore[no-untyped-def]
+    """The same for a key of three values."""
+    return _start(np.int64(_start(np.int64(_start(one)) ^ two)) ^ three)
+
+
 @njit(nogil=True, cache=True)
 def row_of(table, key):  # type: ignore[no-untyped-def]
     """The row of a key, or the empty row where it would be entered."""
     mask = table.shape[0] - 1
-    row = np.int64(_start(key) & np.uint64(mask))
+    row = np.int64(hash_of(key) & np.uint64(mask))
     while table[row, 0] != 0 and table[row, 1] != key:
         row = (row + 1) & mask
     return row
@@ -177,7 +227,7 @@ def row_of(table, key):  # type: ignore[no-untyped-def]
 def row_of_two(table, one, two):  # type: ignore[no-untyped-def]
     """The same for a key of two values."""
     mask = table.shape[0] - 1
-    row = np.int64(_start(np.int64(_start(one)) ^ two) & np.uint64(mask))
+    row = np.int64(hash_of_two(one, two) & np.uint64(mask))
     while table[row, 0] != 0 and (table[row, 1] != one or table[row, 2] != two):
         row = (row + 1) & mask
     return row
@@ -187,8 +237,7 @@ def row_of_two(table, one, two):  # type: ignore[no-untyped-def]
 def row_of_three(table, one, two, three):  # type: ignore[no-untyped-def]
     """The same for a key of three values."""
     mask = table.shape[0] - 1
-    mixed = np.int64(_start(np.int64(_start(one)) ^ two)) ^ three
-    row = np.int64(_start(mixed) & np.uint64(mask))
+    row = np.int64(hash_of_three(one, two, three) & np.uint64(mask))
     while table[row, 0] != 0 and (
         table[row, 1] != one or table[row, 2] != two or table[row, 3] != three
     ):
