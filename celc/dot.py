@@ -7,9 +7,9 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from celc.automaton import State
+from celc.describe import describe_members, describe_state
 from celc.determinize import START, DeterministicAutomaton, DetState
 from celc.dump import describe_classes, transition_text
-from celc.emit import describe_members, describe_state
 from celc.pipeline import Stages
 from celc.show import show_labels
 from celc.source import visible

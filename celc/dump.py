@@ -7,10 +7,10 @@ from typing import assert_never
 from celc import formula as core
 from celc import normal_form as lp
 from celc.automaton import Automaton, EventPredicate, LetterSet, Transition
+from celc.describe import describe_letters, describe_state
 from celc.determinize import START, DeterministicAutomaton, DetState
 from celc.dump_across import across_lines
 from celc.earliest import EarliestTables
-from celc.emit import describe_letters, describe_state
 from celc.formula import Clause
 from celc.normal_form import Disjunction, Event, Iteration, NormalForm, Sequence
 from celc.pipeline import Stages

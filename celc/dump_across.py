@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from celc.emit import Compiled
+from celc.compiled import Compiled
 from celc.joins import Joins
 from celc.roles import Checks, When
 from celc.show import show_predicate

@@ -8,8 +8,7 @@ versions of Jinja and black alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,26 +18,21 @@ import jinja2
 from black.mode import TargetVersion
 
 from celc import formula as core
-from celc.automaton import Automaton, State
-from celc.determinize import START, DetState
+from celc.compiled import Compiled
+from celc.describe import describe_state, describe_symbol
+from celc.determinize import DetState
 from celc.earliest import EarliestTables, is_quiet
-from celc.emit_checks import CheckCode, EventCode, roles_later
-from celc.emit_choices import SET_FUNCTIONS, ChoiceCode
+from celc.emit_across import checks_view, definition_view, join_names
 from celc.emit_conditions import ConditionCode
-from celc.emit_definition import DefinitionCode, nests_selectors
-from celc.emit_joins import ROW_FUNCTIONS
 from celc.emit_output import EXPRESSION_CONSTRUCTORS, attributes_in, expression_fields
+from celc.emit_tables import contexts_view, earliest_view, selection_view, tables_view
 from celc.emit_update import update_view
-from celc.escape import comment_text, literal_lines, string_literal
-from celc.joins import Joins
-from celc.letters import Letters, Mask, bits_of
-from celc.normal_form import Event, EventClause, NormalForm, shown
+from celc.escape import comment_text, literal_lines, string_literal, tuple_text
 from celc.normalize import output_labels
-from celc.piles import StraightLine, why_not_straight_line, why_straight_line
-from celc.predicates import Alphabet, Symbol, TypeConditions
-from celc.roles import Checks
+from celc.piles import why_not_straight_line, why_straight_line
+from celc.predicates import TypeConditions
 from celc.show import show_clauses, show_labels
-from celc.tables import Contexts, Kind, SelectionTables, Tables
+from celc.tables import Kind
 from celc.version import VERSION
 
 View = dict[str, Any]
@@ -52,48 +46,6 @@ _STEP = 6
 
 _FEW_CONDITIONS = 2
 """Up to this many conditions on a type, symbols are selected without a table (and vectorise)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """All that code is generated from, for one query."""
-
-    query: core.Query
-    automaton: Automaton
-    alphabet: Alphabet
-    tables: Tables
-    straight_line: StraightLine | None
-    selection: SelectionTables | EarliestTables | None = None
-    """A selector under WITHIN that is run over each window."""
-    greedy: bool = False
-    """SELECT LAST under WITHIN, found from the latest event back."""
-    definition: NormalForm | None = None
-    """The formula with its conditions across events, where only the definitions decide them."""
-    joins: Joins | None = None
-    """Equalities that are decided by keys of states."""
-    checks: Checks | None = None
-    """Conditions across events that are decided while matches are listed."""
-    max_work: int = 0
-    """Steps that these may take, or the definitions."""
-
-    @property
-    def output_kinds(self) -> tuple[Kind, ...]:
-        """The kinds of the events of the matches that are listed."""
-        if isinstance(self.selection, EarliestTables):
-            return self.selection.kinds
-        if self.selection is not None:
-            return self.selection.tables.kinds
-        if self.greedy:
-            # Twice: an event that can be the first of a match, but is not.
-            inside = tuple(Kind(kind.marks, starts=False) for kind in self.tables.kinds)
-            return (*self.tables.kinds, *inside)
-        return self.tables.kinds
-
-    @property
-    def kind_bits(self) -> int:
-        """How many bits a kind takes."""
-        most = max(len(self.tables.kinds), len(self.output_kinds))
-        return max(1, (most - 1).bit_length())
 
 
 def emit_module(
@@ -125,7 +77,7 @@ def emit_module(
             ],
             any_piles=any(view["pile_count"] is not None for view in views),
             any_checks=any(view["checks"] for view in views),
-            join_names=_join_names(views),
+            join_names=join_names(views),
             definition_names=sorted(
                 {n for v in views if v["definition"] for n in v["definition"]["constructors"]}
             ),
@@ -141,15 +93,6 @@ def emit_module(
         )
     )
     return black.format_str(source, mode=_MODE)
-
-
-def _join_names(views: Sequence[View]) -> list[str]:
-    """What keyed updates use of the module `joins`."""
-    keyed = [view for view in views if view["joins"]]
-    names = {"AHEAD", "Joins", "JoinTable", "Term", "fetch_ahead", "pile_at"}
-    text = repr([(view["branches"], view["joins"]) for view in keyed])
-    called = {name for name in ROW_FUNCTIONS if f" {name}(" in text}
-    return sorted(names | called) if keyed else []
 
 
 def _import_lines(names: list[str]) -> list[str]:
@@ -196,8 +139,8 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
         _type_view(number, index, t, compiled, code)
         for index, t in enumerate(compiled.alphabet.types, 1)
     ]
-    definition = _definition_view(number, compiled, code)
-    checks = _checks_view(number, compiled, code)
+    definition = definition_view(number, compiled, code)
+    checks = checks_view(number, compiled, code)
     view: View = {
         "number": number,
         "definition": definition,
@@ -241,118 +184,16 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
     selection = compiled.selection
     view["selection"] = view["earliest"] = None
     if isinstance(selection, EarliestTables):
-        view["earliest"] = _earliest_view(selection)
+        view["earliest"] = earliest_view(selection)
     elif selection is not None:
-        view["selection"] = _selection_view(selection)
+        view["selection"] = selection_view(selection)
     if plan is None:
-        view |= _tables_view(tables)
-        view["contexts"] = None if tables.contexts is None else _contexts_view(tables.contexts)
+        view |= tables_view(tables)
+        view["contexts"] = None if tables.contexts is None else contexts_view(tables.contexts)
     else:
         view |= update_view(plan, tables.kinds, compiled.joins, compiled.kind_bits, view["symbols"])
         view["arena_names"] += view["update_names"]
     return view
-
-
-def _definition_view(number: int, compiled: Compiled, code: ConditionCode) -> View | None:
-    """The definition of a query that needs it; what it reads is added to what conditions read."""
-    form = compiled.definition
-    if form is None:
-        return None
-    choices = ChoiceCode(number, members=code.members)
-    writer = DefinitionCode(number, compiled.alphabet, compiled.tables.symbol_of, choices)
-    selects = compiled.query.strategy not in ("ALL", "ANY")
-    formula = writer.of(form, top=selects)
-    code.read |= _read_by(choices)
-    functions = {name for name in choices.helpers if name in SET_FUNCTIONS}
-    return {
-        "formula": formula,
-        "conditions": list(writer.conditions.values()),
-        "constructors": writer.constructors | ({"Condition"} if writer.conditions else set()),
-        "helpers": choices.helpers - functions,
-        "functions": functions,
-        **_remembers_view(choices),
-        "sees_all": nests_selectors(form, top=selects),
-    }
-
-
-def _read_by(choices: ChoiceCode) -> set[str]:
-    return {*choices.attributes, *choices.codes} | choices.text_attributes
-
-
-def _symbols_of(events: Sequence[Event], compiled: Compiled) -> list[bool]:
-    """For each symbol of the kernel whether its events are among some."""
-    alphabet, symbol_of = compiled.alphabet, compiled.tables.symbol_of
-    found = {
-        symbol_of[symbol]
-        for event in events
-        for symbol in alphabet.matching(event.type, event.clauses)
-    }
-    return [symbol in found for symbol in range(max(symbol_of) + 1)]
-
-
-def _remembers_view(choices: ChoiceCode, *, symbols: bool = False) -> View:
-    """What is remembered of past events, and what the columns of it are called in conditions."""
-    columns = [
-        f"{kind}_{n}" for n in range(len(choices.attributes)) for kind in ("column", "valid")
-    ]
-    for kind, names in (("text", choices.texts), ("code", choices.codes), ("rank", choices.ranks)):
-        columns += [f"{kind}_{n}" for n in range(len(names))]
-    if symbols:
-        columns.append("symbol")
-    return {
-        "columns": columns,
-        "remembers": {
-            "columns": _tuple(map(string_literal, choices.attributes)),
-            "texts": _tuple(choices.texts),
-            "codes": _tuple(map(string_literal, choices.codes)),
-            "ranks": _tuple(map(string_literal, choices.ranks)),
-            **({"symbols": True} if symbols else {}),
-        },
-    }
-
-
-def _checks_view(number: int, compiled: Compiled, code: ConditionCode) -> View | None:
-    """What is checked while matches are listed; what it reads is added to what conditions read."""
-    checks = compiled.checks
-    if checks is None:
-        return None
-    choices = EventCode(number, members=code.members)
-    # Both read the same columns.
-    sets = ChoiceCode(
-        number,
-        choices.attributes,
-        choices.texts,
-        choices.members,
-        choices.helpers,
-        choices.text_attributes,
-        codes=choices.codes,
-        ranks=choices.ranks,
-    )
-    writer = CheckCode(choices, sets, compiled.kind_bits, later=roles_later(compiled.tables))
-    lines = writer.lines(checks.clauses)
-    complete_lines = writer.complete_lines(checks.clauses)
-    for place, absent in enumerate(checks.absent):
-        complete_lines += writer.absent_lines(place, absent)
-    code.read |= _read_by(choices)
-    functions = {name for name in choices.helpers if name in SET_FUNCTIONS}
-    if complete_lines:
-        functions.add("events_of_role")
-    kinds = compiled.tables.kinds
-    return {
-        "lines": lines,
-        "complete_lines": complete_lines,
-        "absent": [_symbols_of(absent.events, compiled) for absent in checks.absent],
-        "states": writer.states,
-        "roles": writer.roles_of(kinds),
-        "kind_bits": compiled.kind_bits,
-        "kind_mask": (1 << compiled.kind_bits) - 1,
-        "helpers": choices.helpers - functions,
-        "functions": functions,
-        **_remembers_view(choices, symbols=bool(checks.absent)),
-        "supports": _tuple(str(bool(shown(frozenset(kind.marks)))) for kind in kinds),
-        "strategy": string_literal(checks.strategy),
-        "distinct": checks.distinct,
-    }
 
 
 def _type_view(
@@ -439,22 +280,6 @@ def _symbol_comments(compiled: Compiled) -> list[str]:
     return lines
 
 
-def describe_symbol(alphabet: Alphabet, symbol: Symbol) -> str:
-    """A symbol class in words: its type, and which of the conditions hold and which do not."""
-    if symbol.type is None:
-        return "any other event"
-    conditions = next(t for t in alphabet.types if t.type == symbol.type)
-    parts = [
-        show_clauses(group) if symbol.truth >> bit & 1 else _not(group)
-        for bit, group in enumerate(conditions.groups)
-    ]
-    return symbol.type.name + (f"[{', '.join(parts)}]" if parts else "")
-
-
-def _not(group: tuple[EventClause, ...]) -> str:
-    return f"not {show_clauses(group)}" if len(group) == 1 else f"not ({show_clauses(group)})"
-
-
 def _state_comments(compiled: Compiled) -> list[str]:
     return [
         f"{state}  {describe_state(compiled, DetState(state))}"
@@ -462,58 +287,10 @@ def _state_comments(compiled: Compiled) -> list[str]:
     ]
 
 
-def describe_letters(letters: Letters, mask: Mask) -> str:
-    """A set of letters in words: classes of events, and the contexts where not all are meant."""
-    symbols: dict[int, list[int]] = {}
-    for letter in bits_of(mask):
-        symbols.setdefault(letter % letters.symbols, []).append(letter // letters.symbols)
-    by_contexts: dict[tuple[int, ...], list[int]] = {}
-    for symbol, contexts in symbols.items():
-        by_contexts.setdefault(tuple(contexts), []).append(symbol)
-    texts = []
-    for contexts_there, symbols_there in by_contexts.items():
-        text = "any"
-        if len(symbols_there) < letters.symbols:
-            named = [letters.alphabet.symbols[symbol] for symbol in symbols_there]
-            text = " | ".join(describe_symbol(letters.alphabet, symbol) for symbol in named)
-        if len(contexts_there) < letters.machine.contexts:
-            text += f" in context {', '.join(map(str, contexts_there))}"
-        texts.append(text)
-    return " | ".join(texts)
-
-
-def describe_state(compiled: Compiled, state: DetState) -> str:
-    """A state by what has been read last and what can be read next, as in `after A, before B`."""
-    if state == START:
-        return "start"
-    return describe_members(compiled.automaton, set(compiled.tables.members[state]))
-
-
-def describe_members(automaton: Automaton, members: Collection[State]) -> str:
-    """The same for a set of states of the nondeterministic automaton."""
-    after: dict[str, None] = {}
-    before: dict[str, None] = {}
-    for transition in automaton.transitions:
-        if transition.target in members:
-            after.update(dict.fromkeys(transition.names))
-        if transition.source in members:
-            before.update(dict.fromkeys(transition.names))
-    return comment_text(f"after {_either(after)}, before {_either(before)}", limit=90)
-
-
-def _either(names: dict[str, None]) -> str:
-    return " or ".join(names)
-
-
 def _kind(query: core.Query, kind: Kind) -> str:
     labels = enumerate(output_labels(query))
     columns = [str(index) for index, label in labels if label in kind.marks]
-    return f"Kind({_tuple(columns)}, starts={kind.starts})"
-
-
-def _tuple(items: object) -> str:
-    parts = list(items)  # type: ignore[call-overload]
-    return "(" + ", ".join(parts) + ("," if len(parts) == 1 else "") + ")"
+    return f"Kind({tuple_text(columns)}, starts={kind.starts})"
 
 
 def _number_lines(values: tuple[int | float, ...]) -> list[str]:
@@ -541,12 +318,12 @@ def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...
     query = compiled.query
     tables, straight_line = compiled.tables, compiled.straight_line
     return {
-        "streams": _tuple(string_literal(stream.name) for stream in query.streams),
-        "types": _tuple(
+        "streams": tuple_text(string_literal(stream.name) for stream in query.streams),
+        "types": tuple_text(
             f"({string_literal(t.type.stream)}, {string_literal(t.type.name)})"
             for t in compiled.alphabet.types
         ),
-        "other_types": _tuple(
+        "other_types": tuple_text(
             f"({string_literal(event_type.stream)}, {string_literal(event_type.name)})"
             for stream in query.streams
             for event_type in stream.event_types
@@ -554,22 +331,22 @@ def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...
         ),
         "type_column": query.needs_type_column,
         "stream_column": query.needs_stream_column,
-        "attributes": _tuple(map(_attribute, attributes_read(query, code))),
-        "order_candidates": _tuple(map(_attribute, common_attributes(query))),
-        "columns": _tuple(map(string_literal, code.attributes)),
-        "texts": _tuple(code.texts),
-        "labels": _tuple(
+        "attributes": tuple_text(map(_attribute, attributes_read(query, code))),
+        "order_candidates": tuple_text(map(_attribute, common_attributes(query))),
+        "columns": tuple_text(map(string_literal, code.attributes)),
+        "texts": tuple_text(code.texts),
+        "labels": tuple_text(
             f"Label({string_literal(item.label)}, "
-            f"{_tuple(string_literal(a.name) for a in item.attributes)})"
+            f"{tuple_text(string_literal(a.name) for a in item.attributes)})"
             for item in query.output
             if isinstance(item, core.OutputLabel)
         ),
         **expression_fields(query),
-        "kinds": _tuple(_kind(query, kind) for kind in compiled.output_kinds),
+        "kinds": tuple_text(_kind(query, kind) for kind in compiled.output_kinds),
         "kind_bits": compiled.kind_bits,
-        "partition_by": _tuple(string_literal(a.name) for a in query.partition_by),
-        "order_by": _tuple(string_literal(a.name) for a in query.order_by),
-        "tiebreak": _tuple(map(string_literal, tiebreak)),
+        "partition_by": tuple_text(string_literal(a.name) for a in query.partition_by),
+        "order_by": tuple_text(string_literal(a.name) for a in query.order_by),
+        "tiebreak": tuple_text(map(string_literal, tiebreak)),
         "window": _window_literal(query),
         "consume_by": string_literal(query.consume_by),
         "limit": repr(1 if query.strategy == "ANY" else query.limit),
@@ -659,100 +436,3 @@ def _plan_imports(view: View) -> list[str]:
     names = ["Attribute", "Kind", "Label", "TextComparison", "TextCondition", "Window"]
     names += EXPRESSION_CONSTRUCTORS
     return ["CompiledQuery", "Plan", "module_names", *(n for n in names if f"{n}(" in text)]
-
-
-# --- the general engine ---------------------------------------------------------------------------
-
-
-_MOST_WRITTEN_OUT = 2000
-"""Entries of a table (states × symbols) that are written as Python; more are text, a line each:
-black takes seconds for thousands of tuples, and nobody reads them."""
-
-
-def _tables_view(tables: Tables) -> View:
-    starts: list[list[str]] = []
-    moves: dict[tuple[int, int], list[str]] = {}
-    for symbol, steps in enumerate(tables.steps):
-        starts.append([])
-        for step in steps:
-            target = -1 if step.target is None else step.target - 1
-            move = f"({step.kind}, {int(step.target is None)}, {target})"
-            for source in step.sources:
-                if source == START:
-                    starts[symbol].append(move)
-                else:
-                    moves.setdefault((source - 1, symbol), []).append(move)
-    large = tables.states * tables.symbols > _MOST_WRITTEN_OUT
-    return {
-        "move_lines": _move_lines(tables) if large else None,
-        "skip_lines": [
-            " ".join("-1" if target is None else str(target - 1) for target in row)
-            for row in tables.skip[1:]
-        ],
-        "state_count": tables.states - 1,
-        "symbol_count": tables.symbols,
-        "start_rows": [_tuple(row) for row in starts],
-        "move_rows": [
-            {
-                "state": state,
-                "rows": [
-                    f"{symbol}: {_tuple(moves[state, symbol])}"
-                    for symbol in range(tables.symbols)
-                    if (state, symbol) in moves
-                ],
-            }
-            for state in range(tables.states - 1)
-        ],
-        "skip_rows": [
-            _tuple("-1" if target is None else str(target - 1) for target in tables.skip[state])
-            for state in range(1, tables.states)
-        ],
-        "idle": _tuple(str(tables.is_idle(symbol)) for symbol in range(tables.symbols)),
-    }
-
-
-def _move_lines(tables: Tables) -> list[str]:
-    moves = [
-        (source - 1, symbol, step.kind, int(step.target is None), (step.target or 0) - 1)
-        for symbol, steps in enumerate(tables.steps)
-        for step in steps
-        for source in step.sources
-        if source != START
-    ]
-    return [" ".join(map(str, move)) for move in sorted(moves, key=lambda move: move[:2])]
-
-
-def _contexts_view(contexts: Contexts) -> View:
-    return {
-        "following": [_tuple(map(str, row)) for row in contexts.following],
-        "letters": [_tuple(map(str, row)) for row in contexts.letters],
-    }
-
-
-def _earliest_view(tables: EarliestTables) -> View:
-    return {
-        "marks": [
-            ", ".join(f"{n}: ({way[0]}, {way[1]})" for n, way in enumerate(row) if way is not None)
-            for row in tables.marks
-        ],
-        "end_kinds": [
-            ", ".join(f"{n}: {kind}" for n, kind in enumerate(row) if kind is not None)
-            for row in tables.end_kinds
-        ],
-        "skip": [
-            _tuple("-1" if target is None else str(target) for target in row) for row in tables.skip
-        ],
-        "sets": [_tuple(map(str, sorted(states))) for states in tables.sets],
-        "ends": _tuple(map(str, tables.ends)),
-        "back": [_tuple(map(str, row)) for row in tables.back],
-    }
-
-
-def _selection_view(selection: SelectionTables) -> View:
-    letters = range(len(selection.following[0]))
-    return {
-        "following": [_tuple(map(str, row)) for row in selection.following],
-        "symbols": [_tuple(map(str, row)) for row in selection.symbols],
-        "quiet": _tuple(str(selection.is_quiet(letter)) for letter in letters),
-        **_tables_view(selection.tables),
-    }

@@ -7,7 +7,7 @@ from typing import Any, assert_never
 
 from celc import normal_form as lp
 from celc.emit_choices import ChoiceCode
-from celc.escape import comment_text, string_literal
+from celc.escape import comment_text, string_literal, tuple_text
 from celc.formula import Clause
 from celc.normal_form import EventClause, NormalForm, types_of
 from celc.predicates import Alphabet
@@ -47,7 +47,7 @@ class DefinitionCode:
             case lp.Iteration():
                 return self._call("Rounds", self.of(form.operand), repr(form.contiguous))
             case lp.Disjunction():
-                return self._call("Alternatives", _tuple(map(self.of, form.operands)))
+                return self._call("Alternatives", tuple_text(map(self.of, form.operands)))
             case lp.Conjunction():
                 return self._call("SameOfBoth", self.of(form.left), self.of(form.right))
             case lp.All():
@@ -63,12 +63,12 @@ class DefinitionCode:
                 return self._call("ChosenBy", string_literal(form.strategy), operand, repr(top))
             case lp.Relabel():
                 operand = self.of(form.operand, top=top)
-                return self._call("Relabelled", operand, _tuple(map(_change, form.changes)))
+                return self._call("Relabelled", operand, tuple_text(map(_change, form.changes)))
             case lp.Where():
                 fact = self._fact(form.operand, form.fact)
                 return self._call("WhereFact", self.of(form.operand), fact)
             case lp.Correlated():
-                conditions = _tuple(map(self._condition, form.clauses))
+                conditions = tuple_text(map(self._condition, form.clauses))
                 return self._call("Satisfying", self.of(form.operand), conditions, _texts(form.own))
             case lp.Scope():
                 return self._call("InScope", self.of(form.operand), _texts(form.labels))
@@ -80,7 +80,7 @@ class DefinitionCode:
         return f"{constructor}({', '.join(arguments)})"
 
     def _symbols(self, found: tuple[int, ...]) -> str:
-        return _tuple(str(self.symbol_of[symbol]) for symbol in found)
+        return tuple_text(str(self.symbol_of[symbol]) for symbol in found)
 
     def _condition(self, clause: Clause) -> str:
         if clause not in self.conditions:
@@ -109,7 +109,7 @@ class DefinitionCode:
             case lp.Not():
                 return f'("not", {self._fact(form, fact.fact)})'
             case lp.AnyOf():
-                return _tuple(['"any"', *(self._fact(form, part) for part in fact.facts)])
+                return tuple_text(['"any"', *(self._fact(form, part) for part in fact.facts)])
             case lp.SomeEvent():
                 symbols = self._satisfying(form, fact.label, fact.clause)
                 return f'("some", {string_literal(fact.label)}, {symbols}, {fact.holds})'
@@ -158,9 +158,4 @@ def _change(change: lp.LabelChange) -> str:
 
 
 def _texts(names: tuple[str, ...]) -> str:
-    return _tuple(map(string_literal, names))
-
-
-def _tuple(items: Any) -> str:
-    parts = list(items)
-    return "(" + ", ".join(parts) + ("," if len(parts) == 1 else "") + ")"
+    return tuple_text(map(string_literal, names))

@@ -6,6 +6,8 @@ string literal and in a comment.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from celc.source import visible
 
 
@@ -31,3 +33,9 @@ def comment_text(text: str, *, limit: int = 200) -> str:
     """One line that can stand in a comment: nothing in it ends the comment or hides characters."""
     line = visible(" ".join(text.split()))
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def tuple_text(items: Iterable[str]) -> str:
+    """A tuple, from the text of each of its items."""
+    parts = list(items)
+    return "(" + ", ".join(parts) + ("," if len(parts) == 1 else "") + ")"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from celc.automaton import Automaton
+from celc.compiled import Compiled
 from celc.construct import conditions_of_facts, construct, construct_selection
 from celc.determinize import (
     DeterministicAutomaton,
@@ -19,7 +20,7 @@ from celc.determinize import (
     looks_alike,
 )
 from celc.earliest import Chosen, EarliestTables, choose_the_same, earliest_tables
-from celc.emit import Compiled, emit_module
+from celc.emit import emit_module
 from celc.emit_definition import nests_selectors
 from celc.errors import CelError, Diagnostic, Diagnostics
 from celc.first_order import read_first_order

@@ -35,7 +35,7 @@ from celc_runtime import CompiledQuery
 
 import celc
 from celc.cli import main
-from celc.emit import Compiled
+from celc.compiled import Compiled
 from celc.pipeline import Options, compile_source
 from celc.source import Source
 
