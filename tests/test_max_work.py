@@ -1,0 +1,84 @@
+"""A search that cannot end is stopped with words that say where, and what to do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from celc_runtime import EventError, WorkLimitError
+from engines import interpreted, only_query
+
+import celc
+from celc.cli import main
+
+_DECLARATION = "CREATE STREAM S { EVENT A { value: INT }, EVENT B { value: INT } }\n"
+_SUM = "SELECT * WHERE ((A AS x)+ ; B) FILTER SUM(x.value) = 100"
+_BY_DEFINITION = "SELECT * WHERE ((A AS x)+ ; B FILTER SUM(x.value) = 100)+"
+
+
+def _events(values: list[int]) -> pa.Table:
+    """An A for each value, then a B."""
+    return pa.table(
+        {
+            "type": [*["A"] * len(values), "B"],
+            "value": pa.array([*values, 0], pa.int32()),
+        }
+    )
+
+
+def test_the_command_line_says_where_and_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """40 events have 2⁴⁰ sums; none of them is 100."""
+    source, events = tmp_path / "hopeless.cel", tmp_path / "events.jsonl"
+    source.write_text(_DECLARATION + _SUM)
+    rows = _events([1000 + n for n in range(40)]).to_pylist()
+    events.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with interpreted():
+        code = main(["run", str(source), str(events), "--format", "json", "--max-work", "5000"])
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "")
+    for said in ("'hopeless'", "position 40", "5,000 steps", "WITHIN", "--max-work"):
+        assert said in err
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "many"])
+def test_a_limit_is_a_number_above_0(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["run", str(tmp_path / "q.cel"), "events.csv", "--max-work", text])
+    assert stop.value.code == 2
+    assert "--max-work" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("formula", [_SUM, _BY_DEFINITION])
+def test_in_python(formula: str) -> None:
+    events = _events([1000 + n for n in range(16)])
+    with interpreted():
+        query = only_query(celc.compile(_DECLARATION + formula, max_work=20_000))
+    with pytest.raises(WorkLimitError, match=r"position 16 takes more than 20,000 steps"):
+        query.match_table(events)
+    assert issubclass(WorkLimitError, EventError)
+    assert query.with_options(max_work=100_000_000).match_table(events).num_rows == 0
+    with pytest.raises(ValueError, match="at least 1"):
+        query.with_options(max_work=0)
+
+
+def test_steps_count_anew_for_each_match_and_each_event() -> None:
+    """Many steps in all, few between two matches."""
+    with interpreted():
+        query = only_query(celc.compile(_DECLARATION + _SUM.replace("= 100", "> 0"), max_work=20))
+    assert query.match_table(_events([1] * 10)).num_rows == 2**10 - 1
+    several = pa.concat_tables([_events([1000] * 3) for _ in range(3)])
+    hopeless = query.with_options(max_work=20)
+    assert hopeless.match_table(several).num_rows == 7 + 63 + 511
+
+
+def test_the_limit_is_in_the_module_only_where_something_is_searched() -> None:
+    matcher = celc.compile(_DECLARATION + _SUM, max_work=7)
+    assert "max_work=7" in matcher.source
+    plain = celc.compile(_DECLARATION + "SELECT * WHERE A ; B", max_work=7)
+    assert "max_work" not in plain.source.split("Plan(", 1)[1]
