@@ -40,14 +40,16 @@ def _held(run: Run) -> int:
     return run.arena_bytes + run.buffer_bytes
 
 
-@pytest.mark.parametrize("window", ["WITHIN 1000 EVENTS", "WITHIN 100 [ts]"])
 @pytest.mark.parametrize(
-    "condition",
+    ("condition", "window"),
     [
-        "a.id = b.id AND b.id = c.id",
-        "a.name = b.name AND b.name = c.name",
-        "a.id = b.id AND a.name = b.name AND b.id = c.id AND b.name = c.name",
-        "b.id = a.id AND c.name = b.name",
+        ("a.id = b.id AND b.id = c.id", "WITHIN 1000 EVENTS"),
+        ("a.name = b.name AND b.name = c.name", "WITHIN 100 [ts]"),
+        (
+            "a.id = b.id AND a.name = b.name AND b.id = c.id AND b.name = c.name",
+            "WITHIN 1000 EVENTS",
+        ),
+        ("b.id = a.id AND c.name = b.name", "WITHIN 100 [ts]"),
     ],
 )
 def test_keys_leave_with_the_window(condition: str, window: str) -> None:
