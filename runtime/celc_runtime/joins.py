@@ -191,33 +191,33 @@ def fetch_ahead(table, hashed):  # type: ignore[no-untyped-def]
     Tables of many keys are larger than the caches near the processor. What waits for one row, waits
     for those of the next events at the same time.
     """
-    row = np.int64(hashed & np.uint64(table.shape[0] - 1))
+    row = hashed & (table.shape[0] - 1)
     _prefetch(table, row * table.shape[1])
 
 
 @njit(nogil=True, cache=True)
 def hash_of(key):  # type: ignore[no-untyped-def]
     """Where the search for a key of one value starts, before it is cut to a table's size."""
-    return _start(key)
+    return np.int64(_start(key))
 
 
 @njit(nogil=True, cache=True)
 def hash_of_two(one, two):  # type: ignore[no-untyped-def]
     """The same for a key of two values."""
-    return _start(np.int64(_start(one)) ^ two)
+    return np.int64(_start(np.int64(_start(one)) ^ two))
 
 
 @njit(nogil=True, cache=True)
 def hash_of_three(one, two, three):  # type: ignore[no-untyped-def]
     """The same for a key of three values."""
-    return _start(np.int64(_start(np.int64(_start(one)) ^ two)) ^ three)
+    return np.int64(_start(np.int64(_start(np.int64(_start(one)) ^ two)) ^ three))
 
 
 @njit(nogil=True, cache=True)
 def row_of(table, key):  # type: ignore[no-untyped-def]
     """The row of a key, or the empty row where it would be entered."""
     mask = table.shape[0] - 1
-    row = np.int64(hash_of(key) & np.uint64(mask))
+    row = hash_of(key) & mask
     while table[row, 0] != 0 and table[row, 1] != key:
         row = (row + 1) & mask
     return row
@@ -227,7 +227,7 @@ def row_of(table, key):  # type: ignore[no-untyped-def]
 def row_of_two(table, one, two):  # type: ignore[no-untyped-def]
     """The same for a key of two values."""
     mask = table.shape[0] - 1
-    row = np.int64(hash_of_two(one, two) & np.uint64(mask))
+    row = hash_of_two(one, two) & mask
     while table[row, 0] != 0 and (table[row, 1] != one or table[row, 2] != two):
         row = (row + 1) & mask
     return row
@@ -237,7 +237,7 @@ def row_of_two(table, one, two):  # type: ignore[no-untyped-def]
 def row_of_three(table, one, two, three):  # type: ignore[no-untyped-def]
     """The same for a key of three values."""
     mask = table.shape[0] - 1
-    row = np.int64(hash_of_three(one, two, three) & np.uint64(mask))
+    row = hash_of_three(one, two, three) & mask
     while table[row, 0] != 0 and (
         table[row, 1] != one or table[row, 2] != two or table[row, 3] != three
     ):
