@@ -30,7 +30,8 @@ def compile(
     max_work: how many steps conditions across events may take at one event without finding a
     match; then the run ends with an error.
     first_order: read labels as `celc compile --first-order` does.
-    Raises CelError with all errors of the text.
+    Raises CelError with all errors of the text, and ValueError for a max_work that is no number
+    of steps.
     """
     options = Options(
         None if order_by is None else _names(order_by),

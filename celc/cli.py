@@ -18,6 +18,7 @@ from celc.errors import CelError, render_all
 from celc.pipeline import (
     DEFAULT_MAX_STATES,
     DEFAULT_MAX_WORK,
+    MOST_MAX_WORK,
     Compilation,
     Options,
     Stages,
@@ -136,10 +137,11 @@ def _command(
 
 
 def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is no number of steps: give one above 0")
-    return number
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_MAX_WORK:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no number of steps: give a whole number from 1 to {MOST_MAX_WORK}"
+        )
+    return int(text)
 
 
 # --- commands -------------------------------------------------------------------------------------

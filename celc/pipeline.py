@@ -53,6 +53,8 @@ from celc.tables import SelectionTables, Tables, tabulate, with_starts_apart
 
 DEFAULT_MAX_STATES = 2000
 DEFAULT_MAX_WORK = 100_000_000
+MOST_MAX_WORK = 2**63 - 1
+"""What the runtime can count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,12 @@ class Options:
     max_states: int = DEFAULT_MAX_STATES
     first_order: bool = False
     max_work: int = DEFAULT_MAX_WORK
+
+    def __post_init__(self) -> None:
+        if type(self.max_work) is not int or not 1 <= self.max_work <= MOST_MAX_WORK:
+            raise ValueError(
+                f"max_work must be a whole number from 1 to {MOST_MAX_WORK}, not {self.max_work!r}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

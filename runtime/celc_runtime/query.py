@@ -217,8 +217,10 @@ class CompiledQuery:
         if tiebreak is not None:
             plan = replace(plan, tiebreak=_given_names(tiebreak))
         if max_work is not None:
-            if max_work < 1:
-                raise ValueError(f"max_work must be at least 1, not {max_work}")
+            if type(max_work) is not int or not 1 <= max_work <= _MOST_WORK:
+                raise ValueError(
+                    f"max_work must be a whole number from 1 to {_MOST_WORK}, not {max_work!r}"
+                )
             plan = replace(plan, max_work=max_work)
         changed = CompiledQuery(
             plan,
@@ -241,6 +243,9 @@ class CompiledQuery:
         }
         return pickled(self._module, options, self.name)
 
+
+_MOST_WORK = 2**63 - 1
+"""What kernels can count."""
 
 _MODULE_NAMES = (
     "INPUT_SCHEMA",
