@@ -259,14 +259,15 @@ class Checked:
             elif status != DONE:
                 return status
             else:
-                self._reduce(kinds)
+                self._reduce(kinds, is_complete=True)
                 self._ready = 0
 
-    def _reduce(self, kinds: Kinds) -> None:
+    def _reduce(self, kinds: Kinds, *, is_complete: bool) -> None:
         strategy = ("", "NXT", "LAST", "MAX").index(self._checks.strategy)
         if strategy:
             _choose_supports(self._collected, kinds.bits[0], self._supports, strategy)
-        if self._checks.distinct:
+        # Of two that look alike, MAX may need the other one's support until all have been seen.
+        if self._checks.distinct and (is_complete or self._checks.strategy != "MAX"):
             _keep_distinct(self._collected, kinds.bits[0], self._shown)
 
     def _make_room(self, kinds: Kinds, size: int) -> None:
@@ -274,7 +275,7 @@ class Checked:
 
         `size`: how many events the match that did not fit has, as far as is known by now.
         """
-        self._reduce(kinds)
+        self._reduce(kinds, is_complete=False)
         collected = self._collected
         rows, tags = len(collected.rows), len(collected.tags)
         matches, used = (int(count) for count in collected.used)
