@@ -193,7 +193,7 @@ def test_large_tables_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
     types = [rng.choice("ABCD") for _ in range(200)]
     events = pa.table({"type": types})
     small = celc.compile(text)
-    monkeypatch.setattr("celc.emit._MOST_WRITTEN_OUT", 0)
+    monkeypatch.setattr("celc.emit_tables._MOST_WRITTEN_OUT", 0)
     large = celc.compile(text)
     assert 'moves="""' in large.source
     assert 'moves="""' not in small.source
