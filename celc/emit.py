@@ -22,6 +22,7 @@ from celc.compiled import Compiled
 from celc.describe import describe_state, describe_symbol
 from celc.determinize import DetState
 from celc.earliest import EarliestTables, is_quiet
+from celc.emit_branch_free import branch_free_view, can_be_branch_free
 from celc.emit_across import checks_view, definition_view, join_names
 from celc.emit_conditions import ConditionCode
 from celc.emit_output import EXPRESSION_CONSTRUCTORS, attributes_in, expression_fields
@@ -162,6 +163,7 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
             for name, (values, dtype) in code.members.items()
         ],
         "pile_count": None if plan is None else len(plan.piles),
+        "branch_free": None,
         "fleeting": [] if plan is None else sorted(plan.fleeting),
         "chosen_because": "" if plan is None else why_straight_line(plan),
         "tables_because": why_not_straight_line(tables) or "partitions interleave",
@@ -179,7 +181,9 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
         "consumes": query.consume_by != "NONE" and not (definition or checks),
         "interleaved": query.consume_by == "ANY" and bool(query.partition_by),
     }
-    view["arena_names"], view["batch_names"] = _imports(view)
+    view["arena_names"] = []
+    keyed_window = plan is not None and view["window"]["mode"] == "KEYS"
+    view["batch_names"] = ["window_floor"] if keyed_window else []
     view["plan_names"] = _plan_imports(view)
     selection = compiled.selection
     view["selection"] = view["earliest"] = None
@@ -192,7 +196,9 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
         view["contexts"] = None if tables.contexts is None else contexts_view(tables.contexts)
     else:
         view |= update_view(plan, tables.kinds, compiled.joins, compiled.kind_bits, view["symbols"])
-        view["arena_names"] += view["update_names"]
+        if can_be_branch_free(plan, compiled.joins, consumes=view["consumes"]):
+            view |= branch_free_view(plan, tables.kinds, compiled.kind_bits, view["symbols"])
+        view["arena_names"] = _arena_names(view)
     return view
 
 
@@ -414,20 +420,21 @@ def common_attributes(query: core.Query) -> list[core.AttributeDeclaration]:
     return [a for a in types[0].attributes if all(t.type_of(a.name) is not None for t in types[1:])]
 
 
-def _imports(view: View) -> tuple[list[str], list[str]]:
-    """What a straight-line update uses of the modules `arena` and `batch`."""
-    if view["pile_count"] is None:
-        return [], []
+def _arena_names(view: View) -> list[str]:
+    """What a straight-line or branch-free update uses of the module `arena`."""
     names = ["ARENA_FULL", "DONE", "EARLIEST", "ENTRY", "FIRED", "LOWEST", "NEXT_NODE", "ROW"]
-    names += ["SHIFT", "USABLE", "next_relevant", "put", "reserve"]
+    names += ["SHIFT", "USABLE", "reserve", *view["update_names"]]
+    if view["branch_free"]:
+        names += ["BLOCK", "put_flat", "rows_that_matter", "seal"]
+    else:
+        names += ["next_relevant", "put"]
     if view["partitioned"]:
         names.append("PART")
     if view["fleeting"]:
         names.append("LAST")
     if view["fleeting"] or (view["pile_count"] and (view["partitioned"] or view["consumes"])):
         names.append("NEVER")
-    window = view["window"]
-    return names, ["window_floor"] if window["mode"] == "KEYS" else []
+    return names
 
 
 def _plan_imports(view: View) -> list[str]:

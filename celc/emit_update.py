@@ -73,6 +73,14 @@ def update_view(
     return view
 
 
+def step_comment(write: Write, kinds: Sequence[Kind]) -> str:
+    """What a cell stands for: from which states to which."""
+    step = write.step
+    sources = ", ".join("start" if s == START else f"state {s}" for s in step.sources)
+    target = "match" if step.target is None else f"state {step.target}"
+    return f"{sources} --{comment_text(show_labels(kinds[step.kind].marks))}--> {target}"
+
+
 def _write_view(
     write: Write,
     kinds: Sequence[Kind],
@@ -98,12 +106,10 @@ def _write_view(
 
     keyed = None if branch is None or write.pile is None else branch.target(write.pile, marks)
     fresh = "fresh_" if write.pile in plan.fleeting else ""
-    sources = ", ".join("start" if s == START else f"state {s}" for s in step.sources)
-    target = "match" if step.target is None else f"state {step.target}"
     first = write.reads[0] if write.reads else None
     several = len(write.reads) > 1
     return {
-        "comment": f"{sources} --{comment_text(show_labels(marks))}--> {target}",
+        "comment": step_comment(write, kinds),
         "starts": write.starts,
         "folds": [(head(pile), since(pile)) for pile in write.reads[1:]],
         "first": None if first is None else (head(first), since(first)),

@@ -68,6 +68,9 @@ MARKS = 64
 FIRES = 4096
 """How many events may wait for their matches to be listed, and how far ahead `reserve` looks."""
 
+BLOCK = 2048
+"""How many rows a branch-free update looks through at once for those that matter."""
+
 # What `update` and `resume` return.
 DONE = 0  # the batch (the enumeration) is finished
 OUTPUT_FULL = 1  # take the matches out of the output buffers, call `resume`, then go on
@@ -83,8 +86,10 @@ WINDOW_FULL = 6  # the scratch arena of a selection must grow, then choose on
 class Memory(NamedTuple):
     """What a run remembers between events.
 
-    nodes: int64[size, 4], size a power of two. heads: int64[piles, 2] (newest cell, its SINCE),
-    used by generated straight-line updates. counters: int64[COUNTERS]. stack: int64[depth, 2] of
+    nodes: int64[size, 4], size a power of two. heads: int64[2, piles + 2], the newest cell of each
+    pile and its SINCE, used by generated straight-line and branch-free updates; the last two piles
+    are for the latter: one that stays empty, one that nobody reads. index: int64[BLOCK + 8], the
+    rows that matter in the block of rows at hand. counters: int64[COUNTERS]. stack: int64[depth, 2] of
     (node, length of the path above it). path: int64[depth], the tags from the last event back.
     fires: int64[FIRES, 4], the events whose matches are not listed yet: (node, row, lowest id and
     floor value that count for it). marks: int64[MARKS, 2], a ring of (key, node): nodes with
@@ -93,6 +98,7 @@ class Memory(NamedTuple):
 
     nodes: np.ndarray
     heads: np.ndarray
+    index: np.ndarray
     counters: np.ndarray
     stack: np.ndarray
     path: np.ndarray
@@ -110,13 +116,14 @@ def new_memory(
     counters[EARLIEST] = ALWAYS
     counters[LAST] = -2
     counters[PASSED_NODE] = first_node
-    heads = np.zeros((max(piles, 1), 2), np.int64)
-    heads[:, 1] = NEVER
+    heads = np.zeros((2, piles + 2), np.int64)
+    heads[1] = NEVER
     nodes = np.zeros((size, 4), np.int64)
     nodes[:, SINCE] = NEVER
     return Memory(
         nodes,
         heads,
+        np.zeros(BLOCK + 8, np.int64),
         counters,
         np.zeros((256, 2), np.int64),
         np.zeros(64, np.int64),
@@ -163,6 +170,84 @@ def either(nodes, next_node, floor_value, first, first_since, second, second_sin
         return next_node, first_since, next_node + 1
     put(nodes, next_node, MERGE, second, first, second_since)
     return next_node, second_since, next_node + 1
+
+
+# --- without branches: what generated branch-free updates are made of -----------------------------
+#
+# Which symbol comes next is as good as random, so that a branch on it is mispredicted every other
+# time, and a misprediction costs more than an update. Here every event takes the same steps, and
+# what it must not do has no effect: a node that is not wanted is overwritten by the next one.
+# LLVM turns a choice between two loaded values back into a branch; hence the bit masks.
+
+
+@njit(nogil=True, cache=True)
+def chosen(mask, first, second):  # type: ignore[no-untyped-def]
+    """`first` where the mask is −1, `second` where it is 0; without a branch."""
+    return (first & mask) | (second & ~mask)
+
+
+@njit(nogil=True, cache=True)
+def put_flat(nodes, node, tag, child, following, since):  # type: ignore[no-untyped-def]
+    """`put` into the arena as one row of numbers (`nodes.ravel()`), which costs no multiplication."""
+    place = (np.uint64(node) << np.uint64(2)) & np.uint64(nodes.shape[0] - 1)
+    nodes[place] = tag
+    nodes[place + np.uint64(1)] = child
+    nodes[place + np.uint64(2)] = following
+    nodes[place + np.uint64(3)] = since
+
+
+@njit(nogil=True, cache=True)
+def united(nodes, next_node, floor_value, first, first_since, second, second_since):  # type: ignore[no-untyped-def]
+    """`either` without a branch, in the arena as one row of numbers."""
+    is_first = -np.int64(first_since >= second_since)
+    left, right = chosen(is_first, first, second), chosen(is_first, second, first)
+    latest, earlier = max(first_since, second_since), min(first_since, second_since)
+    put_flat(nodes, next_node, MERGE, left, right, latest)
+    both = np.int64(earlier >= floor_value)
+    return chosen(-both, next_node, left), latest, next_node + both
+
+
+@njit(nogil=True, cache=True)
+def seal(memory, next_node, count):  # type: ignore[no-untyped-def]
+    """Make dead the nodes that were written ahead and not wanted: `count` of them at most."""
+    nodes = memory.nodes
+    for node in range(next_node, next_node + count):
+        nodes[node & (nodes.shape[0] - 1), SINCE] = NEVER
+
+
+@njit(nogil=True, cache=True)
+def rows_that_matter(words, symbols, row, end, index):  # type: ignore[no-untyped-def]
+    """Write the rows from `row` to `end` whose symbol is not 0 into `index`; returns their number.
+
+    `words` as for `next_relevant`. Words without a relevant row are passed over; in the others each
+    row is written, and the next one over it if it does not matter: no branch, 8 rows at a time.
+    """
+    count = np.uint64(0)
+    if words.shape[0] == 0:
+        while row < end:
+            index[count] = row
+            count += np.uint64(symbols[row] != 0)
+            row += 1
+        return np.int64(count)
+    while row < end and row & 7:
+        index[count] = row
+        count += np.uint64(symbols[row] != 0)
+        row += 1
+    last = end & ~7
+    while row < last:
+        if words[np.uint64(row) >> np.uint64(3)] != 0:
+            for place in range(row, row + 8):
+                index[count] = place
+                count += np.uint64(symbols[np.uint64(place)] != 0)
+        row += 8
+    while row < end:
+        index[count] = row
+        count += np.uint64(symbols[row] != 0)
+        row += 1
+    return np.int64(count)
+
+
+# --- room -----------------------------------------------------------------------------------------
 
 
 @njit(nogil=True, cache=True)

@@ -374,7 +374,7 @@ class Run:
             counters[SHIFT] = prepared.parts[-1]
             counters[LOWEST] = counters[NEXT_NODE]
             counters[EARLIEST] = ALWAYS
-            self._memory.heads[:, 1] = NEVER
+            self._memory.heads[1] = NEVER
             if self._lists is not None:
                 self._lists.active[:] = 0
         counters[SHIFT] -= rows
