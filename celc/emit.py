@@ -8,6 +8,7 @@ versions of Jinja and black alone.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -44,6 +45,10 @@ _MAX_IN_TABLE = 14
 
 _STEP = 6
 """Beyond, symbols are looked up in steps of this many conditions."""
+
+_OF_ROW = re.compile(r"\b((?:column|valid|text)_\d+)\[row\]")
+"""What conditions read of an event: loaded once for all of them, for LLVM does not see by itself
+that it could be, and the loop would take half as long again."""
 
 _FEW_CONDITIONS = 2
 """Up to this many conditions on a type, symbols are selected without a table (and vectorise)."""
@@ -181,9 +186,10 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
         "consumes": query.consume_by != "NONE" and not (definition or checks),
         "interleaved": query.consume_by == "ANY" and bool(query.partition_by),
     }
-    view["arena_names"] = []
+    view["arena_names"] = ["BLOCK"]
     keyed_window = plan is not None and view["window"]["mode"] == "KEYS"
-    view["batch_names"] = ["window_floor"] if keyed_window else []
+    view["batch_names"] = ["block_of"] if code.attributes else []
+    view["batch_names"] += ["window_floor"] if keyed_window else []
     view["plan_names"] = _plan_imports(view)
     selection = compiled.selection
     view["selection"] = view["earliest"] = None
@@ -198,7 +204,7 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
         view |= update_view(plan, tables.kinds, compiled.joins, compiled.kind_bits, view["symbols"])
         if can_be_branch_free(plan, compiled.joins, consumes=view["consumes"]):
             view |= branch_free_view(plan, tables.kinds, compiled.kind_bits, view["symbols"])
-        view["arena_names"] = _arena_names(view)
+        view["arena_names"] += _arena_names(view)
     return view
 
 
@@ -212,21 +218,21 @@ def _type_view(
     }
     # Where no event of the type can matter, its conditions are not looked at either.
     asked = conditions.groups if symbols else ()
-    clauses = [" & ".join(map(code.clause, group)) for group in asked]
+    clauses = [_OF_ROW.sub(r"\1", " & ".join(map(code.clause, group))) for group in asked]
     names = [f"holds_{index}_{bit}" for bit in range(len(clauses))]
     table = None
     steps = 0
     terms: list[str] = []
     if symbols and len(clauses) <= _FEW_CONDITIONS:
         terms = [
-            f"((codes[row] == type_{index}){_test(names, truths)}) * {symbol}"
+            f"((code == type_{index}){_test(names, truths)}) * {symbol}"
             for symbol, truths in _by_symbol(symbols).items()
         ]
     elif symbols:
         table = ", ".join(f"{truth}: {symbol}" for truth, symbol in symbols.items())
         steps = -(-len(clauses) // _STEP) if len(clauses) > _MAX_IN_TABLE else 0
         found = f"step_{index}_{steps - 1}" if steps else f"SYMBOLS_{number}_{index}[truth_{index}]"
-        terms = [f"(codes[row] == type_{index}) * {found}"]
+        terms = [f"(code == type_{index}) * {found}"]
     return {
         "index": index,
         "comment": comment_text(conditions.type.name),
@@ -425,7 +431,7 @@ def _arena_names(view: View) -> list[str]:
     names = ["ARENA_FULL", "DONE", "EARLIEST", "ENTRY", "FIRED", "LOWEST", "NEXT_NODE", "ROW"]
     names += ["SHIFT", "USABLE", "reserve", *view["update_names"]]
     if view["branch_free"]:
-        names += ["BLOCK", "put_flat", "rows_that_matter", "seal"]
+        names += ["put_flat", "rows_that_matter", "seal"]
     else:
         names += ["next_relevant", "put"]
     if view["partitioned"]:

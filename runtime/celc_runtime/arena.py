@@ -349,3 +349,19 @@ def relevant_rows(words, symbols, row, count):  # type: ignore[no-untyped-def]
         found[place] = row
         row += 1
     return found
+
+
+@njit(nogil=True, cache=True)
+def last_relevant_rows(words, symbols, count):  # type: ignore[no-untyped-def]
+    """int64[count]: the last rows whose symbol is not 0, in order; there are so many."""
+    found = np.empty(count, np.int64)
+    row = symbols.shape[0]
+    while count > 0:
+        row -= 1
+        if row & 7 == 7 and words.shape[0] > 0:
+            while words[row >> 3] == 0:
+                row -= 8
+        if symbols[row] != 0:
+            count -= 1
+            found[count] = row
+    return found

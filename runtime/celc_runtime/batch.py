@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from celc_runtime.arena import ALWAYS
+from celc_runtime.arena import ALWAYS, BLOCK
 
 
 class Batch(NamedTuple):
@@ -33,6 +33,15 @@ class Batch(NamedTuple):
 
 END_OF_PARTS = 2**62
 NO_INTEGERS = np.zeros(0, np.int64)
+
+
+@njit(nogil=True, cache=True)
+def block_of(valid, start):  # type: ignore[no-untyped-def]
+    """bool[BLOCK or less]: the rows of a batch from `start` on that are not NULL.
+
+    `valid` is bool[rows], or one block that stands for all of them.
+    """
+    return valid[start : start + BLOCK] if valid.shape[0] > BLOCK else valid
 
 
 @njit(nogil=True, cache=True)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from celc_runtime.arena import BLOCK
 from celc_runtime.batch import (
     END_OF_PARTS,
     NO_INTEGERS,
@@ -223,7 +224,8 @@ class Columns:
         plan = self._plan
         arguments = [*self._types_of_batch]
         for name in plan.columns:
-            arguments += numbers(events.column(name))
+            values, valid = numbers(events.column(name))
+            arguments += [values, valid if events.column(name).null_count else NO_NULLS]
         dictionaries: dict[str, pa.DictionaryArray] = {}
         for condition in plan.texts:
             if isinstance(condition, TextCondition):
@@ -469,12 +471,13 @@ def _row(events: pa.RecordBatch, row: int, rows_seen: int) -> str:
 def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """The values of a column (anything where NULL) and bool[rows] where they are not NULL.
 
-    BOOLEAN becomes uint8, TIMESTAMP int64, DATE int32.
+    BOOLEAN becomes uint8, TIMESTAMP int64, DATE int32. Both are read-only.
     """
     if pa.types.is_boolean(column.type):
         values = np.asarray(
             pc.fill_null(column, False).cast(pa.uint8()).to_numpy(zero_copy_only=False)
         )
+        values.flags.writeable = False
     else:
         dtype = (
             np.dtype(f"int{column.type.bit_width}")
@@ -485,8 +488,14 @@ def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         values = np.frombuffer(buffer, dtype)[column.offset : column.offset + len(column)]
     if column.null_count == 0:
         return values, _all_true(len(column))
-    return values, np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
+    valid = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
+    valid.flags.writeable = False  # as the other: kernels are compiled for one kind of array
+    return values, valid
 
+
+NO_NULLS = np.ones(BLOCK, np.bool_)
+"""What `classify` takes for the whole of a column without NULLs (see `block_of`)."""
+NO_NULLS.flags.writeable = False
 
 _TRUE = np.ones(0, np.bool_)
 

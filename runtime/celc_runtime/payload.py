@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arena import relevant_rows
+from celc_runtime.arena import last_relevant_rows, relevant_rows
 from celc_runtime.batch import Batch
 from celc_runtime.columns import plain
 
@@ -61,7 +61,7 @@ class Payload:
             if not self._chunks:
                 self._first = self._base + skipped
             assert self._here is not None
-            rows = self._here.rows(until - self._base)[skipped : until - self._base]
+            rows = self._here.last_rows(until - self._base - skipped)
             # `take` copies; a slice would keep the whole batch alive.
             chunk = {
                 n: plain(self._here.events.column(n).take(pa.array(rows))) for n in self._names
@@ -127,6 +127,11 @@ class _Here:
             more = relevant_rows(self._batch.words, self._batch.symbols, start, until - known)
             self._rows = np.concatenate([self._rows, more]) if known else more
         return self._rows
+
+    def last_rows(self, count: int) -> np.ndarray:
+        """int64: the last rows with a symbol other than 0, so many of them."""
+        rows: np.ndarray = last_relevant_rows(self._batch.words, self._batch.symbols, count)
+        return rows
 
     def positions(self, rows: np.ndarray) -> np.ndarray:
         """int64: the positions of rows in their partitions."""
