@@ -33,6 +33,7 @@ from celc.escape import comment_text, literal_lines, string_literal, tuple_text
 from celc.normalize import output_labels
 from celc.piles import why_not_straight_line, why_straight_line
 from celc.predicates import TypeConditions
+from celc.shapes import fixed_shape
 from celc.show import show_clauses, show_labels
 from celc.tables import Kind
 from celc.version import VERSION
@@ -82,6 +83,7 @@ def emit_module(
                 name for name in ("earliest", "selection") if any(view[name] for view in views)
             ],
             any_piles=any(view["pile_count"] is not None for view in views),
+            list_names=sorted({v["list"] for v in views if v["pile_count"] is not None}),
             any_checks=any(view["checks"] for view in views),
             join_names=join_names(views),
             definition_names=sorted(
@@ -169,6 +171,7 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
         ],
         "pile_count": None if plan is None else len(plan.piles),
         "branch_free": None,
+        "list": "list_fired",
         "fleeting": [] if plan is None else sorted(plan.fleeting),
         "chosen_because": "" if plan is None else why_straight_line(plan),
         "tables_because": why_not_straight_line(tables) or "partitions interleave",
@@ -204,6 +207,11 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
         view |= update_view(plan, tables.kinds, compiled.joins, compiled.kind_bits, view["symbols"])
         if can_be_branch_free(plan, compiled.joins, consumes=view["consumes"]):
             view |= branch_free_view(plan, tables.kinds, compiled.kind_bits, view["symbols"])
+            shape = fixed_shape(plan) if _lists_all(compiled) else None
+            if shape is not None:
+                view["list"] = "list_runs"
+                view["plan"]["shape"] = tuple_text(map(str, shape.kinds))
+                view["plan"]["leaf_pile"] = str(shape.leaf_pile)
         view["arena_names"] += _arena_names(view)
     return view
 
@@ -372,6 +380,13 @@ def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...
             {"max_work": f"{compiled.max_work:_}"} if compiled.checks or compiled.definition else {}
         ),
     }
+
+
+def _lists_all(compiled: Compiled) -> bool:
+    """Whether all that the automaton finds are matches, and all of them are listed."""
+    chosen = compiled.selection or compiled.greedy or compiled.checks or compiled.definition
+    query = compiled.query
+    return not chosen and query.limit is None and query.strategy != "ANY"
 
 
 def _remembers_all(compiled: Compiled) -> bool:

@@ -24,6 +24,7 @@ ORDER = (
     "arena",
     "batch",
     "enumerate",
+    "runs",
     "lists",
     "selection",
     "latest",

@@ -61,7 +61,13 @@ READ = 16  # the rows of the batch whose letter and context are known
 EPOCH = 17  # how often all contexts have begun anew
 LAST = 18  # the row of the last event that mattered to a straight-line update
 WORK = 19  # steps of a listing with conditions since the event at hand, or since the last match
-COUNTERS = 20
+LEAF_NODE = 20  # the newest cell among the leaves (see `runs`)
+LEAF_BASE = 21  # how many leaves have been forgotten
+LEAF_FIRST = 22  # the first leaf inside the window of the event that is listed
+LEAF_COUNT = 23  # the leaves noted, those before LEAF_FIRST included
+RUN_LEFT = 24  # matches of a run that did not fit into the buffers
+RUN_FROM = 25  # the leaf at which it goes on, counted from the first leaf ever
+COUNTERS = 26
 
 MARKS = 64
 
@@ -70,6 +76,12 @@ FIRES = 4096
 
 BLOCK = 2048
 """How many rows a branch-free update looks through at once for those that matter."""
+
+PADDING = 8
+"""By how much buffers are longer than what they hold, where copies are made in steps of that."""
+
+MAX_LEVELS = 32
+"""The longest match of a query whose matches are listed in runs."""
 
 # What `update` and `resume` return.
 DONE = 0  # the batch (the enumeration) is finished
@@ -80,6 +92,7 @@ LISTS_FULL = 4  # the lists of the general engine must grow, then go on with the
 CHOOSE = 5  # choose from what has fired, forget it (FIRED = 0), then go on
 KEYS_FULL = 7  # a table of keys must drop old ones or grow, then go on with the same event
 TOO_MUCH_WORK = 8  # a listing with conditions has taken more steps than it may
+LEAVES_FULL = 9  # the leaves need more room, then list on
 WINDOW_FULL = 6  # the scratch arena of a selection must grow, then choose on
 
 
@@ -93,7 +106,10 @@ class Memory(NamedTuple):
     (node, length of the path above it). path: int64[depth], the tags from the last event back.
     fires: int64[FIRES, 4], the events whose matches are not listed yet: (node, row, lowest id and
     floor value that count for it). marks: int64[MARKS, 2], a ring of (key, node): nodes with
-    smaller ids were made at that key or before.
+    smaller ids were made at that key or before. trail: int64[depth + PADDING], the path from its
+    end back, so that a match is one stretch of it. leaves: int64[PADDING + room + PADDING], entries
+    of the cells that begin matches, leaf_marks: int64[room, 2], their nodes and SINCE, run_starts:
+    int64[MAX_LEVELS], all for queries of fixed shape.
     """
 
     nodes: np.ndarray
@@ -104,6 +120,10 @@ class Memory(NamedTuple):
     path: np.ndarray
     fires: np.ndarray
     marks: np.ndarray
+    trail: np.ndarray
+    leaves: np.ndarray
+    leaf_marks: np.ndarray
+    run_starts: np.ndarray
 
 
 def new_memory(
@@ -129,6 +149,10 @@ def new_memory(
         np.zeros(64, np.int64),
         np.zeros((FIRES, 4), np.int64),
         np.zeros((MARKS, 2), np.int64),
+        np.zeros(64 + PADDING, np.int64),
+        np.zeros(256 + 2 * PADDING, np.int64),
+        np.zeros((256, 2), np.int64),
+        np.zeros(MAX_LEVELS, np.int64),
     )
 
 
@@ -303,6 +327,16 @@ def with_deeper_stack(memory: Memory) -> Memory:
     return memory._replace(
         stack=np.concatenate([memory.stack, np.zeros_like(memory.stack)]),
         path=np.concatenate([memory.path, np.zeros_like(memory.path)]),
+        trail=np.concatenate([np.zeros_like(memory.path), memory.trail]),
+    )
+
+
+def with_more_leaves(memory: Memory) -> Memory:
+    """The same leaves in twice the room."""
+    more = np.zeros_like(memory.leaf_marks)
+    return memory._replace(
+        leaves=np.concatenate([memory.leaves, more[:, 0]]),
+        leaf_marks=np.concatenate([memory.leaf_marks, more]),
     )
 
 

@@ -45,6 +45,22 @@ def block_of(valid, start):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
+def positions_in_parts(rows, parts, shift):  # type: ignore[no-untyped-def]
+    """int64[rows]: the positions of rows in their partitions, which begin at the rows `parts`;
+    before the first of them, a position is the row − `shift`. Fast where neighbours are near."""
+    positions = np.empty(rows.shape[0], np.int64)
+    part = 0
+    for place in range(rows.shape[0]):
+        row = rows[place]
+        while part < parts.shape[0] and parts[part] <= row:
+            part += 1
+        while part > 0 and parts[part - 1] > row:
+            part -= 1
+        positions[place] = row - (parts[part - 1] if part > 0 else shift)
+    return positions
+
+
+@njit(nogil=True, cache=True)
 def window_floor(key, size):  # type: ignore[no-untyped-def]
     """The earliest key inside a window of whole size ≥ 0 that ends at `key`."""
     return key - size if key >= ALWAYS + size else np.int64(ALWAYS)

@@ -36,6 +36,7 @@ from celc_runtime.arena import (
     NEXT,
     NEXT_NODE,
     OUTPUT_FULL,
+    PADDING,
     SINCE,
     STACK_FULL,
     STACK_SIZE,
@@ -48,13 +49,17 @@ class Kinds(NamedTuple):
     """What the kinds of cells mean. A kind is a label set, and whether such a cell can start.
 
     starts: bool[kinds]. first: int64[kinds + 1] and columns: int64[…]: the output columns of kind k
-    are columns[first[k]:first[k + 1]]. bits: int64[1], how many low bits of a tag hold the kind.
+    are columns[first[k]:first[k + 1]]; only: int64[kinds], that column where it is one, else −1. bits: int64[1], how many low bits of a tag hold the kind. runs:
+    int64[2], where all matches are of one shape: how many events, and the pile of those that begin
+    one (see `runs`).
     """
 
     starts: np.ndarray
     first: np.ndarray
     columns: np.ndarray
+    only: np.ndarray
     bits: np.ndarray
+    runs: np.ndarray
 
 
 class Output(NamedTuple):
@@ -62,7 +67,7 @@ class Output(NamedTuple):
 
     rows: int64[matches], the batch's row of each match's last event. ends: int64[matches], where
     its tags end in tags: int64[room], the matches' events one match after another, each in stream
-    order. used: int64[2]: matches and tags so far. limit: int64[1], matches per row at most.
+    order; its last PADDING elements are never read. used: int64[2]: matches and tags so far. limit: int64[1], matches per row at most.
     """
 
     rows: np.ndarray
@@ -77,7 +82,7 @@ def new_output(*, matches: int, room: int, limit: int | None) -> Output:
     return Output(
         np.empty(matches, np.int64),
         np.empty(matches, np.int64),
-        np.empty(room, np.int64),
+        np.empty(room + PADDING, np.int64),
         np.zeros(2, np.int64),
         np.array([2**62 if limit is None else limit], np.int64),
     )
@@ -118,7 +123,7 @@ def list_fired(memory, output, kinds):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True)
 def _walk(memory, output, kinds):  # type: ignore[no-untyped-def]
     """List the matches below the nodes on the stack; DONE, OUTPUT_FULL or STACK_FULL."""
-    nodes, counters, stack, path = memory.nodes, memory.counters, memory.stack, memory.path
+    nodes, counters, stack, trail = memory.nodes, memory.counters, memory.stack, memory.trail
     mask = nodes.shape[0] - 1
     fire = memory.fires[counters[LISTED] - 1]
     row, floor_value = fire[1], fire[3]
@@ -127,6 +132,8 @@ def _walk(memory, output, kinds):  # type: ignore[no-untyped-def]
     kind_mask = (np.int64(1) << kinds.bits[0]) - 1
     starts, rows, ends, tags = kinds.starts, output.rows, output.ends, output.tags
     matches, used = output.used[0], output.used[1]
+    most, room = rows.shape[0], tags.shape[0] - PADDING
+    bottom, deepest = trail.shape[0] - PADDING - 1, stack.shape[0] - 2
     waiting, status = counters[STACK_SIZE], DONE
     while waiting > 0 and status == DONE:
         waiting -= 1
@@ -135,9 +142,9 @@ def _walk(memory, output, kinds):  # type: ignore[no-untyped-def]
             at = node & mask
             tag, following = nodes[at, TAG], nodes[at, NEXT]
             begins = tag != MERGE and starts[tag & kind_mask]
-            if waiting + 2 > stack.shape[0] or depth + 1 >= path.shape[0]:
+            if waiting > deepest or depth >= bottom:
                 status = STACK_FULL
-            elif begins and (matches == rows.shape[0] or used + depth + 1 > tags.shape[0]):
+            elif begins and (matches == most or used + depth >= room):
                 status = OUTPUT_FULL
             if status != DONE:
                 # The node goes back untouched; the path above it stays where it is.
@@ -151,11 +158,10 @@ def _walk(memory, output, kinds):  # type: ignore[no-untyped-def]
                     waiting += 1
                 node = nodes[at, CHILD]
                 continue
-            path[depth] = tag
+            trail[bottom - depth] = tag
             if begins:
-                for place in range(depth, -1, -1):
-                    tags[used] = path[place]
-                    used += 1
+                copy_padded(tags, used, trail, bottom - depth, depth + 1)
+                used += depth + 1
                 rows[matches], ends[matches] = row, used
                 matches += 1
                 left -= 1
@@ -179,28 +185,52 @@ def _walk(memory, output, kinds):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def label_columns(output, kinds, offsets, entries):  # type: ignore[no-untyped-def]
+def copy_padded(target, start, source, first, count):  # type: ignore[no-untyped-def]
+    """Copy `count` elements, PADDING at a time: what is too much is written over by the next copy.
+
+    Indices are unsigned: a signed one could count from the end, and the check for that keeps LLVM
+    from copying several elements by one instruction.
+    """
+    place, end, at = np.uint64(start), np.uint64(start + count), np.uint64(first)
+    while place < end:
+        for step in range(PADDING):
+            target[place + np.uint64(step)] = source[at + np.uint64(step)]
+        place += np.uint64(PADDING)
+        at += np.uint64(PADDING)
+
+
+@njit(nogil=True, cache=True)
+def label_columns(output, kinds, offsets, entries, starts, ends):  # type: ignore[no-untyped-def]
     """Sort the events of the listed matches into label columns.
 
     Writes offsets: int32[columns, matches + 1] and entries: int64[columns, tags so far], label
-    column c of match m being entries[c, offsets[c, m]:offsets[c, m + 1]].
+    column c of match m being entries[c, offsets[c, m]:offsets[c, m + 1]]; and starts and
+    ends: int64[matches], the first and the last event of each match.
     """
     bits = kinds.bits[0]
     kind_mask = (np.int64(1) << bits) - 1
     columns = offsets.shape[0]
     filled = np.zeros(columns, np.int64)
-    place = 0
+    tags = output.tags
+    place = np.uint64(0)
     for column in range(columns):
         offsets[column, 0] = 0
     for match in range(output.used[0]):
-        end = output.ends[match]
+        end = np.uint64(output.ends[match])
+        starts[match] = tags[place] >> bits
         while place < end:
-            tag = output.tags[place]
-            kind = tag & kind_mask
-            for index in range(kinds.first[kind], kinds.first[kind + 1]):
-                column = kinds.columns[index]
+            tag = tags[place]
+            column = kinds.only[tag & kind_mask]
+            if column >= 0:
                 entries[column, filled[column]] = tag >> bits
                 filled[column] += 1
-            place += 1
+            else:
+                kind = tag & kind_mask
+                for index in range(kinds.first[kind], kinds.first[kind + 1]):
+                    column = kinds.columns[index]
+                    entries[column, filled[column]] = tag >> bits
+                    filled[column] += 1
+            place += np.uint64(1)
+        ends[match] = tags[place - np.uint64(1)] >> bits
         for column in range(columns):
             offsets[column, match + 1] = filled[column]

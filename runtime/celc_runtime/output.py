@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pyarrow as pa
 from celc_runtime.columns import plain
 from celc_runtime.enumerate import Kinds, Output, label_columns
 from celc_runtime.expressions import Computed
-from celc_runtime.payload import POSITION, Payload
+from celc_runtime.payload import POSITION, Payload, Stretch
 from celc_runtime.plan import Label, Plan
 from celc_runtime.values import LabelValues, computed_column
 
@@ -22,36 +23,111 @@ def matches_batch(
     kinds: Kinds,
     events: pa.RecordBatch,
     payload: Payload,
-    positions_of: Callable[[np.ndarray], np.ndarray],
+    entries_read: int,
 ) -> pa.RecordBatch:
     """The matches in the buffers as one batch of the output schema; the buffers may be reused.
 
-    `events` is the batch that holds the matches' last events, `positions_of` gives the positions
-    of its rows, `payload` the stored events.
+    `events` is the batch that holds the matches' last events, `payload` the stored events,
+    `entries_read` how many entries there are so far. Arrays
+    that are made here become Arrow's without a copy.
     """
-    matches, used = int(output.used[0]), int(output.used[1])
+    matches = int(output.used[0])
     rows = output.rows[:matches]
-    first = np.concatenate([[0], output.ends[: max(matches - 1, 0)]])
-    starts = output.tags[first] >> plan.kind_bits
+    names = (*(label.name for label in plan.labels), *plan.hidden)
+    found = _of_runs(plan, names, output) if plan.shape else _of_tags(names, output, kinds)
+    values = _Values(payload.stretch(int(found.starts.min()), entries_read))
+    labels = LabelValues(names, matches, found.offsets, found.entries, values.of)
     columns = [plain(events.column(name).take(pa.array(rows))) for name in plan.partition_by]
-    columns += [payload.column(POSITION, starts), pa.array(positions_of(rows))]
+    columns += [values.of(POSITION, found.starts), values.of(POSITION, found.ends)]
     if plan.order_by:
         columns += [
-            payload.column(plan.order_by[0], starts),
+            values.of(plan.order_by[0], found.starts),
             events.column(plan.order_by[0]).take(pa.array(rows)),
         ]
-    names = (*(label.name for label in plan.labels), *plan.hidden)
-    offsets = np.empty((len(names), matches + 1), np.int32)
-    entries = np.empty((len(names), used), np.int64)
-    if names:
-        label_columns(output, kinds, offsets, entries)
-    labels = LabelValues(names, offsets, entries, payload.column)
     for item in plan.items:
         if isinstance(item, Computed):
             columns.append(computed_column(item, labels))
         else:
             columns.append(_label_column(plan, item, labels))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+class _Values:
+    """Attributes of entries, each looked up once: the same entries are asked for under a label and
+    as the start or end of the match."""
+
+    def __init__(self, stretch: Stretch) -> None:
+        self._stretch = stretch
+        self._places: dict[tuple[int, int], np.ndarray] = {}
+        self._found: dict[tuple[str, tuple[int, int]], pa.Array] = {}
+
+    def of(self, name: str, entries: np.ndarray) -> pa.Array:
+        """The values for entries, in an array that stays where it is."""
+        array = (entries.ctypes.data, len(entries))
+        if (name, array) not in self._found:
+            if name == POSITION:
+                column = pa.array(self._stretch.positions(entries))
+            else:
+                if array not in self._places:
+                    self._places[array] = self._stretch.places(entries)
+                column = self._stretch.column(name, self._places[array])
+            self._found[name, array] = column
+        return self._found[name, array]
+
+
+class _Entries(NamedTuple):
+    """The entries of the listed matches: int64[matches], the first and the last of each, and those
+    under each label, match after match, int64, match m from int32 `offsets[m]` to the next."""
+
+    starts: np.ndarray
+    ends: np.ndarray
+    offsets: Sequence[np.ndarray]
+    entries: Sequence[np.ndarray]
+
+
+def _of_tags(names: tuple[str, ...], output: Output, kinds: Kinds) -> _Entries:
+    """Of matches one after another."""
+    matches, used = int(output.used[0]), int(output.used[1])
+    offsets = np.empty((len(names), matches + 1), np.int32)
+    entries = np.empty((len(names), used), np.int64)
+    starts, ends = np.empty(matches, np.int64), np.empty(matches, np.int64)
+    label_columns(output, kinds, offsets, entries, starts, ends)
+    of_labels = [entries[number, : offsets[number, -1]] for number in range(len(names))]
+    return _Entries(starts, ends, list(offsets), of_labels)
+
+
+def _of_runs(plan: Plan, names: tuple[str, ...], output: Output) -> _Entries:
+    """Of matches of one shape, whose places are columns already."""
+    matches, stride = int(output.used[0]), len(output.rows)
+    places = [
+        output.tags[place * stride : place * stride + matches] for place in range(len(plan.shape))
+    ]
+    offsets, of_labels = [], []
+    for number in range(len(names)):
+        under = [
+            column
+            for kind, column in zip(plan.shape, places, strict=True)
+            if number in plan.kinds[kind].columns
+        ]
+        offsets.append(_steps(matches, len(under)))
+        of_labels.append(
+            under[0] if len(under) == 1 else np.stack(under or [_NO_ENTRIES], 1).ravel()
+        )
+    return _Entries(places[0], places[-1], offsets, of_labels)
+
+
+_NO_ENTRIES = np.zeros(0, np.int64)
+
+_STEPS: dict[int, np.ndarray] = {}
+
+
+def _steps(matches: int, size: int) -> np.ndarray:
+    """int32[matches + 1]: 0, size, 2 · size, …; shared between batches."""
+    if size not in _STEPS or len(_STEPS[size]) <= matches:
+        steps = np.arange(max(matches, 1 << 16) + 1, dtype=np.int32) * np.int32(size)
+        steps.flags.writeable = False
+        _STEPS[size] = steps
+    return _STEPS[size][: matches + 1]
 
 
 def _label_column(plan: Plan, label: Label, labels: LabelValues) -> pa.Array:

@@ -6,13 +6,57 @@ from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numba import njit
 
-from celc_runtime.arena import last_relevant_rows, relevant_rows
+from celc_runtime.arena import last_relevant_rows, next_relevant
 from celc_runtime.batch import Batch
 from celc_runtime.columns import plain
 
 POSITION = "\0position"
 """The name of the positions among the stored columns; no attribute can be called that."""
+
+
+class Stretch:
+    """All events from one entry on: what `Payload.stretch` finds, for the matches of one output.
+
+    Where the oldest is in the batch at hand, its rows stand for them; else copies of what is kept
+    and of the batch's own events are put together, a column when it is asked for.
+    """
+
+    def __init__(
+        self, here: _Here, kept: Callable[[str], pa.Array] | None, first: int, count: int
+    ) -> None:
+        self._here = here
+        self._kept = kept
+        self._first = first
+        rows, positions = here.until(count)
+        self._rows = rows[:count]
+        self._positions = positions
+        self._together: dict[str, pa.Array] = {}
+        if kept is not None:
+            self._positions = np.concatenate([kept(POSITION).to_numpy(), positions[:count]])
+
+    def positions(self, entries: np.ndarray) -> np.ndarray:
+        """int64: where entries (int64) are in their partitions."""
+        found: np.ndarray = gathered(self._positions, entries, self._first)
+        return found
+
+    def places(self, entries: np.ndarray) -> np.ndarray:
+        """int64: what `column` takes for entries."""
+        if self._kept is not None:
+            return entries - self._first
+        found: np.ndarray = gathered(self._rows, entries, self._first)
+        return found
+
+    def column(self, name: str, places: np.ndarray) -> pa.Array:
+        """The values of a stored column."""
+        if self._kept is None:
+            return self._here.column(name, places)
+        if name not in self._together:
+            here = self._here.column(name, self._rows)
+            self._together[name] = pa.concat_arrays([self._kept(name), here])
+        return pc.take(self._together[name], pa.array(places), boundscheck=False)
 
 
 class Payload:
@@ -30,7 +74,7 @@ class Payload:
         self._first = 0
         self._base = 0
         self._here: _Here | None = None
-        self._looked_up: dict[str, pa.ChunkedArray] = {}
+        self._whole: dict[str, pa.Array] = {}
 
     @property
     def rows(self) -> int:
@@ -50,7 +94,7 @@ class Payload:
         """
         self._base = base
         self._here = _Here(events, batch, positions_of)
-        self._looked_up = {}
+        self._whole = {}
 
     def leave(self, oldest: int, until: int) -> None:
         """End the batch before entry `until`: keep what entries from `oldest` on need."""
@@ -63,12 +107,10 @@ class Payload:
             assert self._here is not None
             rows = self._here.last_rows(until - self._base - skipped)
             # `take` copies; a slice would keep the whole batch alive.
-            chunk = {
-                n: plain(self._here.events.column(n).take(pa.array(rows))) for n in self._names
-            }
-            chunk[POSITION] = pa.array(self._here.positions(rows))
+            chunk = {n: self._here.column(n, rows) for n in self._names}
+            chunk[POSITION] = pa.array(self._here.positions_of(rows))
             self._append(chunk)
-        self._here, self._looked_up = None, {}
+        self._here, self._whole = None, {}
 
     def _append(self, chunk: dict[str, pa.Array]) -> None:
         while self._chunks and len(self._chunks[-1][POSITION]) <= 2 * len(chunk[POSITION]):
@@ -76,33 +118,23 @@ class Payload:
             chunk = {name: pa.concat_arrays([before[name], chunk[name]]) for name in chunk}
         self._chunks.append(chunk)
 
-    def column(self, name: str, entries: np.ndarray) -> pa.Array:
-        """The values of a stored column for each of the entries (int64, any order, repeats)."""
+    def stretch(self, oldest: int, until: int) -> Stretch:
+        """The events from entry `oldest` on, up to `until`, which is at most as far as the batch
+        has been read."""
         assert self._here is not None
-        if not len(entries):
-            if name == POSITION:
-                return pa.array([], pa.int64())
-            return plain(self._here.events.column(name).slice(0, 0))
-        rows = self._here.rows(int(entries.max()) - self._base + 1)
-        old = entries < self._base
-        if not old.any():
-            found = rows[entries - self._base]
-            if name == POSITION:
-                return pa.array(self._here.positions(found))
-            return plain(self._here.events.column(name).take(pa.array(found)))
-        if name not in self._looked_up:
-            values = [chunk[name] for chunk in self._chunks]
-            if name != POSITION:
-                values.append(plain(self._here.events.column(name)))
-            self._looked_up[name] = pa.chunked_array(values)
-        here = np.zeros(len(entries), np.int64)
-        here[~old] = rows[entries[~old] - self._base]
-        kept = np.where(old, entries - self._first, 0)
-        if name == POSITION:
-            positions = np.asarray(self._looked_up[name].take(pa.array(kept)))
-            return pa.array(np.where(old, positions, self._here.positions(here)))
-        found = self._looked_up[name].take(pa.array(np.where(old, kept, self.rows + here)))
-        return found.chunk(0) if found.num_chunks == 1 else pa.concat_arrays(found.chunks)
+        count = until - self._base
+        if oldest >= self._base:
+            return Stretch(self._here, None, self._base, count)
+        first = oldest - self._first
+        return Stretch(self._here, lambda name: self._all_kept(name)[first:], oldest, count)
+
+    def _all_kept(self, name: str) -> pa.Array:
+        if name not in self._whole:
+            self._whole[name] = pa.concat_arrays([chunk[name] for chunk in self._chunks])
+        return self._whole[name]
+
+
+_NOTHING = np.zeros(0, np.int64)
 
 
 class _Here:
@@ -114,25 +146,51 @@ class _Here:
         batch: Batch,
         positions_of: Callable[[np.ndarray], np.ndarray],
     ) -> None:
-        self.events = events
+        self.positions_of = positions_of
+        self._events = events
         self._batch = batch
-        self._positions_of = positions_of
-        self._rows = np.zeros(0, np.int64)
+        self._known = 0
+        self._rows = self._positions = _NOTHING
 
-    def rows(self, until: int) -> np.ndarray:
-        """int64: at least the first `until` rows with a symbol other than 0."""
-        known = len(self._rows)
-        if known < until:
-            start = int(self._rows[-1]) + 1 if known else 0
-            more = relevant_rows(self._batch.words, self._batch.symbols, start, until - known)
-            self._rows = np.concatenate([self._rows, more]) if known else more
-        return self._rows
+    def until(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """int64, int64: at least the first `count` rows with a symbol other than 0, and their
+        positions."""
+        if self._known < count:
+            if not len(self._rows):
+                # Memory that is not written to costs nothing.
+                self._rows = np.empty(len(self._batch.symbols), np.int64)
+                self._positions = np.empty(len(self._batch.symbols), np.int64)
+            known, self._known = self._known, count
+            _extend(self._batch.words, self._batch.symbols, self._rows, known, count)
+            self._positions[known:count] = self.positions_of(self._rows[known:count])
+        return self._rows, self._positions
 
     def last_rows(self, count: int) -> np.ndarray:
         """int64: the last rows with a symbol other than 0, so many of them."""
         rows: np.ndarray = last_relevant_rows(self._batch.words, self._batch.symbols, count)
         return rows
 
-    def positions(self, rows: np.ndarray) -> np.ndarray:
-        """int64: the positions of rows in their partitions."""
-        return self._positions_of(rows)
+    def column(self, name: str, rows: np.ndarray) -> pa.Array:
+        """The values of a column in some rows, a copy."""
+        return plain(pc.take(self._events.column(name), pa.array(rows), boundscheck=False))
+
+
+@njit(nogil=True, cache=True)
+def gathered(values, entries, first):  # type: ignore[no-untyped-def]
+    """int64: for each entry the value at its distance from `first`."""
+    found = np.empty(entries.shape[0], np.int64)
+    for place in range(entries.shape[0]):
+        found[place] = values[np.uint64(entries[place] - first)]
+    return found
+
+
+@njit(nogil=True, cache=True)
+def _extend(words, symbols, rows, known, count):  # type: ignore[no-untyped-def]
+    """Write the rows that matter, from `known` to `count`, behind those that are there."""
+    row = rows[known - 1] + 1 if known > 0 else np.int64(0)
+    for place in range(known, count):
+        # Looked at here first: where most rows count, a call for each would be most of the work.
+        if symbols[row] == 0:
+            row = next_relevant(words, symbols, row + 1, symbols.shape[0])
+        rows[place] = row
+        row += 1

@@ -69,7 +69,9 @@ class Plan:
     back. `all_events`: a selection has to be shown all events, not those with a symbol alone.
     `expressions`: the computed columns, which stand among those of the labels. `hidden`: the labels
     that only they mention; kinds number them after the label columns. `max_work`: how many steps
-    conditions across events may take at one event before a match is found.
+    conditions across events may take at one event before a match is found. `shape`: the kinds of
+    a match's events, place by place, where all matches are of one shape and are listed in runs;
+    `leaf_pile`: the pile of those in the first place.
     """
 
     name: str
@@ -100,6 +102,8 @@ class Plan:
     expressions: tuple[Computed, ...] = ()
     hidden: tuple[str, ...] = ()
     max_work: int = 100_000_000
+    shape: tuple[int, ...] = ()
+    leaf_pile: int = 0
 
     def type_of(self, attribute: str) -> str:
         """The declared type of a column that the query reads."""

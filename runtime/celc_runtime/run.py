@@ -20,6 +20,7 @@ from celc_runtime.arena import (
     FIRED,
     KEYS_FULL,
     LAST,
+    LEAVES_FULL,
     LISTED,
     LISTS_FULL,
     LOWEST,
@@ -27,6 +28,7 @@ from celc_runtime.arena import (
     NEVER,
     NEXT_NODE,
     OUTPUT_FULL,
+    PADDING,
     PART,
     READ,
     ROW,
@@ -39,8 +41,9 @@ from celc_runtime.arena import (
     lowest_id,
     new_memory,
     with_deeper_stack,
+    with_more_leaves,
 )
-from celc_runtime.batch import Batch, window_floor
+from celc_runtime.batch import Batch, positions_in_parts, window_floor
 from celc_runtime.by_definition import ByDefinition
 from celc_runtime.checked import Checked
 from celc_runtime.columns import Columns, Prepared
@@ -58,6 +61,7 @@ from celc_runtime.lists import (
 )
 from celc_runtime.output import matches_batch
 from celc_runtime.payload import Payload
+from celc_runtime.runs import list_runs
 from celc_runtime.selection import Windows
 
 if TYPE_CHECKING:
@@ -130,9 +134,11 @@ class Run:
             self._memory.counters[DEFERS] = 1
         self._payload = Payload(plan.stored_attributes)
         self._kinds = _kinds(query)
-        self._output = new_output(
-            matches=_MATCHES_PER_BATCH, room=_ENTRIES_PER_BATCH, limit=plan.limit
-        )
+        matches, room = _MATCHES_PER_BATCH, _ENTRIES_PER_BATCH
+        if plan.shape:
+            matches = min(matches, 2 * room // len(plan.shape)) + PADDING
+            room = matches * len(plan.shape)
+        self._output = new_output(matches=matches, room=room, limit=plan.limit)
         self.dropped = 0
 
     @property
@@ -204,7 +210,7 @@ class Run:
             prepared = replace(prepared, batch=batch)
         for _ in self._advance(prepared, positions):
             if self._output.used[0]:
-                yield self._take(prepared, positions)
+                yield self._take(prepared)
         if self._own_clocks:
             self._note_floors(prepared.batch)
         if self._windows is not None:
@@ -247,6 +253,8 @@ class Run:
             elif status == WINDOW_FULL:
                 assert isinstance(self._chooser, Windows | Latest)
                 self._chooser.grow()
+            elif status == LEAVES_FULL:
+                self._memory = with_more_leaves(self._memory)
             elif status == ARENA_FULL:
                 self._make_room()
             elif status == TOO_MUCH_WORK:
@@ -261,7 +269,8 @@ class Run:
             if self._memory.counters[FIRED] and self._chooser is not None:
                 status = self._chooser.choose(self._memory, self._output, self._kinds)
             elif self._memory.counters[FIRED]:
-                status = int(list_fired(self._memory, self._output, self._kinds))
+                list_matches = list_runs if self._plan.shape else list_fired
+                status = int(list_matches(self._memory, self._output, self._kinds))
             else:
                 status = self._update(prepared)
         yield
@@ -342,7 +351,7 @@ class Run:
 
     # --- output -----------------------------------------------------------------------------------
 
-    def _take(self, prepared: Prepared, positions: _Positions) -> pa.RecordBatch:
+    def _take(self, prepared: Prepared) -> pa.RecordBatch:
         batch = matches_batch(
             self._plan,
             self._schema,
@@ -350,7 +359,7 @@ class Run:
             self._kinds,
             prepared.events,
             self._payload,
-            positions.of,
+            int(self._memory.counters[ENTRY]),
         )
         self._output.used[:] = 0
         return batch
@@ -386,14 +395,14 @@ class _Positions:
 
     def __init__(self, prepared: Prepared, shift: int) -> None:
         self._parts = prepared.parts
-        self._shifts = np.concatenate([[shift], prepared.parts])
+        self._shift = shift
 
     def of(self, rows: np.ndarray) -> np.ndarray:
         """int64, for rows of the batch."""
-        positions: np.ndarray = (
-            rows - self._shifts[np.searchsorted(self._parts, rows, side="right")]
-        )
-        return positions.astype(np.int64)
+        if not len(self._parts):
+            return rows - self._shift
+        positions: np.ndarray = positions_in_parts(rows, self._parts, self._shift)
+        return positions
 
 
 class _InterleavedPositions(_Positions):
@@ -420,5 +429,7 @@ def _kinds(query: CompiledQuery) -> Kinds:
         np.array([kind.starts for kind in kinds] or [False], np.bool_),
         np.concatenate([[0], np.cumsum([len(kind.columns) for kind in kinds])]).astype(np.int64),
         np.array(columns, np.int64),
+        np.array([k.columns[0] if len(k.columns) == 1 else -1 for k in kinds] or [-1], np.int64),
         np.array([query.plan.kind_bits], np.int64),
+        np.array([len(query.plan.shape), query.plan.leaf_pile], np.int64),
     )

@@ -13,7 +13,7 @@ Numbers follow Spark SQL with ANSI mode off. numpy's whole numbers wrap as Spark
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -52,38 +52,33 @@ class Numbers(NamedTuple):
 class LabelValues:
     """Attributes of the events under each label, for the matches in the output buffers.
 
-    `offsets` and `entries`: as `label_columns` writes them, a row for each label of `labels`.
-    `look_up` gives the values of an attribute for entries.
+    `offsets`: int32[matches + 1] for each label of `labels`, and `entries`: int64, the label's
+    events match after match, those of match m from `offsets[m]` to the next. `look_up` gives the
+    values of an attribute for entries.
     """
 
     def __init__(
         self,
         labels: tuple[str, ...],
-        offsets: np.ndarray,
-        entries: np.ndarray,
+        matches: int,
+        offsets: Sequence[np.ndarray],
+        entries: Sequence[np.ndarray],
         look_up: Callable[[str, np.ndarray], pa.Array],
     ) -> None:
+        self.matches = matches
         self._numbers = {label: number for number, label in enumerate(labels)}
         self._offsets = offsets
         self._entries = entries
         self._look_up = look_up
         self._found: dict[tuple[str, str], pa.Array] = {}
 
-    @property
-    def matches(self) -> int:
-        """How many matches there are."""
-        return int(self._offsets.shape[1]) - 1
-
     def offsets(self, label: str) -> np.ndarray:
         """int32[matches + 1]: the events of match m are those from `offsets[m]` to the next."""
-        offsets: np.ndarray = self._offsets[self._numbers[label]]
-        return offsets
+        return self._offsets[self._numbers[label]]
 
     def entries(self, label: str) -> np.ndarray:
         """int64: the events under the label, match after match."""
-        number = self._numbers[label]
-        entries: np.ndarray = self._entries[number, : self._offsets[number, -1]]
-        return entries
+        return self._entries[self._numbers[label]]
 
     def column(self, label: str, attribute: str) -> pa.Array:
         """The attribute's values for all events under the label."""
