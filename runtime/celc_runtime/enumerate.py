@@ -48,16 +48,13 @@ from celc_runtime.arena import (
 class Kinds(NamedTuple):
     """What the kinds of cells mean. A kind is a label set, and whether such a cell can start.
 
-    starts: bool[kinds]. first: int64[kinds + 1] and columns: int64[…]: the output columns of kind k
-    are columns[first[k]:first[k + 1]]; only: int64[kinds], that column where it is one, else −1. bits: int64[1], how many low bits of a tag hold the kind. runs:
-    int64[2], where all matches are of one shape: how many events, and the pile of those that begin
-    one (see `runs`).
+    starts: bool[kinds]. belongs: uint64[columns, kinds], 1 where events of a kind go to an output
+    column, else 0. bits: int64[1], how many low bits of a tag hold the kind. runs: int64[2], where
+    all matches are of one shape: how many events, and the pile of those that begin one (see `runs`).
     """
 
     starts: np.ndarray
-    first: np.ndarray
-    columns: np.ndarray
-    only: np.ndarray
+    belongs: np.ndarray
     bits: np.ndarray
     runs: np.ndarray
 
@@ -203,34 +200,29 @@ def copy_padded(target, start, source, first, count):  # type: ignore[no-untyped
 def label_columns(output, kinds, offsets, entries, starts, ends):  # type: ignore[no-untyped-def]
     """Sort the events of the listed matches into label columns.
 
-    Writes offsets: int32[columns, matches + 1] and entries: int64[columns, tags so far], label
-    column c of match m being entries[c, offsets[c, m]:offsets[c, m + 1]]; and starts and
-    ends: int64[matches], the first and the last event of each match.
+    Writes offsets: int32[columns, matches + 1] and entries: int64[columns, tags so far + 1], label
+    column c of match m being entries[c, offsets[c, m]:offsets[c, m + 1]]; and starts and ends:
+    int64[matches], the first and the last event of each match.
+
+    A pass for each column, in which every event is written and the next one over it if it does not
+    belong there: three times as fast as going to each event's own column, which is hard to foresee.
     """
-    bits = kinds.bits[0]
+    bits, tags, matches = kinds.bits[0], output.tags, output.used[0]
     kind_mask = (np.int64(1) << bits) - 1
-    columns = offsets.shape[0]
-    filled = np.zeros(columns, np.int64)
-    tags = output.tags
     place = np.uint64(0)
-    for column in range(columns):
-        offsets[column, 0] = 0
-    for match in range(output.used[0]):
-        end = np.uint64(output.ends[match])
+    for match in range(matches):
         starts[match] = tags[place] >> bits
-        while place < end:
-            tag = tags[place]
-            column = kinds.only[tag & kind_mask]
-            if column >= 0:
-                entries[column, filled[column]] = tag >> bits
-                filled[column] += 1
-            else:
-                kind = tag & kind_mask
-                for index in range(kinds.first[kind], kinds.first[kind + 1]):
-                    column = kinds.columns[index]
-                    entries[column, filled[column]] = tag >> bits
-                    filled[column] += 1
-            place += np.uint64(1)
+        place = np.uint64(output.ends[match])
         ends[match] = tags[place - np.uint64(1)] >> bits
-        for column in range(columns):
-            offsets[column, match + 1] = filled[column]
+    for column in range(offsets.shape[0]):
+        belongs, found = kinds.belongs[column], entries[column]
+        place = free = np.uint64(0)
+        offsets[column, 0] = 0
+        for match in range(matches):
+            end = np.uint64(output.ends[match])
+            while place < end:
+                tag = tags[place]
+                found[free] = tag >> bits
+                free += belongs[np.uint64(tag & kind_mask)]
+                place += np.uint64(1)
+            offsets[column, match + 1] = np.int32(free)

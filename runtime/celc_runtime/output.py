@@ -89,7 +89,7 @@ def _of_tags(names: tuple[str, ...], output: Output, kinds: Kinds) -> _Entries:
     """Of matches one after another."""
     matches, used = int(output.used[0]), int(output.used[1])
     offsets = np.empty((len(names), matches + 1), np.int32)
-    entries = np.empty((len(names), used), np.int64)
+    entries = np.empty((len(names), used + 1), np.int64)
     starts, ends = np.empty(matches, np.int64), np.empty(matches, np.int64)
     label_columns(output, kinds, offsets, entries, starts, ends)
     of_labels = [entries[number, : offsets[number, -1]] for number in range(len(names))]

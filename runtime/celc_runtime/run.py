@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from celc_runtime.query import CompiledQuery
 
 _MATCHES_PER_BATCH = 1 << 16
-_ENTRIES_PER_BATCH = 1 << 18
+_ENTRIES_PER_BATCH = 1 << 17
 _EVENTS_PER_WINDOWS = 1 << 18
 
 
@@ -423,13 +423,12 @@ class _InterleavedPositions(_Positions):
 
 
 def _kinds(query: CompiledQuery) -> Kinds:
-    kinds = query.plan.kinds
-    columns = [column for kind in kinds for column in kind.columns]
+    plan = query.plan
+    columns = range(len(plan.labels) + len(plan.hidden))
+    belongs = [[column in kind.columns for kind in plan.kinds] for column in columns]
     return Kinds(
-        np.array([kind.starts for kind in kinds] or [False], np.bool_),
-        np.concatenate([[0], np.cumsum([len(kind.columns) for kind in kinds])]).astype(np.int64),
-        np.array(columns, np.int64),
-        np.array([k.columns[0] if len(k.columns) == 1 else -1 for k in kinds] or [-1], np.int64),
-        np.array([query.plan.kind_bits], np.int64),
-        np.array([len(query.plan.shape), query.plan.leaf_pile], np.int64),
+        np.array([kind.starts for kind in plan.kinds] or [False], np.bool_),
+        np.array(belongs, np.uint64).reshape(len(columns), len(plan.kinds)),
+        np.array([plan.kind_bits], np.int64),
+        np.array([len(plan.shape), plan.leaf_pile], np.int64),
     )
