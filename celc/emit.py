@@ -23,8 +23,8 @@ from celc.compiled import Compiled
 from celc.describe import describe_state, describe_symbol
 from celc.determinize import DetState
 from celc.earliest import EarliestTables, is_quiet
-from celc.emit_branch_free import branch_free_view, can_be_branch_free
 from celc.emit_across import checks_view, definition_view, join_names
+from celc.emit_branch_free import branch_free_view, can_be_branch_free
 from celc.emit_conditions import ConditionCode
 from celc.emit_output import EXPRESSION_CONSTRUCTORS, attributes_in, expression_fields
 from celc.emit_tables import contexts_view, earliest_view, selection_view, tables_view

@@ -149,7 +149,7 @@ def _make(cell: _Cell, kind_bits: int) -> list[str]:
         "following = heads[pile]",
         f"put_flat(nodes, next_node, entry << {kind_bits} | {kind}, "
         f"child_{at}, {following}, since_{at})",
-        f"heads[pile] = chosen(live, next_node, following)",
+        "heads[pile] = chosen(live, next_node, following)",
         f"heads[pile + SINCES] = since_{at}",
     ]
     if cell.ends and at:

@@ -29,6 +29,7 @@ ORDER = (
     "selection",
     "latest",
     "conditions",
+    "codes",
     "columns",
     "payload",
     "values",

@@ -21,8 +21,8 @@ import numpy as np
 from numba import njit
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Window, module_names
-from celc_runtime.arena import ARENA_FULL, DONE, EARLIEST, ENTRY, FIRED, LOWEST, NEXT_NODE, ROW
-from celc_runtime.arena import SHIFT, USABLE, either, next_relevant, put, reserve
+from celc_runtime.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST, NEXT_NODE
+from celc_runtime.arena import ROW, SHIFT, USABLE, either, next_relevant, put, reserve
 from celc_runtime.enumerate import list_fired
 
 # Symbols: the classes of events that it tells apart.
@@ -45,17 +45,19 @@ from celc_runtime.enumerate import list_fired
 
 
 @njit(nogil=True, error_model="numpy")
-def classify_1(codes, types, symbols):
-    """The symbol of each event, from the codes of the events' types and of the types themselves."""
+def classify_1(all_codes, types, all_symbols):
+    """The symbol of each event, from the codes of the events' types and of the types themselves.
+
+    Block by block, so that `valid` of a column without NULLs can be one block that is always there.
+    """
     type_1 = types[0]  # A
     type_2 = types[1]  # B
     type_3 = types[2]  # C
-    for row in range(symbols.shape[0]):
-        symbols[row] = (
-            ((codes[row] == type_1)) * 1
-            + ((codes[row] == type_2)) * 2
-            + ((codes[row] == type_3)) * 3
-        )
+    for start in range(0, all_symbols.shape[0], BLOCK):
+        codes, symbols = all_codes[start : start + BLOCK], all_symbols[start : start + BLOCK]
+        for row in range(symbols.shape[0]):
+            code = codes[row]
+            symbols[row] = ((code == type_1)) * 1 + ((code == type_2)) * 2 + ((code == type_3)) * 3
 
 
 # The update is straight-line code: events that pass unmarked leave matches as they are, and it takes 7 of 160 moves, 5 of 48 piles.
@@ -69,11 +71,11 @@ def classify_1(codes, types, symbols):
 def update_1(batch, memory, output, kinds):
     """Read a batch's events from where the last call stopped; returns a status of the arena."""
     symbols, nodes, heads, counters = batch.symbols, memory.nodes, memory.heads, memory.counters
-    head_0, since_0 = heads[0, 0], heads[0, 1]
-    head_1, since_1 = heads[1, 0], heads[1, 1]
-    head_2, since_2 = heads[2, 0], heads[2, 1]
-    head_3, since_3 = heads[3, 0], heads[3, 1]
-    head_4, since_4 = heads[4, 0], heads[4, 1]
+    head_0, since_0 = heads[0, 0], heads[1, 0]
+    head_1, since_1 = heads[0, 1], heads[1, 1]
+    head_2, since_2 = heads[0, 2], heads[1, 2]
+    head_3, since_3 = heads[0, 3], heads[1, 3]
+    head_4, since_4 = heads[0, 4], heads[1, 4]
     row, rows, entry, status = counters[ROW], symbols.shape[0], counters[ENTRY], DONE
     shift, lowest = counters[SHIFT], counters[LOWEST]
     next_node, usable, earliest = counters[NEXT_NODE], counters[USABLE], counters[EARLIEST]
@@ -136,11 +138,11 @@ def update_1(batch, memory, output, kinds):
                 fire[0], fire[1], fire[2], fire[3] = fired, row, lowest, earliest
                 fire_count += 1
             row, entry = row + 1, entry + 1
-    heads[0, 0], heads[0, 1] = head_0, since_0
-    heads[1, 0], heads[1, 1] = head_1, since_1
-    heads[2, 0], heads[2, 1] = head_2, since_2
-    heads[3, 0], heads[3, 1] = head_3, since_3
-    heads[4, 0], heads[4, 1] = head_4, since_4
+    heads[0, 0], heads[1, 0] = head_0, since_0
+    heads[0, 1], heads[1, 1] = head_1, since_1
+    heads[0, 2], heads[1, 2] = head_2, since_2
+    heads[0, 3], heads[1, 3] = head_3, since_3
+    heads[0, 4], heads[1, 4] = head_4, since_4
     counters[ROW], counters[ENTRY], counters[EARLIEST] = row, entry, earliest
     counters[SHIFT], counters[LOWEST] = shift, lowest
     counters[NEXT_NODE], counters[USABLE], counters[FIRED] = next_node, usable, fire_count

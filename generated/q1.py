@@ -21,9 +21,10 @@ import numpy as np
 from numba import njit
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Window, module_names
-from celc_runtime.arena import ARENA_FULL, DONE, EARLIEST, ENTRY, FIRED, LOWEST, NEXT_NODE, ROW
-from celc_runtime.arena import SHIFT, USABLE, next_relevant, put, reserve
-from celc_runtime.enumerate import list_fired
+from celc_runtime.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST, NEXT_NODE
+from celc_runtime.arena import ROW, SHIFT, USABLE, chosen, put_flat, reserve, rows_that_matter
+from celc_runtime.arena import seal
+from celc_runtime.runs import list_runs
 
 # Symbols: the classes of events that it tells apart.
 #   0  any other event
@@ -41,78 +42,99 @@ from celc_runtime.enumerate import list_fired
 
 
 @njit(nogil=True, error_model="numpy")
-def classify_1(codes, types, symbols):
-    """The symbol of each event, from the codes of the events' types and of the types themselves."""
+def classify_1(all_codes, types, all_symbols):
+    """The symbol of each event, from the codes of the events' types and of the types themselves.
+
+    Block by block, so that `valid` of a column without NULLs can be one block that is always there.
+    """
     type_1 = types[0]  # A
     type_2 = types[1]  # B
     type_3 = types[2]  # C
-    for row in range(symbols.shape[0]):
-        symbols[row] = (
-            ((codes[row] == type_1)) * 1
-            + ((codes[row] == type_2)) * 2
-            + ((codes[row] == type_3)) * 3
-        )
+    for start in range(0, all_symbols.shape[0], BLOCK):
+        codes, symbols = all_codes[start : start + BLOCK], all_symbols[start : start + BLOCK]
+        for row in range(symbols.shape[0]):
+            code = codes[row]
+            symbols[row] = ((code == type_1)) * 1 + ((code == type_2)) * 2 + ((code == type_3)) * 3
 
 
-# The update is straight-line code: events that pass unmarked leave matches as they are, and it takes 3 of 160 moves, 2 of 48 piles.
+# The update is free of branches: events that pass unmarked leave matches as they are, and it takes 3 of 160 moves, 2 of 48 piles.
 # Piles: lists of cells, each in the order of its matches' starts; a state holds those listed for it.
 #   0  state 1, from start
 #   1  state 2, from state 1
+#   2  nothing, ever
+#   3  what nobody reads
+# What an event does, by its symbol. For each cell that it makes: the piles that this is made from,
+# the pile it is put on, its kind, −1 if a match can start there, −1 if one ends.
+STEPS_1 = np.array(
+    [
+        # 0: any other event
+        (2, 3, 0, 0, 0),
+        # 1: A; start --{A}--> state 1
+        (2, 0, 0, -1, 0),
+        # 2: B; state 1 --{B}--> state 2
+        (0, 1, 1, 0, 0),
+        # 3: C; state 2 --{C}--> match
+        (1, 3, 2, 0, -1),
+    ],
+    np.int64,
+)
+
+
 @njit(nogil=True, error_model="numpy")
 def update_1(batch, memory, output, kinds):
     """Read a batch's events from where the last call stopped; returns a status of the arena."""
-    symbols, nodes, heads, counters = batch.symbols, memory.nodes, memory.heads, memory.counters
-    head_0, since_0 = heads[0, 0], heads[0, 1]
-    head_1, since_1 = heads[1, 0], heads[1, 1]
+    words, symbols, counters = batch.words, batch.symbols, memory.counters
+    nodes, heads, fires = memory.nodes.ravel(), memory.heads.ravel(), memory.fires.ravel()
+    relevant = memory.relevant
     row, rows, entry, status = counters[ROW], symbols.shape[0], counters[ENTRY], DONE
     shift, lowest = counters[SHIFT], counters[LOWEST]
     next_node, usable, earliest = counters[NEXT_NODE], counters[USABLE], counters[EARLIEST]
-    fires, fire_count = memory.fires, counters[FIRED]
-    while row < rows:
-        stop = min(rows, row + (usable - next_node) // 1)
-        if row == stop:  # list what has fired before the nodes it needs are overwritten
-            counters[NEXT_NODE], counters[FIRED] = next_node, fire_count
-            status = list_fired(memory, output, kinds)
-            fire_count = counters[FIRED]
-            if status != DONE:
-                break
-            usable = reserve(memory, next_node, 1, lowest, earliest, earliest + 100)
-            if usable < next_node + 1:
-                status = ARENA_FULL
-                break
-        while row < stop:
-            symbol = symbols[row]
-            if symbol == 0:
-                row = next_relevant(batch.words, symbols, row + 1, rows)
+    fire_count = counters[FIRED]
+    while row < rows and status == DONE:
+        end = min(rows, row + BLOCK)
+        count = rows_that_matter(words, symbols, row, end, relevant)
+        at = 0
+        while at < count:
+            stop = min(count, at + (usable - next_node) // 1)
+            if at == stop:  # list what has fired before the nodes it needs are overwritten
+                counters[NEXT_NODE], counters[FIRED] = next_node, fire_count
+                seal(memory, next_node, min(1, usable - next_node))
+                status = list_runs(memory, output, kinds)
+                fire_count = counters[FIRED]
+                if status != DONE:
+                    break
+                usable = reserve(memory, next_node, 1, lowest, earliest, earliest + 100)
+                if usable < next_node + 1:
+                    status = ARENA_FULL
+                    break
                 continue
-            key = row - shift
-            earliest = key - 100
-            fired = np.int64(0)
-            if symbol == 1:  # A
-                # start --{A}--> state 1
-                put(nodes, next_node, entry << 2 | 0, 0, head_0, key)
-                head_0, since_0, next_node = next_node, key, next_node + 1
-            elif symbol == 2:  # B
-                # state 1 --{B}--> state 2
-                if since_0 >= earliest:
-                    put(nodes, next_node, entry << 2 | 1, head_0, head_1, since_0)
-                    head_1, since_1, next_node = next_node, since_0, next_node + 1
-            elif symbol == 3:  # C
-                # state 2 --{C}--> match
-                if since_1 >= earliest:
-                    put(nodes, next_node, entry << 2 | 2, head_1, fired, since_1)
-                    fired, next_node = next_node, next_node + 1
-            if fired != 0:
-                fire = fires[fire_count]
-                fire[0], fire[1], fire[2], fire[3] = fired, row, lowest, earliest
-                fire_count += 1
-            row, entry = row + 1, entry + 1
-    heads[0, 0], heads[0, 1] = head_0, since_0
-    heads[1, 0], heads[1, 1] = head_1, since_1
+            for place in range(at, stop):
+                row = relevant[np.uint64(place)]
+                step = STEPS_1[symbols[np.uint64(row)]]
+                key = row - shift
+                earliest = key - 100
+                source = np.uint64(step[0])
+                child_0, since_0 = heads[source], heads[source + np.uint64(4)]
+                since_0 = chosen(step[3], key, since_0)
+                pile, live = np.uint64(step[1]), -np.int64(since_0 >= earliest)
+                following = heads[pile]
+                put_flat(
+                    nodes, next_node, entry << 2 | step[2], child_0, following & ~step[4], since_0
+                )
+                heads[pile] = chosen(live, next_node, following)
+                heads[pile + np.uint64(4)] = since_0
+                fired = next_node & step[4] & live
+                next_node -= live
+                put_flat(fires, fire_count, fired, row, lowest, earliest)
+                fire_count += np.int64(fired != 0)
+                entry += 1
+            at = stop
+        seal(memory, next_node, min(1, usable - next_node))
+        row = relevant[at] if at < count else end
     counters[ROW], counters[ENTRY], counters[EARLIEST] = row, entry, earliest
     counters[SHIFT], counters[LOWEST] = shift, lowest
     counters[NEXT_NODE], counters[USABLE], counters[FIRED] = next_node, usable, fire_count
-    return list_fired(memory, output, kinds) if status == DONE else status
+    return list_runs(memory, output, kinds) if status == DONE else status
 
 
 query_1 = CompiledQuery(
@@ -139,6 +161,8 @@ query_1 = CompiledQuery(
         symbol_dtype="uint8",
         piles=2,
         states=2,
+        shape=(0, 1, 2),
+        leaf_pile=0,
     ),
     classify_1,
     update_1,

@@ -43,8 +43,10 @@ from celc_runtime import (
     Window,
     module_names,
 )
-from celc_runtime.arena import ARENA_FULL, DONE, EARLIEST, ENTRY, FIRED, LAST, LOWEST, NEVER
-from celc_runtime.arena import NEXT_NODE, PART, ROW, SHIFT, USABLE, next_relevant, put, reserve
+from celc_runtime.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LAST, LOWEST
+from celc_runtime.arena import NEVER, NEXT_NODE, PART, ROW, SHIFT, USABLE, next_relevant, put
+from celc_runtime.arena import reserve
+from celc_runtime.batch import block_of
 from celc_runtime.enumerate import list_fired
 
 # Symbols: the classes of events that it tells apart.
@@ -60,13 +62,22 @@ from celc_runtime.enumerate import list_fired
 
 
 @njit(nogil=True, error_model="numpy")
-def classify_1(codes, types, column_0, valid_0, symbols):
-    """The symbol of each event, from the codes of the events' types and of the types themselves."""
+def classify_1(all_codes, types, all_columns_0, all_valids_0, all_symbols):
+    """The symbol of each event, from the codes of the events' types and of the types themselves.
+
+    Block by block, so that `valid` of a column without NULLs can be one block that is always there.
+    """
     type_1 = types[0]  # Reading
     type_2 = types[1]  # Alarm
-    for row in range(symbols.shape[0]):
-        holds_1_0 = valid_0[row] & (not (column_0[row] <= 20.0))  # Reading: value > 20.0
-        symbols[row] = ((codes[row] == type_1) & holds_1_0) * 1 + ((codes[row] == type_2)) * 2
+    for start in range(0, all_symbols.shape[0], BLOCK):
+        codes, symbols = all_codes[start : start + BLOCK], all_symbols[start : start + BLOCK]
+        columns_0 = all_columns_0[start : start + BLOCK]
+        valids_0 = block_of(all_valids_0, start)
+        for row in range(symbols.shape[0]):
+            code = codes[row]
+            column_0, valid_0 = columns_0[row], valids_0[row]
+            holds_1_0 = valid_0 & (not (column_0 <= 20.0))  # Reading: value > 20.0
+            symbols[row] = ((code == type_1) & holds_1_0) * 1 + ((code == type_2)) * 2
 
 
 # The update is straight-line code: events that pass unmarked leave matches as they are or lose them, and it takes 2 of 160 moves, 1 of 48 piles.
@@ -76,7 +87,7 @@ def classify_1(codes, types, column_0, valid_0, symbols):
 def update_1(batch, memory, output, kinds):
     """Read a batch's events from where the last call stopped; returns a status of the arena."""
     symbols, nodes, heads, counters = batch.symbols, memory.nodes, memory.heads, memory.counters
-    head_0, since_0 = heads[0, 0], heads[0, 1]
+    head_0, since_0 = heads[0, 0], heads[1, 0]
     row, rows, entry, status = counters[ROW], symbols.shape[0], counters[ENTRY], DONE
     shift, lowest = counters[SHIFT], counters[LOWEST]
     part, part_start = counters[PART], batch.part_starts[counters[PART]]
@@ -127,7 +138,7 @@ def update_1(batch, memory, output, kinds):
                 fire[0], fire[1], fire[2], fire[3] = fired, row, lowest, earliest
                 fire_count += 1
             row, entry = row + 1, entry + 1
-    heads[0, 0], heads[0, 1] = head_0, since_0
+    heads[0, 0], heads[1, 0] = head_0, since_0
     counters[ROW], counters[ENTRY], counters[EARLIEST] = row, entry, earliest
     counters[SHIFT], counters[LOWEST] = shift, lowest
     counters[NEXT_NODE], counters[USABLE], counters[FIRED] = next_node, usable, fire_count

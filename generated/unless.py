@@ -21,6 +21,8 @@ import numpy as np
 from numba import njit
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Window, module_names
+from celc_runtime.arena import BLOCK
+from celc_runtime.batch import block_of
 from celc_runtime.lists import EVENTS, FLOORS, KEYS, NO_WINDOW, lists_update, tables
 
 # Symbols: the classes of events that it tells apart.
@@ -37,18 +39,25 @@ from celc_runtime.lists import EVENTS, FLOORS, KEYS, NO_WINDOW, lists_update, ta
 
 
 @njit(nogil=True, error_model="numpy")
-def classify_1(codes, types, column_0, valid_0, symbols):
-    """The symbol of each event, from the codes of the events' types and of the types themselves."""
+def classify_1(all_codes, types, all_columns_0, all_valids_0, all_symbols):
+    """The symbol of each event, from the codes of the events' types and of the types themselves.
+
+    Block by block, so that `valid` of a column without NULLs can be one block that is always there.
+    """
     type_1 = types[0]  # A
     type_2 = types[1]  # C
     type_3 = types[2]  # B
-    for row in range(symbols.shape[0]):
-        holds_3_0 = valid_0[row] & (column_0[row] > 3)  # B: id > 3
-        symbols[row] = (
-            ((codes[row] == type_1)) * 1
-            + ((codes[row] == type_2)) * 2
-            + ((codes[row] == type_3) & holds_3_0) * 3
-        )
+    for start in range(0, all_symbols.shape[0], BLOCK):
+        codes, symbols = all_codes[start : start + BLOCK], all_symbols[start : start + BLOCK]
+        columns_0 = all_columns_0[start : start + BLOCK]
+        valids_0 = block_of(all_valids_0, start)
+        for row in range(symbols.shape[0]):
+            code = codes[row]
+            column_0, valid_0 = columns_0[row], valids_0[row]
+            holds_3_0 = valid_0 & (column_0 > 3)  # B: id > 3
+            symbols[row] = (
+                ((code == type_1)) * 1 + ((code == type_2)) * 2 + ((code == type_3) & holds_3_0) * 3
+            )
 
 
 # The update is the general engine's, which follows tables: events that pass unmarked change states.

@@ -101,20 +101,20 @@ class Memory(NamedTuple):
 
     nodes: int64[size, 4], size a power of two. heads: int64[2, piles + 2], the newest cell of each
     pile and its SINCE, used by generated straight-line and branch-free updates; the last two piles
-    are for the latter: one that stays empty, one that nobody reads. index: int64[BLOCK + 8], the
-    rows that matter in the block of rows at hand. counters: int64[COUNTERS]. stack: int64[depth, 2] of
-    (node, length of the path above it). path: int64[depth], the tags from the last event back.
+    are for the latter: one that stays empty, one that nobody reads. relevant: int64[BLOCK + 8], the
+    rows that matter in the block of rows at hand. counters: int64[COUNTERS]. stack: int64[depth, 2]
+    of (node, length of the path above it). path: int64[depth], the tags from the last event back.
+    trail: int64[depth + PADDING], the same from its end back, so that a match is one stretch of it.
     fires: int64[FIRES, 4], the events whose matches are not listed yet: (node, row, lowest id and
     floor value that count for it). marks: int64[MARKS, 2], a ring of (key, node): nodes with
-    smaller ids were made at that key or before. trail: int64[depth + PADDING], the path from its
-    end back, so that a match is one stretch of it. leaves: int64[PADDING + room + PADDING], entries
+    smaller ids were made at that key or before. leaves: int64[PADDING + room + PADDING], entries
     of the cells that begin matches, leaf_marks: int64[room, 2], their nodes and SINCE, run_starts:
     int64[MAX_LEVELS], all for queries of fixed shape.
     """
 
     nodes: np.ndarray
     heads: np.ndarray
-    index: np.ndarray
+    relevant: np.ndarray
     counters: np.ndarray
     stack: np.ndarray
     path: np.ndarray
@@ -212,7 +212,7 @@ def chosen(mask, first, second):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def put_flat(nodes, node, tag, child, following, since):  # type: ignore[no-untyped-def]
-    """`put` into the arena as one row of numbers (`nodes.ravel()`), which costs no multiplication."""
+    """`put` into the arena as one row of numbers (`nodes.ravel()`): that saves multiplications."""
     place = (np.uint64(node) << np.uint64(2)) & np.uint64(nodes.shape[0] - 1)
     nodes[place] = tag
     nodes[place + np.uint64(1)] = child
@@ -269,6 +269,23 @@ def rows_that_matter(words, symbols, row, end, index):  # type: ignore[no-untype
         count += np.uint64(symbols[row] != 0)
         row += 1
     return np.int64(count)
+
+
+@njit(nogil=True, cache=True)
+def oldest_entry(memory, bits, floor_value):  # type: ignore[no-untyped-def]
+    """The first entry that a live node refers to; the next one if there is none.
+
+    A live cell is as late as what is live below it and was made later, so it is the first live cell
+    that has the first entry. What is sealed (see `seal`) is before every `floor_value`.
+    """
+    nodes, counters = memory.nodes, memory.counters
+    node = lowest_id(nodes, counters[NEXT_NODE], max(counters[LOWEST], counters[PASSED_NODE]))
+    while node < counters[NEXT_NODE]:
+        row = nodes[node & (nodes.shape[0] - 1)]
+        if row[0] != MERGE and row[3] >= floor_value:
+            return row[0] >> bits
+        node += 1
+    return counters[ENTRY]
 
 
 # --- room -----------------------------------------------------------------------------------------

@@ -61,6 +61,17 @@ def positions_in_parts(rows, parts, shift):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
+def disorder(values, before):  # type: ignore[no-untyped-def]
+    """How many values are less than the one before them, and how many are equal to it; `before` is
+    the one before the first."""
+    falls, ties = np.int64(values[0] < before), np.int64(values[0] == before)
+    for row in range(1, values.shape[0]):
+        falls += values[row] < values[row - 1]
+        ties += values[row] == values[row - 1]
+    return falls, ties
+
+
+@njit(nogil=True, cache=True)
 def window_floor(key, size):  # type: ignore[no-untyped-def]
     """The earliest key inside a window of whole size ≥ 0 that ends at `key`."""
     return key - size if key >= ALWAYS + size else np.int64(ALWAYS)

@@ -18,9 +18,11 @@ from celc_runtime.batch import (
     END_OF_PARTS,
     NO_INTEGERS,
     Batch,
+    disorder,
     float_floors,
     order_preserving,
 )
+from celc_runtime.codes import DeclaredTypes
 from celc_runtime.conditions import TextComparison, TextCondition
 from celc_runtime.errors import EventError
 from celc_runtime.numbers import LAST_DAY, MICROSECONDS_PER_DAY
@@ -172,6 +174,10 @@ class Columns:
         self._slots: dict[tuple[object, ...], int] = {}
         self._rows_seen = 0
         self._keys_seen: set[tuple[object, ...]] = set()
+        self._schema: pa.Schema | None = None
+        self._places: list[int] = []
+        self._names: tuple[pa.Array, list[str]] | None = None
+        self._declared = DeclaredTypes([name for _, name in (*plan.types, *plan.other_types)])
 
     @property
     def partitions_seen(self) -> int:
@@ -181,7 +187,7 @@ class Columns:
     def prepare(self, events: pa.RecordBatch) -> Prepared:
         """One batch of events, conforming and checked."""
         plan = self._plan
-        events = conforming(plan, events, self._rows_seen)
+        events = self._conforming(events)
         codes, of_types, known = self._type_codes(events)
         dropped = 0
         if known is not None:
@@ -218,6 +224,20 @@ class Columns:
         prepared.batch = batch._replace(**self._symbol_buffers(rows))
         self._types_of_batch = codes, of_types
         return prepared
+
+    def _conforming(self, events: pa.RecordBatch) -> pa.RecordBatch:
+        """`conforming`, without another look at a schema of which all columns serve as they are."""
+        if self._schema is not None and events.schema.equals(self._schema):
+            return events.select(self._places)
+        found = conforming(self._plan, events, self._rows_seen)
+        names = events.schema.names
+        if found.schema.names != ["*"] and (self._plan.type_column or "type" not in names):
+            self._places = [names.index(name) for name in found.schema.names]
+            served = events.select(self._places).schema
+            coded = any(pa.types.is_dictionary(type) for type in served.types)
+            # Whether a text is a coded NULL is a matter of each dictionary.
+            self._schema = events.schema if served.equals(found.schema) and not coded else None
+        return found
 
     def arguments(self, events: pa.RecordBatch) -> list[np.ndarray]:
         """What `classify` takes of the batch prepared last, the symbols' buffer aside."""
@@ -285,16 +305,21 @@ class Columns:
 
     def _codes(self, events: pa.RecordBatch, name: str) -> tuple[np.ndarray, list[str]]:
         """int32 codes of a text column without NULLs, and the distinct texts they stand for."""
-        column = _dictionary(events.column(name))
+        column = events.column(name)
         if column.null_count:
             raise EventError(
                 f"query {self._plan.name!r}: column {name!r} is NULL in "
                 f"{self._first_row(events, column.is_null())}; every event needs one"
             )
+        if name == "type" and column.type == pa.string() and self._declared.can_tell:
+            return self._declared.codes(column)
+        column = _dictionary(column)
         codes = np.asarray(column.indices.to_numpy(zero_copy_only=False)).astype(
             np.int32, copy=False
         )
-        texts = column.dictionary.to_pylist()
+        if self._names is None or not self._names[0].equals(column.dictionary):
+            self._names = column.dictionary, column.dictionary.to_pylist()
+        texts = self._names[1]
         distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
         if len(distinct) < len(texts):
             codes = np.array([distinct[text] for text in texts], np.int32)[codes]
@@ -369,6 +394,8 @@ class Columns:
         names = (*plan.order_by, *plan.tiebreak)
         if not plan.order_by or not len(events):
             return
+        if self._is_in_order(events.column(names[0]), parts, alone=len(names) == 1):
+            return
         undecided = np.ones(len(events), np.bool_)
         undecided[parts] = False
         if self._last is None:
@@ -393,6 +420,32 @@ class Columns:
                 "with_options(tiebreak=['event_id']) or celc compile --tiebreak event_id"
             )
 
+    def _is_in_order(self, column: pa.Array, parts: list[int], *, alone: bool) -> bool:
+        """Whether the first order column shows by itself that all events are in order.
+
+        `alone`: it is the only one, so that equal values are in order unless ties are errors. False
+        where it does not show it, or is no column of whole numbers or times.
+        """
+        whole = pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)
+        if not whole or column.type == pa.uint64():
+            return False
+        values = numbers(column)[0]
+        if self._last is None:
+            falls, ties = disorder(values[1:], values[0]) if len(values) > 1 else (0, 0)
+        else:
+            before = numbers(self._last[self._plan.order_by[0]].cast(column.type))[0][0]
+            falls, ties = disorder(values, before)
+        if not falls and not ties:
+            return True
+        # Where a partition begins, there may be any value.
+        at = np.array(parts[1:] if parts[:1] == [0] else parts, np.int64)
+        falls -= int((values[at] < values[at - 1]).sum())
+        ties -= int((values[at] == values[at - 1]).sum())
+        if parts[:1] == [0] and self._last is not None:
+            falls -= int(values[0] < before)
+            ties -= int(values[0] == before)
+        return not falls and (not ties or (alone and not self._ties_are_errors))
+
     def _window_keys(
         self, events: pa.RecordBatch, parts: list[int], slots: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -404,7 +457,7 @@ class Columns:
         for wrong, what in (
             (column.is_null() if column.null_count else None, "NULL"),
             (_nan(column), "NaN"),
-            (_immeasurable(column), "too far from 0 to measure from"),
+            (self._immeasurable(column, parts), "too far from 0 to measure from"),
         ):
             if wrong is not None and np.asarray(wrong).any():
                 raise EventError(
@@ -425,13 +478,21 @@ class Columns:
             floors = float_floors(values, float(plan.window.size))
         return values, floors
 
+    def _immeasurable(self, column: pa.Array, parts: list[int]) -> np.ndarray:
+        """`immeasurable`, without a look at all values where events are in their order."""
+        if self._plan.order_by[:1] == (self._plan.window_attribute,) and column.type == pa.int64():
+            values = numbers(column)[0]
+            if len(values) and values[0] > -(2**63) and (values[parts] > -(2**63)).all():
+                return _NOWHERE
+        return immeasurable(column)
+
     def _falls(self, values: np.ndarray, parts: list[int], slots: np.ndarray) -> np.ndarray:
         """bool[rows]: where the window's attribute is less than at the event before in its part."""
         plan, name = self._plan, self._plan.window_attribute
         assert name is not None
+        if not len(values) or plan.order_by[:1] == (name,):
+            return _NOWHERE  # what events are ordered by has been checked
         falls = np.zeros(len(values), np.bool_)
-        if not len(values) or (plan.interleaves and plan.order_by[:1] == (name,)):
-            return falls  # what all partitions are ordered by has been checked
         if plan.interleaves:
             return self._falls_in_slots(values, slots)
         falls[1:] = values[1:] < values[:-1]
@@ -497,6 +558,8 @@ NO_NULLS = np.ones(BLOCK, np.bool_)
 """What `classify` takes for the whole of a column without NULLs (see `block_of`)."""
 NO_NULLS.flags.writeable = False
 
+_NOWHERE = np.zeros(0, np.bool_)
+
 _TRUE = np.ones(0, np.bool_)
 
 
@@ -527,7 +590,7 @@ def whole_numbers(column: pa.Array) -> np.ndarray:
         return values.astype(np.int64) * MICROSECONDS_PER_DAY
     if pa.types.is_floating(column.type):
         return order_preserving(values.astype(np.float64))
-    return np.ascontiguousarray(values.astype(np.int64))
+    return np.ascontiguousarray(values.astype(np.int64, copy=False))
 
 
 def _nan(column: pa.Array) -> np.ndarray:
@@ -538,7 +601,7 @@ def _nan(column: pa.Array) -> np.ndarray:
     return wrong
 
 
-def _immeasurable(column: pa.Array) -> np.ndarray:
+def immeasurable(column: pa.Array) -> np.ndarray:
     """bool[rows] where a value of a column without NULLs has no place among 64-bit window keys."""
     values = numbers(column)[0]
     wrong: np.ndarray = np.zeros(0, np.bool_)

@@ -50,7 +50,7 @@ class Kinds(NamedTuple):
 
     starts: bool[kinds]. belongs: uint64[columns, kinds], 1 where events of a kind go to an output
     column, else 0. bits: int64[1], how many low bits of a tag hold the kind. runs: int64[2], where
-    all matches are of one shape: how many events, and the pile of those that begin one (see `runs`).
+    all matches are of one shape: how many events, and the pile of those that begin one (`runs`).
     """
 
     starts: np.ndarray
@@ -64,7 +64,8 @@ class Output(NamedTuple):
 
     rows: int64[matches], the batch's row of each match's last event. ends: int64[matches], where
     its tags end in tags: int64[room], the matches' events one match after another, each in stream
-    order; its last PADDING elements are never read. used: int64[2]: matches and tags so far. limit: int64[1], matches per row at most.
+    order; its last PADDING elements are never read. used: int64[2]: matches and tags so far. limit:
+    int64[1], matches per row at most.
     """
 
     rows: np.ndarray

@@ -24,7 +24,6 @@ from celc_runtime.arena import (
     LISTED,
     LISTS_FULL,
     LOWEST,
-    MERGE,
     NEVER,
     NEXT_NODE,
     OUTPUT_FULL,
@@ -34,12 +33,11 @@ from celc_runtime.arena import (
     ROW,
     SHIFT,
     STACK_FULL,
-    TAG,
     TOO_MUCH_WORK,
     WINDOW_FULL,
     grown,
-    lowest_id,
     new_memory,
+    oldest_entry,
     with_deeper_stack,
     with_more_leaves,
 )
@@ -365,16 +363,11 @@ class Run:
         return batch
 
     def _oldest_entry(self) -> int:
-        """The first stored event that a node in the arena can still refer to."""
-        counters, nodes = self._memory.counters, self._memory.nodes
-        next_node = int(counters[NEXT_NODE])
-        node = int(lowest_id(nodes, next_node, counters[LOWEST]))
-        while node < next_node:
-            tag = int(nodes[node & (len(nodes) - 1), TAG])
-            if tag != MERGE:
-                return tag >> self._plan.kind_bits
-            node += 1
-        return int(counters[ENTRY])
+        """The first stored event that a later match can refer to."""
+        # The general engine measures windows in ways of its own.
+        straight = self._plan.piles is not None
+        earliest = int(self._memory.counters[EARLIEST]) if straight else ALWAYS
+        return int(oldest_entry(self._memory, self._plan.kind_bits, earliest))
 
     def _leave_batch(self, prepared: Prepared, rows: int) -> None:
         """Enter the partitions whose events did not matter, and count on from row 0."""

@@ -177,9 +177,9 @@ def _walk_runs(memory, output, kinds):  # type: ignore[no-untyped-def]
     return status
 
 
-# Both write PADDING elements at a time; what is too much is written over by the next run. Indices are
-# unsigned: a signed one could count from the end, and the check for that keeps LLVM from writing
-# several elements by one instruction.
+# Both write PADDING elements at a time; what is too much is written over by the next run. Indices
+# are unsigned: a signed one could count from the end, and the check for it keeps LLVM from writing
+# several elements at once.
 
 
 @njit(nogil=True, cache=True)

@@ -8,7 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.columns import ROW_NUMBERS, is_ordered, order_of_neighbours, plain, sortable
+from celc_runtime.batch import disorder
+from celc_runtime.columns import (
+    ROW_NUMBERS,
+    is_ordered,
+    numbers,
+    order_of_neighbours,
+    plain,
+    sortable,
+)
 from celc_runtime.plan import Plan
 
 
@@ -29,6 +37,8 @@ def sorted_for(plan: Plan, table: pa.Table) -> pa.Table:
     """
     names = sort_columns(plan)
     if not names or len(table) < 2 or not _can_sort(table.schema, names):
+        return table
+    if rises(table.column(names[0])):
         return table
     columns = [sortable(plain(_whole(table.column(name)))) for name in names]
     if is_sorted(columns):
@@ -54,6 +64,26 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
         column = column.cast(column.type.value_type)
     combined = column.combine_chunks()
     return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
+
+
+def rises(column: pa.ChunkedArray) -> bool:
+    """Whether a column shows by one look that rows are sorted by it, whatever comes next: whole
+    numbers or times of which each is larger than the one before."""
+    whole = pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)
+    if not whole or column.type == pa.uint64() or column.null_count:
+        return False
+    before = None
+    for chunk in column.chunks:
+        values = numbers(chunk)[0]
+        if not len(values):
+            continue
+        if before is None:
+            before, values = values[0], values[1:]
+        if len(values):
+            if any(disorder(values, before)):
+                return False
+            before = values[-1]
+    return True
 
 
 def is_sorted(columns: Sequence[pa.Array]) -> bool:
