@@ -134,7 +134,7 @@ class Run:
         self._kinds = _kinds(query)
         matches, room = _MATCHES_PER_BATCH, _ENTRIES_PER_BATCH
         if plan.shape:
-            matches = min(matches, 2 * room // len(plan.shape)) + PADDING
+            matches = max(1, min(matches, 2 * room // len(plan.shape))) + PADDING
             room = matches * len(plan.shape)
         self._output = new_output(matches=matches, room=room, limit=plan.limit)
         self.dropped = 0
