@@ -25,7 +25,6 @@ QUERY = "\n".join(
 CELC_VERSION = "0.1.0"
 
 import numpy as np
-from numba import njit
 
 from celc_runtime import (
     Attribute,
@@ -41,6 +40,7 @@ from celc_runtime.arena import ARENA_FULL, DONE, EARLIEST, ENTRY, FIRED, LOWEST,
 from celc_runtime.arena import PART, ROW, SHIFT, USABLE, next_relevant, put, reserve
 from celc_runtime.batch import window_floor
 from celc_runtime.enumerate import list_fired
+from celc_runtime.kernels import njit
 
 # Symbols: the classes of events that it tells apart.
 #   0  any other event

@@ -228,18 +228,21 @@ def test_a_pickle_needs_no_file_of_ours(tmp_path: Path) -> None:
             script, str(tmp_path / "query.pickle"), data=_ipc(table(_EVENTS)), folder=tmp_path
         )
         assert json.loads(found) == _expected()
-    assert len(list((tmp_path / "cache").iterdir())) == 1
+    # Bytecode of the runtime and of the query; nothing that was on the way there.
+    names = sorted(path.name for path in (tmp_path / "cache").iterdir())
+    assert [name.rpartition("_")[0] for name in names] == ["celc_query", "celc_runtime"]
 
 
-def test_a_changed_file_in_the_cache_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_file_in_the_cache_is_written_again(tmp_path: Path) -> None:
     query = celc.compile(_QUERY).queries["query"]
     (tmp_path / "query.pickle").write_bytes(pickle.dumps(query))
     load = "import pickle\npickle.load(open(sys.argv[1], 'rb'))"
     _alone(load, str(tmp_path / "query.pickle"), folder=tmp_path)
-    (written,) = (tmp_path / "cache").glob("*/arena.py")
-    written.write_text(written.read_text() + "\nprint('other code')\n")
-    with pytest.raises(AssertionError, match="is not what was written there"):
-        _alone(load, str(tmp_path / "query.pickle"), folder=tmp_path)
+    files = {path: path.read_bytes() for path in (tmp_path / "cache").iterdir()}
+    for path, data in files.items():
+        path.write_bytes(data[: len(data) // 2])
+    _alone(load, str(tmp_path / "query.pickle"), folder=tmp_path)
+    assert {path: path.read_bytes() for path in (tmp_path / "cache").iterdir()} == files
 
 
 def test_options_travel_with_a_pickle() -> None:
@@ -313,7 +316,7 @@ print(json.dumps(answers))
 def test_the_runtime_can_stand_in_one_file() -> None:
     """No two modules of the runtime define one name, none is forgotten, none of it is imported."""
     folder = Path(celc.__file__).parents[1] / "runtime" / "celc_runtime"
-    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "bootstrap"}
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
     assert modules == set(ORDER)
     tree = ast.parse(standalone(celc.compile(_QUERY).source))
     imported = {

@@ -22,7 +22,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from celc_runtime.arena import (
     CHILD,
@@ -42,6 +41,7 @@ from celc_runtime.arena import (
     TAG,
     lowest_id,
 )
+from celc_runtime.kernels import njit
 
 
 class Kinds(NamedTuple):
