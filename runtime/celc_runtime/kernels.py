@@ -48,8 +48,8 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     caches = options.pop("cache", True)
     content = _content(function, options) if caches and not config.DISABLE_JIT else None
     if content is not None and (function.__closure__ or not _is_of_runtime(function.__globals__)):
-        # Machine code is found by names made of the function's own, its types, and a number that
-        # another process may have given to another function, such as another query's.
+        # Machine code and its constants are found by names made of the function's own, its types,
+        # and a number that another process may have given to another query's function.
         function.__qualname__ += f"_{content[:16]}"
     dispatcher = numba.njit(**options)(function)
     if content is not None:
