@@ -137,6 +137,26 @@ def test_a_second_process_compiles_nothing_for_any_plan(tmp_path: Path) -> None:
     _check_second_process(_PLANS | _MORE_PLANS, tmp_path)
 
 
+def test_what_a_worker_loads_is_kept(tmp_path: Path) -> None:
+    """Nothing is compiled here: each function knows the name of its file."""
+    query = celc.compile(_DECLARED + _PLANS["keyed and checked"]).queries["query"]
+    (tmp_path / "query.pickle").write_bytes(pickle.dumps(query))
+    script = """
+import gc, json, pickle, sys
+query = pickle.load(open(sys.argv[1], "rb"))
+from numba.core.dispatcher import Dispatcher
+names = {o.__name__: hasattr(o._cache, "content") for o in gc.get_objects()
+         if isinstance(o, Dispatcher) and o.__module__.startswith("celc")}
+again = pickle.dumps(query) == open(sys.argv[1], "rb").read()
+print(json.dumps([names, again]))
+"""
+    cache = str(tmp_path / "cache")
+    names, again = _run(script, tmp_path / "query.pickle", alone=True, CELC_CACHE_DIR=cache)
+    assert {"update_1", "classify_1", "admits_1", "listing", "walk", "list_fired"} <= set(names)
+    assert all(names.values()), names
+    assert again
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("archive", [False, True], ids=["nothing", "an archive"])
 def test_a_second_worker_compiles_nothing(archive: bool, tmp_path: Path) -> None:

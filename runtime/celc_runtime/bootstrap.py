@@ -64,7 +64,7 @@ def cache_root() -> Path | None:
         if problem is None:
             return folder
         problems.append(problem)
-    _say("; ".join(problems))
+    say("; ".join(problems))
     return None
 
 
@@ -108,10 +108,11 @@ def _problem_with(folder: Path) -> str | None:
     return None
 
 
-def _say(problem: str) -> None:
+def say(problem: str) -> None:
+    """Say once in a process that compiled code is not kept, and why."""
     # One registry for all copies of this file that a process runs: it is said once.
     warnings.warn_explicit(
-        f"celc cannot keep compiled code for the next process, which will compile it again: "
+        "celc cannot keep compiled code for the next process, which will compile it again: "
         f"{problem} (CELC_CACHE_DIR names a folder for it, which must belong to you alone)",
         RuntimeWarning,
         "celc",
@@ -157,7 +158,7 @@ def keep(name: str, content: bytes) -> None:
             os.unlink(fresh)
             raise
     except OSError as problem:
-        _say(str(problem))
+        say(str(problem))
 
 
 @cache
@@ -188,24 +189,28 @@ def _make_room(root: Path) -> None:
 def installed_sources(package: str = _PACKAGE) -> dict[str, str]:
     """The source texts of the runtime that this process would import, by file name; may be none."""
     spec = importlib.util.find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
+    if spec is None:
         return {}
-    if isinstance(spec.loader, _TextFinder):
-        return spec.loader.sources(package)
+    loader: Any = spec.loader
+    if hasattr(loader, "sources"):  # a _TextFinder, which another copy of this file may define
+        texts: dict[str, str] = loader.sources(package)
+        return texts
+    if not spec.submodule_search_locations:
+        return {}
     location = next(iter(spec.submodule_search_locations))
     if os.path.isdir(location):
         return {path.name: path.read_text("utf-8") for path in sorted(Path(location).glob("*.py"))}
     # In an archive, as `spark-submit --py-files` takes them.
     importer: Any = pkgutil.get_importer(location)
-    loaders: dict[str, tuple[str, Any]] = {"__init__.py": (package, spec.loader)}
+    loaders: dict[str, tuple[str, Any]] = {"__init__.py": (package, loader)}
     for module in pkgutil.iter_modules([location]):
         full = f"{package}.{module.name}"
         loaders[f"{module.name}.py"] = (full, importer.find_spec(full).loader)
-    texts: dict[str, Any] = {
-        file: loader.get_source(full) if hasattr(loader, "get_source") else None
-        for file, (full, loader) in loaders.items()
+    read: dict[str, Any] = {
+        file: known.get_source(full) if hasattr(known, "get_source") else None
+        for file, (full, known) in loaders.items()
     }
-    return texts if None not in texts.values() else {}
+    return read if None not in read.values() else {}
 
 
 class _TextFinder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):

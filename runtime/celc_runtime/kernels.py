@@ -31,7 +31,7 @@ from numba.core.environment import Environment, lookup_environment
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
-from celc_runtime.bootstrap import cache_root, digest_of, keep, kept
+from celc_runtime.bootstrap import cache_root, digest_of, keep, kept, say
 from celc_runtime.shipping import runtime_sources, text_of
 
 _SWITCHES = (
@@ -174,8 +174,9 @@ def _module_content(module: dict[str, Any]) -> str | None:
         if module is globals():
             return _own_digest()
         return digest_of({"module": text_of(module), "runtime": _runtime_digest()})
-    except (RuntimeError, OSError):
-        return None  # there are only .pyc files; Numba itself keeps nothing then
+    except (RuntimeError, OSError) as problem:  # such as where there are .pyc files only
+        say(str(problem))
+        return None
 
 
 def _is_of_runtime(module: dict[str, Any]) -> bool:

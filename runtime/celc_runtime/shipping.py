@@ -7,7 +7,6 @@ own on its path. So a pickled query refers to nothing but Python's own `eval` an
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections.abc import Mapping
 from functools import cache
 from types import ModuleType
@@ -50,8 +49,8 @@ def text_of(module: dict[str, Any]) -> str:
 
 def _no_text(module: str) -> str:
     return (
-        f"the text of {module} cannot be found, so it cannot be sent to Spark's workers: "
-        "import it from a .py file"
+        f"the text of {module} cannot be found, so it cannot be sent to Spark's workers, nor "
+        "machine code be kept: import it from a .py file"
     )
 
 
@@ -65,7 +64,7 @@ def pickled(module: dict[str, Any], options: Mapping[str, object], query: str) -
 
 @cache
 def _bootstrap_text() -> str:
-    return inspect.getsource(bootstrap)
+    return runtime_sources()["bootstrap.py"]
 
 
 @cache
