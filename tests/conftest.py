@@ -21,6 +21,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Say which tests belong to one process, where several share them.
+
+    One of them has the Spark session, and what a module makes for its tests is made once.
+    """
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
+    for item in items:
+        assert isinstance(item, pytest.Function)
+        known = item._fixtureinfo.name2fixturedefs
+        if "spark" in known:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+        elif any(
+            fixture.scope == "module" and fixture.baseid
+            for fixtures in known.values()
+            for fixture in fixtures
+        ):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """A Spark session on this machine: UTC, ANSI mode off, two cores."""
