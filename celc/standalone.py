@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from celc.escape import string_literal
@@ -127,6 +128,7 @@ def _runtime_folder() -> Path:
     return Path(next(iter(spec.submodule_search_locations)))
 
 
+@cache
 def _parts(text: str) -> _Parts:
     """What a module consists of, its text otherwise untouched, comments included."""
     tree = ast.parse(text)
