@@ -5,6 +5,7 @@ What machine code is kept under, where it is kept, and what happens where it can
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import pickle
@@ -271,6 +272,20 @@ def test_machine_code_is_named_after_all_that_it_depends_on(
     assert content() == content()
     # Not told apart by what they print.
     assert content(number=[1]) is None
+
+
+def test_all_kernels_are_kept() -> None:
+    """Nothing is compiled past the cache: not in the runtime, and not in a generated module."""
+    folders = Path(kernels.__file__).parent, Path(celc.__file__).parents[1] / "generated"
+    for path in (path for folder in folders for path in folder.glob("*.py")):
+        tree = ast.parse(path.read_text("utf-8"))
+        names = {
+            name.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("numba")
+            for name in node.names
+        }
+        assert not names & {"njit", "jit"}, path
 
 
 def test_settings_of_numba_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
