@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 
@@ -19,6 +20,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the golden files anew instead of comparing with them",
     )
+
+
+# How long an example takes says more of what else the machine does than of celc.
+hypothesis.settings.register_profile("celc", deadline=None)
+hypothesis.settings.load_profile("celc")
 
 
 @pytest.hookimpl(tryfirst=True)
