@@ -4,11 +4,13 @@
 #   make test ARGS="-k parse"     ARGS goes to pytest, examples/demo.py or the benchmark
 #   make test PYTHON=python3.12   the Python that the environment is made with
 #   make test VENV=/path/to/env   another environment (celc is installed into it)
+#   make test PROCESSES=4         how many processes share the tests; 0: pytest's own, for a debugger
 
 SHELL := /bin/sh
 MAKEFLAGS += --no-builtin-rules
 
 VENV := .venv
+PROCESSES := 2
 $(if $(word 2,$(VENV)),$(error VENV must be a path without spaces))
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 	$$python -c '$(NEW_ENOUGH)' 2>/dev/null && { echo $$python; break; }; done)
@@ -39,7 +41,7 @@ demo: $(INSTALLED) notes ## run both examples, in Spark and without, on a year o
 	@$(SPARK_ENV) "$(PY)" examples/demo.py $(ARGS)
 
 test: $(INSTALLED) notes ## run the test suite
-	@$(SPARK_ENV) "$(PY)" -m pytest -q -m "not long" $(ARGS)
+	@$(SPARK_ENV) "$(PY)" -m pytest -q -m "not long" -n $(PROCESSES) --dist loadgroup $(ARGS)
 
 long: $(INSTALLED) notes ## run the tests that take longer than the suite may
 	@$(SPARK_ENV) "$(PY)" -m pytest -q -m long $(ARGS)

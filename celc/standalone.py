@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from celc.escape import string_literal
@@ -18,6 +19,9 @@ _PACKAGE = "celc_runtime"
 
 ORDER = (
     "errors",
+    "bootstrap",
+    "shipping",
+    "kernels",
     "numbers",
     "expressions",
     "plan",
@@ -42,13 +46,12 @@ ORDER = (
     "definition",
     "by_definition",
     "run",
-    "shipping",
     "table",
     "frames",
     "spark",
     "query",
 )
-"""The runtime's modules, each after those it uses. `bootstrap` is carried as text."""
+"""The runtime's modules, each after those it uses. `bootstrap` is carried as text as well."""
 
 _REGISTER = """
 # Dataclasses look their module up by its name, which a job that loads this file by its path has not
@@ -61,7 +64,7 @@ if sys.modules[__name__] is sys:
     del sys.modules[__name__]
 """
 
-_REPLACED = ("_bootstrap_text", "_runtime_sources")
+_REPLACED = ("_bootstrap_text", "runtime_sources")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +97,12 @@ def standalone(module: str) -> str:
     for name, parts in runtime:
         sections.append(_heading(f"{_PACKAGE}.{name}", parts.docstring))
         sections.append(parts.body)
-    sections.append(_carried((folder / "bootstrap.py").read_text("utf-8")))
+        if name == "shipping":
+            sections.append(_carried((folder / "bootstrap.py").read_text("utf-8")))
     sections.append(_heading("The query", ""))
     sections.append(own.body)
     sections.append(_UNREGISTER)
-    text = "\n\n\n".join(section.strip("\n") for section in sections) + "\n"
-    # Everything that is compiled stands in this one file, so Numba sees every change of it.
-    return text.replace(
-        '@njit(nogil=True, error_model="numpy")',
-        '@njit(nogil=True, cache=True, error_model="numpy")',
-    )
+    return "\n\n\n".join(section.strip("\n") for section in sections) + "\n"
 
 
 def _merged(imports: set[str]) -> list[str]:
@@ -131,6 +130,7 @@ def _runtime_folder() -> Path:
     return Path(next(iter(spec.submodule_search_locations)))
 
 
+@cache
 def _parts(text: str) -> _Parts:
     """What a module consists of, its text otherwise untouched, comments included."""
     tree = ast.parse(text)
@@ -206,7 +206,7 @@ def _bootstrap_text() -> str:
     return _BOOTSTRAP
 
 
-def _runtime_sources() -> dict[str, str]:
+def runtime_sources() -> dict[str, str]:
     """The runtime is in this file already."""
     return {{}}
 '''

@@ -19,7 +19,6 @@ QUERY = "\n".join(
 CELC_VERSION = "0.1.0"
 
 import numpy as np
-from numba import njit
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Window, module_names
 from celc_runtime.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST, NEXT_NODE
@@ -28,6 +27,7 @@ from celc_runtime.arena import seal
 from celc_runtime.by_definition import Definition
 from celc_runtime.definition import Condition, NotBetween, OneEvent, Relabelled, Satisfying, Then
 from celc_runtime.enumerate import list_fired
+from celc_runtime.kernels import njit
 from celc_runtime.remembered import Remembers
 
 # Symbols: the classes of events that it tells apart.

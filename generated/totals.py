@@ -25,7 +25,6 @@ QUERY = "\n".join(
 CELC_VERSION = "0.1.0"
 
 import numpy as np
-from numba import njit
 
 from celc_runtime import (
     Absolute,
@@ -48,6 +47,7 @@ from celc_runtime.arena import NEVER, NEXT_NODE, PART, ROW, SHIFT, USABLE, next_
 from celc_runtime.arena import reserve
 from celc_runtime.batch import block_of
 from celc_runtime.enumerate import list_fired
+from celc_runtime.kernels import njit
 
 # Symbols: the classes of events that it tells apart.
 #   0  any other event

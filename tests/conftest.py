@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 
@@ -19,6 +20,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the golden files anew instead of comparing with them",
     )
+
+
+# How long an example takes says more of what else the machine does than of celc.
+hypothesis.settings.register_profile("celc", deadline=None)
+hypothesis.settings.load_profile("celc")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Say which tests belong to one process, where several share them.
+
+    One of them has the Spark session, and what a module makes for its tests is made once.
+    """
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
+    for item in items:
+        assert isinstance(item, pytest.Function)
+        known = item._fixtureinfo.name2fixturedefs
+        if "spark" in known:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+        elif any(
+            fixture.scope == "module" and fixture.baseid
+            for fixtures in known.values()
+            for fixture in fixtures
+        ):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.fixture(scope="session")

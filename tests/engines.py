@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import black
-import numba
 import pyarrow as pa
 import pytest
-from celc_runtime import CompiledQuery, Plan, shipping
+from celc_runtime import CompiledQuery, Plan, kernels, shipping
 
 from celc import Matcher
 from celc.pipeline import Options, compile_source
@@ -57,15 +56,7 @@ def interpreted(*, formatted: bool = False) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         # Only what is imported from now on: switching Numba off altogether would break kernels of
         # the runtime that are compiled for the first time in here.
-        # Generated modules give options to it; Numba's own, loaded by those kernels, need not.
-        njit = numba.njit
-        patch.setattr(
-            numba,
-            "njit",
-            lambda *given, **options: (
-                njit(*given, **options) if given else lambda function: function
-            ),
-        )
+        patch.setattr(kernels, "njit", lambda **options: lambda function: function)
         # Modules are kept by their text; neither kind may be taken for the other.
         patch.setattr(shipping, "_loaded", {})
         if not formatted:

@@ -1,10 +1,10 @@
-"""Runs queries on Spark by a given route and prints what came out; a process of its own.
+"""Runs queries on Spark by given routes and prints what came out; a process of its own.
 
-Reads a JSON list of {"query", "events"} from standard input and writes the list of answers in the
-form of the conformance cases' `expected`. All queries go into one Spark job, because a job costs
-more than such a query. The workers get a Python that cannot import celc or its runtime.
+Reads a JSON list of {"query", "events"} from standard input and writes for each route the list of
+answers in the form of the conformance cases' `expected`. All queries go into one Spark job, because
+a job costs more than such a query. The workers get a Python that cannot import celc or its runtime.
 
-    python spark_routes.py match|arrow|pandas < queries.json
+    python spark_routes.py match arrow pandas < queries.json
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import black
 import pyarrow as pa
 
 import celc
@@ -68,9 +69,11 @@ ROUTES: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def answers(route: str, queries: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """The answer of each query, all by one Spark job."""
-    from pyspark.sql import SparkSession, functions
+def answers(
+    routes: list[str], queries: list[dict[str, Any]]
+) -> dict[str, list[list[dict[str, Any]]]]:
+    """By route the answer of each query, all queries by one Spark job."""
+    from pyspark.sql import SparkSession
 
     spark = (
         SparkSession.builder.master("local[2]")
@@ -84,22 +87,32 @@ def answers(route: str, queries: list[dict[str, Any]]) -> list[list[dict[str, An
     )
     spark.sparkContext.setLogLevel("ERROR")
     matchers = [celc.compile(item["query"], order_by="ts", tiebreak="row") for item in queries]
+    frames = [spark.createDataFrame(table(item["events"])) for item in queries]
+    found = {route: _by_one_job(ROUTES[route], matchers, frames) for route in routes}
+    spark.stop()
+    return found
+
+
+def _by_one_job(
+    route: Callable[[Any, Any], Any], matchers: list[Any], frames: list[Any]
+) -> list[list[dict[str, Any]]]:
+    from pyspark.sql import functions
+
     parts = [
-        ROUTES[route](matcher, spark.createDataFrame(table(item["events"]))).select(
+        route(matcher, frame).select(
             functions.lit(number).alias("number"),
             functions.to_json(functions.struct("*"), {"ignoreNullFields": "false"}).alias("json"),
         )
-        for number, (matcher, item) in enumerate(zip(matchers, queries, strict=True))
+        for number, (matcher, frame) in enumerate(zip(matchers, frames, strict=True))
     ]
     while len(parts) > 1:
         parts = [
             parts[at].unionAll(parts[at + 1]) if at + 1 < len(parts) else parts[at]
             for at in range(0, len(parts), 2)
         ]
-    found: list[list[dict[str, Any]]] = [[] for _ in queries]
+    found: list[list[dict[str, Any]]] = [[] for _ in matchers]
     for row in parts[0].collect():
         found[row.number].append(_expected_form(matchers[row.number], json.loads(row.json)))
-    spark.stop()
     return found
 
 
@@ -120,7 +133,9 @@ def main() -> None:
         os.environ["PYSPARK_PYTHON"] = str(worker_python(Path(folder)))
         os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         os.environ["CELC_CACHE_DIR"] = folder
-        json.dump(answers(sys.argv[1], json.load(sys.stdin)), sys.stdout)
+        # To lay modules out takes most of the time to compile them, and matters to people alone.
+        black.format_str = lambda text, mode: text
+        json.dump(answers(sys.argv[1:], json.load(sys.stdin)), sys.stdout)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from celc_runtime.kernels import njit
 
 TAG, CHILD, NEXT, SINCE = 0, 1, 2, 3
 MERGE = -1

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from celc_runtime.arena import ALWAYS, BLOCK
+from celc_runtime.kernels import njit
 
 
 class Batch(NamedTuple):

@@ -1,57 +1,40 @@
 """Brings a query to life in a process that has nothing of celc installed.
 
 The text of this file travels with every pickled query and is executed there, so it imports the
-standard library only. What it gets are source files; it writes them, once per content, to a folder
-of the user's own and imports them from there: compiled code can be cached only beside real files.
+standard library only. What it gets are source texts. They become modules in memory; what is worth
+keeping for the next process, their bytecode here and machine code in `kernels`, goes to a folder of
+the user's own, in files that are named after all that decides their content.
+
+Rejected: to write the sources to files and import those. Numba's own cache needs that, but
+`kernels` has one that does not. A folder would then be needed to run at all, it would have to be
+filled without anyone seeing half of it, and its files be compared before each import.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib.abc
 import importlib.util
+import marshal
 import os
-import shutil
+import pkgutil
+import stat
 import sys
 import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
+from typing import Any
 
 _PACKAGE = "celc_runtime"
 _ENTRY = "celc_query.py"
-
-
-def restore(files: dict[str, str], options: dict[str, object], query: str) -> object:
-    """The query named `query` out of its module's text, with its options.
-
-    `files` are source texts by name: the generated module under `celc_query.py`, and unless that
-    holds the runtime itself, the runtime's modules. Processes that already have that very runtime
-    use it; all others use a copy under a name of its own, which no other version can clash with.
-    """
-    if len(files) > 1 and files == {_ENTRY: files[_ENTRY], **installed_sources()}:
-        files, package = {_ENTRY: files[_ENTRY]}, _PACKAGE
-    else:
-        package = f"{_PACKAGE}_{digest_of(files)[:16]}"
-    name = f"celc_query_{digest_of(files)[:16]}_{package}"
-    if name not in sys.modules:
-        texts = {
-            path: text.replace(f"from {_PACKAGE}", f"from {package}")
-            for path, text in files.items()
-        }
-        folder = written(texts, cache_root())
-        if len(files) > 1 and package not in sys.modules:
-            _load(package, folder / "__init__.py", [str(folder)])
-        _load(name, folder / _ENTRY, None)
-    compiled = sys.modules[name].__dict__["QUERIES"][query]
-    return compiled.with_options(**options)
-
-
-def installed_sources() -> dict[str, str]:
-    """The source texts of the runtime that this process would import, by file name; may be none."""
-    spec = importlib.util.find_spec(_PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        return {}
-    folder = Path(next(iter(spec.submodule_search_locations)))
-    return {path.name: path.read_text("utf-8") for path in sorted(folder.glob("*.py"))}
+_MOST_BYTES = 512 << 20
+_DAY = 86_400
 
 
 def digest_of(files: dict[str, str]) -> str:
@@ -64,64 +47,274 @@ def digest_of(files: dict[str, str]) -> str:
     return state.hexdigest()
 
 
-def cache_root() -> Path:
-    """A folder that belongs to this user alone: CELC_CACHE_DIR, the user's cache folder, or where
-    neither can be used a new temporary one for this process."""
-    chosen = os.environ.get("CELC_CACHE_DIR")
-    candidates = [Path(chosen)] if chosen else []
-    for variable, below in (("XDG_CACHE_HOME", "celc"), ("HOME", ".cache/celc")):
-        if os.environ.get(variable):
-            candidates.append(Path(os.environ[variable]) / below)
-    for root in candidates:
-        try:
-            root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if _is_private(root) and os.access(root, os.W_OK | os.X_OK):
-                return root
-        except OSError:
-            continue
-    return Path(tempfile.mkdtemp(prefix="celc-"))
+# --- what is kept for the next process ------------------------------------------------------------
 
 
-def _is_private(folder: Path) -> bool:
-    """Whether nobody else can have put a file there: importing it would run it."""
-    if not hasattr(os, "getuid"):
-        return True
-    status = folder.stat()
-    return status.st_uid == os.getuid() and not status.st_mode & 0o022
+@cache
+def cache_root() -> Path | None:
+    """The folder for what is kept, which belongs to this user alone.
 
-
-def written(files: dict[str, str], root: Path) -> Path:
-    """A folder that holds exactly these files, named after their content.
-
-    Written under another name and then moved, so that no process sees half of it; what is there
-    already is compared byte for byte before anyone imports it.
+    CELC_CACHE_DIR; else below NUMBA_CACHE_DIR; else in the user's cache folder; else a folder of
+    the user's in the one for temporary files. None where none of them can be used, which is said
+    once: then everything works, but is compiled anew by each process.
     """
-    folder = root / digest_of(files)
-    if not folder.is_dir():
-        fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=root))
-        for name, text in files.items():
-            (fresh / name).write_bytes(text.encode("utf-8"))
-        try:
-            fresh.rename(folder)
-        except OSError:  # another process was faster
-            shutil.rmtree(fresh, ignore_errors=True)
-    for name, text in files.items():
-        if (folder / name).read_bytes() != text.encode("utf-8"):
-            raise RuntimeError(
-                f"{folder / name} is not what was written there; remove the folder and try again"
-            )
-    return folder
+    problems = []
+    for folder in _candidates():
+        problem = _problem_with(folder)
+        if problem is None:
+            return folder
+        problems.append(problem)
+    say("; ".join(problems))
+    return None
 
 
-def _load(name: str, path: Path, locations: list[str] | None) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=locations)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+def _candidates() -> Iterator[Path]:
+    """Folders in the order of preference; one that is named for the purpose is the only one."""
+    own = f"celc-{os.getuid()}" if hasattr(os, "getuid") else "celc"
+    if os.environ.get("CELC_CACHE_DIR"):
+        yield Path(os.environ["CELC_CACHE_DIR"]).absolute()
+        return
+    if os.environ.get("NUMBA_CACHE_DIR"):
+        # Others may share that one, as Numba allows.
+        yield Path(os.environ["NUMBA_CACHE_DIR"]).absolute() / own
+        return
+    if os.environ.get("XDG_CACHE_HOME"):
+        yield Path(os.environ["XDG_CACHE_HOME"]).absolute() / "celc"
+    else:
+        with suppress(RuntimeError):  # $HOME is not set, and the system knows no user of this id
+            yield Path.home().absolute() / ".cache" / "celc"
+    yield Path(tempfile.gettempdir()).absolute() / own
+
+
+def _problem_with(folder: Path) -> str | None:
+    """Why a folder cannot be used; None if it can. It is made where it is missing.
+
+    Code is loaded from it, so nobody else may be able to put a file there.
+    """
     try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.lstat() if folder.parent == Path(tempfile.gettempdir()) else folder.stat()
+    except OSError as problem:
+        return str(problem)
+    if not stat.S_ISDIR(status.st_mode):
+        return f"{folder} is not a folder"
+    if hasattr(os, "getuid"):
+        if status.st_uid != os.getuid():
+            return f"{folder} belongs to another user"
+        if status.st_mode & 0o022:
+            return f"others can write to {folder}"
+    if not os.access(folder, os.R_OK | os.X_OK):
+        return f"{folder} cannot be read"
+    return None
+
+
+def say(problem: str) -> None:
+    """Say once in a process that compiled code is not kept, and why."""
+    # One registry for all copies of this file that a process runs: it is said once.
+    warnings.warn_explicit(
+        "celc cannot keep compiled code for the next process, which will compile it again: "
+        f"{problem} (CELC_CACHE_DIR names a folder for it, which must belong to you alone)",
+        RuntimeWarning,
+        "celc",
+        1,
+        registry=vars(warnings).setdefault("__warningregistry__", {}),
+    )
+
+
+def kept(name: str) -> bytes | None:
+    """What `keep` put under a name; None where there is nothing, or something damaged."""
+    root = cache_root()
+    if root is None:
+        return None
+    path = root / name
+    try:
+        with path.open("rb") as stream:
+            data = stream.read()
+            age = time.time() - os.fstat(stream.fileno()).st_mtime
+    except OSError:
+        return None
+    digest, content = data[:32], data[32:]
+    if hashlib.sha256(content).digest() != digest:
+        return None  # as a machine that went down leaves it; it will be written again
+    if age > _DAY:
+        with suppress(OSError):  # only to tell what is in use
+            os.utime(path)
+    return content
+
+
+def keep(name: str, content: bytes) -> None:
+    """Put something under a name that says what it is; nobody ever sees a part of it."""
+    root = cache_root()
+    if root is None:
+        return
+    _make_room(root)
+    try:
+        handle, fresh = tempfile.mkstemp(prefix=".new-", dir=root)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(hashlib.sha256(content).digest() + content)
+            os.replace(fresh, root / name)
+        except BaseException:
+            os.unlink(fresh)
+            raise
+    except OSError as problem:
+        say(str(problem))
+
+
+@cache
+def _make_room(root: Path) -> None:
+    """Once in a process that keeps something: what was not used for longest goes, if it is much."""
+    entries = []
+    with suppress(OSError), os.scandir(root) as found:
+        for entry in found:
+            with suppress(OSError):  # another process makes room as well
+                status = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode):
+                    entries.append((status.st_mtime, status.st_size, entry.path))
+    total = sum(size for _, size, _ in entries)
+    if total <= _MOST_BYTES:
+        return
+    for _, size, path in sorted(entries):
+        with suppress(OSError):
+            os.unlink(path)
+        total -= size
+        if total <= _MOST_BYTES // 2:
+            return
+
+
+# --- modules out of texts -------------------------------------------------------------------------
+
+
+@cache
+def installed_sources(package: str = _PACKAGE) -> dict[str, str]:
+    """The source texts of the runtime that this process would import, by file name; may be none."""
+    spec = importlib.util.find_spec(package)
+    if spec is None:
+        return {}
+    loader: Any = spec.loader
+    if hasattr(loader, "sources"):  # a _TextFinder, which another copy of this file may define
+        texts: dict[str, str] = loader.sources(package)
+        return texts
+    if not spec.submodule_search_locations:
+        return {}
+    location = next(iter(spec.submodule_search_locations))
+    if os.path.isdir(location):
+        return {path.name: path.read_text("utf-8") for path in sorted(Path(location).glob("*.py"))}
+    # In an archive, as `spark-submit --py-files` takes them.
+    importer: Any = pkgutil.get_importer(location)
+    loaders: dict[str, tuple[str, Any]] = {"__init__.py": (package, loader)}
+    for module in pkgutil.iter_modules([location]):
+        full = f"{package}.{module.name}"
+        loaders[f"{module.name}.py"] = (full, importer.find_spec(full).loader)
+    read: dict[str, Any] = {
+        file: known.get_source(full) if hasattr(known, "get_source") else None
+        for file, (full, known) in loaders.items()
+    }
+    return read if None not in read.values() else {}
+
+
+class _TextFinder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
+    """Imports packages and modules out of texts, and keeps their bytecode.
+
+    `original` are the texts of a package or module by file name, as they were handed over; that is
+    what `sources` and the modules' `__celc_text__` give back, so that they can be sent on.
+    """
+
+    def __init__(self) -> None:
+        self._files: dict[str, tuple[str, str]] = {}
+        self._texts: dict[str, dict[str, str]] = {}
+        self._originals: dict[str, dict[str, str]] = {}
+        self._codes: dict[str, dict[str, CodeType]] = {}
+
+    def add(self, name: str, original: dict[str, str], package: str) -> None:
+        """Make a module or package known; imports of the runtime become ones of `package`."""
+        self._originals[name] = original
+        self._texts[name] = {
+            file: text.replace(f"from {_PACKAGE}", f"from {package}")
+            for file, text in original.items()
+        }
+        for file in original:
+            module = file.removesuffix(".py")
+            full = name if file in ("__init__.py", _ENTRY) else f"{name}.{module}"
+            self._files[full] = (name, file)
+
+    def sources(self, name: str) -> dict[str, str]:
+        """The texts that a package or module was made of."""
+        return self._originals[name]
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """A specification, if it is one of these modules."""
+        if fullname not in self._files:
+            return None
+        return importlib.util.spec_from_loader(fullname, self, origin=self._place(fullname))
+
+    def is_package(self, fullname: str) -> bool:
+        """Whether it has modules."""
+        return self._files[fullname][1] == "__init__.py"
+
+    def get_source(self, fullname: str) -> str:
+        """The text; tracebacks show lines of it."""
+        name, file = self._files[fullname]
+        return self._texts[name][file]
+
+    def get_code(self, fullname: str) -> CodeType:
+        """The bytecode, out of the cache if it is there."""
+        name, file = self._files[fullname]
+        if name not in self._codes:
+            self._codes[name] = self._compiled(name)
+        return self._codes[name][file]
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run a module."""
+        name, file = self._files[module.__name__]
+        module.__dict__["__celc_text__"] = self._originals[name][file]
+        super().exec_module(module)
+
+    def _place(self, fullname: str) -> str:
+        name, file = self._files[fullname]
+        return f"<{name}>/{file}"
+
+    def _compiled(self, name: str) -> dict[str, CodeType]:
+        python = f"{importlib.util.MAGIC_NUMBER.hex()}-{sys.flags.optimize}"
+        cache_file = f"{name}-{digest_of(self._texts[name])[:32]}.{python}.code"
+        known = kept(cache_file)
+        if known is not None:
+            codes: dict[str, CodeType] = marshal.loads(known)
+            return codes
+        codes = {
+            file: compile(text, f"<{name}>/{file}", "exec", dont_inherit=True)
+            for file, text in self._texts[name].items()
+        }
+        keep(cache_file, marshal.dumps(codes))
+        return codes
+
+
+_FINDER = _TextFinder()
+
+
+def _imported(name: str, original: dict[str, str], package: str) -> ModuleType:
+    if name not in sys.modules:
+        _FINDER.add(name, original, package)
+        if _FINDER not in sys.meta_path:
+            sys.meta_path.append(_FINDER)
+    # Python's own import, because it waits for another thread that is about to do the same.
+    return importlib.import_module(name)
+
+
+# The last of the file: where this is, all of it is (`shipping._LOAD` looks for it).
+def restore(files: dict[str, str], options: dict[str, object], query: str) -> object:
+    """The query named `query` out of its module's text, with its options.
+
+    `files` are source texts by name: the generated module under `celc_query.py`, and unless that
+    holds the runtime itself, the runtime's modules. Processes that already have that very runtime
+    use it; all others use a copy under a name of its own, which no other version can clash with.
+    """
+    entry = {_ENTRY: files[_ENTRY]}
+    runtime = {file: text for file, text in files.items() if file != _ENTRY}
+    package = _PACKAGE
+    if runtime and runtime != installed_sources():
+        package = f"{_PACKAGE}_{digest_of(runtime)[:16]}"
+        _imported(package, runtime, package)
+    name = f"celc_query_{digest_of({**entry, 'package': package})[:16]}"
+    compiled = _imported(name, entry, package).__dict__["QUERIES"][query]
+    return compiled.with_options(**options)

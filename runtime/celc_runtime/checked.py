@@ -18,7 +18,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from celc_runtime.arena import (
     CHILD,
@@ -43,6 +42,7 @@ from celc_runtime.arena import (
 )
 from celc_runtime.columns import Prepared
 from celc_runtime.enumerate import Kinds, Output, new_output
+from celc_runtime.kernels import njit
 from celc_runtime.plan import Plan
 from celc_runtime.remembered import Remembered, Remembers
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
+
+from celc_runtime.kernels import njit
 
 _MOST = 16
 """Beyond that many names, a dictionary of all distinct values is faster."""

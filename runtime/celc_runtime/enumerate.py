@@ -22,7 +22,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from celc_runtime.arena import (
     CHILD,
@@ -43,6 +42,7 @@ from celc_runtime.arena import (
     TAG,
     lowest_id,
 )
+from celc_runtime.kernels import njit
 
 
 class Kinds(NamedTuple):

@@ -13,13 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba import njit, types
+from llvmlite import ir
+from numba import types
 from numba.extending import intrinsic
 
 from celc_runtime.arena import NEVER
 from celc_runtime.batch import order_preserving
 from celc_runtime.columns import numbers
+from celc_runtime.kernels import njit
 from celc_runtime.texts import TextNumbers
 
 _FEWEST_ROWS = 4096

@@ -9,8 +9,8 @@ order, as Spark adds the rows of a sorted group.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from celc_runtime.kernels import njit
 from celc_runtime.numbers import less_real
 
 

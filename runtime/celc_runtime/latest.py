@@ -18,7 +18,6 @@ the chosen events are listed, level by level from the first event on, in a scrat
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from celc_runtime.arena import (
     ALWAYS,
@@ -41,6 +40,7 @@ from celc_runtime.arena import (
     with_deeper_stack,
 )
 from celc_runtime.enumerate import list_fired
+from celc_runtime.kernels import njit
 
 _CELLS_ROOM = 256
 """Cells of one match for which there is room at first."""

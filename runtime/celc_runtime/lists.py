@@ -35,7 +35,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from celc_runtime.arena import (
     ALWAYS,
@@ -67,6 +66,7 @@ from celc_runtime.arena import (
 )
 from celc_runtime.batch import window_floor
 from celc_runtime.enumerate import list_fired
+from celc_runtime.kernels import njit
 
 NO_WINDOW, EVENTS, KEYS, FLOORS = 0, 1, 2, 3
 """How the window is measured: not at all, by position, by `keys`, by the batch's `floors`."""

@@ -12,7 +12,8 @@ is therefore computed unsigned.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from celc_runtime.kernels import njit
 
 MICROSECONDS_PER_DAY = 86_400_000_000
 LAST_DAY = (2**63 - 1) // MICROSECONDS_PER_DAY

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
 from celc_runtime.arena import last_relevant_rows, next_relevant
 from celc_runtime.batch import Batch
 from celc_runtime.columns import plain
+from celc_runtime.kernels import njit
 
 POSITION = "\0position"
 """The name of the positions among the stored columns; no attribute can be called that."""

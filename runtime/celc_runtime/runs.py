@@ -15,7 +15,6 @@ most of what an output costs is writing it.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from celc_runtime.arena import (
     CHILD,
@@ -41,6 +40,7 @@ from celc_runtime.arena import (
     TAG,
     lowest_id,
 )
+from celc_runtime.kernels import njit
 
 
 @njit(nogil=True, cache=True)

@@ -30,7 +30,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from celc_runtime.arena import (
     ALWAYS,
@@ -50,6 +49,7 @@ from celc_runtime.arena import (
 )
 from celc_runtime.batch import NO_INTEGERS, Batch
 from celc_runtime.enumerate import list_fired
+from celc_runtime.kernels import njit
 from celc_runtime.lists import Move, as_matrix, tables
 
 

@@ -7,7 +7,6 @@ own on its path. So a pickled query refers to nothing but Python's own `eval` an
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections.abc import Mapping
 from functools import cache
 from types import ModuleType
@@ -15,7 +14,10 @@ from typing import Any
 
 from celc_runtime import bootstrap
 
-_LOAD = "(exec(text, scope := {'__name__': 'celc_bootstrap'}), scope['restore'](*arguments))[1]"
+_LOAD = (
+    "(module := __import__('sys').modules.setdefault(name, __import__('types').ModuleType(name)), "
+    "hasattr(module, 'restore') or exec(text, module.__dict__), module.restore(*arguments))[2]"
+)
 
 _loaded: dict[str, ModuleType] = {}
 
@@ -41,36 +43,38 @@ def text_of(module: dict[str, Any]) -> str:
     loader: Any = module.get("__loader__")
     text = loader.get_source(module["__name__"]) if hasattr(loader, "get_source") else None
     if text is None:
-        raise RuntimeError(
-            f"the text of {module['__name__']} cannot be found, so it cannot be sent to Spark's "
-            "workers: import it from a .py file"
-        )
+        raise RuntimeError(_no_text(module["__name__"]))
     return str(text)
+
+
+def _no_text(module: str) -> str:
+    return (
+        f"the text of {module} cannot be found, so it cannot be sent to Spark's workers, nor "
+        "machine code be kept: import it from a .py file"
+    )
 
 
 def pickled(module: dict[str, Any], options: Mapping[str, object], query: str) -> tuple[Any, ...]:
     """What `__reduce__` of a compiled query returns: how to make it again anywhere."""
-    text, runtime = text_of(module), _runtime_sources()
-    # Files on disk can cache what is compiled; a module whose runtime is somewhere else must not,
-    # because Numba looks for changes in a function's own file only. Together they are one content.
-    text = text.replace('@njit(nogil=True, error_model="numpy")', _CACHED)
-    return eval, (
-        _LOAD,
-        {
-            "text": _bootstrap_text(),
-            "arguments": ({"celc_query.py": text, **runtime}, options, query),
-        },
-    )
-
-
-_CACHED = '@njit(nogil=True, cache=True, error_model="numpy")'
+    files = {"celc_query.py": text_of(module), **runtime_sources()}
+    text = _bootstrap_text()
+    name = f"celc_bootstrap_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    return eval, (_LOAD, {"name": name, "text": text, "arguments": (files, options, query)})
 
 
 @cache
 def _bootstrap_text() -> str:
-    return inspect.getsource(bootstrap)
+    return runtime_sources()["bootstrap.py"]
 
 
 @cache
-def _runtime_sources() -> dict[str, str]:
-    return bootstrap.installed_sources()
+def runtime_sources() -> dict[str, str]:
+    """The texts of the runtime that this process runs, by file name.
+
+    Raises RuntimeError where they cannot be found.
+    """
+    package = __name__.rpartition(".")[0]
+    sources = bootstrap.installed_sources(package)
+    if not sources:
+        raise RuntimeError(_no_text(package))
+    return sources

@@ -19,7 +19,6 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
 from celc_runtime.expressions import (
     Absolute,
@@ -31,6 +30,7 @@ from celc_runtime.expressions import (
     Negation,
     Tree,
 )
+from celc_runtime.kernels import njit
 from celc_runtime.numbers import add_long, less_real
 from celc_runtime.plan import ARROW_TYPES
 
