@@ -18,6 +18,7 @@ _PACKAGE = "celc_runtime"
 
 ORDER = (
     "errors",
+    "paths",
     "numbers",
     "expressions",
     "plan",
@@ -43,7 +44,9 @@ ORDER = (
     "shipping",
     "table",
     "frames",
+    "spark_input",
     "spark",
+    "sql",
     "query",
 )
 """The runtime's modules, each after those it uses. `bootstrap` is carried as text."""

@@ -69,7 +69,8 @@ class Plan:
     back. `all_events`: a selection has to be shown all events, not those with a symbol alone.
     `expressions`: the computed columns, which stand among those of the labels. `hidden`: the labels
     that only they mention; kinds number them after the label columns. `max_work`: how many steps
-    conditions across events may take at one event before a match is found.
+    conditions across events may take at one event before a match is found. `type_name`: what the
+    column of the event types is called.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Plan:
     expressions: tuple[Computed, ...] = ()
     hidden: tuple[str, ...] = ()
     max_work: int = 100_000_000
+    type_name: str = "type"
 
     def type_of(self, attribute: str) -> str:
         """The declared type of a column that the query reads."""
@@ -139,7 +141,7 @@ class Plan:
         """The columns read, tiebreak columns aside (any type that can be sorted will do there)."""
         fields = []
         if self.type_column:
-            fields.append(pa.field("type", pa.string(), nullable=False))
+            fields.append(pa.field(self.type_name, pa.string(), nullable=False))
         if self.stream_column:
             fields.append(pa.field("stream", pa.string(), nullable=False))
         fields += [pa.field(a.name, ARROW_TYPES[a.type]) for a in self.attributes]

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.columns import ROW_NUMBERS, is_ordered, order_of_neighbours, plain, sortable
+from celc_runtime.paths import with_fields
 from celc_runtime.plan import Plan
 
 
@@ -28,6 +29,7 @@ def sorted_for(plan: Plan, table: pa.Table) -> pa.Table:
     missing or have no order are left to the check that names them all.
     """
     names = sort_columns(plan)
+    table = with_fields(table, names)
     if not names or len(table) < 2 or not _can_sort(table.schema, names):
         return table
     columns = [sortable(plain(_whole(table.column(name)))) for name in names]
@@ -79,6 +81,7 @@ def is_sorted_stream(plan: Plan, batches: Iterable[pa.RecordBatch]) -> bool:
     last: list[pa.Array | None] = [None] * len(names)
     first = True
     for batch in batches:
+        batch = with_fields(batch, names)
         if not len(batch) or not _can_sort(batch.schema, names):
             continue
         undecided = np.ones(len(batch), np.bool_)
