@@ -1,4 +1,4 @@
-"""Which column an attribute is: one of its name, or a field of a struct that its name is the path of.
+"""Which column an attribute is: that of its name, or a struct's field that its name is the path of.
 
 An attribute called `` `sensor.value` `` is the column of that name, and where there is none the
 field `value` of the column `sensor`. Names agree in case, wherever events come from; that Spark
@@ -42,7 +42,7 @@ def path_of(name: str, fields: Fields, inside: Callable[[Any], Fields]) -> tuple
 
 
 def _splits(name: str) -> Iterable[int]:
-    """Where a name can end to be followed by a field: at its end, then at its dots from the last."""
+    """Where a column's name can end in an attribute's: at its end, at its dots from the last."""
     yield len(name)
     for place in range(len(name) - 2, 0, -1):
         if name[place] == ".":

@@ -140,7 +140,7 @@ def union_streams(
             f"both: {', '.join(map(repr, frames))}"
         )
     added = ["stream", type_column] if kinds == {True} else [type_column]
-    types = _united({_shown(key): frame for key, frame in frames.items()}, added)
+    types = _agreed_types({_shown(key): frame for key, frame in frames.items()}, added)
     parts = []
     for key, frame in frames.items():
         own = dict(_fields(frame.schema))
@@ -158,7 +158,7 @@ def _shown(key: str | tuple[str, str]) -> str:
     return ">".join(key) if isinstance(key, tuple) else key
 
 
-def _united(frames: Mapping[str, DataFrame], added: list[str]) -> dict[str, Any]:
+def _agreed_types(frames: Mapping[str, DataFrame], added: list[str]) -> dict[str, Any]:
     """The columns of all frames with the type that they agree on."""
     types: dict[str, Any] = {}
     owners: dict[str, str] = {}

@@ -34,14 +34,14 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def registered(query: CompiledQuery, spark: Any, name: str | None) -> Any:
-    """The table function of a query, registered in a Spark session; see `CompiledQuery.register`."""
+    """A query's table function, registered in a Spark session; see `CompiledQuery.register`."""
     from pyspark.sql import functions
 
     if not hasattr(functions, "arrow_udtf"):
-        import pyspark
+        from pyspark import __version__
 
         raise RuntimeError(
-            f"a table function for SQL needs PySpark 4.1 or newer, and this is {pyspark.__version__}: "
+            f"a table function for SQL needs PySpark 4.1 or newer, and this is {__version__}: "
             "install a newer one, or use match(df) and register its result as a view"
         )
     called = query.name if name is None else name
