@@ -40,9 +40,10 @@ class Route:
     def __repr__(self) -> str:
         return f"<{self._name} of {self._query!r}>"
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments):  # type: ignore[no-untyped-def]
         # Not one named argument: Spark counts those, `self` included, and would take a second one
-        # for a wish to be handed a group's key.
+        # for a wish to be handed a group's key. And no type: where there is one it asks for the
+        # types of all arguments, of a function, and warns that this is none.
         return self._function(*arguments)
 
     def __reduce__(self) -> Any:
