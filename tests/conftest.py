@@ -49,6 +49,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.ansi.enabled", "false")
+        .config("spark.log.level", "FATAL" if ON_SPARK else "ERROR")
     )
     if ON_SPARK == "connect":
         os.environ["SPARK_TESTING"] = "1"  # the server takes a free port, not always the same one
@@ -62,7 +63,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             .config("spark.driver.host", "127.0.0.1")
             .getOrCreate()
         )
-        session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
 

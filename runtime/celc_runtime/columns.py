@@ -49,7 +49,8 @@ def conforming(plan: Plan, events: pa.RecordBatch, rows_seen: int = 0) -> pa.Rec
     EventError for a missing column, a column given twice, or one of another type; `rows_seen` rows
     have come before.
     """
-    events = with_fields(events, [*(a.name for a in plan.attributes), *plan.tiebreak])
+    read = [plan.type_name, *(a.name for a in plan.attributes), *plan.tiebreak]
+    events = with_fields(events, read)
     names = events.schema.names
     wanted = [*plan.input_schema(), *(pa.field(name, pa.null()) for name in plan.tiebreak)]
     if (

@@ -56,11 +56,21 @@ def arrow_fields(type: pa.DataType | pa.Schema) -> Fields:
     return ()
 
 
+def wire_name(name: str) -> str:
+    """What a column is called on its way to a worker: its name, if Spark can look that up."""
+    return f"celc:{name.encode().hex()}" if "." in name or "`" in name else name
+
+
 def with_fields(events: Any, names: Iterable[str]) -> Any:
-    """Events with a column for each name that leads to a field of a struct."""
+    """Events with a column for each name that leads to a field of a struct, or that Spark could
+    not send; see `wire_name`."""
     known = events.schema.names
     for name in dict.fromkeys(names):
-        if "." not in name or name in known:
+        sent = wire_name(name)
+        if sent == name or name in known:
+            continue
+        if sent in known:
+            events = events.append_column(name, events.column(sent))
             continue
         try:
             path = path_of(name, arrow_fields(events.schema), arrow_fields)

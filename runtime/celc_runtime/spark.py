@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from celc_runtime.plan import quoted
-from celc_runtime.spark_input import needed_columns, without_order
+from celc_runtime.spark_input import mapped, needed_columns, without_order
 from celc_runtime.table import sort_columns
 
 if TYPE_CHECKING:
@@ -37,4 +37,4 @@ def spark_matches(query: CompiledQuery, events: DataFrame) -> DataFrame:
     ordered = spread.sortWithinPartitions(
         *(functions.col(quoted(name)) for name in sort_columns(plan))
     )
-    return ordered.mapInArrow(query.match_arrow_without_ties, query.output_ddl)
+    return mapped(ordered, query.match_arrow_without_ties, query.output_ddl)

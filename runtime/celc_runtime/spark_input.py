@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from celc_runtime.errors import EventError
-from celc_runtime.paths import Fields, missing, path_of
+from celc_runtime.paths import Fields, missing, path_of, wire_name
 from celc_runtime.plan import Plan, quoted
 
 if TYPE_CHECKING:
@@ -54,9 +54,17 @@ def needed_columns(plan: Plan, events: DataFrame) -> DataFrame:
     paths = {name: _path(plan, name, fields) for name in names}
     if lacking := [name for name, path in paths.items() if path is None]:
         raise missing(plan.name, lacking, known)
-    lower = [name.lower() for name in known]
     given = known
-    if any(path and lower.count(lower[path[0]]) > 1 for path in paths.values()):
+    lower = [name.lower() for name in known]
+    alike = [name for name in names if sum(n.lower() == name.lower() for n in names) > 1]
+    if _tells_case(events):
+        alike = lower = []
+    if alike:
+        raise EventError(
+            f"query {plan.name!r} reads {' and '.join(map(repr, alike))}, which Spark takes for "
+            "one column unless it tells upper from lower case: set spark.sql.caseSensitive to true"
+        )
+    if any(path and lower.count(known[path[0]].lower()) > 1 for path in paths.values()):
         # Two columns differ in case only, so no name would be sure to mean one of them.
         given = [f"column_{place}" for place in range(len(known))]
         events = events.toDF(*given)
@@ -70,6 +78,23 @@ def needed_columns(plan: Plan, events: DataFrame) -> DataFrame:
         _check_type(plan, name, inner)
         columns.append(column if given[path[0]] == name else column.alias(name))
     return events.select(*columns)
+
+
+def mapped(frame: DataFrame, function: Any, ddl: str) -> DataFrame:
+    """`mapInArrow` for columns of any name.
+
+    PySpark looks its columns up by name without quoting them, so that a name with a dot is taken
+    for a field, and one with a backquote is refused. Such columns travel under another name.
+    """
+    names = [wire_name(name) for name in frame.columns]
+    if names != frame.columns:
+        frame = frame.toDF(*names)
+    return frame.mapInArrow(function, ddl)
+
+
+def _tells_case(events: DataFrame) -> bool:
+    """Whether a session tells columns apart whose names differ in case only."""
+    return str(events.sparkSession.conf.get("spark.sql.caseSensitive")).lower() == "true"
 
 
 def _fields(type: Any) -> Fields:
@@ -92,23 +117,23 @@ def _path(plan: Plan, name: str, fields: Fields) -> tuple[int, ...] | None:
 
 def _check_type(plan: Plan, name: str, type: Any) -> None:
     found = type.simpleString()
-    wanted = {attribute.name: attribute.type for attribute in plan.attributes}
-    wanted |= {name: "STRING" for name in plan.input_schema().names if name not in wanted}
-    if name not in wanted and name in plan.tiebreak:
+    declared = {attribute.name: attribute.type for attribute in plan.attributes}
+    if name not in declared and name in plan.tiebreak:
         if type.typeName() in ("array", "map", "struct", "variant"):
             raise EventError(
                 f"query {plan.name!r} orders events by the column {name!r}, but values of the type "
                 f"{found} have no order: name a column of numbers, texts or times"
             )
         return
-    taken = _SPARK_TYPES[wanted.get(name, "STRING")]
+    wanted = declared.get(name, "STRING")  # the columns that tell types and streams
+    taken = _SPARK_TYPES[wanted]
     # A text's type may name a collation.
     if found == "void" or found.split(" ")[0] in taken:
         return
-    fits = next((declared for declared, own in _SPARK_TYPES.items() if own[0] == found), None)
-    remedy = f", or declare the attribute as {fits}" if fits and wanted.get(name) else ""
+    fits = next((type for type, own in _SPARK_TYPES.items() if own[0] == found), None)
+    remedy = f", or declare the attribute as {fits}" if fits and name in declared else ""
     raise EventError(
-        f"query {plan.name!r} declares {name!r} as {wanted.get(name, 'STRING')}, but the column's "
+        f"query {plan.name!r} declares {name!r} as {wanted}, but the column's "
         f"type is {found}: cast the column to {taken[0]}{remedy}"
     )
 
