@@ -46,6 +46,7 @@ ORDER = (
     "frames",
     "spark_input",
     "spark",
+    "progress",
     "sql",
     "query",
 )

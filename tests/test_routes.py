@@ -101,6 +101,18 @@ def test_a_pickle_needs_no_file_of_ours(tmp_path: Path) -> None:
     assert len(list((tmp_path / "cache").iterdir())) == 1
 
 
+@pytest.mark.parametrize("package", ["numba", "pyarrow"])
+def test_a_worker_without_a_package_names_it(package: str, tmp_path: Path) -> None:
+    with interpreted():
+        query = only_query(celc.compile(_QUERY))
+    (tmp_path / "query.pickle").write_bytes(pickle.dumps(query))
+    blocked = f"sys.modules[{package!r}] = None  # an import of it is a ModuleNotFoundError\n"
+    load = "import pickle\npickle.load(open(sys.argv[1], 'rb'))"
+    said = rf"needs the package '{package}' wherever it runs.*-m pip install {package}"
+    with pytest.raises(AssertionError, match=said):
+        _alone(blocked + load, str(tmp_path / "query.pickle"), folder=tmp_path)
+
+
 def test_a_changed_file_in_the_cache_is_refused(tmp_path: Path) -> None:
     query = celc.compile(_QUERY).queries["query"]
     (tmp_path / "query.pickle").write_bytes(pickle.dumps(query))

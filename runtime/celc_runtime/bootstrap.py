@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import platform
 import shutil
 import sys
 import tempfile
@@ -121,7 +122,23 @@ def _load(name: str, path: Path, locations: list[str] | None) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
+    except ModuleNotFoundError as problem:
+        del sys.modules[name]
+        raise _not_installed(problem) from problem
     except BaseException:
         del sys.modules[name]
         raise
     return module
+
+
+def _not_installed(problem: ModuleNotFoundError) -> ModuleNotFoundError:
+    """The same error for a package that is not installed, with the machine and what to do."""
+    package = str(problem.name).partition(".")[0]
+    return ModuleNotFoundError(
+        f"a query of celc needs the package {package!r} wherever it runs, and the Python of this "
+        f"worker cannot import it: {sys.executable} on {platform.node()}. Install it there "
+        f"({sys.executable} -m pip install {package}), or set PYSPARK_PYTHON to a Python that has "
+        "numba, numpy and pyarrow",
+        name=problem.name,
+        path=problem.path,
+    )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import pyarrow as pa
 
@@ -13,6 +14,7 @@ from celc_runtime.checked import Checks, checked_listing
 from celc_runtime.frames import pandas_matches
 from celc_runtime.joins import Joins
 from celc_runtime.plan import Plan
+from celc_runtime.progress import watched
 from celc_runtime.run import Run
 from celc_runtime.selection import Earliest, Selection
 from celc_runtime.shipping import pickled
@@ -191,13 +193,18 @@ class CompiledQuery:
         batches = sorted_for(self.plan, table).to_batches(max_chunksize=1 << 20)
         return pa.Table.from_batches(self.match_arrow(batches), self.output_schema)
 
-    def match(self, events: DataFrame) -> DataFrame:
+    def match(self, events: DataFrame, *, progress: bool | TextIO = False) -> DataFrame:
         """All matches of a Spark DataFrame, `df.transform(query.match)`.
 
         Partitions are spread over the cluster by PARTITION BY; without it, or with CONSUME BY ANY,
-        the whole table is read by one task.
+        the whole table is read by one task. Nothing runs before an action asks for rows.
+
+        progress: tell what the first action is at, on standard error, in the notebook, or on the
+        stream that is given, and at its end how many rows were read and matches found.
         """
-        return spark_matches(self, events)
+        if progress is False:
+            return spark_matches(self, events)
+        return watched(self, events, sys.stderr if progress is True else progress)
 
     def register(self, spark: SparkSession, name: str | None = None) -> Any:
         """Makes the query a table function of a Spark session, called like the query or `name`.
