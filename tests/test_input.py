@@ -124,3 +124,34 @@ def test_a_query_of_one_type_reads_the_column_that_is_named() -> None:
             other.match_table(events.drop("kind"))
     with pytest.raises(ValueError, match="cannot read its event types from 'n'"):
         query.with_options(type_column="n")
+
+
+# --- batches --------------------------------------------------------------------------------------
+
+
+def test_batches_may_have_other_dictionaries_and_no_rows(query: Any) -> None:
+    wanted = query.match_table(_flat())
+    events = _flat().take([5, 2, 3, 4, 0, 1])
+    batches = []
+    for start, end, words in (
+        (0, 0, ["B"]),
+        (0, 2, ["B", "A"]),
+        (2, 2, []),
+        (2, 6, ["A", "X", "B"]),
+    ):
+        part = events.slice(start, end - start)
+        codes = pa.array([words.index(type) for type in part["type"].to_pylist()], pa.int8())
+        types = pa.DictionaryArray.from_arrays(codes, pa.array(words, pa.string()))
+        keys = part["plain dot."].combine_chunks().dictionary_encode()
+        part = part.set_column(0, "type", types).set_column(3, "plain dot.", keys)
+        batches += part.to_batches() or [pa.RecordBatch.from_pylist([], part.schema)]
+    assert len(batches) == 4
+    assert pa.Table.from_batches(query.match_arrow(batches), query.output_schema) == wanted
+
+
+def test_a_frame_with_two_columns_of_a_name(query: Any) -> None:
+    pytest.importorskip("pandas")
+    frame = _flat().to_pandas()
+    frame.columns = ["type", "at.n", "at.deep.v", "type"]
+    with pytest.raises(EventError, match="'type' occurs more than once in the frame"):
+        query.match_pandas(frame)

@@ -66,6 +66,7 @@ def _handler(stream: TaskStream) -> type:
 
     Its methods mention nothing but `stream`: Spark's pickler sends a class that no module offers
     by name with all it consists of, but refers to what its methods mention by module and name.
+    There is no `terminate`: a match is told at its end, so nothing waits for that of a partition.
     """
 
     class Matches:
@@ -74,11 +75,6 @@ def _handler(stream: TaskStream) -> type:
 
         def eval(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
             return stream.read(events)
-
-        def terminate(self) -> Iterator[pa.RecordBatch]:
-            # Nothing waits for the end of a partition. Spark would do without this method, but for
-            # a table without rows it would then return none that has columns.
-            return stream.rest()
 
         def cleanup(self) -> None:
             stream.end()
@@ -114,10 +110,6 @@ class TaskStream:
             self._run = Run(self._query, ties_are_errors=True)
         self._check_partition(events)
         yield from self._run.push(events)
-
-    def rest(self) -> Iterator[pa.RecordBatch]:
-        """What is left to say of a partition: nothing."""
-        yield pa.RecordBatch.from_pylist([], self._query.output_schema)
 
     def end(self) -> None:
         """The task ends."""
