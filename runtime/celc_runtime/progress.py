@@ -125,10 +125,11 @@ class _Watch:
             self._line.leave()
             return False
         self._over.set()
+        count = matches["rows"]
         read = self._read.get.get("rows")
-        events = "" if read is None else f"{read:,} rows read, "
+        events = "" if read is None else f"{read:,} row{'s' * (read != 1)} read, "
         failed = "; Spark's last job failed" if tracker and _last_failed(tracker) else ""
-        self._line.end(f"{self._name}: {events}{matches['rows']:,} matches{failed}")
+        self._line.end(f"{self._name}: {events}{count:,} match{'es' * (count != 1)}{failed}")
         return True
 
     def follow(self, tracker: Any) -> None:
