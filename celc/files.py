@@ -72,7 +72,8 @@ def _first_line(problem: Exception) -> str:
 def _read_parquet(stream: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     file = pyarrow.parquet.ParquetFile(stream)
     present = file.schema_arrow.names
-    columns = [name for name in schema.names if name in present]
+    # A name with a dot may be the path of a field, which Parquet reads without the others.
+    columns = [name for name in schema.names if name in present or name.split(".")[0] in present]
     texts = [
         field.name for field in schema if field.name in present and pa.types.is_string(field.type)
     ]

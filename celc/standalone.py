@@ -22,6 +22,7 @@ ORDER = (
     "bootstrap",
     "shipping",
     "kernels",
+    "paths",
     "numbers",
     "expressions",
     "plan",
@@ -48,7 +49,10 @@ ORDER = (
     "run",
     "table",
     "frames",
+    "spark_input",
     "spark",
+    "progress",
+    "sql",
     "query",
 )
 """The runtime's modules, each after those it uses. `bootstrap` is carried as text as well."""

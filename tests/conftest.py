@@ -12,6 +12,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from spark_routes import worker_python
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,27 +49,47 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
+ON_SPARK = os.environ.get("CELC_TEST_SPARK", "")
+"""`classic` or `connect`: the session that the tests in on_spark run with; see test_on_spark."""
+
+collect_ignore = [] if ON_SPARK else ["on_spark"]
+
+# Sessions in tests live for seconds: a JVM that compiles less, and with one thread, takes half.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A Spark session on this machine: UTC, ANSI mode off, two cores."""
     _find_java()
+    if ON_SPARK:
+        # No file of ours may be what makes a job work.
+        os.environ["PYSPARK_PYTHON"] = str(worker_python(tmp_path_factory.mktemp("worker")))
+        os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+        os.environ["CELC_CACHE_DIR"] = str(tmp_path_factory.mktemp("cache"))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
 
-    session = (
-        SparkSession.builder.master("local[2]")
-        .appName("celc-tests")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
+    builder = (
+        SparkSession.builder.appName("celc-tests")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.ansi.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .getOrCreate()
+        .config("spark.log.level", "FATAL" if ON_SPARK else "ERROR")
     )
-    session.sparkContext.setLogLevel("ERROR")
+    if ON_SPARK == "connect":
+        os.environ["SPARK_TESTING"] = "1"  # the server takes a free port, not always the same one
+        session = builder.remote("local[2]").getOrCreate()
+    else:
+        session = (
+            builder.master("local[2]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.driver.host", "127.0.0.1")
+            .getOrCreate()
+        )
     yield session
     session.stop()
 

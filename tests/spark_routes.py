@@ -1,27 +1,19 @@
-"""Runs queries on Spark by given routes and prints what came out; a process of its own.
+"""The ways to run a query on Spark: by `match`, `match_arrow`, `match_pandas`, and in SQL.
 
-Reads a JSON list of {"query", "events"} from standard input and writes for each route the list of
-answers in the form of the conformance cases' `expected`. All queries go into one Spark job, because
-a job costs more than such a query. The workers get a Python that cannot import celc or its runtime.
-
-    python spark_routes.py match arrow pandas < queries.json
+Queries run in one Spark job for each way, because a job costs more than such a query.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 import sysconfig
-import tempfile
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import black
 import pyarrow as pa
-
-import celc
 
 _TYPES = {"id": pa.int32(), "value": pa.float64(), "ts": pa.int64()}
 
@@ -30,7 +22,11 @@ def worker_python(folder: Path) -> Path:
     """A Python that sees the installed packages, but none that an editable install adds."""
     path = folder / "python-without-celc"
     packages = sysconfig.get_paths()["purelib"]
-    path.write_text(f'#!/bin/sh\nPYTHONPATH="{packages}" exec "{sys.executable}" -S "$@"\n')
+    # Where only the answers matter, what is generated need not be compiled.
+    path.write_text(
+        "#!/bin/sh\n"
+        f'NUMBA_DISABLE_JIT=1 PYTHONPATH="{packages}" exec "{sys.executable}" -S "$@"\n'
+    )
     path.chmod(0o755)
     return path
 
@@ -62,57 +58,44 @@ def _by_pandas(matcher: Any, frame: Any) -> Any:
     return frame.groupBy(*keys).applyInPandas(matcher.match_pandas, matcher.OUTPUT_DDL)
 
 
+def _by_sql(matcher: Any, frame: Any) -> Any:
+    plan = next(iter(matcher.queries.values())).plan
+    name = f"q{uuid.uuid4().hex}"
+    frame.createOrReplaceTempView(f"{name}_events")
+    matcher.register(frame.sparkSession, name=name)
+    whole = plan.interleaves or not plan.partition_by
+    parts = "WITH SINGLE PARTITION" if whole else f"PARTITION BY ({', '.join(plan.partition_by)})"
+    table = f"TABLE({name}_events) {parts} ORDER BY (ts, row)"
+    return frame.sparkSession.sql(f"SELECT * FROM {name}({table})")
+
+
 ROUTES: dict[str, Callable[[Any, Any], Any]] = {
     "match": _by_match,
     "arrow": _by_arrow,
     "pandas": _by_pandas,
+    "sql": _by_sql,
 }
 
 
-def answers(
-    routes: list[str], queries: list[dict[str, Any]]
-) -> dict[str, list[list[dict[str, Any]]]]:
-    """By route the answer of each query, all queries by one Spark job."""
-    from pyspark.sql import SparkSession
-
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.ansi.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("ERROR")
-    matchers = [celc.compile(item["query"], order_by="ts", tiebreak="row") for item in queries]
-    frames = [spark.createDataFrame(table(item["events"])) for item in queries]
-    found = {route: _by_one_job(ROUTES[route], matchers, frames) for route in routes}
-    spark.stop()
-    return found
-
-
-def _by_one_job(
-    route: Callable[[Any, Any], Any], matchers: list[Any], frames: list[Any]
-) -> list[list[dict[str, Any]]]:
+def answers(route: str, items: Sequence[tuple[Any, Any]]) -> list[list[dict[str, Any]]]:
+    """The answer of each matcher to its DataFrame in the form of the cases' `expected`."""
     from pyspark.sql import functions
 
     parts = [
-        route(matcher, frame).select(
+        ROUTES[route](matcher, frame).select(
             functions.lit(number).alias("number"),
             functions.to_json(functions.struct("*"), {"ignoreNullFields": "false"}).alias("json"),
         )
-        for number, (matcher, frame) in enumerate(zip(matchers, frames, strict=True))
+        for number, (matcher, frame) in enumerate(items)
     ]
     while len(parts) > 1:
         parts = [
             parts[at].unionAll(parts[at + 1]) if at + 1 < len(parts) else parts[at]
             for at in range(0, len(parts), 2)
         ]
-    found: list[list[dict[str, Any]]] = [[] for _ in matchers]
+    found: list[list[dict[str, Any]]] = [[] for _ in items]
     for row in parts[0].collect():
-        found[row.number].append(_expected_form(matchers[row.number], json.loads(row.json)))
+        found[row.number].append(_expected_form(items[row.number][0], json.loads(row.json)))
     return found
 
 
@@ -125,18 +108,3 @@ def _expected_form(matcher: Any, row: dict[str, Any]) -> dict[str, Any]:
         "labels": {label.name: [e["pos"] for e in row[label.name]] for label in plan.labels},
         "values": {item.name: row[item.name] for item in plan.expressions},
     }
-
-
-def main() -> None:
-    """See the module."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["PYSPARK_PYTHON"] = str(worker_python(Path(folder)))
-        os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-        os.environ["CELC_CACHE_DIR"] = folder
-        # To lay modules out takes most of the time to compile them, and matters to people alone.
-        black.format_str = lambda text, mode: text
-        json.dump(answers(sys.argv[1:], json.load(sys.stdin)), sys.stdout)
-
-
-if __name__ == "__main__":
-    main()

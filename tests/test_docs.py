@@ -9,6 +9,8 @@ An HTML comment on the line before a fenced block says what the block is:
     <!-- run -->                ```console   `$ celc …` commands, each with all that it prints
                                 ```python    a session with `>>>`, as doctest reads it
                                 ```text      lines `query`, `events`, `answer` (see `Example`)
+    <!-- spark -->              a session with `>>>` that has `spark`; on_spark/test_spark_docs.py
+                                runs it
     <!-- worked: a/b.cel -->    that file of examples/worked; a query without the streams at its
                                 top, which are the declarations; of an answer, some of the lines
 
@@ -107,6 +109,8 @@ def test_blocks(
                     check_console(block.text, place, capfd)
                 case ("run", _, _), "python":
                     check_session(block, place)
+                case ("spark", _, _), "python":
+                    assert ">>> " in block.text, place
                 case ("run", _, _), "text":
                     check_examples(block.text, declarations, place)
                 case ("worked", _, name), _:

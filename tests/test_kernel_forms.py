@@ -20,8 +20,8 @@ from engines import engines, interpreted, only_query
 
 from celc.pipeline import Options
 
-_DECLARATION = "CREATE STREAM S { %s }\n" % ", ".join(
-    f"EVENT {name} {{ key: INT, ts: LONG }}" for name in "ABCD"
+_DECLARATION = "CREATE STREAM S {{ {} }}\n".format(
+    ", ".join(f"EVENT {name} {{ key: INT, ts: LONG }}" for name in "ABCD")
 )
 
 FORMS = {
@@ -145,7 +145,7 @@ def test_declared_types_are_told_apart(seed: int) -> None:
     if not types.can_tell:  # two that begin alike
         assert len({(len(t.encode()), t.encode()[:8]) for t in declared}) < len(declared)
         return
-    values = rng.choices(texts + ["x" * rng.randint(0, 20)], k=rng.randint(0, 60))
+    values = rng.choices([*texts, "x" * rng.randint(0, 20)], k=rng.randint(0, 60))
     column = pa.array(["before", *values], pa.string())[1:]
     codes, names = types.codes(column)
     told = [names[code] if names[code] in declared else None for code in codes]

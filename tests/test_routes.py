@@ -10,7 +10,6 @@ import ast
 import json
 import os
 import pickle
-import random
 import subprocess
 import sys
 import sysconfig
@@ -19,145 +18,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from cases_io import Case, load_cases
+from chosen_cases import chosen, some_cases
 from engines import interpreted, only_query
-from reference import as_expected, difference, evaluate
-from spark_routes import ROUTES, table
-from strategies import DECLARATION, random_stream
+from reference import difference
+from spark_routes import table
+from strategies import DECLARATION
 
 import celc
 from celc.cli import main
 from celc.standalone import ORDER, standalone
-
-# Queries that go by every route whatever the step through the rest: where a letter depends on what
-# came before, or a match is chosen or given up by what else is in its window, state is kept between
-# batches that the other queries do not have.
-_CHOSEN = {
-    "06": ("SELECT MAX * FROM S WHERE (A+ ; B)+ ; C",),
-    "07": (
-        "SELECT * FROM S WHERE MAX(A+) ; LAST(B ; C)",
-        "SELECT * FROM S WHERE LAST(NXT(A+ ; B) ; C)",
-        "SELECT * FROM S WHERE A ; NXT(B ; C)+",
-        "SELECT * FROM S WHERE (STRICT(A ; B))+ ; C",
-    ),
-    "08": (
-        "SELECT NXT * FROM S WHERE A ; B ; C WITHIN 3 EVENTS",
-        "SELECT LAST * FROM S WHERE A+ ; B WITHIN 4 [ts]",
-        "SELECT MAX * FROM S WHERE A+ ; B WITHIN 4 [ts]",
-    ),
-    "09": ("SELECT LAST * FROM S WHERE A+ ; B PARTITION BY id",),
-    "12": ("SELECT * FROM S WHERE (A+ ; B) ALL C",),
-    "13": (
-        "SELECT * FROM S WHERE ((A ; C) UNLESS B)+ ; D",
-        "SELECT LAST * FROM S WHERE (A ; C) UNLESS B",
-    ),
-    "14": (
-        "SELECT * FROM S WHERE A ; !(B ; C) ; D",
-        "SELECT * FROM S WHERE A ; !B ; C WITHIN 4 EVENTS",
-    ),
-    "15": (
-        "SELECT * FROM S WHERE (A AS x ; B AS y ; C AS z) FILTER x.id = y.id AND y.id = z.id "
-        "WITHIN 4 EVENTS",
-        "SELECT * FROM S WHERE ((A AS x)+ ; (B AS y)+) FILTER x.value < y.value",
-    ),
-    "16": ("SELECT MAX * FROM S WHERE ((A AS x)+ ; B AS y) FILTER x.value < y.value",),
-    "17": ("SELECT * FROM S WHERE (B ; (A AS x)+ ; C) FILTER x.value > AVG(PRIOR x.value)",),
-    "19": ("SELECT * FROM S WHERE A AS x ; !(B AS y FILTER y.id = x.id) ; C",),
-    "20": ("SELECT * FROM S WHERE A AS x ; MAX((B AS y FILTER y.id = x.id)+ ; C)",),
-}
-
-
-def _written(query: str) -> str:
-    """What follows the declarations."""
-    return query[query.index("SELECT") :].strip()
-
-
-def _chosen() -> list[Case]:
-    """Of each query of `_CHOSEN` the case with the most matches."""
-    found = []
-    for stem, queries in _CHOSEN.items():
-        cases = load_cases(stem)
-        for query in queries:
-            same = [case for case in cases if _written(case.query).split() == query.split()]
-            assert same, f"{stem}: {query}"
-            found.append(max(same, key=lambda case: len(case.expected)))
-    # No file has STRICT in a window, nor a selector in one with partitions and consumption.
-    found += [_evaluated(query) for query in _MORE]
-    assert all(case.expected for case in found)
-    return found
-
-
-_MORE = (
-    "SELECT STRICT * FROM S WHERE (A OR B)+ ; C WITHIN 4 [ts]",
-    "SELECT NXT * FROM S WHERE A+ ; B PARTITION BY id WITHIN 6 EVENTS",
-    "SELECT LAST x FROM S WHERE A AS x ; !C ; B PARTITION BY id WITHIN 8 [ts] CONSUME BY PARTITION",
-    "SELECT MAX * FROM S WHERE NXT(A ; B) ; C WITHIN 9 EVENTS CONSUME BY ANY",
-)
-
-
-def _evaluated(query: str) -> Case:
-    """A case of a query: the reference's answer on the first random stream with a few matches."""
-    text = DECLARATION + query
-    for seed in range(100):
-        events = random_stream(random.Random(seed), 20, nulls=0)
-        found = evaluate(text, events, order_by="ts")
-        if len(found) >= 3:
-            return Case(query, text, events, [as_expected(match) for match in found])
-    raise AssertionError(query)
-
-
-def _cases(limit: int | None) -> list[Case]:
-    """For about `limit` of all queries a case each, or all cases.
-
-    Those that must not be missed come first.
-    """
-    chosen: list[Case] = []
-    seen: set[str] = set()
-    for case in load_cases():
-        if limit is None or case.query not in seen:
-            seen.add(case.query)
-            chosen.append(case)
-    first = _chosen()
-    step = 1 if limit is None else max(1, len(chosen) // (limit - len(first)))
-    return first + chosen[::step]
-
-
-def _on_spark(cases: list[Case], folder: Path) -> None:
-    items = [{"query": case.query, "events": case.events} for case in cases]
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("spark_routes.py")), *ROUTES],
-        input=json.dumps(items),
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    answers = json.loads(done.stdout)
-    assert list(answers) == list(ROUTES)
-    problems = [
-        f"{route} {case.name}: {found}"
-        for route in ROUTES
-        for case, answer in zip(cases, answers[route], strict=True)
-        if (found := difference(answer, case.expected))
-    ]
-    assert not problems, "\n".join(problems)
-
-
-def test_forty_queries_on_spark(tmp_path: Path) -> None:
-    """By each of the routes, in one session."""
-    cases = _cases(40)
-    assert len(cases) >= 40
-    _on_spark(cases, tmp_path)
-
-
-@pytest.mark.long
-def test_all_cases_on_spark(tmp_path: Path) -> None:
-    cases = _cases(None)
-    for at in range(0, len(cases), 60):
-        _on_spark(cases[at : at + 60], tmp_path)
-
 
 # --- without an installation ----------------------------------------------------------------------
 
@@ -192,7 +61,8 @@ def _alone(script: str, *arguments: str, data: bytes = b"", folder: Path) -> byt
         capture_output=True,
         check=False,
         cwd=folder,
-        env=os.environ | {"NUMBA_DISABLE_JIT": "1", "CELC_CACHE_DIR": str(folder / "cache")},
+        env=os.environ
+        | {"NUMBA_DISABLE_JIT": "1", "CELC_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": ""},
     )
     assert done.returncode == 0, done.stderr.decode()[-4000:]
     return done.stdout
@@ -234,7 +104,19 @@ def test_a_pickle_needs_no_file_of_ours(tmp_path: Path) -> None:
     assert [name.rpartition("_")[0] for name in names] == ["celc_query", "celc_runtime"]
 
 
-def test_a_damaged_file_in_the_cache_is_written_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("package", ["numba", "pyarrow"])
+def test_a_worker_without_a_package_names_it(package: str, tmp_path: Path) -> None:
+    with interpreted():
+        query = only_query(celc.compile(_QUERY))
+    (tmp_path / "query.pickle").write_bytes(pickle.dumps(query))
+    blocked = f"sys.modules[{package!r}] = None  # an import of it is a ModuleNotFoundError\n"
+    load = "import pickle\npickle.load(open(sys.argv[1], 'rb'))"
+    said = rf"needs the package '{package}' wherever it runs.*-m pip install {package}"
+    with pytest.raises(AssertionError, match=said):
+        _alone(blocked + load, str(tmp_path / "query.pickle"), folder=tmp_path)
+
+
+def test_a_changed_file_in_the_cache_is_refused(tmp_path: Path) -> None:
     query = celc.compile(_QUERY).queries["query"]
     (tmp_path / "query.pickle").write_bytes(pickle.dumps(query))
     load = "import pickle\npickle.load(open(sys.argv[1], 'rb'))"
@@ -265,7 +147,7 @@ def test_conditions_are_compiled_for_a_query_and_not_for_each_of_its_runs() -> N
 def test_a_query_with_options_answers_as_it_did() -> None:
     """Also where it needs more than a plan and kernels; what is unpickled is given options too."""
     problems = []
-    for case in _chosen():
+    for case in chosen():
         with interpreted():
             query = only_query(celc.compile(case.query, order_by="ts"))
         wanted = query.match_table(table(case.events))
@@ -284,15 +166,13 @@ def test_a_standalone_module_needs_nothing_else(tmp_path: Path) -> None:
     assert json.loads(found) == _expected()
 
 
-@pytest.mark.parametrize(
-    "limit", [pytest.param(0, id="chosen"), pytest.param(40, id="forty", marks=pytest.mark.long)]
-)
-def test_queries_standalone(limit: int, tmp_path: Path) -> None:
-    cases = _cases(limit) if limit else _chosen()
+def test_forty_queries_standalone(tmp_path: Path) -> None:
+    cases = some_cases(40)
     for number, case in enumerate(cases):
         with interpreted():
-            matcher = celc.compile(case.query, order_by="ts", tiebreak="row")
-        (tmp_path / f"q{number}.py").write_text(standalone(matcher.source))
+            source = celc.compile(case.query, order_by="ts", tiebreak="row").source
+        text = standalone(source)
+        (tmp_path / f"q{number}.py").write_text(text)
         with (tmp_path / f"q{number}.arrow").open("wb") as stream:
             stream.write(_ipc(table(case.events)))
     script = """

@@ -13,6 +13,7 @@ from celc_runtime.expressions import (
 )
 from celc_runtime.plan import Attribute, Kind, Label, Plan, Window
 from celc_runtime.query import CompiledQuery, module_names
+from celc_runtime.spark_input import union_streams
 
 __all__ = [
     "Absolute",
@@ -34,4 +35,5 @@ __all__ = [
     "Window",
     "WorkLimitError",
     "module_names",
+    "union_streams",
 ]

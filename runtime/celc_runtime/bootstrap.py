@@ -18,6 +18,7 @@ import importlib.util
 import marshal
 import os
 import pkgutil
+import platform
 import stat
 import sys
 import tempfile
@@ -297,8 +298,24 @@ def _imported(name: str, original: dict[str, str], package: str) -> ModuleType:
         _FINDER.add(name, original, package)
         if _FINDER not in sys.meta_path:
             sys.meta_path.append(_FINDER)
-    # Python's own import, because it waits for another thread that is about to do the same.
-    return importlib.import_module(name)
+    try:
+        # Python's own import, because it waits for another thread that is about to do the same.
+        return importlib.import_module(name)
+    except ModuleNotFoundError as problem:
+        raise _not_installed(problem) from problem
+
+
+def _not_installed(problem: ModuleNotFoundError) -> ModuleNotFoundError:
+    """The same error for a package that is not installed, with the machine and what to do."""
+    package = str(problem.name).partition(".")[0]
+    return ModuleNotFoundError(
+        f"a query of celc needs the package {package!r} wherever it runs, and the Python of this "
+        f"worker cannot import it: {sys.executable} on {platform.node()}. Install it there "
+        f"({sys.executable} -m pip install {package}), or set PYSPARK_PYTHON to a Python that has "
+        "numba, numpy and pyarrow",
+        name=problem.name,
+        path=problem.path,
+    )
 
 
 # The last of the file: where this is, all of it is (`shipping._LOAD` looks for it).

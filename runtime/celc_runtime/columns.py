@@ -26,6 +26,7 @@ from celc_runtime.codes import DeclaredTypes
 from celc_runtime.conditions import TextComparison, TextCondition
 from celc_runtime.errors import EventError
 from celc_runtime.numbers import LAST_DAY, MICROSECONDS_PER_DAY
+from celc_runtime.paths import with_fields
 from celc_runtime.plan import ARROW_TYPES, Plan
 
 ROW_NUMBERS = "\0row"
@@ -51,15 +52,17 @@ def conforming(plan: Plan, events: pa.RecordBatch, rows_seen: int = 0) -> pa.Rec
     EventError for a missing column, a column given twice, or one of another type; `rows_seen` rows
     have come before.
     """
+    read = [plan.type_name, *(a.name for a in plan.attributes), *plan.tiebreak]
+    events = with_fields(events, read)
     names = events.schema.names
     wanted = [*plan.input_schema(), *(pa.field(name, pa.null()) for name in plan.tiebreak)]
     if (
         not plan.type_column
-        and names.count("type") == 1
-        and events.column("type").null_count < len(events)
+        and names.count(plan.type_name) == 1
+        and events.column(plan.type_name).null_count < len(events)
     ):
         # One event type needs no such column; where there is one, it still says which rows count.
-        wanted.append(pa.field("type", pa.string()))
+        wanted.append(pa.field(plan.type_name, pa.string()))
     fields: dict[str, pa.Array] = {}
     for field in wanted:
         if field.name in fields:
@@ -231,7 +234,9 @@ class Columns:
             return events.select(self._places)
         found = conforming(self._plan, events, self._rows_seen)
         names = events.schema.names
-        if found.schema.names != ["*"] and (self._plan.type_column or "type" not in names):
+        typed = self._plan.type_column or self._plan.type_name not in names
+        # A column may also be a field of a struct, or not be there at all (`*`).
+        if typed and set(found.schema.names) <= set(names):
             self._places = [names.index(name) for name in found.schema.names]
             served = events.select(self._places).schema
             coded = any(pa.types.is_dictionary(type) for type in served.types)
@@ -281,9 +286,9 @@ class Columns:
         Dictionary codes are taken as they come, so that a batch costs nothing but the comparisons.
         """
         plan = self._plan
-        if "type" not in events.schema.names:
+        if plan.type_name not in events.schema.names:
             return zeros(len(events)), np.zeros(len(plan.types), np.int64), None
-        codes, names = self._codes(events, "type")
+        codes, names = self._codes(events, plan.type_name)
         values: list[tuple[str, str]] | list[str]
         if plan.stream_column:
             stream_codes, streams = self._codes(events, "stream")
@@ -311,7 +316,7 @@ class Columns:
                 f"query {self._plan.name!r}: column {name!r} is NULL in "
                 f"{self._first_row(events, column.is_null())}; every event needs one"
             )
-        if name == "type" and column.type == pa.string() and self._declared.can_tell:
+        if name == self._plan.type_name and column.type == pa.string() and self._declared.can_tell:
             return self._declared.codes(column)
         column = _dictionary(column)
         codes = np.asarray(column.indices.to_numpy(zero_copy_only=False)).astype(
@@ -679,6 +684,16 @@ def order_of_neighbours(column: pa.Array, last: pa.Array | None) -> np.ndarray:
         order += np.asarray(before.is_null()).astype(np.int8)
         order -= np.asarray(column.is_null()).astype(np.int8)
     return order
+
+
+def partition_keys(plan: Plan, events: pa.RecordBatch) -> list[tuple[object, ...]]:
+    """The partitions of the first and of the last row of a batch as it came; none where it lacks
+    the columns, which is for `conforming` to say."""
+    events = with_fields(events, plan.partition_by)
+    if any(events.schema.names.count(name) != 1 for name in plan.partition_by):
+        return []
+    ends = pa.array([0, len(events) - 1])
+    return _keys([plain(events.column(name)).take(ends) for name in plan.partition_by])
 
 
 def _keys(columns: Sequence[pa.Array]) -> list[tuple[object, ...]]:

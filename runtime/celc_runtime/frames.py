@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -16,14 +16,18 @@ if TYPE_CHECKING:
 
 def pandas_matches(query: CompiledQuery, frame: pandas.DataFrame) -> pandas.DataFrame:
     """The matches of a frame as a frame; see `CompiledQuery.match_pandas`."""
-    fields = [field for field in query.file_schema if field.name in frame.columns]
     arrays = []
-    for field in fields:
+    fields = []
+    for field in query.file_schema:
+        column = _column(frame, field.name)
+        if column is None:
+            continue
+        fields.append(field)
         wanted = None if pa.types.is_null(field.type) else field.type
         if wanted is not None and pa.types.is_timestamp(wanted):
-            wanted = pa.timestamp("us", tz=getattr(frame[field.name].dtype, "tz", None))
+            wanted = pa.timestamp("us", tz=getattr(column.dtype, "tz", None))
         try:
-            arrays.append(pa.Array.from_pandas(frame[field.name], type=wanted))
+            arrays.append(pa.Array.from_pandas(column, type=wanted))
         except (pa.ArrowInvalid, pa.ArrowTypeError) as problem:
             raise EventError(
                 f"query {query.name!r} declares {field.name!r} as {field.type}, which the column "
@@ -34,6 +38,37 @@ def pandas_matches(query: CompiledQuery, frame: pandas.DataFrame) -> pandas.Data
     naive = [_naive(column) for column in matches.columns]
     # Whole numbers with a NULL among them would become real ones, and large ones others.
     return pa.table(naive, names=matches.column_names).to_pandas(integer_object_nulls=True)
+
+
+def _column(frame: pandas.DataFrame, name: str) -> pandas.Series[Any] | None:
+    """The column of that name, or the field of structs that the name is the path of."""
+    names = list(frame.columns)
+    if names.count(name) > 1:
+        raise EventError(
+            f"the column {name!r} occurs more than once in the frame (drop or rename all but one)"
+        )
+    if name in names:
+        return frame[name]
+    for dot in reversed([place for place, letter in enumerate(name) if letter == "."]):
+        if names.count(name[:dot]) == 1:
+            column = frame[name[:dot]]
+            for field in name[dot + 1 :].split("."):
+                # Structs come as dictionaries, or as Spark's rows, which take a name as well.
+                column = column.map(lambda value, field=field: _field(value, field))
+            return column
+    return None
+
+
+def _field(value: Any, name: str) -> Any:
+    if value is None or value != value:
+        return None
+    try:
+        return value[name]
+    except (KeyError, TypeError, ValueError, IndexError):
+        raise EventError(
+            f"{value!r} has no field {name!r}: a name with a dot is a field of a struct where "
+            "no column is called so"
+        ) from None
 
 
 def _naive(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -71,7 +71,8 @@ class Plan:
     that only they mention; kinds number them after the label columns. `max_work`: how many steps
     conditions across events may take at one event before a match is found. `shape`: the kinds of
     a match's events, place by place, where all matches are of one shape and are listed in runs;
-    `leaf_pile`: the pile of those in the first place.
+    `leaf_pile`: the pile of those in the first place. `type_name`: what the column of the event
+    types is called.
     """
 
     name: str
@@ -104,6 +105,7 @@ class Plan:
     max_work: int = 100_000_000
     shape: tuple[int, ...] = ()
     leaf_pile: int = 0
+    type_name: str = "type"
 
     def type_of(self, attribute: str) -> str:
         """The declared type of a column that the query reads."""
@@ -143,7 +145,7 @@ class Plan:
         """The columns read, tiebreak columns aside (any type that can be sorted will do there)."""
         fields = []
         if self.type_column:
-            fields.append(pa.field("type", pa.string(), nullable=False))
+            fields.append(pa.field(self.type_name, pa.string(), nullable=False))
         if self.stream_column:
             fields.append(pa.field("stream", pa.string(), nullable=False))
         fields += [pa.field(a.name, ARROW_TYPES[a.type]) for a in self.attributes]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import pyarrow as pa
 
@@ -13,15 +14,17 @@ from celc_runtime.checked import Checks, checked_listing
 from celc_runtime.frames import pandas_matches
 from celc_runtime.joins import Joins
 from celc_runtime.plan import Plan
+from celc_runtime.progress import watched
 from celc_runtime.run import Run
 from celc_runtime.selection import Earliest, Selection
 from celc_runtime.shipping import pickled
 from celc_runtime.spark import spark_matches
+from celc_runtime.sql import TaskStream, registered
 from celc_runtime.table import sorted_for
 
 if TYPE_CHECKING:
     import pandas
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class Route:
@@ -39,9 +42,10 @@ class Route:
     def __repr__(self) -> str:
         return f"<{self._name} of {self._query!r}>"
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments):  # type: ignore[no-untyped-def]
         # Not one named argument: Spark counts those, `self` included, and would take a second one
-        # for a wish to be handed a group's key.
+        # for a wish to be handed a group's key. And no type: where there is one it asks for the
+        # types of all arguments, of a function, and warns that this is none.
         return self._function(*arguments)
 
     def __reduce__(self) -> Any:
@@ -106,7 +110,7 @@ class CompiledQuery:
         known = self.plan.input_schema()
         if not self.plan.type_column:
             # A file may have the column all the same; then it is honoured.
-            known = known.append(pa.field("type", pa.string()))
+            known = known.append(pa.field(self.plan.type_name, pa.string()))
         extra = [name for name in self.plan.tiebreak if name not in known.names]
         return pa.schema([*known, *(pa.field(name, pa.null()) for name in extra)])
 
@@ -189,13 +193,34 @@ class CompiledQuery:
         batches = sorted_for(self.plan, table).to_batches(max_chunksize=1 << 20)
         return pa.Table.from_batches(self.match_arrow(batches), self.output_schema)
 
-    def match(self, events: DataFrame) -> DataFrame:
+    def match(self, events: DataFrame, *, progress: bool | TextIO = False) -> DataFrame:
         """All matches of a Spark DataFrame, `df.transform(query.match)`.
 
         Partitions are spread over the cluster by PARTITION BY; without it, or with CONSUME BY ANY,
-        the whole table is read by one task.
+        the whole table is read by one task. Nothing runs before an action asks for rows.
+
+        progress: tell what the first action is at, on standard error, in the notebook, or on the
+        stream that is given, and at its end how many rows were read and matches found.
         """
-        return spark_matches(self, events)
+        if progress is False:
+            return spark_matches(self, events)
+        return watched(self, events, sys.stderr if progress is True else progress)
+
+    def register(self, spark: SparkSession, name: str | None = None) -> Any:
+        """Makes the query a table function of a Spark session, called like the query or `name`.
+
+        `SELECT * FROM name(TABLE(events) PARTITION BY (key) ORDER BY (ts))`; a query without
+        PARTITION BY, or with CONSUME BY ANY, takes its table WITH SINGLE PARTITION. Returns the
+        function, for `function(df.asTable().partitionBy("key").orderBy("ts"))`. Needs PySpark 4.1.
+        Raises EventError where the query has no order column, ValueError for a name that SQL
+        cannot call or that a function of Spark has.
+        """
+        return registered(self, spark, name)
+
+    @property
+    def task_stream(self) -> TaskStream:
+        """What instances of the table function share in a task."""
+        return TaskStream(self)
 
     def with_options(
         self,
@@ -203,13 +228,15 @@ class CompiledQuery:
         order_by: str | Sequence[str] | None = None,
         tiebreak: str | Sequence[str] | None = None,
         max_work: int | None = None,
+        type_column: str | None = None,
     ) -> CompiledQuery:
         """The same query with other order columns, tiebreak columns or limits; schemas follow.
 
         order_by: attributes that the query declares. tiebreak: any columns that can be sorted.
         max_work: steps that conditions across events may take at one event without finding a match
-        before WorkLimitError is raised. None leaves a choice as it is. Raises ValueError for a
-        column or a number that cannot serve.
+        before WorkLimitError is raised. type_column: the column of the event types, where that is
+        not `type`; a query of one event type reads it as well once it is named. None leaves a
+        choice as it is. Raises ValueError for a column or a number that cannot serve.
         """
         plan = self.plan
         if order_by is not None:
@@ -222,6 +249,8 @@ class CompiledQuery:
                     f"max_work must be a whole number from 1 to {_MOST_WORK}, not {max_work!r}"
                 )
             plan = replace(plan, max_work=max_work)
+        if type_column is not None:
+            plan = _typed(plan, type_column)
         changed = CompiledQuery(
             plan,
             self.classify,
@@ -240,6 +269,7 @@ class CompiledQuery:
             "order_by": self.plan.order_by,
             "tiebreak": self.plan.tiebreak,
             "max_work": self.plan.max_work,
+            "type_column": self.plan.type_name if self.plan.type_column else None,
         }
         return pickled(self._module, options, self.name)
 
@@ -257,6 +287,7 @@ _MODULE_NAMES = (
     "match_arrow",
     "match_pandas",
     "match_table",
+    "register",
     "with_options",
 )
 
@@ -283,6 +314,18 @@ def module_names(
 
 def _given_names(names: str | Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _typed(plan: Plan, type_column: str) -> Plan:
+    taken = {a.name for a in (*plan.attributes, *plan.order_candidates)}
+    if plan.stream_column:
+        taken.add("stream")
+    if type_column in taken:
+        raise ValueError(
+            f"query {plan.name!r} cannot read its event types from {type_column!r}, which is "
+            "a column of its own: rename one of the two"
+        )
+    return replace(plan, type_column=True, type_name=type_column)
 
 
 def _ordered(plan: Plan, order_by: tuple[str, ...]) -> Plan:

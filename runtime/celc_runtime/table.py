@@ -17,6 +17,7 @@ from celc_runtime.columns import (
     plain,
     sortable,
 )
+from celc_runtime.paths import with_fields
 from celc_runtime.plan import Plan
 
 
@@ -36,6 +37,7 @@ def sorted_for(plan: Plan, table: pa.Table) -> pa.Table:
     missing or have no order are left to the check that names them all.
     """
     names = sort_columns(plan)
+    table = with_fields(table, names)
     if not names or len(table) < 2 or not _can_sort(table.schema, names):
         return table
     if rises(table.column(names[0])):
@@ -109,6 +111,7 @@ def is_sorted_stream(plan: Plan, batches: Iterable[pa.RecordBatch]) -> bool:
     last: list[pa.Array | None] = [None] * len(names)
     first = True
     for batch in batches:
+        batch = with_fields(batch, names)
         if not len(batch) or not _can_sort(batch.schema, names):
             continue
         undecided = np.ones(len(batch), np.bool_)

@@ -1,0 +1,102 @@
+"""Which of the conformance cases go by each way to run a query, where not all of them can."""
+
+from __future__ import annotations
+
+import random
+
+from cases_io import Case, load_cases
+from reference import as_expected, evaluate
+from strategies import DECLARATION, random_stream
+
+# Queries that go by every route whatever the step through the rest: where a letter depends on what
+# came before, or a match is chosen or given up by what else is in its window, state is kept between
+# batches that the other queries do not have.
+_CHOSEN = {
+    "06": ("SELECT MAX * FROM S WHERE (A+ ; B)+ ; C",),
+    "07": (
+        "SELECT * FROM S WHERE MAX(A+) ; LAST(B ; C)",
+        "SELECT * FROM S WHERE LAST(NXT(A+ ; B) ; C)",
+        "SELECT * FROM S WHERE A ; NXT(B ; C)+",
+        "SELECT * FROM S WHERE (STRICT(A ; B))+ ; C",
+    ),
+    "08": (
+        "SELECT NXT * FROM S WHERE A ; B ; C WITHIN 3 EVENTS",
+        "SELECT LAST * FROM S WHERE A+ ; B WITHIN 4 [ts]",
+        "SELECT MAX * FROM S WHERE A+ ; B WITHIN 4 [ts]",
+    ),
+    "09": ("SELECT LAST * FROM S WHERE A+ ; B PARTITION BY id",),
+    "12": ("SELECT * FROM S WHERE (A+ ; B) ALL C",),
+    "13": (
+        "SELECT * FROM S WHERE ((A ; C) UNLESS B)+ ; D",
+        "SELECT LAST * FROM S WHERE (A ; C) UNLESS B",
+    ),
+    "14": (
+        "SELECT * FROM S WHERE A ; !(B ; C) ; D",
+        "SELECT * FROM S WHERE A ; !B ; C WITHIN 4 EVENTS",
+    ),
+    "15": (
+        "SELECT * FROM S WHERE (A AS x ; B AS y ; C AS z) FILTER x.id = y.id AND y.id = z.id "
+        "WITHIN 4 EVENTS",
+        "SELECT * FROM S WHERE ((A AS x)+ ; (B AS y)+) FILTER x.value < y.value",
+    ),
+    "16": ("SELECT MAX * FROM S WHERE ((A AS x)+ ; B AS y) FILTER x.value < y.value",),
+    "17": ("SELECT * FROM S WHERE (B ; (A AS x)+ ; C) FILTER x.value > AVG(PRIOR x.value)",),
+    "19": ("SELECT * FROM S WHERE A AS x ; !(B AS y FILTER y.id = x.id) ; C",),
+    "20": ("SELECT * FROM S WHERE A AS x ; MAX((B AS y FILTER y.id = x.id)+ ; C)",),
+}
+
+
+def _written(query: str) -> str:
+    """What follows the declarations."""
+    return query[query.index("SELECT") :].strip()
+
+
+def chosen() -> list[Case]:
+    """Of each query of `_CHOSEN` the case with the most matches."""
+    found = []
+    for stem, queries in _CHOSEN.items():
+        cases = load_cases(stem)
+        for query in queries:
+            same = [case for case in cases if _written(case.query).split() == query.split()]
+            assert same, f"{stem}: {query}"
+            found.append(max(same, key=lambda case: len(case.expected)))
+    # No file has STRICT in a window, nor a selector in one with partitions and consumption.
+    found += [_evaluated(query) for query in _MORE]
+    assert all(case.expected for case in found)
+    return found
+
+
+_MORE = (
+    "SELECT STRICT * FROM S WHERE (A OR B)+ ; C WITHIN 4 [ts]",
+    "SELECT NXT * FROM S WHERE A+ ; B PARTITION BY id WITHIN 6 EVENTS",
+    "SELECT LAST x FROM S WHERE A AS x ; !C ; B PARTITION BY id WITHIN 8 [ts] CONSUME BY PARTITION",
+    "SELECT MAX * FROM S WHERE NXT(A ; B) ; C WITHIN 9 EVENTS CONSUME BY ANY",
+)
+
+
+def _evaluated(query: str) -> Case:
+    """A case of a query: the reference's answer on the first random stream with a few matches."""
+    text = DECLARATION + query
+    for seed in range(100):
+        events = random_stream(random.Random(seed), 20, nulls=0)
+        found = evaluate(text, events, order_by="ts")
+        if len(found) >= 3:
+            return Case(query, text, events, [as_expected(match) for match in found])
+    raise AssertionError(query)
+
+
+def some_cases(limit: int, start: int = 0) -> list[Case]:
+    """A case each of `limit` queries: those that must not be missed, then others from all files.
+
+    Another `start` takes other ones of those.
+    """
+    first = chosen()
+    seen = {case.query for case in first}
+    rest: list[Case] = []
+    for case in load_cases():
+        if case.query not in seen:
+            seen.add(case.query)
+            rest.append(case)
+    step = len(rest) / (limit - len(first))
+    places = [int(step * number) + start for number in range(limit - len(first))]
+    return first + [rest[place % len(rest)] for place in places]

@@ -1,0 +1,112 @@
+"""What `match(df, progress=…)` writes, counted."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import celc_runtime
+import pytest
+from celc_runtime.progress import Line
+from engines import interpreted, only_query
+
+import celc
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(scope="module")
+def query() -> Any:
+    text = "CREATE STREAM S { EVENT A { id: LONG } } QUERY pairs: SELECT * WHERE A AS x ; A AS y "
+    with interpreted():
+        return only_query(celc.compile(f"{text} WITHIN 1 [id]"))
+
+
+def _awaited(stream: io.StringIO, wanted: Callable[[str], object]) -> str:
+    """What is written, once that is as wanted: Spark tells of an action's end a moment later."""
+    for _ in range(200):
+        if wanted(stream.getvalue()):
+            break
+        time.sleep(0.05)
+    return stream.getvalue()
+
+
+def test_one_line_for_the_first_action(spark: Any, query: Any) -> None:
+    out = io.StringIO()
+    matches = query.match(spark.range(1000), progress=out)
+    assert out.getvalue() == ""
+    assert matches.count() == 999
+    assert _awaited(out, len) == "pairs: 1,000 rows read, 999 matches\n"
+    assert len(matches.limit(2).collect()) == 2
+    # Another one, watched from its own beginning.
+    other = io.StringIO()
+    empty = spark.range(1000).where("id < 0").transform(query.match, progress=other)
+    assert empty.collect() == []
+    assert _awaited(other, len) == "pairs: 0 rows read, 0 matches\n"
+    assert out.getvalue().count("\n") == 1
+
+
+def test_a_terminal_is_shown_the_tasks(
+    spark: Any, query: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[Line.__module__], "_IDLE", 0.1)
+
+    def slowly(batches: Any) -> Any:
+        import time
+
+        for batch in batches:
+            time.sleep(2)
+            yield batch
+
+    out = _Terminal()
+    slow = spark.range(40).mapInArrow(slowly, "id BIGINT")
+    assert query.match(slow, progress=out).count() == 39
+    *states, last = _awaited(out, lambda text: text.endswith("\n")).split("\r")[1:]
+    assert last == "pairs: 40 rows read, 39 matches".ljust(len(states[-1])) + "\n"
+    assert states
+    for state in states:
+        assert re.fullmatch(r"pairs: \d+ of \d+ tasks done, \d+ running *", state)
+
+
+def test_a_failed_action_is_not_counted_as_a_whole(spark: Any, query: Any) -> None:
+    out = io.StringIO()
+    events = spark.range(10).selectExpr("if(id = 5, NULL, id) AS id")
+    with pytest.raises(Exception, match="'id' is NULL"):
+        query.match(events, progress=out).collect()
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        assert out.getvalue() == ""
+    else:
+        assert _awaited(out, len).endswith("; Spark's last job failed\n")
+
+
+def test_a_notebook_has_one_cell_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+
+    class _Handle:
+        def update(self, data: dict[str, str], *, raw: bool) -> None:
+            assert raw
+            shown.append(data["text/plain"])
+
+    display = SimpleNamespace(display=lambda data, *, raw, display_id: _Handle())
+    shell = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=True))
+    monkeypatch.setitem(sys.modules, "IPython", shell)
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    out = io.StringIO()
+    line = Line(out)
+    line.show("1 of 2")
+    line.leave()
+    line.end("all")
+    assert (shown, out.getvalue()) == (["1 of 2", "all"], "")
+
+
+def test_what_is_wrong_is_told_as_without_progress(spark: Any, query: Any) -> None:
+    with pytest.raises(celc_runtime.EventError, match="the DataFrame lacks: 'id'"):
+        query.match(spark.range(1).selectExpr("id AS n"), progress=True)

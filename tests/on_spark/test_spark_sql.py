@@ -1,0 +1,166 @@
+"""Queries as table functions of Spark SQL."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import celc_runtime
+import pyarrow as pa
+import pytest
+from engines import interpreted
+
+import celc
+
+FIRE = """CREATE STREAM Farm {
+  EVENT T { station: STRING, value: DOUBLE, ts: TIMESTAMP },
+  EVENT H { station: STRING, value: DOUBLE, ts: TIMESTAMP }
+}
+QUERY fires:
+SELECT hot[value], dry[value] FROM Farm
+WHERE (T AS hot ; H AS dry) FILTER hot.value > 40 AND dry.value <= 25
+PARTITION BY station WITHIN 10 MINUTES [ts]
+
+QUERY `all fires`:
+SELECT hot, dry FROM Farm
+WHERE (T AS hot ; H AS dry) FILTER hot.value > 40 AND dry.value <= 12
+WITHIN 10 MINUTES [ts]
+"""
+
+_NOON = dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)
+_PARTS = "PARTITION BY (station) ORDER BY (ts)"
+_WHOLE = "WITH SINGLE PARTITION ORDER BY (ts)"
+
+
+def _table() -> pa.Table:
+    """Columns in another order than the query's, one that it does not read, stations at random."""
+    rows = range(200)
+    return pa.table(
+        {
+            "note": ["x"] * len(rows),
+            "ts": [_NOON + dt.timedelta(minutes=row) for row in rows],
+            "value": [float(row * 7 % 50) for row in rows],
+            "station": [(None, "Łódź", "b")[row * row % 7 % 3] for row in rows],
+            "type": ["TH"[row % 3 % 2] for row in rows],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def queries(spark: Any) -> Any:
+    with interpreted():
+        found = celc.compile(FIRE).queries
+    spark.createDataFrame(_table()).createOrReplaceTempView("events")
+    found["fires"].register(spark)
+    found["all fires"].register(spark, name="all_fires")
+    return found
+
+
+def _sorted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=repr)
+
+
+def _said(spark: Any, call: str) -> str:
+    with pytest.raises(Exception, match="EventError") as caught:
+        spark.sql(f"SELECT * FROM {call}").collect()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])
+def test_two_functions_in_one_statement(queries: Any, spark: Any, zone: str) -> None:
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        found = spark.sql(
+            f"SELECT 'parts' AS which, start_time, end_time FROM fires(TABLE(events) {_PARTS}) "
+            "UNION ALL "
+            f"SELECT 'whole', start_time, end_time FROM all_fires(TABLE(events) {_WHOLE})"
+        ).toArrow()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    wanted = [
+        {"which": which, **{name: row[name] for name in ("start_time", "end_time")}}
+        for which, query in zip(("parts", "whole"), queries.values(), strict=True)
+        for row in query.match_table(_table()).to_pylist()
+    ]
+    assert len(wanted) > 15
+    assert {row["which"] for row in wanted} == {"parts", "whole"}
+    assert _sorted(found.to_pylist()) == _sorted(wanted)
+
+
+def test_the_function_is_returned_for_dataframes(queries: Any, spark: Any) -> None:
+    fires = queries["fires"].register(spark, name="other_fires")
+    events = spark.table("events")
+    found = fires(events.asTable().partitionBy("station").orderBy("ts")).toArrow()
+    wanted = queries["fires"].match_table(_table())
+    assert found.schema.names == wanted.schema.names
+    assert _sorted(found.to_pylist()) == _sorted(wanted.to_pylist())
+
+
+def test_a_table_without_rows_has_no_matches(queries: Any, spark: Any) -> None:
+    none = "TABLE(SELECT * FROM events WHERE value < 0)"
+    for call in (f"fires({none} {_PARTS})", f"all_fires({none} {_WHOLE})"):
+        found = spark.sql(f"SELECT * FROM {call}")
+        assert found.toArrow().num_rows == 0
+    assert found.columns == queries["all fires"].output_schema.names
+
+
+def test_what_can_be_told_of_a_wrong_call_is_told(queries: Any, spark: Any) -> None:
+    falling = f"{_PARTS[:-3]}ts DESC)"
+    assert "not in the order of ts" in _said(spark, f"fires(TABLE(events) {falling})")
+    finer = "PARTITION BY (station, value) ORDER BY (ts)"
+    assert "write TABLE(…) PARTITION BY (station)" in _said(spark, f"fires(TABLE(events) {finer})")
+    assert "comes back" in _said(spark, f"fires(TABLE(events) {_WHOLE})")
+    assert "WITH SINGLE PARTITION, not" in _said(spark, f"all_fires(TABLE(events) {_PARTS})")
+    few = "TABLE(SELECT station, ts, value FROM events)"
+    assert "'type', which is missing" in _said(spark, f"fires({few} {_PARTS})")
+    tied = "TABLE(SELECT * FROM events UNION ALL SELECT * FROM events)"
+    assert "two events are equal in ts" in _said(spark, f"fires({tied} {_PARTS})")
+
+
+def test_partitions_in_one_table_need_their_order(queries: Any, spark: Any) -> None:
+    """A table as a whole will do where it is sorted as the query reads it."""
+    call = "fires(TABLE(events) WITH SINGLE PARTITION ORDER BY (station, ts))"
+    found = spark.sql(f"SELECT * FROM {call}").toArrow()
+    assert found.num_rows == len(queries["fires"].match_table(_table()))
+
+
+def test_nan_is_one_partition(spark: Any) -> None:
+    """Spark makes an instance for each row of it."""
+    text = (
+        "CREATE STREAM S { EVENT A { k: DOUBLE, n: LONG } } QUERY pairs: "
+        "SELECT * FROM S WHERE A AS x ; A AS y PARTITION BY k WITHIN 1 EVENTS"
+    )
+    with interpreted():
+        query = celc.compile(text, order_by="n").queries["pairs"]
+    nan = float("nan")
+    table = pa.table({"k": [nan, 1.0, nan, -nan, 1.0, None, None], "n": range(7)})
+    spark.createDataFrame(table).createOrReplaceTempView("keys")
+    query.register(spark)
+    call = "pairs(TABLE(keys) PARTITION BY (k) ORDER BY (n))"
+    found = spark.sql(f"SELECT start_time, end_time FROM {call}").collect()
+    assert sorted(map(tuple, found)) == [(0, 2), (1, 4), (2, 3), (5, 6)]
+
+
+def test_names_that_cannot_be_called(queries: Any, spark: Any) -> None:
+    with pytest.raises(ValueError, match=r"cannot call a function 'all fires'.*name='fires'"):
+        queries["all fires"].register(spark)
+    with pytest.raises(ValueError, match="a table function 'Range' of its own"):
+        queries["fires"].register(spark, name="Range")
+
+
+def test_a_query_without_order_is_refused(spark: Any) -> None:
+    with interpreted():
+        module = celc.compile("CREATE STREAM S { EVENT A { n: LONG } } QUERY q: SELECT * WHERE A")
+    with pytest.raises(celc_runtime.EventError, match=r"no order column.*with_options\(order_by="):
+        module.register(spark)
+
+
+def test_an_older_pyspark_is_named(
+    queries: Any, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyspark.sql import functions
+
+    monkeypatch.delattr(functions, "arrow_udtf")
+    with pytest.raises(RuntimeError, match=r"PySpark 4\.1 or newer, and this is"):
+        queries["fires"].register(spark)

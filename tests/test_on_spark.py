@@ -1,0 +1,48 @@
+"""The tests of on_spark, over a classic session and over Spark Connect.
+
+Each kind in a process of its own, because no process can have both. The workers run a Python that
+cannot import celc or its runtime, and nothing there is compiled by Numba. For one of them alone:
+
+    CELC_TEST_SPARK=connect pytest tests/on_spark -k sql
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_FOLDER = Path(__file__).with_name("on_spark")
+
+
+def _run(kind: str, marked: str) -> str:
+    """What pytest says of the tests there that have a mark."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-m", marked, "-p", "no:cacheprovider", _FOLDER],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=_FOLDER.parents[1],
+        env=os.environ | {"CELC_TEST_SPARK": kind, "PY_COLORS": "0"},
+    )
+    assert done.returncode == 0, done.stdout[-12000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("kind", ["classic", "connect"])
+def test_on_spark(kind: str) -> None:
+    said = _run(kind, "not long")
+    passed = re.search(r"(\d+) passed", said)
+    assert passed, said
+    # Whatever is there is run over both kinds: what one cannot do is tested as an error.
+    assert "skipped" not in said, said
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["classic", "connect"])
+def test_long_on_spark(kind: str) -> None:
+    assert "passed" in _run(kind, "long")
