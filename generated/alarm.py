@@ -29,10 +29,12 @@ from numba import njit
 
 from celc_runtime import (
     Attribute,
+    AttributeTest,
     CompiledQuery,
     Kind,
     Label,
     Plan,
+    Relevant,
     TextCondition,
     Window,
     module_names,
@@ -197,6 +199,21 @@ query_1 = CompiledQuery(
         symbol_dtype="uint8",
         piles=2,
         states=2,
+        relevant=(
+            Relevant(
+                "Logins",
+                "Failed",
+                (
+                    ((AttributeTest("not_like", "address", "STRING", ("10.%",)),),),
+                    ((AttributeTest(">=", "attempt", "INT", (2,)),),),
+                ),
+            ),
+            Relevant(
+                "Logins",
+                "Passed",
+                (((AttributeTest("in", "method", "STRING", ("password", "token")),),),),
+            ),
+        ),
     ),
     classify_1,
     update_1,

@@ -34,7 +34,8 @@ def matches_batch(
     first = np.concatenate([[0], output.ends[: max(matches - 1, 0)]])
     starts = output.tags[first] >> plan.kind_bits
     columns = [plain(events.column(name).take(pa.array(rows))) for name in plan.partition_by]
-    columns += [payload.column(POSITION, starts), pa.array(positions_of(rows))]
+    if plan.positions:
+        columns += [payload.column(POSITION, starts), pa.array(positions_of(rows))]
     if plan.order_by:
         columns += [
             payload.column(plan.order_by[0], starts),
@@ -55,6 +56,7 @@ def matches_batch(
 
 
 def _label_column(plan: Plan, label: Label, labels: LabelValues) -> pa.Array:
-    values = [labels.column(label.name, name) for name in (POSITION, *label.attributes)]
+    names = (POSITION, *label.attributes) if plan.positions else label.attributes
+    values = [labels.column(label.name, name) for name in names]
     structs = pa.StructArray.from_arrays(values, fields=list(plan.struct_type(label)))
     return pa.ListArray.from_arrays(pa.array(labels.offsets(label.name)), structs)
