@@ -25,7 +25,7 @@ from celc.earliest import EarliestTables, is_quiet
 from celc.emit_across import checks_view, definition_view, join_names
 from celc.emit_conditions import ConditionCode
 from celc.emit_output import EXPRESSION_CONSTRUCTORS, attributes_in, expression_fields
-from celc.emit_relevant import RELEVANT_CONSTRUCTORS, relevant_events
+from celc.emit_relevant import RELEVANT_CONSTRUCTORS, has_selectors, relevant_events
 from celc.emit_tables import contexts_view, earliest_view, selection_view, tables_view
 from celc.emit_update import update_view
 from celc.escape import comment_text, literal_lines, string_literal, tuple_text
@@ -356,6 +356,7 @@ def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...
         "piles": None if straight_line is None else len(straight_line.piles),
         "states": tables.states - 1,
         **({"contexts": len(tables.contexts.following)} if tables.contexts else {}),
+        **({"nested_selectors": True} if has_selectors(query.formula) else {}),
         **({"latest_first": True} if compiled.greedy else {}),
         **({"all_events": True} if _remembers_all(compiled) else {}),
         **({"relevant": relevant} if relevant is not None else {}),

@@ -11,6 +11,7 @@ TIMESTAMP depends on the session's zone. Such conditions are left out, which onl
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import assert_never
 
 from celc import formula as core
@@ -40,7 +41,9 @@ def relevant_events(compiled: Compiled, *, sees_all_events: bool) -> str | None:
     counts = query.window is not None and query.window.unit is core.WindowUnit.EVENTS
     if counts or sees_all_events or tables.contexts is not None:
         return None
-    if query.strategy == "STRICT" or _looks_at_neighbours(query.formula):
+    if query.strategy == "STRICT" or has_selectors(query.formula):
+        return None
+    if any(_is_contiguous(part) for part in parts_of(query.formula)):
         return None
     assert tables.is_idle(0), "an event that no condition tells apart changes nothing"
     found = []
@@ -55,28 +58,46 @@ def relevant_events(compiled: Compiled, *, sees_all_events: bool) -> str | None:
     return tuple_text(found)
 
 
-def _looks_at_neighbours(formula: core.Formula) -> bool:
-    """Whether `:`, `:+` or STRICT stands anywhere, or a selector that compares over the stream."""
+def has_selectors(formula: core.Formula) -> bool:
+    """Whether a selector stands inside the formula."""
+    return any(isinstance(part, core.Selector) for part in parts_of(formula))
+
+
+def _is_contiguous(formula: core.Formula) -> bool:
+    match formula:
+        case core.Sequence():
+            return any(formula.contiguous)
+        case core.Iteration():
+            return formula.contiguous
+        case _:
+            return False
+
+
+def parts_of(formula: core.Formula) -> Iterator[core.Formula]:
+    """The formula and all that it is made of."""
+    yield formula
     match formula:
         case core.Atom():
-            return False
-        case core.Selector():
-            return True
-        case core.Sequence():
-            return any(formula.contiguous) or any(map(_looks_at_neighbours, formula.operands))
-        case core.Iteration():
-            return formula.contiguous or _looks_at_neighbours(formula.operand)
-        case core.Disjunction():
-            return any(map(_looks_at_neighbours, formula.operands))
+            parts: tuple[core.Formula, ...] = ()
+        case core.Sequence() | core.Disjunction():
+            parts = formula.operands
         case core.Absence():
-            parts = (formula.left, formula.middle, formula.right)
-            return any(map(_looks_at_neighbours, parts))
+            parts = formula.left, formula.middle, formula.right
         case core.Conjunction() | core.All() | core.Unless():
-            return _looks_at_neighbours(formula.left) or _looks_at_neighbours(formula.right)
-        case core.As() | core.Rename() | core.Project() | core.Filter():
-            return _looks_at_neighbours(formula.operand)
+            parts = formula.left, formula.right
+        case (
+            core.As()
+            | core.Rename()
+            | core.Project()
+            | core.Filter()
+            | core.Selector()
+            | core.Iteration()
+        ):
+            parts = (formula.operand,)
         case _:
             assert_never(formula)
+    for part in parts:
+        yield from parts_of(part)
 
 
 def _relevant(conditions: TypeConditions, truths: set[int]) -> str:

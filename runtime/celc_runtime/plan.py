@@ -66,7 +66,8 @@ class Plan:
     order of declaration. `order_candidates`: those that all its event types have, as order
     columns must. `columns`, `texts`: the arguments of `classify`. `piles`: their number,
     None where the general engine runs the query, which then has `states` states. `contexts`: what
-    is told apart of the stream's past. `latest_first`: SELECT LAST is found from the last event
+    is told apart of the stream's past. `nested_selectors`: whether the formula has selectors, which
+    know nothing of the window. `latest_first`: SELECT LAST is found from the last event
     back. `all_events`: a selection has to be shown all events, not those with a symbol alone.
     `expressions`: the computed columns, which stand among those of the labels. `hidden`: the labels
     that only they mention; kinds number them after the label columns. `max_work`: how many steps
@@ -98,6 +99,7 @@ class Plan:
     piles: int | None
     states: int
     contexts: int = 1
+    nested_selectors: bool = False
     latest_first: bool = False
     all_events: bool = False
     expressions: tuple[Computed, ...] = ()

@@ -295,9 +295,7 @@ class _Planner:
 
     def _why_one(self) -> str:
         """Why the query cannot be run on parts of the stream, or of a key."""
-        definition = self._query.definition
-        sees_all = definition is not None and definition.sees_all
-        return why_not_split(self._plan, sees_all=sees_all) or self._order.why_not_cut
+        return why_not_split(self._plan) or self._order.why_not_cut
 
     def _time_ranges(self, ranges: int | None) -> tuple[list[TimeRange], str, str]:
         """The ranges of the whole stream; else why there are none, and what to warn of."""

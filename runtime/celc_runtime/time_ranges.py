@@ -37,8 +37,10 @@ _FRACTION = 0.01
 _SMALL_SAMPLE = 10_000
 """Fewer rows than this in a sample: everything is looked at instead."""
 
-_WORTH_IT = 1.5
-"""Ranges may read up to so many times the rows that there are, before fewer ranges are taken."""
+_MOST_READ = 1.5
+_LONGEST = 0.75
+"""Ranges that read more than so many times the rows that there are, or one that reads more than
+this share of them: fewer ranges are taken."""
 
 
 class TimeRange(NamedTuple):
@@ -69,16 +71,13 @@ class Sample:
         return min(len(self.grid) - 1, max(0, round(share * len(self.grid))))
 
 
-def why_not_split(plan: Plan, *, sees_all: bool) -> str:
-    """Why matches cannot be found in parts of the stream; empty where they can.
-
-    `sees_all`: definitions decide that look at all events before.
-    """
+def why_not_split(plan: Plan) -> str:
+    """Why matches cannot be found in parts of the stream; empty where they can."""
     if plan.window is None:
         return "the query has no window (WITHIN), so a match may begin with the first event"
     if plan.consume_by != "NONE":
         return f"with CONSUME BY {plan.consume_by} every match depends on those before it"
-    if plan.contexts > 1 or sees_all:
+    if plan.nested_selectors:
         return "a selector inside the formula compares matches over the whole stream"
     if plan.window.unit != "EVENTS" and plan.window_attribute != plan.order_by[0]:
         return (
@@ -212,7 +211,8 @@ def worthwhile(cuts: Cuts, counts: Sequence[int], window: Window) -> list[TimeRa
     """Ranges that do not read too many rows twice: all of the cuts, or as many as make sense."""
     while True:
         ranges = ranges_of(cuts, counts, window)
-        if sum(r.rows for r in ranges) <= _WORTH_IT * max(1, sum(counts)) or not cuts.seams:
+        read, longest, rows = sum(r.rows for r in ranges), max(r.rows for r in ranges), sum(counts)
+        if not cuts.seams or (read <= _MOST_READ * rows and longest <= _LONGEST * rows):
             return ranges
         fewer = Cuts(cuts.seams[1::2], cuts.lows[1::2])
         counts = _merged(counts, cuts.borders, fewer.borders)
