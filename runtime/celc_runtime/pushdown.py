@@ -56,14 +56,28 @@ def can_matter(plan: Plan, schema: StructType) -> Column:
     from pyspark.sql import functions
 
     assert plan.relevant is not None
-    needed = [_of_type(plan, relevant, schema) for relevant in plan.relevant]
-    if plan.type_column:
-        names = ["type", "stream"] if plan.stream_column else ["type"]
-        declared = [_is_type(plan, *pair) for pair in (*plan.types, *plan.other_types)]
-        needed.append(~_any(declared))
-        needed += [functions.col(name).isNull() for name in names]
-    needed += [functions.col(quoted(name)).isNull() for name in plan.order_by]
-    return _any(needed)
+    relevant = {(r.stream, r.type): _condition(r, schema) for r in plan.relevant}
+    if not plan.type_column:
+        (only,) = (*plan.types, *plan.other_types)
+        wanted = relevant.get(only, functions.lit(False))
+        keeps = [] if wanted is None else [wanted]
+    else:
+        # What a row must not be, and not what it must be: undeclared types pass without a look,
+        # and the types that matter least often are what most rows are.
+        idle = [pair for pair in (*plan.types, *plan.other_types) if pair not in relevant]
+        if plan.stream_column:
+            keeps = [~_is_type(plan, *pair) for pair in idle]
+        else:
+            keeps = [~functions.col("type").isin([name for _, name in idle])] if idle else []
+        keeps += [
+            ~_is_type(plan, *pair) | condition
+            for pair, condition in relevant.items()
+            if condition is not None
+        ]
+    faulty = ["stream"] if plan.stream_column else []
+    faulty += ["type"] if plan.type_column else []
+    faulty += plan.order_by
+    return _any([*(functions.col(quoted(name)).isNull() for name in faulty), _all(keeps)])
 
 
 def _is_type(plan: Plan, stream: str, name: str) -> Column:
@@ -75,24 +89,23 @@ def _is_type(plan: Plan, stream: str, name: str) -> Column:
     return condition
 
 
-def _of_type(plan: Plan, relevant: Relevant, schema: StructType) -> Column:
-    from pyspark.sql import functions
-
-    condition = functions.lit(True)
-    if plan.type_column:
-        condition = _is_type(plan, relevant.stream, relevant.type)
+def _condition(relevant: Relevant, schema: StructType) -> Column | None:
+    """What is asked of the events of a type; None: nothing that Spark can tell."""
     ways = [
         [clause for clause in way if all(_is_comparable(test, schema) for test in clause)]
         for way in relevant.ways
     ]
     if not ways or not all(ways):
-        return condition
-    return condition & _any(
-        [
-            reduce(lambda one, other: one & other, [_any(list(map(_holds, c))) for c in way])
-            for way in ways
-        ]
-    )
+        return None
+    return _any([_all([_any(list(map(_holds, clause))) for clause in way]) for way in ways])
+
+
+def _all(conditions: list[Column]) -> Column:
+    from pyspark.sql import functions
+
+    if not conditions:
+        return functions.lit(True)
+    return reduce(lambda one, other: one & other, conditions)
 
 
 def _any(conditions: list[Column]) -> Column:

@@ -315,7 +315,7 @@ class _Planner:
             why = why_not_read_twice(self._rows)
             if why:
                 return [], f"{why} (ranges=… cuts it all the same)", ""
-        sample = sampled(rows, self._order, whole=wanted is not None)
+        sample = sampled(self._rows, self._order, whole=wanted is not None)
         if wanted is None:
             wanted = min(parallelism(rows), sample.rows // _ROWS_PER_RANGE)
             if wanted < 2:
