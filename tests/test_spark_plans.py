@@ -26,8 +26,9 @@ from celc_runtime.plan import Window
 from celc_runtime.pushdown import can_matter
 from celc_runtime.spark_probe import explained
 from celc_runtime.time_ranges import counted, cuts_for, ranges_of, sampled, within
-from engines import interpreted, only_query
+from engines import interpreted, only_query, table_of
 from spark_conditions import Generator, queries, table_of_values
+from strategies import random_query, random_stream
 
 import celc
 
@@ -43,6 +44,9 @@ EVENTS_WINDOW = "SELECT * FROM S WHERE A ; B ; C WITHIN 4 EVENTS"
 KEYED = (
     "SELECT a[value], b FROM S WHERE (A AS a ; B AS b) FILTER a.value > 3 AND b.name LIKE 'p%' "
     "PARTITION BY id WITHIN 30 SECONDS [ts]"
+)
+_TIME_WINDOW = (
+    "SELECT x[value], B FROM S WHERE (A AS x ; B) FILTER x.value > 4 WITHIN 2 SECONDS [ts]"
 )
 NEW_YORK = "America/New_York"
 
@@ -172,6 +176,42 @@ def test_presorted_events_that_are_not(spark: Any, tmp_path: Path, keyed: Compil
     message = r"the partition id=\w+ lies in [23] Spark partitions: repartition the DataFrame by id"
     with pytest.raises(EventError, match=message):
         keyed.match(twice, presorted=True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(600, 612))
+def test_random_keys_partitions_and_batches(
+    seed: int, spark: Any, tmp_path: Path, keyed: CompiledQuery
+) -> None:
+    """1 to 10⁵ keys, even or skewed, 1 to 64 partitions in and out, batches cut anyhow."""
+    rng = random.Random(seed)
+    rows = rng.choice([2_000, 30_000, 200_000])
+    keys = min(rows // 2, rng.choice([1, 2, 50, 5_000, 100_000]))
+    events = stream(seed, rows, hot=rng.choice([0.0, 0.3, 0.7, 0.95]), keys=keys)
+    frame = _read(spark, events, tmp_path).repartition(rng.choice([1, 3, 64]))
+    settings = {
+        "spark.sql.execution.arrow.maxRecordsPerBatch": rng.choice([1, 7, 1000, 10_000, 0]),
+        "spark.sql.shuffle.partitions": rng.choice([1, 5, 64]),
+        "spark.sql.adaptive.enabled": rng.choice(["true", "false"]),
+    }
+    if rows > 2_000 and settings["spark.sql.execution.arrow.maxRecordsPerBatch"] == 1:
+        settings["spark.sql.execution.arrow.maxRecordsPerBatch"] = 311
+    before = {name: spark.conf.get(name) for name in settings}
+    keyless = _compiled(rng.choice([EVENTS_WINDOW, _TIME_WINDOW]))
+    try:
+        for name, value in settings.items():
+            spark.conf.set(name, str(value))
+        for ranges in (None, rng.randint(2, 9)):
+            for query in (keyed, keyed.with_options(positions=False), keyless):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", EventWarning)
+                    wanted = sorted(map(repr, query.match_table(events).to_pylist()))
+                assert _matches(query, frame, ranges=ranges) == wanted, (settings, ranges)
+        spread = frame.repartition(5, "id").sortWithinPartitions("id", "ts", "row")
+        assert _matches(keyed, spread, presorted=True) == _wanted(keyed, events)
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
 
 
 # --- choices --------------------------------------------------------------------------------------
@@ -346,6 +386,52 @@ def test_many_filters_keep_what_can_match(seed: int, spark: Any, tmp_path: Path)
             _no_match_is_lost(spark, tmp_path / str(number), seed * 10 + number, count=120)
     finally:
         spark.conf.set("spark.sql.ansi.enabled", "false")
+
+
+def _same_without_the_rest(spark: Any, folder: Path, seed: int, count: int) -> None:
+    rng = random.Random(seed)
+    found: list[CompiledQuery] = []
+    while len(found) < count:
+        text = random_query(rng)
+        with interpreted():
+            try:
+                query = only_query(celc.compile(text, order_by="ts", tiebreak="row"))
+            except celc.CelError:
+                continue
+        if query.plan.relevant is not None:
+            found.append(query.with_options(positions=False))
+    # Short streams: under a `+` matches grow exponentially.
+    streams = [random_stream(rng, 8, nulls=0.2, strangers=0.1) for _ in range(8)]
+    events = [
+        {**event, "row": row}
+        for row, event in enumerate(event for stream in streams for event in stream)
+    ]
+    table = table_of(found[0].plan, events)
+    for name, type in (("id", pa.int32()), ("value", pa.float64()), ("name", pa.string())):
+        if name not in table.column_names:
+            table = table.append_column(name, pa.array([e[name] for e in events], type))
+    frame = _read(spark, table, folder)
+    kept = _kept(frame, [can_matter(q.plan, frame.schema) for q in found], len(table))
+    for query, rows in zip(found, kept, strict=True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EventWarning)
+            for start in range(0, len(table), 8):
+                short = table.slice(start, 8)
+                found_in = query.match_table(short.filter(pa.array(rows[start : start + 8])))
+                assert found_in == query.match_table(short), query
+    assert kept.mean() < 0.9
+
+
+def test_queries_answer_the_same_without_the_rest(spark: Any, tmp_path: Path) -> None:
+    _same_without_the_rest(spark, tmp_path, seed=11, count=25)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(500, 510))
+def test_many_queries_answer_the_same_without_the_rest(
+    seed: int, spark: Any, tmp_path: Path
+) -> None:
+    _same_without_the_rest(spark, tmp_path, seed, count=100)
 
 
 def test_nan_is_kept_in_row_groups_that_statistics_call_small(spark: Any, tmp_path: Path) -> None:
