@@ -347,13 +347,13 @@ class _Planner:
             if why:
                 return [], f"{why} (ranges=… looks for them all the same)"
         rows, tasks = self._counting(), ranges
-        sample = sampled_keys(rows, self._keys, _FRACTION_OF_KEYS)
+        sample = sampled_keys(self._rows, self._keys, _FRACTION_OF_KEYS)
         if tasks is None:
             if sample.estimated < 2 * _ROWS_PER_RANGE:
                 return [], f"about {sample.estimated:,} events are too few"
             tasks = min(parallelism(rows), sample.estimated // _ROWS_PER_RANGE)
         elif sample.total < _FEW_SAMPLED:
-            sample = sampled_keys(rows, self._keys, 1)
+            sample = sampled_keys(self._rows, self._keys, 1)
         hot = hot_keys(
             rows, sample, self._keys, self._order, window, tasks, always=ranges is not None
         )

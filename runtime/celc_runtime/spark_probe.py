@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _CHEAP = re.compile(
-    r"(Project|Filter|ColumnarToRow|Union|Coalesce|Range|LocalTableScan|FileScan|BatchScan|Scan "
+    r"(Project|Filter|ColumnarToRow|Union|Coalesce|Range|FileScan|BatchScan|Scan "
     r"(parquet|orc|csv|json|text|avro)|InMemoryTableScan)\b"
 )
 """Operators that cost little more than reading, so that they can be run for each time range."""
@@ -47,6 +47,8 @@ def why_not_read_twice(frame: DataFrame) -> str:
         operator = re.sub(r"^[\s:+|-]*(\*\(\d+\) )?", "", line)
         if operator.startswith("AdaptiveSparkPlan"):
             continue  # around whatever has an exchange in it, which is what to name
+        if operator.startswith("LocalTableScan"):
+            return "it was made of rows of the driver"
         if operator and not _CHEAP.match(operator):
             return f"its plan has '{operator.split(' ')[0]}', which would run for each range"
         if operator.startswith("InMemoryTableScan"):
