@@ -27,6 +27,7 @@ from celc.emit_across import checks_view, definition_view, join_names
 from celc.emit_branch_free import branch_free_view, can_be_branch_free
 from celc.emit_conditions import ConditionCode
 from celc.emit_output import EXPRESSION_CONSTRUCTORS, attributes_in, expression_fields
+from celc.emit_relevant import RELEVANT_CONSTRUCTORS, has_selectors, relevant_events
 from celc.emit_tables import contexts_view, earliest_view, selection_view, tables_view
 from celc.emit_update import update_view
 from celc.escape import comment_text, literal_lines, string_literal, tuple_text
@@ -337,6 +338,7 @@ def _window_view(query: core.Query) -> View:
 def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...]) -> View:
     query = compiled.query
     tables, straight_line = compiled.tables, compiled.straight_line
+    relevant = relevant_events(compiled, sees_all_events=_remembers_all(compiled))
     return {
         "streams": tuple_text(string_literal(stream.name) for stream in query.streams),
         "types": tuple_text(
@@ -374,8 +376,10 @@ def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...
         "piles": None if straight_line is None else len(straight_line.piles),
         "states": tables.states - 1,
         **({"contexts": len(tables.contexts.following)} if tables.contexts else {}),
+        **({"nested_selectors": True} if has_selectors(query.formula) else {}),
         **({"latest_first": True} if compiled.greedy else {}),
         **({"all_events": True} if _remembers_all(compiled) else {}),
+        **({"relevant": relevant} if relevant is not None else {}),
         **(
             {"max_work": f"{compiled.max_work:_}"} if compiled.checks or compiled.definition else {}
         ),
@@ -462,5 +466,5 @@ def _plan_imports(view: View) -> list[str]:
     """The constructors that the plan is written with."""
     text = repr((view["plan"], view["definition"], view["checks"]))
     names = ["Attribute", "Kind", "Label", "TextComparison", "TextCondition", "Window"]
-    names += EXPRESSION_CONSTRUCTORS
+    names += (*EXPRESSION_CONSTRUCTORS, *RELEVANT_CONSTRUCTORS)
     return ["CompiledQuery", "Plan", "module_names", *(n for n in names if f"{n}(" in text)]

@@ -255,13 +255,13 @@ def _text_comparison(predicate: Comparison) -> str:
     left, right, operator = predicate.left, predicate.right, predicate.operator
     if isinstance(left, Constant):
         left, right = right, left
-        operator = _MIRRORED[operator]
+        operator = MIRRORED[operator]
     if isinstance(right, Constant):
         return f'TextCondition("{operator}", {_name(left)}, ({string_literal(str(right.value))},))'
     return f'TextComparison("{operator}", {_name(left)}, {_name(right)})'
 
 
-_MIRRORED: dict[ComparisonOperator, ComparisonOperator] = {
+MIRRORED: dict[ComparisonOperator, ComparisonOperator] = {
     "=": "=",
     "!=": "!=",
     "<": ">",
@@ -269,6 +269,7 @@ _MIRRORED: dict[ComparisonOperator, ComparisonOperator] = {
     ">": "<",
     ">=": "<=",
 }
+"""The operator with its sides exchanged."""
 
 
 def _name(expression: Expression) -> str:

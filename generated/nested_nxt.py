@@ -118,6 +118,7 @@ query_1 = CompiledQuery(
         piles=None,
         states=2,
         contexts=2,
+        nested_selectors=True,
     ),
     classify_1,
     update_1,

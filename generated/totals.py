@@ -204,6 +204,7 @@ query_1 = CompiledQuery(
         symbol_dtype="uint8",
         piles=1,
         states=1,
+        nested_selectors=True,
     ),
     classify_1,
     update_1,

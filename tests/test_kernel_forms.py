@@ -138,8 +138,8 @@ def test_arrow_takes_what_is_listed_as_it_is() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_declared_types_are_told_apart(seed: int) -> None:
     rng = random.Random(seed)
-    texts = ["", "a", "b", "ab", "a\x00", "\x00", "temperature", "temperaturf", "temperature in °C",
-             "12345678", "123456789", "ä", "äö", "😀", "🎉🎉🎉", "a" * 50, "a" * 49 + "b"]  # fmt: skip
+    texts = ["", "a", "b", "ab", "a\x00", "\x00", "temperature", "temperaturf", "in °C", "12345678"]
+    texts += ["123456789", "ä", "äö", "😀", "🎉🎉🎉", "a" * 50, "a" * 49 + "b", "temperature in °C"]
     declared = rng.sample(texts, rng.randint(1, 8))
     types = DeclaredTypes(declared)
     if not types.can_tell:  # two that begin alike

@@ -169,9 +169,10 @@ class Prepared:
 class Columns:
     """Prepares the batches of one run; remembers the last event for the checks across batches."""
 
-    def __init__(self, plan: Plan, *, ties_are_errors: bool) -> None:
+    def __init__(self, plan: Plan, *, ties_are_errors: bool, continues: bool = False) -> None:
         self._plan = plan
         self._ties_are_errors = ties_are_errors
+        self._continues = continues
         self._last: dict[str, pa.Array] | None = None
         self._slot_keys = NO_INTEGERS
         self._slots: dict[tuple[object, ...], int] = {}
@@ -345,9 +346,12 @@ class Columns:
         for name in plan.partition_by:
             changed[1:] |= differs(events.column(name))
         first = _keys([events.column(name).slice(0, 1) for name in plan.partition_by])
-        changed[0] = self._last is None or first != _keys(
-            [self._last[name] for name in plan.partition_by]
-        )
+        if self._last is None:
+            changed[0] = not self._continues
+            if self._continues:
+                self._keys_seen.update(first)
+        else:
+            changed[0] = first != _keys([self._last[name] for name in plan.partition_by])
         starts = np.flatnonzero(changed)
         columns = [events.column(name).take(pa.array(starts)) for name in plan.partition_by]
         for number, key in enumerate(_keys(columns)):

@@ -14,3 +14,7 @@ class WorkLimitError(EventError):
 
 class EventWarning(UserWarning):
     """Something about the events that the answer does not suffer from, such as undeclared types."""
+
+
+class PlanWarning(UserWarning):
+    """A query runs on Spark in a way that does not grow with the cluster; says why."""

@@ -28,8 +28,7 @@ def matches_batch(
     """The matches in the buffers as one batch of the output schema; the buffers may be reused.
 
     `events` is the batch that holds the matches' last events, `payload` the stored events,
-    `entries_read` how many entries there are so far. Arrays
-    that are made here become Arrow's without a copy.
+    `entries_read` how many entries there are so far. Arrays made here become Arrow's as they are.
     """
     matches = int(output.used[0])
     rows = output.rows[:matches]
@@ -38,7 +37,8 @@ def matches_batch(
     values = _Values(payload.stretch(int(found.starts.min()), entries_read))
     labels = LabelValues(names, matches, found.offsets, found.entries, values.of)
     columns = [plain(events.column(name).take(pa.array(rows))) for name in plan.partition_by]
-    columns += [values.of(POSITION, found.starts), values.of(POSITION, found.ends)]
+    if plan.positions:
+        columns += [values.of(POSITION, found.starts), values.of(POSITION, found.ends)]
     if plan.order_by:
         columns += [
             values.of(plan.order_by[0], found.starts),
@@ -131,6 +131,7 @@ def _steps(matches: int, size: int) -> np.ndarray:
 
 
 def _label_column(plan: Plan, label: Label, labels: LabelValues) -> pa.Array:
-    values = [labels.column(label.name, name) for name in (POSITION, *label.attributes)]
+    names = (POSITION, *label.attributes) if plan.positions else label.attributes
+    values = [labels.column(label.name, name) for name in names]
     structs = pa.StructArray.from_arrays(values, fields=list(plan.struct_type(label)))
     return pa.ListArray.from_arrays(pa.array(labels.offsets(label.name)), structs)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from celc_runtime.expressions import Computed, attributes_of
+from celc_runtime.relevant import Relevant
 
 ARROW_TYPES: dict[str, pa.DataType] = {
     "BOOLEAN": pa.bool_(),
@@ -65,14 +66,17 @@ class Plan:
     order of declaration. `order_candidates`: those that all its event types have, as order
     columns must. `columns`, `texts`: the arguments of `classify`. `piles`: their number,
     None where the general engine runs the query, which then has `states` states. `contexts`: what
-    is told apart of the stream's past. `latest_first`: SELECT LAST is found from the last event
+    is told apart of the stream's past. `nested_selectors`: whether the formula has selectors, which
+    know nothing of the window. `latest_first`: SELECT LAST is found from the last event
     back. `all_events`: a selection has to be shown all events, not those with a symbol alone.
     `expressions`: the computed columns, which stand among those of the labels. `hidden`: the labels
     that only they mention; kinds number them after the label columns. `max_work`: how many steps
     conditions across events may take at one event before a match is found. `shape`: the kinds of
     a match's events, place by place, where all matches are of one shape and are listed in runs;
     `leaf_pile`: the pile of those in the first place. `type_name`: what the column of the event
-    types is called.
+    types is called. `positions`: whether the output shows them. `relevant`: the events that can
+    change the answer, where all others can be left out of the stream as long as nobody asks for
+    positions; None: the query must see them all.
     """
 
     name: str
@@ -98,6 +102,7 @@ class Plan:
     piles: int | None
     states: int
     contexts: int = 1
+    nested_selectors: bool = False
     latest_first: bool = False
     all_events: bool = False
     expressions: tuple[Computed, ...] = ()
@@ -106,6 +111,8 @@ class Plan:
     shape: tuple[int, ...] = ()
     leaf_pile: int = 0
     type_name: str = "type"
+    positions: bool = True
+    relevant: tuple[Relevant, ...] | None = None
 
     def type_of(self, attribute: str) -> str:
         """The declared type of a column that the query reads."""
@@ -135,11 +142,21 @@ class Plan:
 
     @property
     def items(self) -> tuple[Label | Computed, ...]:
-        """The label columns and the computed ones, in the order of SELECT."""
+        """The label columns and the computed ones, in the order of SELECT.
+
+        Without positions a label that shows no attributes is left out: its events would be structs
+        without a field, which Arrow can hold, but neither Spark's DDL nor a Parquet file. COUNT
+        says how many they are.
+        """
         computed = {item.place: item for item in self.expressions}
         labels = iter(self.labels)
         count = len(self.labels) + len(computed)
-        return tuple(computed.get(place) or next(labels) for place in range(count))
+        items = (computed.get(place) or next(labels) for place in range(count))
+        return tuple(
+            item
+            for item in items
+            if self.positions or isinstance(item, Computed) or item.attributes
+        )
 
     def input_schema(self) -> pa.Schema:
         """The columns read, tiebreak columns aside (any type that can be sorted will do there)."""
@@ -154,7 +171,8 @@ class Plan:
     def output_schema(self) -> pa.Schema:
         """The columns of a match, in the order that the language fixes."""
         fields = [pa.field(name, ARROW_TYPES[self.type_of(name)]) for name in self.partition_by]
-        fields += [pa.field("start_pos", pa.int64()), pa.field("end_pos", pa.int64())]
+        if self.positions:
+            fields += [pa.field("start_pos", pa.int64()), pa.field("end_pos", pa.int64())]
         if self.order_by:
             time = ARROW_TYPES[self.type_of(self.order_by[0])]
             fields += [pa.field("start_time", time), pa.field("end_time", time)]
@@ -167,19 +185,16 @@ class Plan:
 
     def struct_type(self, label: Label) -> pa.StructType:
         """The type of one event under a label."""
-        return pa.struct(
-            [
-                pa.field("pos", pa.int64()),
-                *(pa.field(name, ARROW_TYPES[self.type_of(name)]) for name in label.attributes),
-            ]
-        )
+        fields = [pa.field(name, ARROW_TYPES[self.type_of(name)]) for name in label.attributes]
+        return pa.struct([pa.field("pos", pa.int64()), *fields] if self.positions else fields)
 
     def output_ddl(self) -> str:
         """The output schema as Spark SQL spells it."""
         parts = []
         for name in self.partition_by:
             parts.append(f"{quoted(name)} {self._ddl_type(name)}")
-        parts += ["`start_pos` BIGINT", "`end_pos` BIGINT"]
+        if self.positions:
+            parts += ["`start_pos` BIGINT", "`end_pos` BIGINT"]
         if self.order_by:
             time = self._ddl_type(self.order_by[0])
             parts += [f"`start_time` {time}", f"`end_time` {time}"]
@@ -187,7 +202,7 @@ class Plan:
             if isinstance(item, Computed):
                 parts.append(f"{quoted(item.name)} {computed_ddl(item)}")
                 continue
-            inner = ["`pos`: BIGINT"]
+            inner = ["`pos`: BIGINT"] if self.positions else []
             inner += [f"{quoted(name)}: {self._ddl_type(name)}" for name in item.attributes]
             parts.append(f"{quoted(item.name)} ARRAY<STRUCT<{', '.join(inner)}>>")
         return ", ".join(parts)

@@ -18,8 +18,7 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
-from celc_runtime.spark import spark_matches
-from celc_runtime.spark_input import needed_columns
+from celc_runtime.spark import said, spark_plan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,15 +32,24 @@ _LAST_WORD = 2.0
 """How long the end of the program waits for the counts of an action that has just ended."""
 
 
-def watched(query: CompiledQuery, events: DataFrame, stream: TextIO) -> DataFrame:
+def watched(
+    query: CompiledQuery,
+    events: DataFrame,
+    stream: TextIO,
+    ranges: int | None,
+    *,
+    presorted: bool,
+) -> DataFrame:
     """The matches of a DataFrame, whose first action is told of on a stream."""
     from pyspark.sql import Observation, functions
 
     rows = functions.count(functions.lit(1)).alias("rows")
     read, found = Observation(), Observation()
-    narrow = needed_columns(query.plan, events).observe(read, rows)
-    matches = spark_matches(query, narrow).observe(found, rows)
-    watch = _Watch(query.name, read, found, Line(stream))
+    plan = spark_plan(
+        query, events, ranges, presorted=presorted, observe=lambda frame: frame.observe(read, rows)
+    )
+    matches = said(plan, stacklevel=4).matches.observe(found, rows)
+    watch = _Watch(query.name, read if plan.rows is None else plan.rows, found, Line(stream))
     if type(events).__module__.startswith("pyspark.sql.connect"):
         _of_session(events.sparkSession).append(watch)
     else:
@@ -126,7 +134,7 @@ class _Watch:
             return False
         self._over.set()
         count = matches["rows"]
-        read = self._read.get.get("rows")
+        read = self._read if isinstance(self._read, int) else self._read.get.get("rows")
         events = "" if read is None else f"{read:,} row{'s' * (read != 1)} read, "
         failed = "; Spark's last job failed" if tracker and _last_failed(tracker) else ""
         self._line.end(f"{self._name}: {events}{count:,} match{'es' * (count != 1)}{failed}")

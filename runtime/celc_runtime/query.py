@@ -15,10 +15,11 @@ from celc_runtime.frames import pandas_matches
 from celc_runtime.joins import Joins
 from celc_runtime.plan import Plan
 from celc_runtime.progress import watched
+from celc_runtime.range_reader import ShippedRange, matches_in_ranges
 from celc_runtime.run import Run
 from celc_runtime.selection import Earliest, Selection
 from celc_runtime.shipping import pickled
-from celc_runtime.spark import spark_matches
+from celc_runtime.spark import spark_matches, spark_plan
 from celc_runtime.sql import TaskStream, registered
 from celc_runtime.table import sorted_for
 
@@ -165,6 +166,17 @@ class CompiledQuery:
         """
         return Route(self, "match_pandas", self._match_pandas)
 
+    @property
+    def ranges_route(self) -> Route:
+        """What a Spark task runs that reads time ranges: a function from the name of the column
+        that numbers them (none: there is one), the ranges, and batches."""
+        return Route(self, "ranges_route", self._match_ranges)
+
+    def _match_ranges(
+        self, column: str, ranges: tuple[ShippedRange, ...], batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        return matches_in_ranges(self, column, ranges, batches)
+
     def _match_arrow(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return self._matches(batches, ties_are_errors=False)
 
@@ -193,18 +205,44 @@ class CompiledQuery:
         batches = sorted_for(self.plan, table).to_batches(max_chunksize=1 << 20)
         return pa.Table.from_batches(self.match_arrow(batches), self.output_schema)
 
-    def match(self, events: DataFrame, *, progress: bool | TextIO = False) -> DataFrame:
+    def match(
+        self,
+        events: DataFrame,
+        *,
+        ranges: int | None = None,
+        presorted: bool = False,
+        progress: bool | TextIO = False,
+    ) -> DataFrame:
         """All matches of a Spark DataFrame, `df.transform(query.match)`.
 
-        Partitions are spread over the cluster by PARTITION BY; without it, or with CONSUME BY ANY,
-        the whole table is read by one task. Nothing runs before an action asks for rows.
+        Partitions are spread over the cluster by PARTITION BY. Without it, a query with a window is
+        run on several time ranges side by side where its meaning allows that, and so is a partition
+        that is much larger than the others; else one task reads everything. `explain_plan` says
+        what was chosen, and why.
 
-        progress: tell what the first action is at, on standard error, in the notebook, or on the
-        stream that is given, and at its end how many rows were read and matches found.
+        ranges: how many time ranges to cut the stream into (or for how many tasks large partitions
+        are cut); 1: none; None: as many as tasks run at a time, if the DataFrame comes from files
+        or a cache and is large enough. To find the ranges, jobs are run at once that read the
+        order and partition columns. presorted: the events of each partition are in one Spark
+        partition and in order; they are not shuffled or sorted again. progress: tell what the first
+        action is at, on standard error, in the notebook, or on the stream that is given, and at its
+        end how many rows were read and matches found.
+
+        Raises EventError where the query names no order column, or the DataFrame does not fit it.
         """
         if progress is False:
-            return spark_matches(self, events)
-        return watched(self, events, sys.stderr if progress is True else progress)
+            return spark_matches(self, events, ranges, presorted=presorted)
+        stream = sys.stderr if progress is True else progress
+        return watched(self, events, stream, ranges, presorted=presorted)
+
+    def explain_plan(
+        self, events: DataFrame, *, ranges: int | None = None, presorted: bool = False
+    ) -> str:
+        """What `match` does with a DataFrame, and why, in words.
+
+        Looks at the data as `match` does, but finds no matches.
+        """
+        return spark_plan(self, events, ranges, presorted=presorted).text
 
     def register(self, spark: SparkSession, name: str | None = None) -> Any:
         """Makes the query a table function of a Spark session, called like the query or `name`.
@@ -229,14 +267,18 @@ class CompiledQuery:
         tiebreak: str | Sequence[str] | None = None,
         max_work: int | None = None,
         type_column: str | None = None,
+        positions: bool | None = None,
     ) -> CompiledQuery:
         """The same query with other order columns, tiebreak columns or limits; schemas follow.
 
         order_by: attributes that the query declares. tiebreak: any columns that can be sorted.
         max_work: steps that conditions across events may take at one event without finding a match
         before WorkLimitError is raised. type_column: the column of the event types, where that is
-        not `type`; a query of one event type reads it as well once it is named. None leaves a
-        choice as it is. Raises ValueError for a column or a number that cannot serve.
+        not `type`; a query of one event type reads it as well once it is named. positions: whether
+        the output has start_pos, end_pos and the field pos of labels (a label that shows nothing
+        else has no column without them); where it has not, `match` leaves out rows that can change
+        nothing. None leaves a choice as it is. Raises ValueError for a column or a number that
+        cannot serve, and where no column of the output would be left.
         """
         plan = self.plan
         if order_by is not None:
@@ -251,6 +293,15 @@ class CompiledQuery:
             plan = replace(plan, max_work=max_work)
         if type_column is not None:
             plan = _typed(plan, type_column)
+        if positions is not None:
+            if type(positions) is not bool:
+                raise ValueError(f"positions must be True or False, not {positions!r}")
+            plan = replace(plan, positions=positions)
+        if not plan.output_schema().names:
+            raise ValueError(
+                f"query {plan.name!r} would have no column without positions: select an attribute "
+                "or COUNT of a label, or name order columns"
+            )
         changed = CompiledQuery(
             plan,
             self.classify,
@@ -270,6 +321,7 @@ class CompiledQuery:
             "tiebreak": self.plan.tiebreak,
             "max_work": self.plan.max_work,
             "type_column": self.plan.type_name if self.plan.type_column else None,
+            "positions": self.plan.positions,
         }
         return pickled(self._module, options, self.name)
 
@@ -283,6 +335,7 @@ _MODULE_NAMES = (
     "OUTPUT_DDL",
     "OUTPUT_SCHEMA",
     "QUERY_NAME",
+    "explain_plan",
     "match",
     "match_arrow",
     "match_pandas",

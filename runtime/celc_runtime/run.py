@@ -74,8 +74,9 @@ class Run:
     """Feeds batches to a query and hands out its matches; all state between batches is in here.
 
     Events come in the order of the stream; with PARTITION BY (unless partitions interleave, as
-    CONSUME BY ANY needs) all events of a partition come one after another. `first_node` and
-    `first_position` let tests begin near the limits of smaller numbers.
+    CONSUME BY ANY needs) all events of a partition come one after another. `first_node` lets tests
+    begin near the limits of smaller numbers. `first_position`: that of the first event;
+    `continues`: its partition is not entered with it, but was before.
     """
 
     def __init__(
@@ -85,12 +86,13 @@ class Run:
         ties_are_errors: bool = False,
         first_node: int = 1,
         first_position: int = 0,
+        continues: bool = False,
     ) -> None:
         plan = query.plan
         self._query = query
         self._plan = plan
         self._schema = query.output_schema
-        self._columns = Columns(plan, ties_are_errors=ties_are_errors)
+        self._columns = Columns(plan, ties_are_errors=ties_are_errors, continues=continues)
         self._memory = new_memory(plan.piles or 0, first_node=first_node)
         self._memory.counters[SHIFT] = -first_position
         self._lists = None if plan.piles is not None else new_lists(plan.states)
@@ -128,8 +130,8 @@ class Run:
             assert query.listing is not None
             self._checked = Checked(query.checks, plan, query.listing)
             self._chooser = self._checked
-        if self._chooser is not None:
-            self._memory.counters[DEFERS] = 1
+        self._lists_matches = True
+        self.lists_matches = True
         self._payload = Payload(plan.stored_attributes)
         self._kinds = _kinds(query)
         matches, room = _MATCHES_PER_BATCH, _ENTRIES_PER_BATCH
@@ -138,6 +140,16 @@ class Run:
             room = matches * len(plan.shape)
         self._output = new_output(matches=matches, room=room, limit=plan.limit)
         self.dropped = 0
+
+    @property
+    def lists_matches(self) -> bool:
+        """Whether matches are handed out, or events only read; may be changed between batches."""
+        return self._lists_matches
+
+    @lists_matches.setter
+    def lists_matches(self, wanted: bool) -> None:
+        self._lists_matches = wanted
+        self._memory.counters[DEFERS] = int(self._chooser is not None or not wanted)
 
     @property
     def arena_bytes(self) -> int:
@@ -264,7 +276,10 @@ class Run:
             elif status == LISTS_FULL:
                 assert self._lists is not None
                 self._lists = with_longer_lists(self._lists)
-            if self._memory.counters[FIRED] and self._chooser is not None:
+            if self._memory.counters[FIRED] and not self._lists_matches:
+                self._memory.counters[FIRED] = self._memory.counters[LISTED] = 0
+                status = DONE
+            elif self._memory.counters[FIRED] and self._chooser is not None:
                 status = self._chooser.choose(self._memory, self._output, self._kinds)
             elif self._memory.counters[FIRED]:
                 list_matches = list_runs if self._plan.shape else list_fired

@@ -1,40 +1,386 @@
-"""Batch routes on Spark."""
+"""Batch routes on Spark: which plan a query gets on a DataFrame.
+
+========================== =========================================================================
+partition by, any window   one shuffle by the key, a sort, and one pass over each Spark partition
+the same, and a hot key    the hot key's events in time ranges, which go through the same shuffle
+already spread and sorted  no shuffle and no sort; what is read is checked
+no key, bounded window     time ranges, each reading its part of the files
+all else                   one task
+========================== =========================================================================
+
+Everything here is DataFrames and columns, so it runs on Spark Connect as well. What has to be known
+of the data beforehand (how many rows, where to cut) is asked by jobs that read the key or the order
+column alone, when `match` is called.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import TYPE_CHECKING, TypeAlias
 
-from celc_runtime.plan import quoted
+from celc_runtime.errors import EventError, PlanWarning
+from celc_runtime.hot_keys import HotKey, hot_keys, range_numbers, sampled_keys
+from celc_runtime.order_column import OrderColumn, ValueColumn
+from celc_runtime.plan import Plan, quoted
+from celc_runtime.pushdown import can_matter, why_not_filtered
 from celc_runtime.spark_input import mapped, needed_columns, without_order
+from celc_runtime.spark_probe import is_spread_by, parallelism, why_not_read_twice
 from celc_runtime.table import sort_columns
+from celc_runtime.time_ranges import (
+    TimeRange,
+    counted,
+    cuts_for,
+    ranges_of,
+    sampled,
+    why_not_split,
+    within,
+    worthwhile,
+)
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from celc_runtime.query import CompiledQuery
 
+_ROWS_PER_RANGE = 1 << 20
+"""Fewer rows than this are read sooner than a range of them is found out."""
 
-def spark_matches(query: CompiledQuery, events: DataFrame) -> DataFrame:
-    """All matches of a DataFrame as a DataFrame.
+_FRACTION_OF_KEYS = 0.01
+_FEW_SAMPLED = 10_000
 
-    With PARTITION BY: one shuffle by the partition attributes, a sort inside each Spark partition,
-    and `mapInArrow`, which reads all keys of a Spark partition as one sorted stream; its cost does
-    not depend on the number of keys. Without, or with CONSUME BY ANY: the same in one partition.
+
+@dataclass(frozen=True, slots=True)
+class SparkPlan:
+    """How a query runs on a DataFrame: its matches, what was chosen and why, and a warning.
+
+    `rows`: how many events there are, where the plan had to count them.
+    """
+
+    matches: DataFrame
+    text: str
+    warning: str = ""
+    rows: int | None = None
+
+
+Observe: TypeAlias = "Callable[[DataFrame], DataFrame]"
+"""Makes a DataFrame count its rows as they are read."""
+
+
+def spark_matches(
+    query: CompiledQuery,
+    events: DataFrame,
+    ranges: int | None,
+    *,
+    presorted: bool,
+) -> DataFrame:
+    """All matches of a DataFrame as a DataFrame; see `CompiledQuery.match`."""
+    return said(spark_plan(query, events, ranges, presorted=presorted), stacklevel=4).matches
+
+
+def said(plan: SparkPlan, *, stacklevel: int) -> SparkPlan:
+    """The plan, whose warning the user has been told."""
+    if plan.warning:
+        warnings.warn(plan.warning, PlanWarning, stacklevel=stacklevel)
+    return plan
+
+
+def spark_plan(
+    query: CompiledQuery,
+    events: DataFrame,
+    ranges: int | None,
+    *,
+    presorted: bool,
+    observe: Observe | None = None,
+) -> SparkPlan:
+    """The plan of a query on a DataFrame.
+
+    `observe` is applied to the rows that the plan reads, unless it reads some of them twice.
 
     Raises EventError where the query names no order column, because a distributed table has no
-    order of its own, and where the DataFrame's columns are not those that the query reads.
+    order of its own, and where the DataFrame does not have the columns that the query reads;
+    ValueError for options that cannot be.
     """
-    from pyspark.sql import functions
+    _check_options(ranges, presorted=presorted)
+    planner = _Planner(query, events, observe)
+    if presorted:
+        return planner.presorted()
+    if query.plan.partition_by and not query.plan.interleaves:
+        return planner.by_key(ranges)
+    return planner.without_key(ranges)
 
-    plan = query.plan
+
+def _check_options(ranges: int | None, *, presorted: bool) -> None:
+    if ranges is not None and (type(ranges) is not int or ranges < 1):
+        raise ValueError(f"ranges must be a whole number from 1 on, or None, not {ranges!r}")
+    if presorted and ranges not in (None, 1):
+        raise ValueError(
+            "presorted events are read as they lie, and cannot be cut into ranges: leave out "
+            "presorted or ranges"
+        )
+
+
+# --- the columns and rows that are read -----------------------------------------------------------
+
+
+def _check(plan: Plan, events: DataFrame) -> None:
+    if events.isStreaming:
+        raise EventError(
+            f"query {plan.name!r}: match reads a DataFrame that is there as a whole, and this one "
+            "is a stream; match_stream does not exist yet. Read the data with spark.read, or run "
+            "match on each micro-batch by itself with writeStream.foreachBatch (no match goes from "
+            "one into the next then)"
+        )
     if not plan.order_by:
         raise without_order(plan)
-    narrow = needed_columns(plan, events)
-    if plan.partition_by and not plan.interleaves:
-        spread = narrow.repartition(*(functions.col(quoted(name)) for name in plan.partition_by))
-    else:
-        spread = narrow.coalesce(1)
-    ordered = spread.sortWithinPartitions(
-        *(functions.col(quoted(name)) for name in sort_columns(plan))
-    )
-    return mapped(ordered, query.match_arrow_without_ties, query.output_ddl)
+
+
+class _Planner:
+    """Makes the plan of one query on one DataFrame, and the words for it."""
+
+    def __init__(self, query: CompiledQuery, events: DataFrame, observe: Observe | None) -> None:
+        plan = query.plan
+        _check(plan, events)
+        narrow = needed_columns(plan, events)
+        self._query = query
+        self._plan = plan
+        unfiltered = why_not_filtered(plan, narrow.columns)
+        self._rows = narrow if unfiltered else narrow.where(can_matter(plan, narrow.schema))
+        # What the jobs that look at the data read is not counted.
+        self._read = self._rows if observe is None else observe(self._rows)
+        self._lines = [
+            f"query {plan.name!r}",
+            f"columns: {', '.join(narrow.columns)} ({len(narrow.columns)} of the DataFrame's "
+            f"{len(events.columns)})",
+            (
+                f"rows: all are read, because {unfiltered}"
+                if unfiltered
+                else "rows: those that can change nothing are filtered before they are moved"
+            ),
+        ]
+        types = {f.name: f.dataType.simpleString() for f in narrow.schema.fields}
+        self._keys = [
+            ValueColumn(name, plan.type_of(name), types[name]) for name in plan.partition_by
+        ]
+        first = plan.order_by[0]
+        self._order = OrderColumn(first, plan.type_of(first), types[first])
+        self._sort = [_column(name) for name in sort_columns(plan)]
+        self._sort_in_key = [
+            _column(name) for name in sort_columns(plan) if name not in plan.partition_by
+        ]
+
+    # --- plans ------------------------------------------------------------------------------------
+
+    def presorted(self) -> SparkPlan:
+        """The events as they lie."""
+        plan = self._plan
+        sort = ", ".join(sort_columns(plan))
+        if plan.partition_by and not plan.interleaves:
+            self._lines.append(
+                "plan: no shuffle and no sort, because presorted=True; each task reads its Spark "
+                f"partition and checks that it is sorted by {sort}"
+            )
+            self._check_spread()
+            return self._made(self._mapped(self._read))
+        self._lines.append(
+            "plan: one task, no sort, because presorted=True; it reads the Spark partitions one "
+            f"after another and checks that they are sorted by {sort}"
+        )
+        return self._made(self._mapped(self._read.coalesce(1)))
+
+    def by_key(self, ranges: int | None) -> SparkPlan:
+        """The events of a key in one task, or of a hot one in several."""
+        plan = self._plan
+        hot, why = self._hot_keys(ranges)
+        keys = ", ".join(plan.partition_by)
+        self._lines.append(
+            f"plan: a shuffle by {keys} and a sort by {', '.join(sort_columns(plan))}; each task "
+            "reads many keys one after another (PARTITION BY)"
+        )
+        if not hot:
+            self._lines.append(f"hot keys: none is cut into time ranges, because {why}")
+            spread = self._read.repartition(*(key.column for key in self._keys))
+            return self._made(self._mapped(spread.sortWithinPartitions(*self._sort)))
+        for key in hot:
+            shown = ", ".join(
+                f"{name}={value!r}"
+                for name, value in zip(plan.partition_by, key.values, strict=True)
+            )
+            self._lines.append(f"hot key: {shown} is cut into {_shown(key.ranges)}")
+        return self._made(self._with_hot_keys(hot))
+
+    def without_key(self, ranges: int | None) -> SparkPlan:
+        """Time ranges, or one task."""
+        parts, why, warning = self._time_ranges(ranges)
+        if len(parts) < 2:
+            self._lines.append(f"plan: one task reads all events, because {why}")
+            ordered = self._read.coalesce(1).sortWithinPartitions(*self._sort)
+            return self._made(self._mapped(ordered), warning)
+        self._lines.append(
+            f"plan: {_shown(parts)}; each is read and sorted by one task (no PARTITION BY, window "
+            f"on {self._order.name!r} or of EVENTS)"
+        )
+        united = reduce(lambda one, other: one.unionAll(other), map(self._part, parts))
+        return self._made(united, rows=parts[-1].first_position + parts[-1].rows)
+
+    def _made(self, matches: DataFrame, warning: str = "", rows: int | None = None) -> SparkPlan:
+        return SparkPlan(matches, "\n".join(self._lines), warning, rows)
+
+    # --- building ---------------------------------------------------------------------------------
+
+    def _mapped(self, ordered: DataFrame) -> DataFrame:
+        return mapped(ordered, self._query.match_arrow_without_ties, self._query.output_ddl)
+
+    def _part(self, part: TimeRange) -> DataFrame:
+        ordered = (
+            self._rows.where(within(self._order, part))
+            .coalesce(1)
+            .sortWithinPartitions(*self._sort)
+        )
+        reader = partial(self._query.ranges_route, "", (part.shipped,))
+        return mapped(ordered, reader, self._query.output_ddl)
+
+    def _with_hot_keys(self, hot: Sequence[HotKey]) -> DataFrame:
+        from pyspark.sql import functions
+
+        name = "range"
+        while name in self._rows.columns:
+            name += "_"
+        numbers = functions.explode(range_numbers(self._keys, self._order, hot))
+        numbered = self._read.withColumn(name, numbers)
+        by_key = [*(key.column for key in self._keys), functions.col(name)]
+        spread = numbered.repartition(*by_key)
+        ordered = spread.sortWithinPartitions(*by_key, *self._sort_in_key)
+        shipped = tuple(part.shipped for key in hot for part in key.ranges)
+        reader = partial(self._query.ranges_route, name, shipped)
+        return mapped(ordered, reader, self._query.output_ddl)
+
+    # --- looking at the data ----------------------------------------------------------------------
+
+    def _counting(self) -> DataFrame:
+        """The rows that have positions."""
+        from pyspark.sql import functions
+
+        plan = self._plan
+        if plan.type_name not in self._rows.columns:
+            return self._rows
+        type_column = _column(plan.type_name)
+        names = [name for _, name in (*plan.types, *plan.other_types)]
+        known = type_column.isin(names) | type_column.isNull()
+        if plan.stream_column:
+            pairs = [
+                (functions.col("stream") == stream) & (type_column == name)
+                for stream, name in (*plan.types, *plan.other_types)
+            ]
+            known = reduce(lambda one, other: one | other, pairs)
+        return self._rows.where(known)
+
+    def _why_one(self) -> str:
+        """Why the query cannot be run on parts of the stream, or of a key."""
+        return why_not_split(self._plan) or self._order.why_not_cut
+
+    def _time_ranges(self, ranges: int | None) -> tuple[list[TimeRange], str, str]:
+        """The ranges of the whole stream; else why there are none, and what to warn of."""
+        why = self._why_one()
+        if self._plan.interleaves:
+            why = "with CONSUME BY ANY a match depends on those of all partitions"
+        if why:
+            remedy = "" if self._plan.partition_by else "; PARTITION BY would spread it"
+            name = self._plan.name
+            return [], why, f"query {name!r} is run by one task, because {why}{remedy}"
+        if ranges == 1:
+            return [], "ranges=1 was asked for", ""
+        window = self._plan.window
+        assert window is not None
+        rows, wanted = self._counting(), ranges
+        if wanted is None:
+            why = why_not_read_twice(self._rows)
+            if why:
+                return [], f"{why} (ranges=… cuts it all the same)", ""
+        sample = sampled(self._rows, self._order, whole=wanted is not None)
+        if wanted is None:
+            wanted = min(parallelism(rows), sample.rows // _ROWS_PER_RANGE)
+            if wanted < 2:
+                return [], f"about {sample.rows:,} events are too few for more", ""
+        cuts = cuts_for(sample, self._order, window, wanted)
+        counts = counted(rows, self._order, cuts.borders)
+        found = (worthwhile if ranges is None else ranges_of)(cuts, counts, window)
+        why = (
+            "the window holds too large a part of the events"
+            if cuts.seams
+            else (f"{self._order.name!r} has too few values to cut between")
+        )
+        return found, why, ""
+
+    def _hot_keys(self, ranges: int | None) -> tuple[list[HotKey], str]:
+        """The keys to be cut; else why none is."""
+        why = self._why_one()
+        if why:
+            return [], why
+        if ranges == 1:
+            return [], "ranges=1 was asked for"
+        odd = [key for key in self._keys if not key.fits]
+        if odd:
+            return [], f"the column {odd[0].name!r} is of type {odd[0].found}"
+        window = self._plan.window
+        assert window is not None
+        if ranges is None:
+            why = why_not_read_twice(self._rows)
+            if why:
+                return [], f"{why} (ranges=… looks for them all the same)"
+        rows, tasks = self._counting(), ranges
+        sample = sampled_keys(self._rows, self._keys, _FRACTION_OF_KEYS)
+        if tasks is None:
+            if sample.estimated < 2 * _ROWS_PER_RANGE:
+                return [], f"about {sample.estimated:,} events are too few"
+            tasks = min(parallelism(rows), sample.estimated // _ROWS_PER_RANGE)
+        elif sample.total < _FEW_SAMPLED:
+            sample = sampled_keys(self._rows, self._keys, 1)
+        hot = hot_keys(
+            rows, sample, self._keys, self._order, window, tasks, always=ranges is not None
+        )
+        return hot, f"none has more than its share of the work of {tasks} tasks"
+
+    def _check_spread(self) -> None:
+        """That each key is in one Spark partition: Spark knows, or the keys are looked at."""
+        from pyspark.sql import functions
+
+        names = [f"key{number}" for number in range(len(self._keys))]
+        keys = self._rows.select(
+            *(key.column.alias(name) for key, name in zip(self._keys, names, strict=True))
+        )
+        if is_spread_by(keys, names):
+            self._lines.append("keys: Spark knows that each is in one Spark partition")
+            return
+        self._lines.append(
+            "keys: Spark does not know that each is in one Spark partition, so they were read once "
+            "to see it"
+        )
+        places = keys.select(*names, functions.spark_partition_id().alias("place")).distinct()
+        counts = places.groupBy(*names).agg(functions.count(functions.lit(1)).alias("places"))
+        found = counts.where("places > 1").limit(1).collect()
+        if found:
+            shown = ", ".join(
+                f"{key.name}={value!r}" for key, value in zip(self._keys, found[0], strict=False)
+            )
+            raise EventError(
+                f"query {self._plan.name!r}: presorted=True, but the partition {shown} lies in "
+                f"{found[0]['places']} Spark partitions: repartition the DataFrame by "
+                f"{', '.join(self._plan.partition_by)} and sort it within partitions, or leave "
+                "out presorted"
+            )
+
+
+def _column(name: str) -> Column:
+    from pyspark.sql import functions
+
+    return functions.col(quoted(name))
+
+
+def _shown(parts: Sequence[TimeRange]) -> str:
+    total = max(1, sum(part.rows for part in parts))
+    own = parts[-1].first_position + parts[-1].rows
+    extra = (total - own) / max(1, own)
+    return f"{len(parts)} time ranges, which read {extra:.1%} of the events twice"

@@ -1,0 +1,77 @@
+"""What Spark can say about a DataFrame before it runs, on a classic session and on Connect alike.
+
+Its own EXPLAIN is the one way that both have. Its text is not made for programs, so what is read
+out of it only decides between plans that are right: where it says something unheard of, the
+simpler plan is taken.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_CHEAP = re.compile(
+    r"(Project|Filter|ColumnarToRow|Union|Coalesce|Range|FileScan|BatchScan|Scan "
+    r"(parquet|orc|csv|json|text|avro)|InMemoryTableScan)\b"
+)
+"""Operators that cost little more than reading, so that they can be run for each time range."""
+
+_CHANGING = re.compile(
+    r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|monotonically_increasing_id|now|curdate|"
+    r"spark_partition_id|current_\w+|localtimestamp|unix_timestamp|UDF)\(",
+    re.IGNORECASE,
+)
+"""Functions by which two readings of a plan may differ."""
+
+
+def explained(frame: DataFrame, mode: str = "") -> str:
+    """The text of Spark's EXPLAIN."""
+    found = frame.sparkSession.sql(f"EXPLAIN {mode} SELECT * FROM {{events}}", events=frame)
+    return str(found.collect()[0][0])
+
+
+def why_not_read_twice(frame: DataFrame) -> str:
+    """Why a DataFrame should not be read more than once; empty where it comes from files or a cache
+    with nothing but projections and filters."""
+    sections = explained(frame, "EXTENDED").split("== Physical Plan ==")
+    if len(sections) != 2:
+        return "Spark explains its plan in an unknown way"
+    logical, physical = sections
+    changing = _CHANGING.search(re.sub(r"#\d+L?", "", logical))
+    if changing:
+        return f"its plan has '{changing.group(1)}', so that two readings may differ"
+    for line in physical.splitlines():
+        operator = re.sub(r"^[\s:+|-]*(\*\(\d+\) )?", "", line)
+        if operator.startswith("AdaptiveSparkPlan"):
+            continue  # around whatever has an exchange in it, which is what to name
+        if operator.startswith("LocalTableScan"):
+            return "it was made of rows of the driver"
+        if operator and not _CHEAP.match(operator):
+            return f"its plan has '{operator.split(' ')[0]}', which would run for each range"
+        if operator.startswith("InMemoryTableScan"):
+            return ""  # what is below has been run, or will be once
+    return ""
+
+
+def is_spread_by(frame: DataFrame, keys: list[str]) -> bool:
+    """Whether Spark knows that equal keys are in one of its partitions: then it would group by
+    them without an exchange."""
+    grouped = frame.groupBy(*keys).count()
+    return _exchanges(grouped) == _exchanges(frame)
+
+
+def _exchanges(frame: DataFrame) -> int:
+    return len(re.findall(r"\bExchange\b", explained(frame)))
+
+
+def parallelism(frame: DataFrame) -> int:
+    """How many tasks the session runs at a time, as far as it says: the default number of slices
+    of a range."""
+    from pyspark.sql import functions
+
+    slices = frame.sparkSession.range(1 << 16).select(functions.spark_partition_id().alias("slice"))
+    row = slices.agg(functions.max("slice")).collect()[0]
+    return int(row[0]) + 1
