@@ -53,8 +53,8 @@ lint: $(INSTALLED) ## ruff, black and mypy, changing nothing
 golden: $(INSTALLED) notes ## write the golden files anew; review them with git diff
 	@$(SPARK_ENV) "$(PY)" -m pytest -q --update-golden -k golden $(ARGS)
 
-bench: $(INSTALLED) notes ## measure the kernel
-	@$(SPARK_ENV) "$(PY)" benchmarks/kernel.py $(ARGS)
+bench: $(INSTALLED) notes ## measure; ARGS="--full --record", "--compare", "--only kernel,output"
+	@$(SPARK_ENV) "$(PY)" benchmarks/suite.py $(ARGS)
 
 clean: ## remove what was built, and caches; .venv stays
 	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis \

@@ -1,0 +1,181 @@
+"""Records of the suite: written, read, and compared with each other.
+
+A record is one JSON file with the environment and every repetition of every figure. Two records are
+compared figure by figure, by their ratios to the calibration kernel. A figure counts as slower when
+its median is worse by more than `THRESHOLD` and the middle halves of the repetitions do not even
+touch: the better quarter of the new ones is still worse than the poorer quarter of the old ones.
+A mean with its error was tried instead, and flags whatever one slow minute of a shared machine has
+met.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from common import Figure
+
+RECORDS = Path(__file__).parent / "records"
+FORMAT = 1
+THRESHOLD = 0.05
+
+
+class RecordError(Exception):
+    """A record that cannot be read or compared."""
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def write_record(record: dict[str, Any], folder: Path = RECORDS) -> Path:
+    """Write a record into a new file, named after its time; returns the path."""
+    folder.mkdir(exist_ok=True)
+    time = record["time"].replace(":", "")
+    path = folder / f"suite-{record['date']}-{time}-{record['mode']}.json"
+    lines = [
+        f" {json.dumps(key)}: {_figures_text(value) if key == 'figures' else json.dumps(value)}"
+        for key, value in record.items()
+    ]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    return path
+
+
+def _figures_text(figures: list[dict[str, Any]]) -> str:
+    """One line for each figure, so that records can be read and compared line by line."""
+    return "[\n" + ",\n".join(f"  {json.dumps(figure)}" for figure in figures) + "\n ]"
+
+
+def as_plain(figure: Figure) -> dict[str, Any]:
+    """A figure as JSON holds it, six digits of each number."""
+    plain = asdict(figure)
+    for key in ("values", "calibrated"):
+        plain[key] = [float(f"{value:.6g}") for value in plain[key]]
+    return plain
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """A record with its figures. Raises RecordError for a file that holds none of this format."""
+    try:
+        record = json.loads(path.read_text())
+    except OSError as problem:
+        raise RecordError(f"{path} cannot be read: {problem.strerror}") from None
+    except ValueError as problem:
+        raise RecordError(
+            f"{path} is no record of the suite: {problem} (records of single benchmarks, *.jsonl, "
+            "are not compared)"
+        ) from None
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise RecordError(f"{path} is no record of the suite in format {FORMAT}")
+    for plain in record["figures"]:
+        plain["values"], plain["calibrated"] = tuple(plain["values"]), tuple(plain["calibrated"])
+    record["figures"] = [Figure(**plain) for plain in record["figures"]]
+    return record
+
+
+def all_records(folder: Path = RECORDS) -> list[Path]:
+    """The suite's records in a folder, the oldest first."""
+    return sorted(folder.glob("suite-*.json"), key=lambda path: path.stem.split("-")[1:5])
+
+
+# --- comparing ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One figure in two records. `worse`: by what share its median is worse (negative: better);
+    None where the figure cannot be compared, for the `reason` given."""
+
+    name: str
+    before: float | None
+    after: float | None
+    worse: float | None
+    beyond_noise: bool
+    reason: str = ""
+
+    @property
+    def is_slower(self) -> bool:
+        """Worse by more than noise explains."""
+        return self.worse is not None and self.worse > THRESHOLD and self.beyond_noise
+
+    @property
+    def is_faster(self) -> bool:
+        """Better by more than noise explains."""
+        return self.worse is not None and self.worse < -THRESHOLD and self.beyond_noise
+
+
+def changes(before: Iterable[Figure], after: Iterable[Figure]) -> Iterator[Change]:
+    """What became of each figure of either record."""
+    old = {figure.name: figure for figure in before}
+    new = {figure.name: figure for figure in after}
+    for name in dict.fromkeys([*old, *new]):
+        if name not in new or name not in old:
+            reason = "not in the new record" if name not in new else "not in the old record"
+            yield Change(name, None, None, None, False, reason)
+        elif old[name].context != new[name].context or old[name].unit != new[name].unit:
+            yield Change(name, None, None, None, False, "other sizes")
+        else:
+            yield _change(old[name], new[name])
+
+
+def _change(old: Figure, new: Figure) -> Change:
+    before, after = statistics.median(old.normal), statistics.median(new.normal)
+    # As costs: then more is worse for every unit.
+    costs, was = (_costs(new), _costs(old))
+    worse = statistics.median(costs) / statistics.median(was) - 1
+    if worse > 0:
+        beyond = _quartiles(costs)[0] > _quartiles(was)[1]
+    else:
+        beyond = _quartiles(costs)[1] < _quartiles(was)[0]
+    return Change(old.name, before, after, worse, beyond)
+
+
+def _costs(figure: Figure) -> list[float]:
+    return [1 / value if figure.higher_is_better else value for value in figure.normal]
+
+
+def _quartiles(values: list[float]) -> tuple[float, float]:
+    if len(values) == 1:
+        return values[0], values[0]
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return low, high
+
+
+def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """What else than the code is not the same in two records."""
+    keys = ("machine", "cores", "python", "numba", "numpy", "pyarrow", "mode", "repetitions")
+    return [
+        f"{key}: {before.get(key)} → {after.get(key)}"
+        for key in keys
+        if before.get(key) != after.get(key)
+    ]
+
+
+def compare(first: Path, second: Path) -> int:
+    """Show what two records say about each other; the number of figures that got slower."""
+    before, after = read_record(first), read_record(second)
+    print(f"{first.name} ({before['commit']}) → {second.name} ({after['commit']})")
+    for line in differences(before, after):
+        print(f"  differs: {line}")
+    found = list(changes(before["figures"], after["figures"]))
+    slower = [change for change in found if change.is_slower]
+    faster = [change for change in found if change.is_faster]
+    skipped = [change for change in found if change.worse is None]
+    for title, group in (("SLOWER", slower), ("faster", faster)):
+        for change in sorted(group, key=lambda change: -abs(change.worse or 0)):
+            print(
+                f"  {title}  {change.name:60} {change.before:10.4g} → {change.after:10.4g} "
+                f"(cost {change.worse:+.1%})"
+            )
+    for reason in dict.fromkeys(change.reason for change in skipped):
+        names = [change.name for change in skipped if change.reason == reason]
+        print(f"  not compared, {reason}: {len(names)} ({', '.join(names[:3])}, …)")
+    same = len(found) - len(slower) - len(faster) - len(skipped)
+    print(
+        f"  {len(slower)} slower, {len(faster)} faster, {same} the same within noise "
+        f"(more than {THRESHOLD:.0%}, and the middle halves of the repetitions apart)"
+    )
+    return len(slower)
