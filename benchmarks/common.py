@@ -168,7 +168,8 @@ class Figure:
     `calibrated`: rows per second of the calibration kernel beside each value; empty where the value
     says nothing about the machine's speed (a quotient, bytes). `goal`: in the unit of the values,
     for a machine whose calibration kernel reads NOMINAL rows per second. `context`: sizes that
-    must be equal for two figures to be compared, and what a plot needs.
+    must be equal for two figures to be compared, and what a plot needs. `compared`: false for what
+    only says another figure again.
     """
 
     name: str
@@ -178,6 +179,7 @@ class Figure:
     higher_is_better: bool = True
     goal: float | None = None
     context: dict[str, Any] = field(default_factory=dict)
+    compared: bool = True
 
     @property
     def normal(self) -> tuple[float, ...]:
@@ -203,7 +205,15 @@ class Figure:
         goal = self.normal_goal
         if goal is None:
             return None
-        share = statistics.median(self.normal) / goal
+        return self._short_of(goal, self.normal)
+
+    @property
+    def missed_here_by(self) -> float | None:
+        """The same for the values as they are, on this machine in this minute."""
+        return None if self.goal is None else self._short_of(self.goal, self.values)
+
+    def _short_of(self, goal: float, values: Sequence[float]) -> float:
+        share = statistics.median(values) / goal
         return 1 - share if self.higher_is_better else share - 1
 
     @property
@@ -357,11 +367,14 @@ class Reading:
     """The kernel alone over prepared columns: one run that reads the same events over and over.
 
     Each pass goes on where the last one ended, as one endless stream, so that the window is full
-    and nothing is allocated but in the first pass. With `listed`, matches are written into the
-    kernel's buffers, which are used again; else nothing is listed.
+    and nothing is allocated but in the first pass, which is made at once (`passes=0`: it is not,
+    for streams that are read once). With `listed`, matches are written into the kernel's buffers,
+    which are used again; else nothing is listed.
     """
 
-    def __init__(self, query: Any, events: pa.RecordBatch, *, listed: bool) -> None:
+    def __init__(
+        self, query: Any, events: pa.RecordBatch, *, listed: bool, passes: int = 1
+    ) -> None:
         reader = Run(query)
         prepared = reader._columns.prepare(events)
         self._query = query
@@ -375,7 +388,16 @@ class Reading:
         self.matches = 0
         self.positions = 0
         self.classify()
-        self.update()
+        for _ in range(passes):
+            self.update()
+
+    def followed_by(self, events: pa.RecordBatch) -> Reading:
+        """The same run before other events, which are listed."""
+        following = Reading(self._query, events, listed=True, passes=0)
+        limit = following.run._output.limit[0]
+        following.run = self.run
+        following.run._output.limit[0] = limit
+        return following
 
     def classify(self) -> None:
         """Compute the symbols from the prepared columns."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from common import (
     Reading,
     Settings,
     Task,
+    Timing,
     compiled,
     feeding,
     one_batch,
@@ -34,120 +36,113 @@ from common import (
 )
 
 WINDOWS = (100, 100_000)
-GOALS = {"Q1": 150e6, "Q2": 150e6, "Q3": 140e6, "Q4": 150e6, "Q5": 130e6, "Q6": 130e6}
+CONDITIONS = "two conditions a type"
+_EVENTS_PER_SECOND = {"Q1": 150e6, "Q2": 150e6, "Q3": 140e6, "Q4": 150e6, "Q5": 130e6, "Q6": 130e6}
+GOALS = {
+    **{f"update {q} W={w}": goal for q, goal in _EVENTS_PER_SECOND.items() for w in WINDOWS},
+    **{
+        f"update {q} W={w} seconds": 0.9 * goal
+        for q, goal in _EVENTS_PER_SECOND.items()
+        for w in WINDOWS
+    },
+    f"{CONDITIONS}, 1 % relevant": 0.6 * NOMINAL,
+    f"{CONDITIONS}, 20 % relevant": 300e6,
+}
 SPARSE_EVENTS = 10_000_000
 """In every mode: the calibration kernel reads as many, and shorter columns stay in caches."""
 PLAIN_RECORD = Path(__file__).parent / "records" / "kernel-2026-11-21.jsonl"
 
 
 def figures(settings: Settings) -> Iterator[Figure]:
-    """All figures of this part."""
+    """All figures of this part.
+
+    The repetitions of all of them are interleaved, so that a slow minute of the machine shows in
+    every figure's spread and in none alone.
+    """
+    tasks = [task for name in QUERIES for task in update_tasks(name, settings)]
+    tasks += [task for name in QUERIES for task in sparse_tasks(name)]
+    tasks += condition_tasks()
+    timings = settings.repeated(tasks)
     found: dict[str, Figure] = {}
+    for task in tasks:
+        events = settings.events if task.name.startswith("update") else SPARSE_EVENTS
+        goal = GOALS.get(task.name)
+        found[task.name] = rate(
+            task.name, "events/s", events, timings[task.name], goal, events=events
+        )
+        yield found[task.name]
     for name in QUERIES:
-        for figure in (*update(name, settings), *sparse(name, settings)):
-            found[figure.name] = figure
-            yield figure
-    yield from conditions(settings)
+        yield from costs(name, timings, settings)
     yield from beside_the_record(found)
 
 
 # --- the update alone -----------------------------------------------------------------------------
 
 
-def update(name: str, settings: Settings) -> Iterator[Figure]:
+def update_tasks(name: str, settings: Settings) -> Iterator[Task]:
     """The update of one query over equally likely types, for windows of events and of time."""
     formula, types = QUERIES[name]
-    readings = dict(_readings(formula, types, settings.events))
-    timings = settings.repeated(
-        [Task(key, reading.update, reading.rewind) for key, reading in readings.items()]
-    )
-    for key, timing in timings.items():
-        goal = GOALS[name] * (0.9 if "seconds" in key else 1.0)
-        yield rate(
-            f"update {name} W={key}",
-            "events/s",
-            settings.events,
-            timing,
-            goal,
-            events=settings.events,
-        )
-    for clock, what in (("", ""), (" seconds", ", window of time")):
+    column = random_types(types, settings.events)
+    timed = one_batch(type=column, ts=seconds_apart(settings.events))
+    for window in WINDOWS:
+        query = compiled(formula, types, window)
+        reading = Reading(query, one_batch(type=column), listed=False)
+        yield Task(f"update {name} W={window}", reading.update, reading.rewind)
+        query = compiled(formula, types, f"{window} SECONDS [ts]", "ts: TIMESTAMP")
+        reading = Reading(query, timed, listed=False)
+        yield Task(f"update {name} W={window} seconds", reading.update, reading.rewind)
+
+
+def costs(name: str, timings: dict[str, Timing], settings: Settings) -> Iterator[Figure]:
+    """What a long window costs beside a short one, and a window of time beside one of events."""
+    short, long = WINDOWS
+    for unit in ("", " seconds"):
         yield quotient(
-            f"update {name} cost at W=100000 beside W=100{what}",
-            timings[f"100000{clock}"].rows,
-            timings[f"100{clock}"].rows,
+            f"cost of W={long}{unit} beside W={short}{unit}, {name}",
+            timings[f"update {name} W={long}{unit}"].rows,
+            timings[f"update {name} W={short}{unit}"].rows,
             1.1,
             events=settings.events,
         )
     for window in WINDOWS:
         yield quotient(
-            f"update {name} cost of a window of time, W={window}",
-            timings[f"{window} seconds"].rows,
-            timings[f"{window}"].rows,
+            f"cost of W={window} seconds beside events, {name}",
+            timings[f"update {name} W={window} seconds"].rows,
+            timings[f"update {name} W={window}"].rows,
             events=settings.events,
         )
-
-
-def _readings(formula: str, types: str, events: int) -> Iterator[tuple[str, Reading]]:
-    column = random_types(types, events)
-    for window in WINDOWS:
-        query = compiled(formula, types, window)
-        yield f"{window}", Reading(query, one_batch(type=column), listed=False)
-    timed = one_batch(type=column, ts=seconds_apart(events))
-    for window in WINDOWS:
-        query = compiled(formula, types, f"{window} SECONDS [ts]", "ts: TIMESTAMP")
-        yield f"{window} seconds", Reading(query, timed, listed=False)
 
 
 # --- few events that matter -----------------------------------------------------------------------
 
 
-def sparse(name: str, settings: Settings) -> Iterator[Figure]:
+def sparse_tasks(name: str) -> Iterator[Task]:
     """From a column of types in which 1 % are the query's, with and without listing matches."""
     formula, types = QUERIES[name]
     query = compiled(formula, types + "X", WINDOWS[0])
     batch = one_batch(type=rare_types(types, SPARSE_EVENTS, 0.01))
-    timings = settings.repeated(
-        [
-            Task("sparse", partial(feeding, query, [batch], listed=False)),
-            Task("sparse with matches", partial(feeding, query, [batch], listed=True)),
-        ]
-    )
-    for way, timing in timings.items():
-        yield rate(f"{way} {name}", "events/s", SPARSE_EVENTS, timing, events=SPARSE_EVENTS)
+    yield Task(f"sparse {name}", partial(feeding, query, [batch], listed=False))
+    yield Task(f"sparse with matches {name}", partial(feeding, query, [batch], listed=True))
 
 
-def conditions(settings: Settings) -> Iterator[Figure]:
-    """Two conditions for each type, an integer and a double column, of which few rows pass."""
-    queries = {share: _conditional(share) for share in (0.01, 0.2)}
+def condition_tasks() -> Iterator[Task]:
+    """Two conditions for each type, an integer and a double column, of which few rows pass.
+
+    With 20 % relevant a window has so many matches that writing them would be all the work; so that
+    stream is read without.
+    """
+    few, many = _conditional(0.01), _conditional(0.2)
     rng = np.random.default_rng(4)
     batch = one_batch(
         type=random_types("ABCX", SPARSE_EVENTS),
         n=pa.array(rng.integers(0, 100, SPARSE_EVENTS).astype(np.int32)),
         v=pa.array(rng.random(SPARSE_EVENTS)),
     )
-    few, many = queries[0.01], queries[0.2]
-    # With 20 % relevant a window has so many matches that writing them would be all the work.
-    tasks = {
-        "1 % relevant": (few, False, 0.6 * NOMINAL),
-        "1 % relevant, with matches": (few, True, None),
-        "20 % relevant": (many, False, 300e6),
-    }
-    timings = settings.repeated(
-        [
-            Task(key, partial(feeding, query, [batch], listed=listed))
-            for key, (query, listed, _) in tasks.items()
-        ]
+    yield Task(f"{CONDITIONS}, 1 % relevant", partial(feeding, few, [batch], listed=False))
+    yield Task(
+        f"{CONDITIONS}, 1 % relevant, with matches", partial(feeding, few, [batch], listed=True)
     )
-    for key, (_, _, goal) in tasks.items():
-        yield rate(
-            f"two conditions a type, {key}",
-            "events/s",
-            SPARSE_EVENTS,
-            timings[key],
-            goal,
-            events=SPARSE_EVENTS,
-        )
+    yield Task(f"{CONDITIONS}, 20 % relevant", partial(feeding, many, [batch], listed=False))
 
 
 def _conditional(share: float) -> Any:
@@ -181,6 +176,7 @@ def beside_the_record(found: dict[str, Figure]) -> Iterator[Figure]:
     for name, recorded in plain_record().items():
         if name in found:
             now = statistics.median(found[name].normal)
-            yield quotient(
+            figure = quotient(
                 f"beside the record: {name}", (now,), (recorded,), 1.0, higher_is_better=True
             )
+            yield replace(figure, compared=False)

@@ -6,7 +6,8 @@
 
 Without options: the quick mode, which takes less than three minutes. A figure is the median of its
 repetitions, the best one behind it, then the median ratio to the calibration kernel, which is timed
-before and after each repetition; where there is a goal, whether the ratio reaches it. `--record`
+before and after each repetition. Where there is a goal, the line says whether the ratio reaches it,
+which decides, and whether the figure itself does, on this machine in this minute. `--record`
 writes benchmarks/records/suite-….json. `--compare` sets two records beside each other, or the
 newest two of one mode, and exits with 1 where something got slower by more than noise. `--plot`
 draws all records (and what was just measured, if recorded). docs/benchmarks.md says what each
@@ -97,12 +98,18 @@ def shown(value: float, unit: str) -> str:
 
 def verdict(figure: Figure) -> str:
     """Whether the goal is reached, where there is one."""
-    missed = figure.missed_by
-    if missed is None or figure.goal is None:
+    by_ratio, here = figure.missed_by, figure.missed_here_by
+    if figure.goal is None or by_ratio is None or here is None:
         return ""
     sign = "≥" if figure.higher_is_better else "≤"
-    said = "reached" if missed <= 0 else f"MISSED by {missed:.1%}"
+    said = _said(by_ratio)
+    if figure.calibrated:
+        said += f" by ratio, {_said(here)} here"
     return f"goal {sign} {shown(figure.goal, figure.unit)}: {said}"
+
+
+def _said(missed: float) -> str:
+    return "reached" if missed <= 0 else f"MISSED by {missed:.1%}"
 
 
 def recorded(
