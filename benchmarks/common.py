@@ -133,15 +133,16 @@ class Settings:
         *,
         repetitions: int | None = None,
         clock: Callable[[], float] = time.thread_time,
+        warm: bool = True,
     ) -> dict[str, Timing]:
         """Repeat the tasks in turns, each between two readings of the calibration kernel.
 
-        A first turn is not counted: it compiles. `clock`: `time.process_time` for what runs in
-        Arrow's threads as well.
+        With `warm`, a first turn is not counted: it compiles. `clock`: `time.process_time` for
+        what runs in Arrow's threads as well.
         """
         seconds: dict[str, list[float]] = {task.name: [] for task in tasks}
         calibrated: dict[str, list[float]] = {task.name: [] for task in tasks}
-        for turn in range((repetitions or self.repetitions) + 1):
+        for turn in range(0 if warm else 1, (repetitions or self.repetitions) + 1):
             before = self.calibrated()
             for task in tasks:
                 if task.before is not None:
