@@ -68,7 +68,7 @@ $(INSTALLED): pyproject.toml
 		echo "make: $(PYTHON) is not a Python 3.11 or newer" >&2; exit 1; }
 	@echo "making $(VENV) with celc and all it needs (the first time takes minutes)" >&2
 	@test -x "$(PY)" || "$(PYTHON)" -m venv "$(VENV)"
-	@"$(PY)" -m pip install -qq --disable-pip-version-check --editable ".[spark,dev]"
+	@"$(PY)" -m pip install -qq --disable-pip-version-check --editable ".[spark,dev,bench]"
 	@touch "$@"
 
 # What the caller's environment says and these targets do not follow is not passed over in silence.

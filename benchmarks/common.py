@@ -170,7 +170,7 @@ class Figure:
     says nothing about the machine's speed (a quotient, bytes). `goal`: in the unit of the values,
     for a machine whose calibration kernel reads NOMINAL rows per second. `context`: sizes that
     must be equal for two figures to be compared, and what a plot needs. `compared`: false for what
-    only says another figure again.
+    only says another figure again. `part`: the part of the suite, which fills it in.
     """
 
     name: str
@@ -181,6 +181,7 @@ class Figure:
     goal: float | None = None
     context: dict[str, Any] = field(default_factory=dict)
     compared: bool = True
+    part: str = ""
 
     @property
     def normal(self) -> tuple[float, ...]:
@@ -426,11 +427,6 @@ class Reading:
         self.classify()
         self.update()
 
-    @property
-    def nodes(self) -> int:
-        """How many nodes have been made so far."""
-        return int(self.run._memory.counters[NEXT_NODE]) - 1
-
 
 def _step(keys: np.ndarray) -> int:
     return int(keys[1] - keys[0]) if len(keys) > 1 else 1
@@ -449,6 +445,11 @@ def feeding(query: Any, batches: Iterable[pa.RecordBatch], *, listed: bool) -> t
         for found in run.push(batch):
             matches += len(found)
     return run, matches
+
+
+def nodes_made(run: Run) -> int:
+    """How many nodes a run has made so far."""
+    return int(run._memory.counters[NEXT_NODE]) - 1
 
 
 def batches_of(events: pa.RecordBatch, rows: int) -> Iterator[pa.RecordBatch]:

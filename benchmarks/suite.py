@@ -24,6 +24,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ PARTS = {
     "start": "the start of a generated module",
     "spark": "Spark jobs, by the CPU time of all their processes",
 }
+MODULES = {"start": "warm"}
+"""Where a part is not in the module of its name."""
 ONLY_FULL = ("spark",)
 """Parts that run in the quick mode only where they are asked for."""
 
@@ -47,15 +50,10 @@ ONLY_FULL = ("spark",)
 
 
 def figures_of(part: str, settings: Settings) -> Iterator[Figure]:
-    """The figures of one part; a part that is not there yet has none, and says so."""
-    try:
-        module = importlib.import_module(part)
-    except ModuleNotFoundError as missing:
-        if missing.name != part:
-            raise
-        print(f"  not available: there is no benchmarks/{part}.py")
-        return
-    yield from module.figures(settings)
+    """The figures of one part."""
+    module = importlib.import_module(MODULES.get(part, part))
+    for figure in module.figures(settings):
+        yield replace(figure, part=part)
 
 
 def measure(parts: Sequence[str], settings: Settings) -> list[Figure]:
