@@ -109,6 +109,7 @@ def costs(name: str, timings: dict[str, Timing], settings: Settings) -> Iterator
             f"cost of W={window} seconds beside events, {name}",
             timings[f"update {name} W={window} seconds"].rows,
             timings[f"update {name} W={window}"].rows,
+            1.1,
             events=settings.events,
         )
 
@@ -126,7 +127,8 @@ def sparse_tasks(name: str) -> Iterator[Task]:
 
 
 def condition_tasks() -> Iterator[Task]:
-    """Two conditions for each type, an integer and a double column, of which few rows pass.
+    """Two conditions for each type, an integer and a double column, of which few rows pass; all of
+    a run, and each of the kernel's two passes.
 
     With 20 % relevant a window has so many matches that writing them would be all the work; so that
     stream is read without.
@@ -143,6 +145,10 @@ def condition_tasks() -> Iterator[Task]:
         f"{CONDITIONS}, 1 % relevant, with matches", partial(feeding, few, [batch], listed=True)
     )
     yield Task(f"{CONDITIONS}, 20 % relevant", partial(feeding, many, [batch], listed=False))
+    for share, query in (("1 %", few), ("20 %", many)):
+        reading = Reading(query, batch, listed=False)
+        yield Task(f"{CONDITIONS}, {share} relevant, symbols alone", reading.classify)
+        yield Task(f"{CONDITIONS}, {share} relevant, update alone", reading.update)
 
 
 def _conditional(share: float) -> Any:

@@ -145,7 +145,12 @@ def test_a_record_says_all_and_is_read_as_it_was_written(tmp_path: Path) -> None
 
 def test_plots_are_files_and_equal_for_equal_records(tmp_path: Path) -> None:
     grown = [
-        figure((1e8, 1.1e8), calibrated=(1e9, 1e9), name=f"{word}: {size}", context={key: size})
+        figure(
+            (1e8, 1.1e8),
+            calibrated=(1e9, 1e9),
+            name=f"{word}: {size}",
+            context={key: size, "line": "A"},
+        )
         for word, (key, _) in plots.AGAINST.items()
         for size in (1, 10)
     ]
