@@ -163,10 +163,9 @@ def memory(settings: Settings) -> Iterator[Figure]:
     for formula in WINDOWED:
         buffers[formula] = {}
         for window in (100, 30_000, 100_000):
-            events = max(settings.events, 10 * window)
             query = compiled(formula, TYPES, window)
-            if engine(query) == "tables":
-                events = 5 * window
+            longer = 0 if engine(query) == "tables" else settings.events
+            events = max(longer, 10 * window)
             batch = one_batch(type=random_types(TYPES, events))
             run, _ = feeding(query, batches_of(batch, BATCH), listed=False)
             made = nodes_made(run) / events

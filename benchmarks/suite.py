@@ -2,16 +2,18 @@
 
     python benchmarks/suite.py [--full] [--only PART,…] [--record] [--repetitions N]
     python benchmarks/suite.py --compare [OLD NEW]
+    python benchmarks/suite.py --table [RECORD]
     python benchmarks/suite.py --plot
 
 Without options: the quick mode, which takes less than three minutes. A figure is the median of its
 repetitions, the best one behind it, then the median ratio to the calibration kernel, which is timed
 before and after each repetition. Where there is a goal, the line says whether the ratio reaches it,
-which decides, and whether the figure itself does, on this machine in this minute. `--record`
-writes benchmarks/records/suite-….json. `--compare` sets two records beside each other, or the
-newest two of one mode, and exits with 1 where something got slower by more than noise. `--plot`
-draws all records (and what was just measured, if recorded). docs/benchmarks.md says what each
-figure means.
+which decides, and whether the figure itself does, on this machine in this minute.
+
+`--record` writes benchmarks/records/suite-….json. `--compare` sets two records beside each other,
+or the newest two of one mode, and exits with 1 where something got slower by more than noise.
+`--table` prints the figures of a record that have a goal, as Markdown. `--plot` draws all records.
+docs/benchmarks.md says what each figure means.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ def line(figure: Figure) -> str:
     if figure.calibrated and figure.higher_is_better:
         ratio = f"ratio {statistics.median(figure.normal):.4f}"
     return (
-        f"  {figure.name:58} {shown(median, figure.unit):>16} (best "
+        f"  {figure.name:66} {shown(median, figure.unit):>16} (best "
         f"{shown(figure.best, figure.unit)}) {ratio:13} {verdict(figure)}"
     ).rstrip()
 
@@ -154,6 +156,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if asked.compare is not None:
             return int(compare(*_two(asked.compare)) > 0)
+        if asked.table is not None:
+            return _table(*asked.table)
         if asked.plot and not (asked.record or asked.only or asked.full):
             return _plot()
         return _run(asked)
@@ -173,6 +177,28 @@ def _run(asked: argparse.Namespace) -> int:
     if asked.record:
         print(f"recorded: {write_record(recorded(asked, settings, found, calibration))}")
     return _plot() if asked.plot else 0
+
+
+def _table(path: Path | None = None, *more: Path) -> int:
+    records = all_records()
+    if more or (path is None and not records):
+        raise RecordError("--table takes one record file, or none: then the newest there is")
+    record = read_record(path or records[-1])
+    print("| figure | reached here | ratio | goal | |")
+    print("| --- | ---: | ---: | ---: | --- |")
+    for figure in record["figures"]:
+        missed = figure.missed_by
+        if missed is None or not figure.compared:
+            continue
+        has_ratio = figure.calibrated and figure.higher_is_better
+        ratio = f"{statistics.median(figure.normal):.3f}" if has_ratio else ""
+        value = shown(statistics.median(figure.values), figure.unit)
+        sign = "≥" if figure.higher_is_better else "≤"
+        print(
+            f"| {figure.name} | {value} | {ratio} | {sign} {shown(figure.goal, figure.unit)} | "
+            f"{'reached' if missed <= 0 else f'missed by {missed:.0%}'} |"
+        )
+    return 0
 
 
 def _plot() -> int:
@@ -229,6 +255,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--compare", nargs="*", type=Path, metavar="RECORD", help="two records, or the newest two"
     )
+    parser.add_argument("--table", nargs="*", type=Path, metavar="RECORD", help="as Markdown")
     parser.add_argument("--plot", action="store_true", help="draw the records (needs celc[bench])")
     return parser
 

@@ -132,7 +132,9 @@ def test_what_is_no_record_is_said(tmp_path: Path, capsys: pytest.CaptureFixture
 # --- recording and drawing ------------------------------------------------------------------------
 
 
-def test_a_record_says_all_and_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_a_record_says_all_and_is_read_as_it_was_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     figures = [BEFORE, common.size("memory", "times", 1.5, 2.0, window=7)]
     path = compare.write_record(record(figures), tmp_path)
     plain = json.loads(path.read_text())
@@ -141,6 +143,8 @@ def test_a_record_says_all_and_is_read_as_it_was_written(tmp_path: Path) -> None
     assert wanted <= set(plain)
     assert len(path.read_text().splitlines()) == len(plain) + 3 + len(figures)
     assert compare.read_record(path)["figures"] == figures
+    assert suite.main(["--table", str(path)]) == 0
+    assert "| memory | 1.500 × |  | ≤ 2.000 × | reached |" in capsys.readouterr().out
 
 
 def test_plots_are_files_and_equal_for_equal_records(tmp_path: Path) -> None:
