@@ -127,6 +127,11 @@ class Settings:
         """The length of a stream of random events: long enough that no processor learns it."""
         return 10_000_000 if self.full else 1_000_000
 
+    @property
+    def fewer(self) -> int:
+        """Repetitions of what takes seconds each."""
+        return max(1, self.repetitions * 3 // 5)
+
     def repeated(
         self,
         tasks: Sequence[Task],

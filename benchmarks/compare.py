@@ -2,12 +2,12 @@
 
 A record is one JSON file with the environment and every repetition of every figure. Two records are
 compared figure by figure, by their ratios to the calibration kernel. A figure counts as slower when
-its median is worse by more than `THRESHOLD` and the middle halves of the repetitions do not even
-touch: the better quarter of the new ones is still worse than the poorer quarter of the old ones.
-On one machine both must hold of the seconds themselves as well. The ratio alone was tried, and
-flags a third of the figures where nothing has changed: the calibration kernel waits for memory,
-which other users of a machine slow down for it alone. A machine that is slower as a whole shows in
-the seconds and not in the ratio.
+its median and its best repetition are worse by more than `THRESHOLD`, and the middle halves of the
+repetitions do not even touch: the better quarter of the new ones is still worse than the poorer
+quarter of the old ones. On one machine all that must hold of the seconds themselves as well. The
+ratio alone was tried, and flags a third of the figures where nothing has changed: the calibration
+kernel waits for memory, which other users of a machine slow down for it alone. A machine that is
+slower as a whole shows in the seconds and not in the ratio.
 """
 
 from __future__ import annotations
@@ -127,21 +127,24 @@ def changes(
 
 
 def _change(old: Figure, new: Figure, same_machine: bool) -> Change:
-    before, after = statistics.median(old.normal), statistics.median(new.normal)
-    worse, beyond = _worse(_costs(old, old.normal), _costs(new, new.normal))
+    found = [_worse(_costs(old, old.normal), _costs(new, new.normal))]
     if same_machine and old.calibrated:
-        absolute, also = _worse(_costs(old, old.values), _costs(new, new.values))
-        beyond = beyond and also and (absolute > 0) == (worse > 0)
-        worse = min(worse, absolute, key=abs)
-    return Change(old.name, before, after, worse, beyond)
+        found.append(_worse(_costs(old, old.values), _costs(new, new.values)))
+    shares = [share for some, _ in found for share in some]
+    # What all of them agree on; nothing where they contradict each other.
+    agree = all(share > 0 for share in shares) or all(share < 0 for share in shares)
+    worse = min(shares, key=abs) if agree else 0.0
+    before, after = statistics.median(old.normal), statistics.median(new.normal)
+    return Change(old.name, before, after, worse, all(apart for _, apart in found))
 
 
-def _worse(was: list[float], costs: list[float]) -> tuple[float, bool]:
-    """By what share a cost has grown, and whether the middle halves are apart."""
-    worse = statistics.median(costs) / statistics.median(was) - 1
-    if worse > 0:
-        return worse, _quartiles(costs)[0] > _quartiles(was)[1]
-    return worse, _quartiles(costs)[1] < _quartiles(was)[0]
+def _worse(was: list[float], costs: list[float]) -> tuple[tuple[float, float], bool]:
+    """By what share the median and the least cost have grown; whether the middle halves are
+    apart."""
+    median = statistics.median(costs) / statistics.median(was) - 1
+    least = min(costs) / min(was) - 1
+    (low, high), (low_was, high_was) = _quartiles(costs), _quartiles(was)
+    return (median, least), low > high_was or high < low_was
 
 
 def _costs(figure: Figure, values: Sequence[float]) -> list[float]:
@@ -172,6 +175,12 @@ def compare(first: Path, second: Path) -> int:
     print(f"{first.name} ({before['commit']}) → {second.name} ({after['commit']})")
     for line in differences(before, after):
         print(f"  differs: {line}")
+    for record in (before, after):
+        if record["load"] > record["cores"]:
+            print(
+                f"  the machine was busy: load {record['load']} on {record['cores']} cores at "
+                f"{record['time']}; expect more noise than the threshold allows for"
+            )
     machine = ("machine", "cores", "system")
     same_machine = all(before.get(key) == after.get(key) for key in machine)
     found = list(changes(before["figures"], after["figures"], same_machine=same_machine))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 from common import (
@@ -82,7 +83,7 @@ def windows(settings: Settings) -> Iterator[Figure]:
     first: dict[str, Timing] = {}
     for key, (formula, window, _) in tasks.items():
         events = length[formula]
-        context = {"events": events, "window": window, "line": formula}
+        context: dict[str, Any] = {"events": events, "window": window, "line": formula}
         yield rate(f"window: {key}", "events/s", events, timings[key], **context)
         shortest = first.setdefault(formula, timings[key])
         if window != WINDOWS[0]:
@@ -111,7 +112,7 @@ def lengths(settings: Settings) -> Iterator[Figure]:
     timings = settings.repeated(list(tasks.values()))
     for length in tasks:
         timing = timings[f"{length}"]
-        context = {"events": length, "line": f"A ; B ; C, W={window}"}
+        context: dict[str, Any] = {"events": length, "line": f"A ; B ; C, W={window}"}
         yield rate(f"length: {length:,} events", "events/s", read[length], timing, **context)
         if length != LENGTHS[0]:
             each = [rows / read[length] for rows in timing.rows]
@@ -149,7 +150,11 @@ def states(settings: Settings) -> Iterator[Figure]:
         tasks[count] = (engine(query), Task(f"{count}", reading.update, reading.rewind))
     timings = settings.repeated([task for _, task in tasks.values()])
     for count, (which, _) in tasks.items():
-        context = {"events": settings.events, "states": count, "line": "a sequence of types"}
+        context: dict[str, Any] = {
+            "events": settings.events,
+            "states": count,
+            "line": "a sequence of types",
+        }
         name = f"states: a sequence of {count}, {which}"
         yield rate(name, "events/s", settings.events, timings[f"{count}"], **context)
 
@@ -169,7 +174,7 @@ def memory(settings: Settings) -> Iterator[Figure]:
             batch = one_batch(type=random_types(TYPES, events))
             run, _ = feeding(query, batches_of(batch, BATCH), listed=False)
             made = nodes_made(run) / events
-            context = {"events": events, "window": window}
+            context: dict[str, Any] = {"events": events, "window": window}
             name = f"W={window}, {formula}"
             buffers[formula][window] = run.buffer_bytes
             if window > 100:
@@ -212,7 +217,11 @@ def delays(settings: Settings) -> Iterator[Figure]:
         ]
         timings = settings.repeated(tasks, repetitions=4 * settings.repetitions)
         for dead in DEAD:
-            context = {"matches": readings[dead].matches, "dead": dead, "line": formula}
+            context: dict[str, Any] = {
+                "matches": readings[dead].matches,
+                "dead": dead,
+                "line": formula,
+            }
             yield rate(
                 f"delay: matches behind {dead:,} dead events, {formula}",
                 "matches/s",

@@ -70,7 +70,7 @@ def listing(settings: Settings) -> Iterator[Figure]:
     for name, reading in readings.items():
         into_buffers, as_arrow = GOALS["variable" if "+" in name else "fixed"]
         matches = reading.matches
-        context = {"matches": matches, "positions": reading.positions}
+        context: dict[str, Any] = {"matches": matches, "positions": reading.positions}
         for way, goal in (("buffers", into_buffers), ("arrow", as_arrow)):
             said = "into buffers" if way == "buffers" else "as Arrow batches"
             timing = timings[f"{name} {way}"]
@@ -93,8 +93,8 @@ def stress(settings: Settings) -> Iterator[Figure]:
         Task("buffers", lambda: reading[0].update(), fresh),
         Task("arrow", partial(feeding, query, [batch], listed=True)),
     ]
-    timings = settings.repeated(tasks, repetitions=3, clock=time.process_time)
-    context = {"matches": reading[0].matches}
+    timings = settings.repeated(tasks, repetitions=settings.fewer, clock=time.process_time)
+    context: dict[str, Any] = {"matches": reading[0].matches}
     yield duration("stress A;B;C;D into buffers", timings["buffers"], 0.1, **context)
     yield duration("stress A;B;C;D as Arrow batches", timings["arrow"], 1.0, **context)
 
@@ -120,7 +120,7 @@ def attributes(settings: Settings) -> Iterator[Figure]:
     ]
     timings = settings.repeated(tasks, clock=time.process_time)
     matches = len(rows) and values // 9
-    context = {"matches": matches, "values": values}
+    context: dict[str, Any] = {"matches": matches, "values": values}
     for way in ("positions", "attributes"):
         name = f"A;B;C, W=20, as Arrow batches, {way}"
         yield rate(name, "matches/s", matches, timings[way], **context)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 ROWS_OF_A_KEY = 100
 FILES = 8
 ROW_GROUP = 125_000
-PAIRS = 5
 TYPES = "ABC"
 DECLARED = "key: INT, n: INT, v: DOUBLE, name: STRING, ts: TIMESTAMP"
 KEYED = "PARTITION BY key WITHIN 10 MINUTES [ts]"
@@ -176,13 +176,13 @@ def keyed_figures(frame: DataFrame, rows: int, settings: Settings) -> Iterator[F
     else:
         print("  not available: with_options(positions=False)")
     if hasattr(query, "register"):
-        ways["SQL table function"] = lambda: by_sql(query, frame)
+        ways["SQL table function"] = by_sql(query, frame)
     else:
         print("  not available: query.register, for SQL")
     check(query, ways)
     tasks = [Task(way, partial(_run_made, make)) for way, make in ways.items()]
-    context = {"rows": rows, "keys": max(1, rows // ROWS_OF_A_KEY)}
-    timings = settings.repeated(tasks, repetitions=3, clock=tree_seconds)
+    context: dict[str, Any] = {"rows": rows, "keys": max(1, rows // ROWS_OF_A_KEY)}
+    timings = settings.repeated(tasks, repetitions=settings.fewer, clock=tree_seconds)
     for way in ways:
         yield rate(f"keyed, {way}", "rows/s", rows, timings[way], **context)
     alone = timings["the plan alone"].seconds
@@ -202,7 +202,7 @@ def keyed_figures(frame: DataFrame, rows: int, settings: Settings) -> Iterator[F
     yield quotient(
         "keyed, match's speed beside applyInPandas",
         pandas["pandas"].seconds,
-        sorted(timings["match"].seconds)[1:2],
+        [statistics.median(timings["match"].seconds)],
         10.0,
         higher_is_better=True,
         **context,
@@ -248,12 +248,12 @@ def plan_alone(query: Any, frame: DataFrame) -> DataFrame:
     return ordered.mapInArrow(read_all, query.output_ddl)
 
 
-def by_sql(query: Any, frame: DataFrame) -> DataFrame:
-    """The query as a table function."""
+def by_sql(query: Any, frame: DataFrame) -> Callable[[], DataFrame]:
+    """The query as a table function, registered once."""
     spark = frame.sparkSession
     frame.select(*query.plan.input_schema().names).createOrReplaceTempView("celc_bench_events")
     query.register(spark, "celc_bench_matches")
-    return spark.sql(
+    return lambda: spark.sql(
         "SELECT * FROM celc_bench_matches("
         "TABLE(celc_bench_events) PARTITION BY (key) ORDER BY (ts))"
     )
@@ -282,7 +282,7 @@ def range_figures(frame: DataFrame, rows: int, settings: Settings) -> Iterator[F
         if not _takes(query.match, "ranges"):
             whole = settings.repeated(
                 [Task("match", partial(_run_ranges, query, frame, None))],
-                repetitions=3,
+                repetitions=settings.fewer,
                 clock=tree_seconds,
             )
             yield rate(f"keyless, {name}, match", "rows/s", rows, whole["match"], rows=rows)
@@ -296,10 +296,12 @@ def range_figures(frame: DataFrame, rows: int, settings: Settings) -> Iterator[F
             Task("two", partial(_run_ranges, query, frame, 2), partial(pin_tree, cores)),
         ]
         try:
-            timings = settings.repeated(tasks, repetitions=PAIRS, clock=time.perf_counter)
+            timings = settings.repeated(
+                tasks, repetitions=settings.repetitions, clock=time.perf_counter
+            )
         finally:
             pin_tree(cores)
-        context = {"rows": rows, "matches": one[0]}
+        context: dict[str, Any] = {"rows": rows, "matches": one[0]}
         for which, ranges in (("one", "one range on one core"), ("two", "two ranges")):
             yield rate(f"keyless, {name}, {ranges}", "rows/s", rows, timings[which], **context)
         yield quotient(
@@ -336,8 +338,12 @@ def join_figures(spark: SparkSession, folder: Path, settings: Settings) -> Itera
     if answers["match"] != answers["self-join"]:
         raise RuntimeError(f"the self-join finds other matches (rows, checksum): {answers}")
     tasks = [Task(way, partial(_run_made, make)) for way, make in ways.items()]
-    timings = settings.repeated(tasks, repetitions=3, clock=tree_seconds)
-    context = {"rows": len(table), "matches": answers["match"][0], "window": baselines.WINDOW}
+    timings = settings.repeated(tasks, repetitions=settings.fewer, clock=tree_seconds)
+    context: dict[str, Any] = {
+        "rows": len(table),
+        "matches": answers["match"][0],
+        "window": baselines.WINDOW,
+    }
     for way in ways:
         yield rate(f"A;B;C on Spark, {way}", "rows/s", len(table), timings[way], **context)
     yield quotient(

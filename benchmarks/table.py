@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 from common import Figure, Reading, Settings, Task, compiled, one_batch, quotient, rare_types, rate
@@ -32,7 +33,7 @@ def figures(settings: Settings) -> Iterator[Figure]:
     tasks += [Task(way, partial(query.match_table, table)) for way, table in tables.items()]
     timings = settings.repeated(tasks, clock=time.process_time)
     matches = len(query.match_table(tables["dictionary-coded types"]))
-    context = {"events": EVENTS, "matches": matches}
+    context: dict[str, Any] = {"events": EVENTS, "matches": matches}
     yield rate("the kernel alone", "events/s", EVENTS, timings["kernel"], **context)
     for way in tables:
         yield rate(f"match_table, {way}", "events/s", EVENTS, timings[way], **context)
