@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,32 +52,38 @@ def plot_all(records: Sequence[dict[str, Any]], folder: Path = PLOTS) -> Iterato
 
 
 def _over_time(part: str, records: Sequence[dict[str, Any]], folder: Path) -> Path:
-    """The median of each figure of a part in each record, as ratio to the first record's."""
-    axes, save = _drawing(10, 5)
-    lines: dict[tuple[str, str], list[tuple[datetime.datetime, Figure]]] = {}
+    """The median of each figure of a part in each record, beside that in the first record.
+
+    A strip for each first word of the names. Quotients are left out: what they relate is there.
+    """
+    strips: dict[str, dict[str, list[tuple[datetime.datetime, Figure]]]] = {}
     for record in records:
         time = datetime.datetime.fromisoformat(f"{record['date']}T{record['time']}+00:00")
         for figure in record["figures"]:
-            if figure.part == part and figure.compared:
-                # Streams of another length are another line.
-                lines.setdefault((figure.name, record["mode"]), []).append((time, figure))
-    for (name, mode), points in lines.items():
-        costs = [_cost(figure) for _, figure in points]
-        times = [time for time, _ in points]
-        shares = [cost / costs[0] if costs[0] else 1.0 for cost in costs]
-        axes.plot(times, shares, marker=".", linewidth=0.8, label=f"{name} ({mode})")
-    axes.axhline(1.0, color="black", linewidth=0.5)
-    axes.set_title(f"{part}: costs beside those of the first record, by calibrated medians")
-    axes.set_ylabel("cost (the first record's = 1)")
-    axes.figure.autofmt_xdate()
-    return save(folder / f"over-time-{part}.svg", columns=1 + len(lines) // 40)
+            if figure.part != part or not figure.compared or figure.unit == "times":
+                continue
+            # Streams of another length are another line.
+            line = f"{figure.name} ({record['mode']})"
+            strip = strips.setdefault(figure.name.split()[0].rstrip(":"), {})
+            strip.setdefault(line, []).append((time, figure))
+    drawn, save = _drawing(9, 1 + 3 * len(strips), strips=max(1, len(strips)))
+    for axes, lines in zip(drawn, strips.values(), strict=False):
+        for name, points in lines.items():
+            costs = [_cost(figure) for _, figure in points]
+            times = [time for time, _ in points]
+            shares = [cost / costs[0] if costs[0] else 1.0 for cost in costs]
+            axes.plot(times, shares, marker=".", linewidth=0.8, label=name)
+        axes.axhline(1.0, color="black", linewidth=0.5)
+        axes.set_ylabel("cost (first record: 1)")
+    drawn[0].set_title(f"{part}: calibrated medians, beside those of the first record")
+    return save(folder / f"over-time-{part}.svg")
 
 
 def _against(
     word: str, key: str, label: str, found: list[Figure], record: dict[str, Any], folder: Path
 ) -> Path:
     """Cost against a size, with the middle half of the repetitions as error bars."""
-    axes, save = _drawing(6, 4)
+    (axes,), save = _drawing(6, 4)
     for line in dict.fromkeys(figure.context.get("line", "") for figure in found):
         points = sorted(
             (figure for figure in found if figure.context.get("line", "") == line),
@@ -94,31 +100,40 @@ def _against(
         axes.errorbar(sizes, middle, yerr=errors, marker=".", capsize=2, linewidth=1, label=line)
     # Zero has a place on such an axis, as in "no dead events".
     axes.set_xscale("symlog" if key == "dead" else "log")
-    axes.set_ylim(bottom=0)
+    axes.set_yscale("log")
     axes.set_xlabel(label)
     per = "match" if word == "delay" else "event"
     axes.set_ylabel(f"{_COST}, per {per}")
     axes.set_title(f"{record['date']}, {record['commit']}, {record['machine']}")
-    return save(folder / f"cost-by-{word}.svg", columns=1)
+    return save(folder / f"cost-by-{word}.svg")
 
 
-def _drawing(width: float, height: float) -> tuple[Any, Any]:
-    """Empty axes, and a function that writes what is on them into a file."""
+def _drawing(
+    width: float, height: float, *, strips: int = 1
+) -> tuple[list[Any], Callable[[Path], Path]]:
+    """Empty axes one below the other, and a function that writes them into a file."""
     from matplotlib import pyplot
 
-    picture, axes = pyplot.subplots(figsize=(width, height))
+    picture, drawn = pyplot.subplots(strips, figsize=(width, height), squeeze=False)
+    column = [row[0] for row in drawn]
 
-    def save(path: Path, *, columns: int) -> Path:
-        axes.grid(linewidth=0.3)
-        axes.legend(
-            loc="upper left", bbox_to_anchor=(1.01, 1), fontsize=6, ncols=columns, frameon=False
-        )
+    def save(path: Path) -> Path:
+        for axes in column:
+            axes.grid(linewidth=0.3)
+            columns = 1 + len(axes.lines) // 15
+            axes.legend(
+                loc="upper left",
+                bbox_to_anchor=(1.01, 1),
+                fontsize=6,
+                ncols=columns,
+                frameon=False,
+            )
         # Without a date, so that equal records give equal files.
         picture.savefig(path, bbox_inches="tight", metadata={"Date": None})
         pyplot.close(picture)
         return path
 
-    return axes, save
+    return column, save
 
 
 def _cost(figure: Figure) -> float:
