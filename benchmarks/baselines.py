@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from common import Figure, Reading, Settings, Task, compiled, quotient, random_types, rate
+from common import Figure, Settings, Task, quotient, rate
 from numba import njit
+from streams import Reading, compiled, random_types
 
 EVENTS = 1_000_000
 WINDOW = 50

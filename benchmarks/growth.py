@@ -15,22 +15,16 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from common import (
-    Figure,
+from common import Figure, Settings, Task, Timing, quotient, rate, size
+from streams import (
     Reading,
-    Settings,
-    Task,
-    Timing,
     batches_of,
     compiled,
     engine,
     feeding,
     nodes_made,
     one_batch,
-    quotient,
     random_types,
-    rate,
-    size,
 )
 
 WINDOWS = (100, 1_000, 10_000, 100_000)

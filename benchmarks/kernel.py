@@ -17,21 +17,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from common import (
-    NOMINAL,
+from common import NOMINAL, Figure, Settings, Task, Timing, quotient, rate
+from streams import (
     QUERIES,
-    Figure,
     Reading,
-    Settings,
-    Task,
-    Timing,
     compiled,
     feeding,
     one_batch,
-    quotient,
     random_types,
     rare_types,
-    rate,
     seconds_apart,
 )
 

@@ -15,20 +15,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from common import (
-    Figure,
-    Reading,
-    Settings,
-    Task,
-    Timing,
-    compiled,
-    duration,
-    feeding,
-    one_batch,
-    quotient,
-    random_types,
-    rate,
-)
+from common import Figure, Settings, Task, Timing, duration, quotient, rate
+from streams import Reading, compiled, feeding, one_batch, random_types
 
 EVENTS = 1_000_000
 EVENTS_WHEN_QUICK = 200_000

@@ -29,9 +29,10 @@ from typing import TYPE_CHECKING, Any
 import baselines
 import numpy as np
 import pyarrow as pa
-from common import Figure, Settings, Task, one_batch, quotient, rare_types, rate, seconds_apart
+from common import Figure, Settings, Task, quotient, rate
 from processes import pin_tree, tree_seconds
 from pyarrow import parquet
+from streams import one_batch, rare_types, seconds_apart
 
 import celc
 

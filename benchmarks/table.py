@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from common import Figure, Reading, Settings, Task, compiled, one_batch, quotient, rare_types, rate
+from common import Figure, Settings, Task, quotient, rate
+from streams import Reading, compiled, one_batch, rare_types
 
 EVENTS = 10_000_000
 WINDOW = 1_000

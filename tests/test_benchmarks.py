@@ -27,7 +27,8 @@ import kernel
 import plots
 import processes
 import suite
-from common import Figure, Reading, Settings, Task
+from common import Figure, Settings, Task
+from streams import Reading
 
 STEADY = (1e9,) * 4
 
