@@ -5,7 +5,7 @@
     python benchmarks/suite.py --table [RECORD]
     python benchmarks/suite.py --plot
 
-Without options: the quick mode, which takes less than three minutes. A figure is the median of its
+Without options: the quick mode, about two minutes of CPU time. A figure is the median of its
 repetitions, the best one behind it, then the median ratio to the calibration kernel, which is timed
 before and after each repetition. Where there is a goal, the line says whether the ratio reaches it,
 which decides, and whether the figure itself does, on this machine in this minute.
