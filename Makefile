@@ -55,8 +55,8 @@ lint: $(INSTALLED) ## ruff, black and mypy, changing nothing
 golden: $(INSTALLED) notes ## write the golden files anew; review them with git diff
 	@$(SPARK_ENV) "$(PY)" -m pytest -q --update-golden -k golden $(ARGS)
 
-bench: $(INSTALLED) notes ## measure the kernel
-	@$(SPARK_ENV) "$(PY)" benchmarks/kernel.py $(ARGS)
+bench: $(INSTALLED) notes ## measure; ARGS="--full --record", "--compare", "--only kernel,output"
+	@$(SPARK_ENV) "$(PY)" benchmarks/suite.py $(ARGS)
 
 clean: ## remove what was built, and caches; .venv stays
 	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis \
@@ -70,7 +70,7 @@ $(INSTALLED): pyproject.toml
 		echo "make: $(PYTHON) is not a Python 3.11 or newer" >&2; exit 1; }
 	@echo "making $(VENV) with celc and all it needs (the first time takes minutes)" >&2
 	@test -x "$(PY)" || "$(PYTHON)" -m venv "$(VENV)"
-	@"$(PY)" -m pip install -qq --disable-pip-version-check --editable ".[spark,dev]"
+	@"$(PY)" -m pip install -qq --disable-pip-version-check --editable ".[spark,dev,bench]"
 	@touch "$@"
 
 # What the caller's environment says and these targets do not follow is not passed over in silence.

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from kernel import environment
+from common import environment
 
 from celc.earliest import EarliestTables
 from celc.errors import CelError

@@ -8,11 +8,11 @@ are those of full windows. *Update alone* reads Arrow columns, computes symbols 
 updates; *with matches* also writes each match out in full (positions and labels, into the kernel's
 buffers; not made into Arrow arrays). Where conditions are checked while matches are listed, update
 alone leaves all of that out, and says so: *unchecked*. A figure stands beside its ratio to the
-calibration kernel of `kernel.py`, timed in the same run, and beside the matches that one event ends
+calibration kernel of `common.py`, timed in the same run, and beside the matches that one event ends
 on average: with 100 ids and a window of 100,000 events there are tens of thousands, and writing
 them is all the work.
 
-*Kernel alone* is what `kernel.py` calls the update alone: symbols and keys are there already, and
+*Kernel alone* is what the suite calls the update alone: symbols and keys are there already, and
 no match is listed. Beside each stands `A ; B ; C` without conditions on the same symbols in the
 same minute, the most that this stream allows.
 
@@ -39,7 +39,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from celc_runtime.run import Run
-from kernel import best_of, calibrate, environment
+from common import best_of, calibrate, environment
 
 import celc
 

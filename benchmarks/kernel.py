@@ -1,267 +1,182 @@
-"""How fast the kernel is: the update alone, sparse streams from their columns, and the stress case.
+"""The kernel: the update alone, columns of which few events matter, and the plain record.
 
-    python benchmarks/kernel.py [--events N] [--record]
-
-Every figure is CPU time of one thread, the best of several runs, and stands beside its ratio to a
-calibration kernel that is timed in the same run: one Numba loop over an int32 type code, a float64
-and an int32 column that counts the rows passing one comparison on each. Machines differ and are
-shared; the ratio is what to compare. `--record` appends the run to benchmarks/records/.
-
-Queries are those of the CEL paper's experiments (Foundations of Complex Event Processing, table 1).
+*Update alone* reads symbols that are there and lists nothing; *from columns* starts from Arrow
+columns and computes the symbols. Both are steady states: the window is full. Queries of the record
+of 2026-11-21 (`records/kernel-2026-11-21.jsonl`) are set beside it, ratio by ratio.
 """
 
 from __future__ import annotations
 
-import argparse
-import datetime
 import json
-import platform
-import resource
-import subprocess
-import sys
-import time
-from collections.abc import Callable
+import statistics
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import pyarrow as pa
-from celc_runtime import arena
-from celc_runtime.batch import END_OF_PARTS, NO_INTEGERS, Batch
-from celc_runtime.run import Run
-from numba import njit
+from common import NOMINAL, Figure, Settings, Task, Timing, quotient, rate
+from streams import (
+    QUERIES,
+    Reading,
+    compiled,
+    feeding,
+    one_batch,
+    random_types,
+    rare_types,
+    seconds_apart,
+)
 
-import celc
-
-QUERIES = {
-    "Q1": ("A ; B ; C", "ABC"),
-    "Q2": ("A ; B ; C ; D", "ABCD"),
-    "Q3": ("(A OR B OR C) ; D", "ABCD"),
-    "Q4": ("A+ ; B", "AB"),
-    "Q5": ("A+ ; B+ ; C", "ABC"),
-    "Q6": ("(A+ ; B)+ ; C", "ABC"),
-}
 WINDOWS = (100, 100_000)
-RUNS = 5
+CONDITIONS = "two conditions a type"
+_EVENTS_PER_SECOND = {"Q1": 150e6, "Q2": 150e6, "Q3": 140e6, "Q4": 150e6, "Q5": 130e6, "Q6": 130e6}
+GOALS = {
+    **{f"update {q} W={w}": goal for q, goal in _EVENTS_PER_SECOND.items() for w in WINDOWS},
+    **{
+        f"update {q} W={w} seconds": 0.9 * goal
+        for q, goal in _EVENTS_PER_SECOND.items()
+        for w in WINDOWS
+    },
+    f"{CONDITIONS}, 1 % relevant": 0.6 * NOMINAL,
+    f"{CONDITIONS}, 20 % relevant": 300e6,
+}
+SPARSE_EVENTS = 10_000_000
+"""In every mode: the calibration kernel reads as many, and shorter columns stay in caches."""
+PLAIN_RECORD = Path(__file__).parent / "records" / "kernel-2026-11-21.jsonl"
 
 
-@njit(nogil=True)
-def calibration(types: Any, reals: Any, numbers: Any) -> int:
-    """The reference: one comparison on each of three columns."""
-    count = 0
-    for row in range(types.shape[0]):
-        count += (types[row] == 1) & (reals[row] > 0.5) & (numbers[row] < 50)
-    return count
+def figures(settings: Settings) -> Iterator[Figure]:
+    """All figures of this part.
 
-
-def best_of(run: Callable[[], object], runs: int = RUNS) -> float:
-    """The least CPU time of this thread over several runs, in seconds."""
-    times = []
-    for _ in range(runs):
-        start = time.thread_time()
-        run()
-        times.append(time.thread_time() - start)
-    return min(times)
-
-
-def calibrate(events: int) -> Callable[[], float]:
-    """A function that times the calibration kernel, in events per second."""
-    rng = np.random.default_rng(1)
-    columns = (
-        rng.integers(0, 4, events).astype(np.int32),
-        rng.random(events),
-        rng.integers(0, 100, events).astype(np.int32),
-    )
-    calibration(*(column[:8] for column in columns))
-    return lambda: events / best_of(lambda: calibration(*columns))
-
-
-def declaration(types: str) -> str:
-    """A stream of event types without attributes, so that labels are positions only."""
-    return "CREATE STREAM S {" + ", ".join(f"EVENT {name} {{}}" for name in types) + "}"
-
-
-def compiled(formula: str, types: str, window: int | None) -> Any:
-    """A compiled query over event types without attributes."""
-    within = "" if window is None else f" WITHIN {window} EVENTS"
-    matcher = celc.compile(f"{declaration(types)} SELECT * FROM S WHERE {formula}{within}")
-    return next(iter(matcher.queries.values()))
-
-
-def update_alone(query: Any, types: int, events: int) -> float:
-    """Events per second of the update, from symbols that are there, without listing matches."""
-    symbols_of_types = _symbols(query)
-    words = np.zeros((events + 7) // 8, np.uint64)
-    symbols = words.view(np.uint8)[:events]
-    chosen = np.random.default_rng(2).integers(0, types, events)
-    symbols[:] = symbols_of_types[chosen]
-    parts = np.array([END_OF_PARTS, END_OF_PARTS])
-    batch = Batch(symbols, words, NO_INTEGERS, NO_INTEGERS, parts, NO_INTEGERS, NO_INTEGERS)
-
-    def once() -> None:
-        run = Run(query)
-        run._output.limit[0] = 0
-        memory = run._memory
-        while query.update(batch, memory, run._output, run._kinds) == arena.ARENA_FULL:
-            memory = arena.grown(memory)
-
-    once()
-    return events / best_of(once)
-
-
-def _symbols(query: Any) -> np.ndarray:
-    """The symbol of each event type, by asking the query's own classification."""
-    count = len(query.plan.types)
-    symbols = np.empty(count, np.uint8)
-    query.classify(np.arange(count, dtype=np.int32), np.arange(count), symbols)
-    return symbols
-
-
-def sparse(query: Any, events: int, *, listed: bool) -> float:
-    """Events per second from Arrow columns, 1 % of the events relevant.
-
-    With `listed`, matches are listed and handed over as Arrow batches as well.
+    The repetitions of all of them are interleaved, so that a slow minute of the machine shows in
+    every figure's spread and in none alone.
     """
-    types = [*(name for _, name in query.plan.types), "X"]
-    rng = np.random.default_rng(3)
-    codes = np.where(
-        rng.random(events) < 0.01, rng.integers(0, len(types) - 1, events), len(types) - 1
-    ).astype(np.int32)
-    column = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(types))
-    batch = pa.RecordBatch.from_arrays([column], ["type"])
-
-    def once() -> None:
-        run = Run(query)
-        if not listed:
-            run._output.limit[0] = 0
-        for _ in run.push(batch):
-            pass
-
-    once()
-    return events / best_of(once)
+    tasks = [task for name in QUERIES for task in update_tasks(name, settings)]
+    tasks += [task for name in QUERIES for task in sparse_tasks(name)]
+    tasks += condition_tasks()
+    timings = settings.repeated(tasks)
+    found: dict[str, Figure] = {}
+    for task in tasks:
+        events = settings.events if task.name.startswith("update") else SPARSE_EVENTS
+        goal = GOALS.get(task.name)
+        found[task.name] = rate(
+            task.name, "events/s", events, timings[task.name], goal, events=events
+        )
+        yield found[task.name]
+    for name in QUERIES:
+        yield from costs(name, timings, settings)
+    yield from beside_the_record(found)
 
 
-def stress() -> dict[str, float]:
-    """2,000 events of which the last fires all matches of A;B;C;D at once."""
-    query = compiled("A ; B ; C ; D", "ABCDX", None)
-    names = np.array(list("ABCX"))[np.random.default_rng(4).integers(0, 4, 2000)]
-    names[-1] = "D"
-    batch = pa.RecordBatch.from_arrays([pa.array(names)], ["type"])
-    figures: dict[str, float] = {}
-
-    def visit() -> None:
-        run = Run(query)
-        run._take = lambda *_: run._output.used.fill(0)  # type: ignore[method-assign]
-        for _ in run.push(batch):
-            pass
-
-    def arrow() -> None:
-        figures["matches"] = sum(len(found) for found in Run(query).push(batch))
-
-    arrow()
-    figures["visit_seconds"] = best_of(visit, 3)
-    figures["arrow_seconds"] = best_of(arrow, 3)
-    figures["peak_mebibytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return figures
+# --- the update alone -----------------------------------------------------------------------------
 
 
-def measure(events: int) -> dict[str, Any]:
-    """All figures of a run. The stress case comes first, so that its peak memory is its own."""
-    record: dict[str, Any] = {
-        "stress": stress(),
-        "update": {},
-        "sparse": {},
-        "sparse with matches": {},
-    }
-    calibrated = calibrate(events)
-    for name, (formula, types) in QUERIES.items():
-        for window in WINDOWS:
-            reference = calibrated()
-            rate = update_alone(compiled(formula, types, window), len(types), events)
-            record["update"][f"{name} W={window}"] = _figure(rate, reference)
-        query = compiled(formula, types + "X", WINDOWS[0])
-        for group, listed in (("sparse", False), ("sparse with matches", True)):
-            reference = calibrated()
-            rate = sparse(query, events, listed=listed)
-            record[group][name] = _figure(rate, reference)
-    record["calibration"] = calibrated()
-    return record
+def update_tasks(name: str, settings: Settings) -> Iterator[Task]:
+    """The update of one query over equally likely types, for windows of events and of time."""
+    formula, types = QUERIES[name]
+    column = random_types(types, settings.events)
+    timed = one_batch(type=column, ts=seconds_apart(settings.events))
+    for window in WINDOWS:
+        query = compiled(formula, types, window)
+        reading = Reading(query, one_batch(type=column), listed=False)
+        yield Task(f"update {name} W={window}", reading.update, reading.rewind)
+        query = compiled(formula, types, f"{window} SECONDS [ts]", "ts: TIMESTAMP")
+        reading = Reading(query, timed, listed=False)
+        yield Task(f"update {name} W={window} seconds", reading.update, reading.rewind)
 
 
-def _figure(rate: float, reference: float) -> dict[str, float]:
-    return {"events_per_second": round(rate), "ratio": round(rate / reference, 4)}
+def costs(name: str, timings: dict[str, Timing], settings: Settings) -> Iterator[Figure]:
+    """What a long window costs beside a short one, and a window of time beside one of events."""
+    short, long = WINDOWS
+    for unit in ("", " seconds"):
+        yield quotient(
+            f"cost of W={long}{unit} beside W={short}{unit}, {name}",
+            timings[f"update {name} W={long}{unit}"].rows,
+            timings[f"update {name} W={short}{unit}"].rows,
+            1.1,
+            events=settings.events,
+        )
+    for window in WINDOWS:
+        yield quotient(
+            f"cost of W={window} seconds beside events, {name}",
+            timings[f"update {name} W={window} seconds"].rows,
+            timings[f"update {name} W={window}"].rows,
+            1.1,
+            events=settings.events,
+        )
 
 
-def environment(script: str, events: int) -> dict[str, Any]:
-    """What a record must say besides its figures."""
+# --- few events that matter -----------------------------------------------------------------------
+
+
+def sparse_tasks(name: str) -> Iterator[Task]:
+    """From a column of types in which 1 % are the query's, with and without listing matches."""
+    formula, types = QUERIES[name]
+    query = compiled(formula, types + "X", WINDOWS[0])
+    batch = one_batch(type=rare_types(types, SPARSE_EVENTS, 0.01))
+    yield Task(f"sparse {name}", partial(feeding, query, [batch], listed=False))
+    yield Task(f"sparse with matches {name}", partial(feeding, query, [batch], listed=True))
+
+
+def condition_tasks() -> Iterator[Task]:
+    """Two conditions for each type, an integer and a double column, of which few rows pass; all of
+    a run, and each of the kernel's two passes.
+
+    With 20 % relevant a window has so many matches that writing them would be all the work; so that
+    stream is read without.
+    """
+    few, many = _conditional(0.01), _conditional(0.2)
+    rng = np.random.default_rng(4)
+    batch = one_batch(
+        type=random_types("ABCX", SPARSE_EVENTS),
+        n=pa.array(rng.integers(0, 100, SPARSE_EVENTS).astype(np.int32)),
+        v=pa.array(rng.random(SPARSE_EVENTS)),
+    )
+    yield Task(f"{CONDITIONS}, 1 % relevant", partial(feeding, few, [batch], listed=False))
+    yield Task(
+        f"{CONDITIONS}, 1 % relevant, with matches", partial(feeding, few, [batch], listed=True)
+    )
+    yield Task(f"{CONDITIONS}, 20 % relevant", partial(feeding, many, [batch], listed=False))
+    for share, query in (("1 %", few), ("20 %", many)):
+        reading = Reading(query, batch, listed=False)
+        yield Task(f"{CONDITIONS}, {share} relevant, symbols alone", reading.classify)
+        yield Task(f"{CONDITIONS}, {share} relevant, update alone", reading.update)
+
+
+def _conditional(share: float) -> Any:
+    """A;B;C with conditions that so many of all events pass, where A, B, C and X are as likely."""
+    below = 12 if share < 0.1 else 50
+    above = 1 - share / 0.75 / (below / 100)
+    steps = [
+        f"({name} AS {name.lower()} FILTER {name.lower()}.n < {below} "
+        f"AND {name.lower()}.v > {above:.6f})"
+        for name in "ABC"
+    ]
+    return compiled(" ; ".join(steps), "ABCX", WINDOWS[0], "n: INT, v: DOUBLE")
+
+
+# --- the record of the plain queries --------------------------------------------------------------
+
+
+def plain_record(path: Path = PLAIN_RECORD) -> dict[str, float]:
+    """The ratios of the plain queries in the last line of the record, by the names used here."""
+    *_, last = path.read_text().splitlines()
+    record = json.loads(last)
     return {
-        "date": datetime.date.today().isoformat(),
-        "command": f"python {script} " + " ".join(sys.argv[1:]),
-        "events": events,
-        "commit": _commit(),
-        "machine": _processor(),
-        "python": platform.python_version(),
-        "numba": numba.__version__,
-        "numpy": np.__version__,
-        "pyarrow": pa.__version__,
+        f"{group} {name}": figure["ratio"]
+        for group in ("update", "sparse", "sparse with matches")
+        for name, figure in record[group].items()
     }
 
 
-def _commit() -> str:
-    found = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parent,
-    )
-    return found.stdout.strip() or "unknown"
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if "model name" in line)
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
-
-
-def show(record: dict[str, Any]) -> None:
-    """The figures for people."""
-    print(f"calibration kernel: {record['calibration'] / 1e6:,.0f} M events/s")
-    for title, group in (
-        ("update alone", "update"),
-        ("1 % relevant, from Arrow columns, no match listed", "sparse"),
-        ("1 % relevant, from Arrow columns to Arrow matches", "sparse with matches"),
-    ):
-        print(f"{title}: M events/s (ratio to the calibration kernel)")
-        for name, figure in record[group].items():
-            rate = figure["events_per_second"] / 1e6
-            print(f"  {name:14} {rate:8,.0f}  ({figure['ratio']:.3f})")
-    figures = record["stress"]
-    print(
-        f"stress: {figures['matches']:,} matches, visited in {figures['visit_seconds']:.2f} s, "
-        f"as Arrow batches in {figures['arrow_seconds']:.2f} s, "
-        f"peak memory {figures['peak_mebibytes']:,.0f} MiB"
-    )
-
-
-def main() -> None:
-    """Run, show, and record if asked to."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=10_000_000)
-    parser.add_argument("--record", action="store_true")
-    arguments = parser.parse_args()
-    record = environment("benchmarks/kernel.py", arguments.events) | measure(arguments.events)
-    show(record)
-    if arguments.record:
-        folder = Path(__file__).parent / "records"
-        folder.mkdir(exist_ok=True)
-        path = folder / f"kernel-{record['date']}.jsonl"
-        with path.open("a") as stream:
-            stream.write(json.dumps(record) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+def beside_the_record(found: dict[str, Figure]) -> Iterator[Figure]:
+    """The plain queries as multiples of what was recorded; one repetition each, the median."""
+    for name, recorded in plain_record().items():
+        if name in found:
+            now = statistics.median(found[name].normal)
+            figure = quotient(
+                f"beside the record: {name}", (now,), (recorded,), 1.0, higher_is_better=True
+            )
+            yield replace(figure, compared=False)

@@ -18,7 +18,7 @@ with. (All of its matches are listed; a condition admits a share of them, so the
 for fewer matches. `work` is the cost of listing compared with that of the uncorrelated query.)
 
 Every figure is CPU time of one thread, the best of several runs; ratios to the calibration kernel
-of `kernel.py`, timed in the same run, are what to compare between machines.
+of `common.py`, timed in the same run, are what to compare between machines.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from celc_runtime.run import Run
-from kernel import calibrate, environment
+from common import calibrate, environment
 
 import celc
 

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from celc_runtime.run import Run
-from kernel import QUERIES, best_of, calibrate, declaration, environment
+from common import best_of, calibrate, environment
+from streams import QUERIES, declaration
 
 import celc
 

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kernel import environment
+from common import environment
 
 import celc
 

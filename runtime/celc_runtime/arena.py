@@ -298,7 +298,8 @@ def reserve(memory, next_node, wanted, lowest, floor_value, latest):  # type: ig
 
     Rows below it can be written without a look: what is dead stays dead, because the window and
     `lowest` only move on. Looks `wanted` ids ahead, and at least FIRES. Events that fired before
-    must have been listed: their windows reach further back.
+    must have been listed: their windows reach further back. An arena that is all but full has no
+    free row: it would have to be asked again after every few events, which took twice the time.
 
     `latest` is not before the key of any event so far. Matches begin before their nodes are made,
     so all nodes made until a key are dead as soon as the window has left that key behind. Keys are
@@ -323,7 +324,7 @@ def reserve(memory, next_node, wanted, lowest, floor_value, latest):  # type: ig
         return node
     while node < last and nodes[node & mask, SINCE] < floor_value:
         node += 1
-    return node
+    return node if node - next_node >= min(FIRES, size // 16) else next_node
 
 
 def grown(memory: Memory) -> Memory:

@@ -100,6 +100,7 @@ class Payload:
         """End the batch before entry `until`: keep what entries from `oldest` on need."""
         while self._chunks and self._first + len(self._chunks[0][POSITION]) <= oldest:
             self._first += len(self._chunks.pop(0)[POSITION])
+        self._shrink(oldest - self._first)
         skipped = max(0, oldest - self._base)
         if self._base + skipped < until:
             if not self._chunks:
@@ -111,6 +112,13 @@ class Payload:
             chunk[POSITION] = pa.array(self._here.positions_of(rows))
             self._append(chunk)
         self._here, self._whole = None, {}
+
+    def _shrink(self, gone: int) -> None:
+        """Let go of the first events of the first chunk, if those are most of it."""
+        if self._chunks and 2 * gone > len(self._chunks[0][POSITION]):
+            left = pa.array(np.arange(gone, len(self._chunks[0][POSITION])))
+            self._chunks[0] = {name: c.take(left) for name, c in self._chunks[0].items()}
+            self._first += gone
 
     def _append(self, chunk: dict[str, pa.Array]) -> None:
         while self._chunks and len(self._chunks[-1][POSITION]) <= 2 * len(chunk[POSITION]):

@@ -18,6 +18,8 @@ import numpy as np
 
 from celc_runtime.arena import (
     CHILD,
+    CHOOSE,
+    DEFERS,
     DONE,
     FIRED,
     LEAF_BASE,
@@ -45,12 +47,15 @@ from celc_runtime.kernels import njit
 
 @njit(nogil=True, cache=True)
 def list_runs(memory, output, kinds):  # type: ignore[no-untyped-def]
-    """`list_fired` for a query of fixed shape: DONE, OUTPUT_FULL, STACK_FULL or LEAVES_FULL.
+    """`list_fired` for a query of fixed shape: DONE, OUTPUT_FULL, STACK_FULL or LEAVES_FULL; CHOOSE,
+    and nothing listed, where what fires is not listed here.
 
     The entries of place p of the matches are `output.tags[p * stride :]`, with `stride` the length
     of `output.rows`, whose last PADDING elements are never a match's.
     """
     counters = memory.counters
+    if counters[DEFERS] and counters[FIRED] > 0:
+        return CHOOSE
     if output.limit[0] == 0:
         counters[LISTED] = counters[FIRED] = 0
         return DONE

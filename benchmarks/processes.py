@@ -1,0 +1,71 @@
+"""CPU time and cores of a process and all its descendants, exited ones included (Linux).
+
+A Spark job runs in a JVM, a daemon that forks, and the workers that it forked; what a worker used
+is added to its parent when that waits for it. So the sum over the tree of a process's own time and
+that of its waited-for children loses nothing, whenever it is read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+_PROCESSES = Path("/proc")
+
+
+def tree_seconds(root: int | None = None) -> float:
+    """CPU seconds of a process (this one) and its descendants, in steps of a clock tick."""
+    stats = dict(_stats())
+    ticks = sum(stats[pid][1] for pid in _tree(root or os.getpid(), stats))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def pin_tree(cores: Iterable[int], root: int | None = None) -> None:
+    """Let all threads of a process (this one) and its descendants run on these cores only.
+
+    Threads and processes that they start later inherit it.
+    """
+    wanted = set(cores)
+    stats = dict(_stats())
+    for pid in _tree(root or os.getpid(), stats):
+        for thread in _threads(pid):
+            try:
+                os.sched_setaffinity(thread, wanted)
+            except ProcessLookupError:
+                continue  # it has just ended
+
+
+def _stats() -> Iterator[tuple[int, tuple[int, int]]]:
+    """Each process's parent, and the ticks of its own and of its waited-for children."""
+    if not (_PROCESSES / "self" / "stat").exists():
+        raise RuntimeError("the Spark benchmarks read /proc, which only Linux has")
+    for folder in _PROCESSES.iterdir():
+        if not folder.name.isdecimal():
+            continue
+        try:
+            text = (folder / "stat").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has just ended
+        # The name stands in parentheses and may hold spaces and parentheses itself.
+        fields = text[text.rindex(")") + 2 :].split()
+        yield int(folder.name), (int(fields[1]), sum(map(int, fields[11:15])))
+
+
+def _tree(root: int, stats: dict[int, tuple[int, int]]) -> Iterator[int]:
+    children: dict[int, list[int]] = {}
+    for pid, (parent, _) in stats.items():
+        children.setdefault(parent, []).append(pid)
+    waiting = [root]
+    while waiting:
+        pid = waiting.pop()
+        if pid in stats:
+            yield pid
+        waiting += children.get(pid, ())
+
+
+def _threads(pid: int) -> list[int]:
+    try:
+        return [int(name) for name in os.listdir(_PROCESSES / str(pid) / "task")]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
