@@ -25,14 +25,15 @@ QUERY = "\n".join(
 CELC_VERSION = "0.1.0"
 
 import numpy as np
-from numba import njit
 
 from celc_runtime import (
     Attribute,
+    AttributeTest,
     CompiledQuery,
     Kind,
     Label,
     Plan,
+    Relevant,
     TextCondition,
     Window,
     module_names,
@@ -41,6 +42,7 @@ from celc_runtime.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, 
 from celc_runtime.arena import NEXT_NODE, PART, ROW, SHIFT, USABLE, chosen, put_flat, reserve
 from celc_runtime.arena import rows_that_matter, seal
 from celc_runtime.batch import block_of, window_floor
+from celc_runtime.kernels import njit
 from celc_runtime.runs import list_runs
 
 # Symbols: the classes of events that it tells apart.
@@ -242,6 +244,21 @@ query_1 = CompiledQuery(
         symbol_dtype="uint8",
         piles=2,
         states=2,
+        relevant=(
+            Relevant(
+                "Logins",
+                "Failed",
+                (
+                    ((AttributeTest("not_like", "address", "STRING", ("10.%",)),),),
+                    ((AttributeTest(">=", "attempt", "INT", (2,)),),),
+                ),
+            ),
+            Relevant(
+                "Logins",
+                "Passed",
+                (((AttributeTest("in", "method", "STRING", ("password", "token")),),),),
+            ),
+        ),
         shape=(0, 1, 2),
         leaf_pile=0,
     ),
