@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.arena import last_relevant_rows, next_relevant
+from celc_runtime.arena import BLOCK, PADDING, last_relevant_rows, rows_that_matter
 from celc_runtime.batch import Batch
 from celc_runtime.columns import plain
 from celc_runtime.kernels import njit
@@ -157,7 +157,7 @@ class _Here:
         self.positions_of = positions_of
         self._events = events
         self._batch = batch
-        self._known = 0
+        self._known = self._next_row = 0
         self._rows = self._positions = _NOTHING
 
     def until(self, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -166,11 +166,14 @@ class _Here:
         if self._known < count:
             if not len(self._rows):
                 # Memory that is not written to costs nothing.
-                self._rows = np.empty(len(self._batch.symbols), np.int64)
+                self._rows = np.empty(len(self._batch.symbols) + PADDING, np.int64)
                 self._positions = np.empty(len(self._batch.symbols), np.int64)
-            known, self._known = self._known, count
-            _extend(self._batch.words, self._batch.symbols, self._rows, known, count)
-            self._positions[known:count] = self.positions_of(self._rows[known:count])
+            known, batch = self._known, self._batch
+            self._known, self._next_row = _extend(
+                batch.words, batch.symbols, self._rows, known, count, self._next_row
+            )
+            new = slice(known, self._known)
+            self._positions[new] = self.positions_of(self._rows[new])
         return self._rows, self._positions
 
     def last_rows(self, count: int) -> np.ndarray:
@@ -193,12 +196,11 @@ def gathered(values, entries, first):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _extend(words, symbols, rows, known, count):  # type: ignore[no-untyped-def]
-    """Write the rows that matter, from `known` to `count`, behind those that are there."""
-    row = rows[known - 1] + 1 if known > 0 else np.int64(0)
-    for place in range(known, count):
-        # Looked at here first: where most rows count, a call for each would be most of the work.
-        if symbols[row] == 0:
-            row = next_relevant(words, symbols, row + 1, symbols.shape[0])
-        rows[place] = row
-        row += 1
+def _extend(words, symbols, rows, known, count, row):  # type: ignore[no-untyped-def]
+    """Write the rows that matter from `row` on behind the `known` ones, until there are `count` or
+    a few more; returns how many there are, and the row behind the last one that was looked at."""
+    while known < count:
+        end = min(symbols.shape[0], (row | (BLOCK - 1)) + 1)
+        known += rows_that_matter(words, symbols, row, end, rows[known:])
+        row = end
+    return known, row
