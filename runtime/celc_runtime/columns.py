@@ -178,6 +178,8 @@ class Columns:
         self._slots: dict[tuple[object, ...], int] = {}
         self._rows_seen = 0
         self._keys_seen: set[tuple[object, ...]] = set()
+        # Memory that has just been asked for costs more to touch than symbols cost to find.
+        self._words = np.zeros(0, np.uint64)
         self._schema: pa.Schema | None = None
         self._places: list[int] = []
         self._names: tuple[pa.Array, list[str]] | None = None
@@ -272,7 +274,9 @@ class Columns:
     def _symbol_buffers(self, rows: int) -> dict[str, np.ndarray]:
         if self._plan.symbol_dtype != "uint8":
             return {"symbols": np.empty(rows, np.uint16), "words": np.zeros(0, np.uint64)}
-        words = np.empty((rows + 7) // 8, np.uint64)
+        if 8 * len(self._words) < rows:
+            self._words = np.empty((rows + 7) // 8, np.uint64)
+        words = self._words[: (rows + 7) // 8]
         words[-1:] = 0
         return {"symbols": words.view(np.uint8)[:rows], "words": words}
 

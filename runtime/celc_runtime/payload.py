@@ -164,11 +164,11 @@ class _Here:
         """int64, int64: at least the first `count` rows with a symbol other than 0, and their
         positions."""
         if self._known < count:
-            if not len(self._rows):
-                # Memory that is not written to costs nothing.
-                self._rows = np.empty(len(self._batch.symbols) + PADDING, np.int64)
-                self._positions = np.empty(len(self._batch.symbols), np.int64)
             known, batch = self._known, self._batch
+            if len(self._positions) < count + BLOCK:
+                room = max(count + BLOCK, 2 * known)
+                self._rows = _longer(self._rows, known, room + PADDING)
+                self._positions = _longer(self._positions, known, room)
             self._known, self._next_row = _extend(
                 batch.words, batch.symbols, self._rows, known, count, self._next_row
             )
@@ -184,6 +184,12 @@ class _Here:
     def column(self, name: str, rows: np.ndarray) -> pa.Array:
         """The values of a column in some rows, a copy."""
         return plain(pc.take(self._events.column(name), pa.array(rows), boundscheck=False))
+
+
+def _longer(values: np.ndarray, known: int, room: int) -> np.ndarray:
+    longer = np.empty(room, np.int64)
+    longer[:known] = values[:known]
+    return longer
 
 
 @njit(nogil=True, cache=True)
