@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from celc_runtime.plan import quoted
-from celc_runtime.spark_input import mapped, needed_columns, without_order
+from celc_runtime.spark_input import Counting, mapped, needed_columns, without_order
 from celc_runtime.table import sort_columns
 
 if TYPE_CHECKING:
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from celc_runtime.query import CompiledQuery
 
 
-def spark_matches(query: CompiledQuery, events: DataFrame) -> DataFrame:
-    """All matches of a DataFrame as a DataFrame.
+def spark_matches(
+    query: CompiledQuery, events: DataFrame, counting: Counting | None = None
+) -> DataFrame:
+    """All matches of a DataFrame as a DataFrame; `counting` sees the rows that are read.
 
     With PARTITION BY: one shuffle by the partition attributes, a sort inside each Spark partition,
     and `mapInArrow`, which reads all keys of a Spark partition as one sorted stream; its cost does
@@ -37,4 +39,4 @@ def spark_matches(query: CompiledQuery, events: DataFrame) -> DataFrame:
     ordered = spread.sortWithinPartitions(
         *(functions.col(quoted(name)) for name in sort_columns(plan))
     )
-    return mapped(ordered, query.match_arrow_without_ties, query.output_ddl)
+    return mapped(ordered, query.match_arrow_without_ties, query.output_ddl, counting)
