@@ -172,7 +172,7 @@ def union_streams(
             f"both: {', '.join(map(repr, frames))}"
         )
     added = ["stream", type_column] if kinds == {True} else [type_column]
-    types = _agreed_types({_shown(key): frame for key, frame in frames.items()}, added)
+    types = _agreed_types({_key_shown(key): frame for key, frame in frames.items()}, added)
     parts = []
     for key, frame in frames.items():
         own = dict(_fields(frame.schema))
@@ -186,7 +186,7 @@ def union_streams(
     return reduce(lambda left, right: left.unionAll(right), parts)
 
 
-def _shown(key: str | tuple[str, str]) -> str:
+def _key_shown(key: str | tuple[str, str]) -> str:
     return ">".join(key) if isinstance(key, tuple) else key
 
 
