@@ -19,7 +19,7 @@ def pandas_matches(query: CompiledQuery, frame: pandas.DataFrame) -> pandas.Data
     arrays = []
     fields = []
     for field in query.file_schema:
-        column = _column(frame, field.name)
+        column = _frame_column(frame, field.name)
         if column is None:
             continue
         fields.append(field)
@@ -40,7 +40,7 @@ def pandas_matches(query: CompiledQuery, frame: pandas.DataFrame) -> pandas.Data
     return pa.table(naive, names=matches.column_names).to_pandas(integer_object_nulls=True)
 
 
-def _column(frame: pandas.DataFrame, name: str) -> pandas.Series[Any] | None:
+def _frame_column(frame: pandas.DataFrame, name: str) -> pandas.Series[Any] | None:
     """The column of that name, or the field of structs that the name is the path of."""
     names = list(frame.columns)
     if names.count(name) > 1:
@@ -54,12 +54,12 @@ def _column(frame: pandas.DataFrame, name: str) -> pandas.Series[Any] | None:
             column = frame[name[:dot]]
             for field in name[dot + 1 :].split("."):
                 # Structs come as dictionaries, or as Spark's rows, which take a name as well.
-                column = column.map(lambda value, field=field: _field(value, field))
+                column = column.map(lambda value, field=field: _frame_field(value, field))
             return column
     return None
 
 
-def _field(value: Any, name: str) -> Any:
+def _frame_field(value: Any, name: str) -> Any:
     if value is None or value != value:
         return None
     try:

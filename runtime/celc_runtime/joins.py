@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 from llvmlite import ir
-from numba import types
+from numba import config, types
 from numba.extending import intrinsic
 
 from celc_runtime.arena import NEVER
@@ -168,6 +168,10 @@ def _start(key):  # type: ignore[no-untyped-def]
     return code ^ (code >> np.uint64(32))
 
 
+_COMPILED = not config.DISABLE_JIT
+"""Plain Python cannot ask the processor for anything."""
+
+
 @intrinsic
 def _prefetch(typing_context, table, place):  # type: ignore[no-untyped-def]
     """Ask the processor for the cache line of a flat place in a table of int64."""
@@ -192,8 +196,9 @@ def fetch_ahead(table, hashed):  # type: ignore[no-untyped-def]
     Tables of many keys are larger than the caches near the processor. What waits for one row, waits
     for those of the next events at the same time.
     """
-    row = hashed & (table.shape[0] - 1)
-    _prefetch(table, row * table.shape[1])
+    if _COMPILED:
+        row = hashed & (table.shape[0] - 1)
+        _prefetch(table, row * table.shape[1])
 
 
 @njit(nogil=True, cache=True)

@@ -18,7 +18,7 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
-from celc_runtime.spark import said, spark_plan
+from celc_runtime.spark import spark_matches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -44,12 +44,16 @@ def watched(
     from pyspark.sql import Observation, functions
 
     rows = functions.count(functions.lit(1)).alias("rows")
-    read, found = Observation(), Observation()
-    plan = spark_plan(
-        query, events, ranges, presorted=presorted, observe=lambda frame: frame.observe(read, rows)
-    )
-    matches = said(plan, stacklevel=4).matches.observe(found, rows)
-    watch = _Watch(query.name, read if plan.rows is None else plan.rows, found, Line(stream))
+    read: list[Any] = []
+
+    def counting(frame: DataFrame) -> DataFrame:
+        read.append(Observation())
+        return frame.observe(read[-1], rows)
+
+    found = Observation()
+    matches = spark_matches(query, events, ranges, presorted=presorted, counting=counting)
+    matches = matches.observe(found, rows)
+    watch = _Watch(query.name, read, found, Line(stream))
     if type(events).__module__.startswith("pyspark.sql.connect"):
         _of_session(events.sparkSession).append(watch)
     else:
@@ -112,7 +116,7 @@ def _notebook_cell() -> Any:
 class _Watch:
     """One DataFrame until its first action is over."""
 
-    def __init__(self, name: str, read: Any, found: Any, line: Line) -> None:
+    def __init__(self, name: str, read: list[Any], found: Any, line: Line) -> None:
         self._name = name
         self._read = read
         self._found = found
@@ -134,8 +138,8 @@ class _Watch:
             return False
         self._over.set()
         count = matches["rows"]
-        read = self._read if isinstance(self._read, int) else self._read.get.get("rows")
-        events = "" if read is None else f"{read:,} row{'s' * (read != 1)} read, "
+        read = sum(observed.get.get("rows", 0) for observed in self._read)
+        events = f"{read:,} row{'s' * (read != 1)} read, "
         failed = "; Spark's last job failed" if tracker and _last_failed(tracker) else ""
         self._line.end(f"{self._name}: {events}{count:,} match{'es' * (count != 1)}{failed}")
         return True

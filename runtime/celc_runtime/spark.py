@@ -16,17 +16,17 @@ column alone, when `match` is called.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from celc_runtime.errors import EventError, PlanWarning
 from celc_runtime.hot_keys import HotKey, hot_keys, range_numbers, sampled_keys
 from celc_runtime.order_column import OrderColumn, ValueColumn
 from celc_runtime.plan import Plan, quoted
 from celc_runtime.pushdown import can_matter, why_not_filtered
-from celc_runtime.spark_input import mapped, needed_columns, without_order
+from celc_runtime.spark_input import Counting, mapped, needed_columns, without_order
 from celc_runtime.spark_probe import is_spread_by, parallelism, why_not_read_twice
 from celc_runtime.table import sort_columns
 from celc_runtime.time_ranges import (
@@ -54,19 +54,11 @@ _FEW_SAMPLED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class SparkPlan:
-    """How a query runs on a DataFrame: its matches, what was chosen and why, and a warning.
-
-    `rows`: how many events there are, where the plan had to count them.
-    """
+    """How a query runs on a DataFrame: its matches, what was chosen and why, and a warning."""
 
     matches: DataFrame
     text: str
     warning: str = ""
-    rows: int | None = None
-
-
-Observe: TypeAlias = "Callable[[DataFrame], DataFrame]"
-"""Makes a DataFrame count its rows as they are read."""
 
 
 def spark_matches(
@@ -75,16 +67,14 @@ def spark_matches(
     ranges: int | None,
     *,
     presorted: bool,
+    counting: Counting | None = None,
 ) -> DataFrame:
-    """All matches of a DataFrame as a DataFrame; see `CompiledQuery.match`."""
-    return said(spark_plan(query, events, ranges, presorted=presorted), stacklevel=4).matches
-
-
-def said(plan: SparkPlan, *, stacklevel: int) -> SparkPlan:
-    """The plan, whose warning the user has been told."""
+    """All matches of a DataFrame as a DataFrame; see `CompiledQuery.match`. `counting` sees the
+    rows that are read."""
+    plan = spark_plan(query, events, ranges, presorted=presorted, counting=counting)
     if plan.warning:
-        warnings.warn(plan.warning, PlanWarning, stacklevel=stacklevel)
-    return plan
+        warnings.warn(plan.warning, PlanWarning, stacklevel=3)
+    return plan.matches
 
 
 def spark_plan(
@@ -93,18 +83,16 @@ def spark_plan(
     ranges: int | None,
     *,
     presorted: bool,
-    observe: Observe | None = None,
+    counting: Counting | None = None,
 ) -> SparkPlan:
     """The plan of a query on a DataFrame.
-
-    `observe` is applied to the rows that the plan reads, unless it reads some of them twice.
 
     Raises EventError where the query names no order column, because a distributed table has no
     order of its own, and where the DataFrame does not have the columns that the query reads;
     ValueError for options that cannot be.
     """
     _check_options(ranges, presorted=presorted)
-    planner = _Planner(query, events, observe)
+    planner = _Planner(query, events, counting)
     if presorted:
         return planner.presorted()
     if query.plan.partition_by and not query.plan.interleaves:
@@ -140,16 +128,17 @@ def _check(plan: Plan, events: DataFrame) -> None:
 class _Planner:
     """Makes the plan of one query on one DataFrame, and the words for it."""
 
-    def __init__(self, query: CompiledQuery, events: DataFrame, observe: Observe | None) -> None:
+    def __init__(
+        self, query: CompiledQuery, events: DataFrame, counting: Counting | None = None
+    ) -> None:
         plan = query.plan
         _check(plan, events)
         narrow = needed_columns(plan, events)
         self._query = query
         self._plan = plan
+        self._counting_rows = counting
         unfiltered = why_not_filtered(plan, narrow.columns)
         self._rows = narrow if unfiltered else narrow.where(can_matter(plan, narrow.schema))
-        # What the jobs that look at the data read is not counted.
-        self._read = self._rows if observe is None else observe(self._rows)
         self._lines = [
             f"query {plan.name!r}",
             f"columns: {', '.join(narrow.columns)} ({len(narrow.columns)} of the DataFrame's "
@@ -183,12 +172,12 @@ class _Planner:
                 f"partition and checks that it is sorted by {sort}"
             )
             self._check_spread()
-            return self._made(self._mapped(self._read))
+            return self._made(self._mapped(self._rows))
         self._lines.append(
             "plan: one task, no sort, because presorted=True; it reads the Spark partitions one "
             f"after another and checks that they are sorted by {sort}"
         )
-        return self._made(self._mapped(self._read.coalesce(1)))
+        return self._made(self._mapped(self._rows.coalesce(1)))
 
     def by_key(self, ranges: int | None) -> SparkPlan:
         """The events of a key in one task, or of a hot one in several."""
@@ -201,7 +190,7 @@ class _Planner:
         )
         if not hot:
             self._lines.append(f"hot keys: none is cut into time ranges, because {why}")
-            spread = self._read.repartition(*(key.column for key in self._keys))
+            spread = self._rows.repartition(*(key.column for key in self._keys))
             return self._made(self._mapped(spread.sortWithinPartitions(*self._sort)))
         for key in hot:
             shown = ", ".join(
@@ -216,22 +205,22 @@ class _Planner:
         parts, why, warning = self._time_ranges(ranges)
         if len(parts) < 2:
             self._lines.append(f"plan: one task reads all events, because {why}")
-            ordered = self._read.coalesce(1).sortWithinPartitions(*self._sort)
+            ordered = self._rows.coalesce(1).sortWithinPartitions(*self._sort)
             return self._made(self._mapped(ordered), warning)
         self._lines.append(
             f"plan: {_shown(parts)}; each is read and sorted by one task (no PARTITION BY, window "
             f"on {self._order.name!r} or of EVENTS)"
         )
-        united = reduce(lambda one, other: one.unionAll(other), map(self._part, parts))
-        return self._made(united, rows=parts[-1].first_position + parts[-1].rows)
+        return self._made(reduce(lambda one, other: one.unionAll(other), map(self._part, parts)))
 
-    def _made(self, matches: DataFrame, warning: str = "", rows: int | None = None) -> SparkPlan:
-        return SparkPlan(matches, "\n".join(self._lines), warning, rows)
+    def _made(self, matches: DataFrame, warning: str = "") -> SparkPlan:
+        return SparkPlan(matches, "\n".join(self._lines), warning)
 
     # --- building ---------------------------------------------------------------------------------
 
-    def _mapped(self, ordered: DataFrame) -> DataFrame:
-        return mapped(ordered, self._query.match_arrow_without_ties, self._query.output_ddl)
+    def _mapped(self, ordered: DataFrame, reader: Any = None) -> DataFrame:
+        function = reader or self._query.match_arrow_without_ties
+        return mapped(ordered, function, self._query.output_ddl, self._counting_rows)
 
     def _part(self, part: TimeRange) -> DataFrame:
         ordered = (
@@ -240,7 +229,7 @@ class _Planner:
             .sortWithinPartitions(*self._sort)
         )
         reader = partial(self._query.ranges_route, "", (part.shipped,))
-        return mapped(ordered, reader, self._query.output_ddl)
+        return self._mapped(ordered, reader)
 
     def _with_hot_keys(self, hot: Sequence[HotKey]) -> DataFrame:
         from pyspark.sql import functions
@@ -249,13 +238,13 @@ class _Planner:
         while name in self._rows.columns:
             name += "_"
         numbers = functions.explode(range_numbers(self._keys, self._order, hot))
-        numbered = self._read.withColumn(name, numbers)
+        numbered = self._rows.withColumn(name, numbers)
         by_key = [*(key.column for key in self._keys), functions.col(name)]
         spread = numbered.repartition(*by_key)
         ordered = spread.sortWithinPartitions(*by_key, *self._sort_in_key)
         shipped = tuple(part.shipped for key in hot for part in key.ranges)
         reader = partial(self._query.ranges_route, name, shipped)
-        return mapped(ordered, reader, self._query.output_ddl)
+        return self._mapped(ordered, reader)
 
     # --- looking at the data ----------------------------------------------------------------------
 
@@ -266,12 +255,12 @@ class _Planner:
         plan = self._plan
         if plan.type_name not in self._rows.columns:
             return self._rows
-        type_column = _column(plan.type_name)
         names = [name for _, name in (*plan.types, *plan.other_types)]
-        known = type_column.isin(names) | type_column.isNull()
+        types = functions.col(quoted(plan.type_name))
+        known = types.isin(names) | types.isNull()
         if plan.stream_column:
             pairs = [
-                (functions.col("stream") == stream) & (type_column == name)
+                (functions.col("stream") == stream) & (types == name)
                 for stream, name in (*plan.types, *plan.other_types)
             ]
             known = reduce(lambda one, other: one | other, pairs)

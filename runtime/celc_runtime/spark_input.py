@@ -7,7 +7,7 @@ without regard to case, and refuses one that two columns share.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from celc_runtime.errors import EventError
@@ -80,8 +80,15 @@ def needed_columns(plan: Plan, events: DataFrame) -> DataFrame:
     return events.select(*columns)
 
 
-def mapped(frame: DataFrame, function: Any, ddl: str) -> DataFrame:
-    """`mapInArrow` for columns of any name.
+Counting = Callable[["DataFrame"], "DataFrame"]
+"""What counts the rows of a DataFrame while they go by."""
+
+
+def mapped(
+    frame: DataFrame, function: Any, ddl: str, counting: Counting | None = None
+) -> DataFrame:
+    """`mapInArrow` for columns of any name. `counting` sees the rows that are handed over; it comes
+    after all else, because Spark moves no filter and no choice of columns past a counter.
 
     PySpark looks its columns up by name without quoting them, so that a name with a dot is taken
     for a field, and one with a backquote is refused. Such columns travel under another name.
@@ -89,7 +96,7 @@ def mapped(frame: DataFrame, function: Any, ddl: str) -> DataFrame:
     names = [wire_name(name) for name in frame.columns]
     if names != frame.columns:
         frame = frame.toDF(*names)
-    return frame.mapInArrow(function, ddl)
+    return (frame if counting is None else counting(frame)).mapInArrow(function, ddl)
 
 
 def _tells_case(events: DataFrame) -> bool:
@@ -165,7 +172,7 @@ def union_streams(
             f"both: {', '.join(map(repr, frames))}"
         )
     added = ["stream", type_column] if kinds == {True} else [type_column]
-    types = _agreed_types({_shown(key): frame for key, frame in frames.items()}, added)
+    types = _agreed_types({_key_shown(key): frame for key, frame in frames.items()}, added)
     parts = []
     for key, frame in frames.items():
         own = dict(_fields(frame.schema))
@@ -179,7 +186,7 @@ def union_streams(
     return reduce(lambda left, right: left.unionAll(right), parts)
 
 
-def _shown(key: str | tuple[str, str]) -> str:
+def _key_shown(key: str | tuple[str, str]) -> str:
     return ">".join(key) if isinstance(key, tuple) else key
 
 

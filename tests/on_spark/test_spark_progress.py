@@ -40,6 +40,9 @@ def _awaited(stream: io.StringIO, wanted: Callable[[str], object]) -> str:
 
 
 def test_one_line_for_the_first_action(spark: Any, query: Any) -> None:
+    text = "CREATE STREAM S { EVENT A { id: LONG } } QUERY parts: SELECT * WHERE A PARTITION BY id"
+    with interpreted():
+        by_id = only_query(celc.compile(text, order_by="id"))
     out = io.StringIO()
     matches = query.match(spark.range(1000), progress=out)
     assert out.getvalue() == ""
@@ -48,9 +51,12 @@ def test_one_line_for_the_first_action(spark: Any, query: Any) -> None:
     assert len(matches.limit(2).collect()) == 2
     # Another one, watched from its own beginning.
     other = io.StringIO()
-    empty = spark.range(1000).where("id < 0").transform(query.match, progress=other)
-    assert empty.collect() == []
+    none = spark.range(1000).where("id < rand() - 1")
+    assert none.transform(query.match, progress=other).collect() == []
     assert _awaited(other, len) == "pairs: 0 rows read, 0 matches\n"
+    parts = io.StringIO()
+    assert none.transform(by_id.match, progress=parts).collect() == []
+    assert _awaited(parts, len) == "parts: 0 rows read, 0 matches\n"
     assert out.getvalue().count("\n") == 1
 
 

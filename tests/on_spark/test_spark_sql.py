@@ -25,6 +25,11 @@ QUERY `all fires`:
 SELECT hot, dry FROM Farm
 WHERE (T AS hot ; H AS dry) FILTER hot.value > 40 AND dry.value <= 12
 WITHIN 10 MINUTES [ts]
+
+QUERY same:
+SELECT hot, dry FROM Farm
+WHERE (T AS hot ; H AS dry) FILTER hot.value = dry.value
+WITHIN 2 HOURS [ts]
 """
 
 _NOON = dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)
@@ -80,8 +85,8 @@ def test_two_functions_in_one_statement(queries: Any, spark: Any, zone: str) -> 
         spark.conf.set("spark.sql.session.timeZone", before)
     wanted = [
         {"which": which, **{name: row[name] for name in ("start_time", "end_time")}}
-        for which, query in zip(("parts", "whole"), queries.values(), strict=True)
-        for row in query.match_table(_table()).to_pylist()
+        for which, query in (("parts", "fires"), ("whole", "all fires"))
+        for row in queries[query].match_table(_table()).to_pylist()
     ]
     assert len(wanted) > 15
     assert {row["which"] for row in wanted} == {"parts", "whole"}
@@ -123,6 +128,15 @@ def test_partitions_in_one_table_need_their_order(queries: Any, spark: Any) -> N
     call = "fires(TABLE(events) WITH SINGLE PARTITION ORDER BY (station, ts))"
     found = spark.sql(f"SELECT * FROM {call}").toArrow()
     assert found.num_rows == len(queries["fires"].match_table(_table()))
+
+
+def test_a_query_with_keys(queries: Any, spark: Any) -> None:
+    """More events than such a query looks ahead."""
+    queries["same"].register(spark)
+    found = spark.sql(f"SELECT * FROM same(TABLE(events) {_WHOLE})").toArrow()
+    wanted = queries["same"].match_table(_table())
+    assert len(wanted) > 10
+    assert _sorted(found.to_pylist()) == _sorted(wanted.to_pylist())
 
 
 def test_nan_is_one_partition(spark: Any) -> None:
