@@ -172,10 +172,23 @@ def _call(
         return None
     if len(values) > _LONGEST_LIST or not all(map(_can_be_written, values)):
         return None
+    if any(_is_in_gap(value, type) for value in values):
+        return None
     arguments = [string_literal(text) for text in (operator, operand.attribute, type.value)]
     if values:
         arguments.append(tuple_text(map(_literal, values)))
     return f"AttributeTest({', '.join(arguments)})"
+
+
+_GAP = range(-141_440, -141_424)
+"""Days since 1970 around those of October 1582 that the Gregorian calendar left out. Spark hands
+filters to Parquet as days of the older calendar as well, which has others in their place."""
+
+
+def _is_in_gap(value: int | float | str | bool, type: DataType) -> bool:
+    if not isinstance(value, int) or type not in (DataType.DATE, DataType.TIMESTAMP):
+        return False
+    return (value if type is DataType.DATE else value // 86_400_000_000) in _GAP
 
 
 def _can_be_written(value: int | float | str | bool) -> bool:

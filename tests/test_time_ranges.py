@@ -329,6 +329,7 @@ def test_fewer_ranges_where_the_window_holds_most_of_each() -> None:
         ("TIMESTAMP", "timestamp_ntz", -62_135_596_800_000_000, 1, None),
         ("DATE", "date", 3, 86_400_000_000, 2),
         ("DATE", "date", 3, 1, 2),
+        ("DATE", "date", -141_420, 10 * 86_400_000_000, -141_441),
         ("DOUBLE", "double", 1e308, 1e308, -1.0),
         ("DOUBLE", "double", -1.7e308, 1e308, None),
     ],

@@ -32,6 +32,9 @@ _FITTING = {
 _NO_LINE = ("BOOLEAN", "STRING")
 _EPOCH = datetime(1970, 1, 1)
 _LONGS = range(-(2**63), 2**63)
+_GAP = range(-141_440, -141_424)
+"""Days around those of October 1582 that the Gregorian calendar left out; what Spark hands to
+Parquet's filters goes through the older calendar, which has other days in their place."""
 
 Number = int | float
 """A value of an order column: TIMESTAMP in microseconds and DATE in days since 1970."""
@@ -103,7 +106,16 @@ class OrderColumn(ValueColumn):
     def numbers(self, portable: list[Any] | None) -> list[Number]:
         """Fetched values as numbers, those left out that are none or that cannot be written."""
         found = [self._number(value) for value in portable or () if value is not None]
-        return [number for number in found if number is not None and math.isfinite(number)]
+        return [
+            number
+            for number in found
+            if number is not None and math.isfinite(number) and not self._is_in_gap(number)
+        ]
+
+    def _is_in_gap(self, number: Number) -> bool:
+        if self.declared not in ("DATE", "TIMESTAMP"):
+            return False
+        return (number if self.declared == "DATE" else number // MICROSECONDS_PER_DAY) in _GAP
 
     def _number(self, value: Any) -> Number | None:
         if self.found != "timestamp_ntz":
@@ -138,6 +150,8 @@ class OrderColumn(ValueColumn):
             return None
         if isinstance(low, int) and low not in _LONGS:
             return None
+        if self._is_in_gap(low):
+            low = (_GAP[0] - 1) * (1 if self.declared == "DATE" else MICROSECONDS_PER_DAY)
         if self.found == "timestamp_ntz" and int(low) < _FIRST_YEAR:
             return None
         return low
