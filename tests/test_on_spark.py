@@ -19,10 +19,10 @@ import pytest
 _FOLDER = Path(__file__).with_name("on_spark")
 
 
-def _run(kind: str, marked: str) -> str:
+def _run(kind: str, marked: str, tests: Path = _FOLDER) -> str:
     """What pytest says of the tests there that have a mark."""
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-m", marked, "-p", "no:cacheprovider", _FOLDER],
+        [sys.executable, "-m", "pytest", "-q", "-m", marked, "-p", "no:cacheprovider", tests],
         capture_output=True,
         text=True,
         check=False,
@@ -46,3 +46,10 @@ def test_on_spark(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["classic", "connect"])
 def test_long_on_spark(kind: str) -> None:
     assert "passed" in _run(kind, "long")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("marked", ["long", "not long"])
+def test_plans_over_connect(marked: str) -> None:
+    """Those of a classic session are in the suite."""
+    assert "passed" in _run("connect", marked, Path(__file__).with_name("test_spark_plans.py"))
