@@ -129,7 +129,7 @@ class Reading:
         for _ in run._advance(self._prepared, positions):
             used = run._output.used
             self.matches += int(used[0])
-            self.positions += int(used[1])
+            self.positions += int(used[1]) + int(used[0]) * len(self._query.plan.shape)
             used[:] = 0
         run._leave_batch(self._prepared, len(self._prepared.events))
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from celc_runtime.columns import plain
 from celc_runtime.enumerate import Kinds, Output, label_columns
 from celc_runtime.expressions import Computed
-from celc_runtime.payload import POSITION, Payload, Stretch
+from celc_runtime.payload import POSITION, Payload, PastEvents
 from celc_runtime.plan import Label, Plan
 from celc_runtime.values import LabelValues, computed_column
 
@@ -56,14 +56,17 @@ class _Values:
     """Attributes of entries, each looked up once: the same entries are asked for under a label and
     as the start or end of the match."""
 
-    def __init__(self, stretch: Stretch) -> None:
+    def __init__(self, stretch: PastEvents) -> None:
         self._stretch = stretch
+        # Held, so that none is at the address of another one that is gone.
+        self._arrays: dict[tuple[int, int], np.ndarray] = {}
         self._places: dict[tuple[int, int], np.ndarray] = {}
         self._found: dict[tuple[str, tuple[int, int]], pa.Array] = {}
 
     def of(self, name: str, entries: np.ndarray) -> pa.Array:
-        """The values for entries, in an array that stays where it is."""
+        """The values for entries (int64)."""
         array = (entries.ctypes.data, len(entries))
+        self._arrays[array] = entries
         if (name, array) not in self._found:
             if name == POSITION:
                 column = pa.array(self._stretch.positions(entries))
@@ -109,7 +112,7 @@ def _of_runs(plan: Plan, names: tuple[str, ...], output: Output) -> _Entries:
             for kind, column in zip(plan.shape, places, strict=True)
             if number in plan.kinds[kind].columns
         ]
-        offsets.append(_steps(matches, len(under)))
+        offsets.append(_ramp(matches, len(under)))
         of_labels.append(
             under[0] if len(under) == 1 else np.stack(under or [_NO_ENTRIES], 1).ravel()
         )
@@ -118,16 +121,16 @@ def _of_runs(plan: Plan, names: tuple[str, ...], output: Output) -> _Entries:
 
 _NO_ENTRIES = np.zeros(0, np.int64)
 
-_STEPS: dict[int, np.ndarray] = {}
+_RAMPS: dict[int, np.ndarray] = {}
 
 
-def _steps(matches: int, size: int) -> np.ndarray:
+def _ramp(matches: int, size: int) -> np.ndarray:
     """int32[matches + 1]: 0, size, 2 · size, …; shared between batches."""
-    if size not in _STEPS or len(_STEPS[size]) <= matches:
+    if size not in _RAMPS or len(_RAMPS[size]) <= matches:
         steps = np.arange(max(matches, 1 << 16) + 1, dtype=np.int32) * np.int32(size)
         steps.flags.writeable = False
-        _STEPS[size] = steps
-    return _STEPS[size][: matches + 1]
+        _RAMPS[size] = steps
+    return _RAMPS[size][: matches + 1]
 
 
 def _label_column(plan: Plan, label: Label, labels: LabelValues) -> pa.Array:

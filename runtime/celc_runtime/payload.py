@@ -17,7 +17,7 @@ POSITION = "\0position"
 """The name of the positions among the stored columns; no attribute can be called that."""
 
 
-class Stretch:
+class PastEvents:
     """All events from one entry on: what `Payload.stretch` finds, for the matches of one output.
 
     Where the oldest is in the batch at hand, its rows stand for them; else copies of what is kept
@@ -126,15 +126,15 @@ class Payload:
             chunk = {name: pa.concat_arrays([before[name], chunk[name]]) for name in chunk}
         self._chunks.append(chunk)
 
-    def stretch(self, oldest: int, until: int) -> Stretch:
+    def stretch(self, oldest: int, until: int) -> PastEvents:
         """The events from entry `oldest` on, up to `until`, which is at most as far as the batch
         has been read."""
         assert self._here is not None
         count = until - self._base
         if oldest >= self._base:
-            return Stretch(self._here, None, self._base, count)
+            return PastEvents(self._here, None, self._base, count)
         first = oldest - self._first
-        return Stretch(self._here, lambda name: self._all_kept(name)[first:], oldest, count)
+        return PastEvents(self._here, lambda name: self._all_kept(name)[first:], oldest, count)
 
     def _all_kept(self, name: str) -> pa.Array:
         if name not in self._whole:

@@ -47,8 +47,8 @@ from celc_runtime.kernels import njit
 
 @njit(nogil=True, cache=True)
 def list_runs(memory, output, kinds):  # type: ignore[no-untyped-def]
-    """`list_fired` for a query of fixed shape: DONE, OUTPUT_FULL, STACK_FULL, LEAVES_FULL, or CHOOSE
-    and nothing listed, where what fires is not listed here.
+    """`list_fired` where matches have one shape: DONE, OUTPUT_FULL, STACK_FULL, LEAVES_FULL; or
+    CHOOSE and nothing listed, where what fires is not listed here.
 
     The entries of place p of the matches are `output.tags[p * stride :]`, with `stride` the length
     of `output.rows`, whose last PADDING elements are never a match's.

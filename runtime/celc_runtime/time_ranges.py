@@ -176,14 +176,14 @@ def cuts_for(sample: Sample, order: OrderColumn, window: Window, ranges: int) ->
     lows = []
     for seam in seams:
         if window.unit == "EVENTS":
-            lows.append(_candidates(sample, seam, int(window.size)))
+            lows.append(_early_enough(sample, seam, int(window.size)))
         else:
             low = order.window_start(seam, window)
             lows.append(() if low is None else (low,))
     return Cuts(tuple(seams), tuple(lows))
 
 
-def _candidates(sample: Sample, seam: Number, size: int) -> tuple[Number, ...]:
+def _early_enough(sample: Sample, seam: Number, size: int) -> tuple[Number, ...]:
     """Values that may have `size` events between them and the seam; counting says which do."""
     at = bisect_left(sample.grid, seam)
     steps = 1 + math.ceil(1.25 * size * (len(sample.grid) + 1) / max(1, sample.rows))
