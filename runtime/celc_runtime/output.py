@@ -11,7 +11,7 @@ import pyarrow as pa
 from celc_runtime.columns import plain
 from celc_runtime.enumerate import Kinds, Output, label_columns
 from celc_runtime.expressions import Computed
-from celc_runtime.payload import POSITION, Payload, PastEvents
+from celc_runtime.payload import POSITION, PastEvents, Payload
 from celc_runtime.plan import Label, Plan
 from celc_runtime.values import LabelValues, computed_column
 
