@@ -143,10 +143,15 @@ def _expected(piece: str) -> list[dict[str, Any]]:
 
 
 class _Shape(ast.NodeTransformer):
-    """Leaves out of a module what may depend on names: string literals, and the query's text."""
+    """Leaves out of a module what may depend on names: string literals, and the query's text; and
+    the conditions that Spark is told of."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.Constant:
         return ast.Constant("") if isinstance(node.value, str) else node
+
+    def visit_keyword(self, node: ast.keyword) -> ast.AST | None:
+        # Which conditions Spark is told of may depend on what their texts consist of.
+        return None if node.arg == "relevant" else self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         is_text = isinstance(node.targets[0], ast.Name) and node.targets[0].id == "QUERY"
