@@ -49,8 +49,9 @@ class Kinds(NamedTuple):
     """What the kinds of cells mean. A kind is a label set, and whether such a cell can start.
 
     starts: bool[kinds]. belongs: uint64[columns, kinds], 1 where events of a kind go to an output
-    column, else 0. bits: int64[1], how many low bits of a tag hold the kind. runs: int64[2], where
-    all matches are of one shape: how many events, and the pile of those that begin one (`runs`).
+    column, else 0. bits: int64[1], how many low bits of a tag hold the kind. runs: int64[3], where
+    all matches are of one shape (see `runs`): how many events, the pile of those that begin one,
+    and 1 if there are no partitions.
     """
 
     starts: np.ndarray

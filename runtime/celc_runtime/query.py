@@ -202,7 +202,7 @@ class CompiledQuery:
         The table is sorted by PARTITION BY and the order columns where it is not sorted yet; rows
         equal in all of them keep their order.
         """
-        batches = sorted_for(self.plan, table).to_batches(max_chunksize=1 << 20)
+        batches = sorted_for(self.plan, table).to_batches(max_chunksize=1 << 22)
         return pa.Table.from_batches(self.match_arrow(batches), self.output_schema)
 
     def match(

@@ -438,5 +438,5 @@ def _kinds(query: CompiledQuery) -> Kinds:
         np.array([kind.starts for kind in plan.kinds] or [False], np.bool_),
         np.array(belongs, np.uint64).reshape(len(columns), len(plan.kinds)),
         np.array([plan.kind_bits], np.int64),
-        np.array([len(plan.shape), plan.leaf_pile], np.int64),
+        np.array([len(plan.shape), plan.leaf_pile, not plan.partition_by], np.int64),
     )

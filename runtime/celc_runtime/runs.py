@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from celc_runtime.arena import (
+    ALWAYS,
     CHILD,
     CHOOSE,
     DEFERS,
@@ -29,7 +30,6 @@ from celc_runtime.arena import (
     LEAVES_FULL,
     LISTED,
     MERGE,
-    NEVER,
     NEXT,
     NEXT_NODE,
     OUTPUT_FULL,
@@ -91,10 +91,12 @@ def _note_leaves(memory, kinds):  # type: ignore[no-untyped-def]
     mask, bits = nodes.shape[0] - 1, kinds.bits[0]
     head = memory.heads[0, kinds.runs[1]]
     lowest = lowest_id(nodes, counters[NEXT_NODE], memory.fires[counters[LISTED], 2])
-    # What was written ahead into rows of dead nodes is sealed: SINCE is NEVER there.
     lowest = max(lowest, counters[LEAF_NODE] + 1)
+    # What has left the window is of no use, but with partitions only the events of one of them are
+    # in the order of their starts. What was written ahead and is sealed has NEVER there.
+    floor_value = memory.fires[counters[LISTED], 3] if kinds.runs[2] else np.int64(ALWAYS)
     node, fresh = head, 0
-    while node >= lowest and nodes[node & mask, SINCE] != NEVER:
+    while node >= lowest and nodes[node & mask, SINCE] >= floor_value:
         fresh += 1
         node = nodes[node & mask, NEXT]
     first, count = counters[LEAF_FIRST], counters[LEAF_COUNT]
