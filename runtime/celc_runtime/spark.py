@@ -211,7 +211,8 @@ class _Planner:
             f"plan: {_shown(parts)}; each is read and sorted by one task (no PARTITION BY, window "
             f"on {self._order.name!r} or of EVENTS)"
         )
-        return self._made(reduce(lambda one, other: one.unionAll(other), map(self._part, parts)))
+        united = reduce(lambda one, other: one.unionAll(other), map(self._part, parts))
+        return self._made(self._side_by_side(united))
 
     def _made(self, matches: DataFrame, warning: str = "") -> SparkPlan:
         return SparkPlan(matches, "\n".join(self._lines), warning)
@@ -230,6 +231,22 @@ class _Planner:
         )
         reader = partial(self._query.ranges_route, "", (part.shipped,))
         return self._mapped(ordered, reader)
+
+    def _side_by_side(self, united: DataFrame) -> DataFrame:
+        """The union with another part of no rows, in no Spark partition.
+
+        From Spark 4.1 on, parts that are one Spark partition each are united to one, which a single
+        task would read (`spark.sql.unionOutputPartitioning`), unless one of them is different.
+        """
+        from pyspark.sql import functions
+
+        nothing = self._rows.sparkSession.range(0).select(
+            *(
+                functions.lit(None).cast(field.dataType).alias(field.name)
+                for field in united.schema.fields
+            )
+        )
+        return united.unionAll(nothing)
 
     def _with_hot_keys(self, hot: Sequence[HotKey]) -> DataFrame:
         from pyspark.sql import functions
