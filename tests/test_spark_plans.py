@@ -478,6 +478,24 @@ def test_filters_let_through_what_is_wrong_or_counted(spark: Any, tmp_path: Path
 # --- what is refused ------------------------------------------------------------------------------
 
 
+def test_ranges_are_tasks_of_their_own(spark: Any) -> None:
+    """Spark unites parts that are one Spark partition each to one, if nothing keeps it from that."""
+    from pyspark.sql import functions
+
+    query = only_query(
+        celc.compile(DECLARATION + "SELECT * FROM S WHERE A ; B WITHIN 3 EVENTS", order_by="ts")
+    )
+    events = spark.range(2000).selectExpr(
+        "IF(id % 2 = 0, 'A', 'B') AS type",
+        "id",
+        "0D AS value",
+        "'' AS name",
+        "timestamp_seconds(id) AS ts",
+    )
+    found = query.match(events, ranges=2)
+    assert found.select(functions.spark_partition_id()).distinct().count() == 2
+
+
 def test_frames_that_do_not_fit(spark: Any, keyed: CompiledQuery) -> None:
     columns = {"type": "STRING", "id": "LONG", "value": "DOUBLE", "name": "STRING"}
     columns |= {"ts": "TIMESTAMP", "row": "LONG"}
