@@ -479,7 +479,7 @@ def test_filters_let_through_what_is_wrong_or_counted(spark: Any, tmp_path: Path
 
 
 def test_ranges_are_tasks_of_their_own(spark: Any) -> None:
-    """Spark unites parts that are one Spark partition each to one, if nothing keeps it from that."""
+    """Spark unites parts of one Spark partition each to one, if nothing keeps it from that."""
     from pyspark.sql import functions
 
     query = only_query(
