@@ -102,6 +102,8 @@ def branch_free_view(
     for cell in cells:
         lines += _make(cell, kind_bits)
     return {
+        # A symbol that makes all the nodes that one can still writes those of others behind them.
+        "nodes_per_event": plan.nodes_per_event + (len(cells) > 1),
         "branch_free": {
             "rows": rows,
             "lines": [line.replace("SINCES", f"np.uint64({empty + 2})") for line in lines],

@@ -145,16 +145,16 @@ def update_1(batch, memory, output, kinds):
         count = rows_that_matter(words, symbols, row, end, relevant)
         at = 0
         while at < count:
-            stop = min(count, at + (usable - next_node) // 2)
+            stop = min(count, at + (usable - next_node) // 3)
             if at == stop:  # list what has fired before the nodes it needs are overwritten
                 counters[NEXT_NODE], counters[FIRED] = next_node, fire_count
-                seal(memory, next_node, min(2, usable - next_node))
+                seal(memory, next_node, min(3, usable - next_node))
                 status = list_runs(memory, output, kinds)
                 fire_count = counters[FIRED]
                 if status != DONE:
                     break
-                usable = reserve(memory, next_node, 2, lowest, earliest, earliest + 900000000)
-                if usable < next_node + 2:
+                usable = reserve(memory, next_node, 3, lowest, earliest, earliest + 900000000)
+                if usable < next_node + 3:
                     status = ARENA_FULL
                     break
                 continue
@@ -193,7 +193,7 @@ def update_1(batch, memory, output, kinds):
                 fire_count += np.int64(fired != 0)
                 entry += 1
             at = stop
-        seal(memory, next_node, min(2, usable - next_node))
+        seal(memory, next_node, min(3, usable - next_node))
         row = relevant[at] if at < count else end
     counters[ROW], counters[ENTRY], counters[EARLIEST] = row, entry, earliest
     counters[SHIFT], counters[LOWEST] = shift, lowest

@@ -8,12 +8,14 @@ listed becomes Arrow's without being copied.
 from __future__ import annotations
 
 import random
+from functools import partial
 from typing import Any
 
 import celc_runtime.run as run_module
 import numpy as np
 import pyarrow as pa
 import pytest
+from celc_runtime import arena
 from celc_runtime.codes import DeclaredTypes
 from celc_runtime.table import is_sorted, rises
 from engines import engines, interpreted, only_query
@@ -32,6 +34,7 @@ FORMS = {
     "A ; B ; C": True,
     "(A AS x ; B AS x) ; C AS y": True,
     "A ; A ; B": True,
+    "(A ALL B) ; C": False,
     "(A OR B) ; C": False,
     "A ; (B OR (B ; C)) ; D": False,
     "A+ ; B": False,
@@ -74,7 +77,9 @@ def test_long_streams(formula: str, clause: str, monkeypatch: pytest.MonkeyPatch
     declared = table.filter(pa.compute.is_in(table["type"], pa.array(list("ABCD"))))
     expected = general.match_table(declared)
     assert len(expected) > 100
-    # Buffers that are full in the middle of a run, batches that end anywhere.
+    # No room at first, buffers that are full in the middle of a run, batches that end anywhere.
+    memory = partial(arena.new_memory, size=rng.choice((1, 2, 4, 64)))
+    monkeypatch.setattr(run_module, "new_memory", memory)
     monkeypatch.setattr(run_module, "_MATCHES_PER_BATCH", rng.choice((1, 7, 64)))
     monkeypatch.setattr(run_module, "_ENTRIES_PER_BATCH", rng.choice((9, 100, 1000)))
     batches = []
