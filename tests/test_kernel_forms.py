@@ -16,10 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime import arena
+from celc_runtime.batch import NO_INTEGERS, Batch
 from celc_runtime.codes import DeclaredTypes
+from celc_runtime.payload import Payload
 from celc_runtime.table import is_sorted, rises
 from engines import engines, interpreted, only_query
 
+from celc import shapes
 from celc.pipeline import Options
 
 _DECLARATION = "CREATE STREAM S {{ {} }}\n".format(
@@ -129,6 +132,35 @@ def test_arrow_takes_what_is_listed_as_it_is() -> None:
     answer = query.match_table(events)
     assert len(answer) == 3600
     assert pa.total_allocated_bytes() - before < 8 * len(answer)
+
+
+@pytest.mark.parametrize("asked", [3, 400])
+def test_past_events_are_found_in_chunks_and_together(asked: int) -> None:
+    """Few events are picked out of where they are, many are put together first."""
+    rng = random.Random(asked)
+    payload = Payload(("text",))
+    written: list[tuple[int, str]] = []
+    for size in (40, 30, 5, 5, 1, 60):
+        first = len(written)
+        events = pa.record_batch({"text": [f"{first + row}" for row in range(size)]})
+        words = np.zeros((size + 7) // 8, np.uint64)
+        symbols = words.view(np.uint8)[:size]
+        symbols[:] = [rng.choice((0, 1)) for _ in range(size - 1)] + [1]
+        batch = Batch(symbols, words, *[NO_INTEGERS] * 5)
+        payload.enter(events, batch, lambda rows: rows * 10, len(written))
+        written += [(row * 10, events["text"][row].as_py()) for row in np.flatnonzero(symbols)]
+        oldest = rng.randrange(max(1, len(written) // 2))
+        entries = np.array([rng.randrange(oldest, len(written)) for _ in range(asked)])
+        entries[0] = oldest
+        past = payload.stretch(oldest, len(written))
+        assert past.positions(entries).tolist() == [written[entry][0] for entry in entries]
+        texts = past.column("text", past.places(entries)).to_pylist()
+        assert texts == [written[entry][1] for entry in entries]
+        payload.leave(0, len(written))
+
+
+def test_compiler_and_runtime_agree_on_the_longest_shape() -> None:
+    assert shapes.MAX_LEVELS == arena.MAX_LEVELS
 
 
 # --- texts and order ------------------------------------------------------------------------------

@@ -102,8 +102,8 @@ class Memory(NamedTuple):
 
     nodes: int64[size, 4], size a power of two. heads: int64[2, piles + 2], the newest cell of each
     pile and its SINCE, used by generated straight-line and branch-free updates; the last two piles
-    are for the latter: one that stays empty, one that nobody reads. relevant: int64[BLOCK + 8], the
-    rows that matter in the block of rows at hand. counters: int64[COUNTERS]. stack: int64[depth, 2]
+    are for the latter: one that stays empty, one that nobody reads. relevant: int64[BLOCK + PADDING],
+    the rows that matter in the block at hand. counters: int64[COUNTERS]. stack: int64[depth, 2]
     of (node, length of the path above it). path: int64[depth], the tags from the last event back.
     trail: int64[depth + PADDING], the same from its end back, so that a match is one stretch of it.
     fires: int64[FIRES, 4], the events whose matches are not listed yet: (node, row, lowest id and
@@ -144,7 +144,7 @@ def new_memory(
     return Memory(
         nodes,
         heads,
-        np.zeros(BLOCK + 8, np.int64),
+        np.zeros(BLOCK + PADDING, np.int64),
         counters,
         np.zeros((256, 2), np.int64),
         np.zeros(64, np.int64),
@@ -392,16 +392,11 @@ def next_relevant(words, symbols, row, rows):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def relevant_rows(words, symbols, row, count):  # type: ignore[no-untyped-def]
-    """int64[count]: the first rows from `row` on whose symbol is not 0; there are so many."""
-    found = np.empty(count, np.int64)
-    for place in range(count):
-        # Looked at here first: where most rows count, a call for each would be most of the work.
-        if symbols[row] == 0:
-            row = next_relevant(words, symbols, row + 1, symbols.shape[0])
-        found[place] = row
-        row += 1
-    return found
+def relevant_rows(words, symbols, count):  # type: ignore[no-untyped-def]
+    """int64[count]: all rows whose symbol is not 0; there are so many."""
+    found = np.empty(count + PADDING, np.int64)
+    rows_that_matter(words, symbols, 0, symbols.shape[0], found)
+    return found[:count]
 
 
 @njit(nogil=True, cache=True)

@@ -92,7 +92,7 @@ class ByDefinition:
         number of its first event that matters."""
         batch = prepared.batch
         count = int(np.count_nonzero(batch.symbols))
-        rows = relevant_rows(batch.words, batch.symbols, 0, count)
+        rows = relevant_rows(batch.words, batch.symbols, count)
         if len(batch.slots):
             parts = batch.slots[rows]
         else:

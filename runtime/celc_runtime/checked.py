@@ -212,7 +212,7 @@ class Checked:
         batch = prepared.batch
         count = int(np.count_nonzero(batch.symbols))
         if count:
-            rows = relevant_rows(batch.words, batch.symbols, 0, count)
+            rows = relevant_rows(batch.words, batch.symbols, count)
             self._remembered.append(prepared.events, rows, batch.symbols[rows])
 
     def leave(self, oldest: int) -> None:

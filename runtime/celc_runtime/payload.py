@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -20,43 +21,70 @@ POSITION = "\0position"
 class PastEvents:
     """All events from one entry on: what `Payload.stretch` finds, for the matches of one output.
 
-    Where the oldest is in the batch at hand, its rows stand for them; else copies of what is kept
-    and of the batch's own events are put together, a column when it is asked for.
+    Where the oldest is in the batch at hand (no `chunks`), its rows stand for them. Else events are
+    picked out of the chunks they are in, or where most of them are asked for, all are put together
+    first: neither costs more than what is asked for does, however many there are in the window.
     """
 
     def __init__(
-        self, here: _Here, kept: Callable[[str], pa.Array] | None, first: int, count: int
+        self, here: _Here, chunks: list[dict[str, pa.Array]], first: int, count: int
     ) -> None:
         self._here = here
-        self._kept = kept
+        self._chunks = chunks
         self._first = first
-        rows, positions = here.until(count)
+        rows, self._positions = here.until(count)
         self._rows = rows[:count]
-        self._positions = positions
+        # The places of the first event of each chunk, and of the batch.
+        self._starts = np.cumsum([0, *(len(chunk[POSITION]) for chunk in chunks)])
         self._together: dict[str, pa.Array] = {}
-        if kept is not None:
-            self._positions = np.concatenate([kept(POSITION).to_numpy(), positions[:count]])
 
     def positions(self, entries: np.ndarray) -> np.ndarray:
         """int64: where entries (int64) are in their partitions."""
+        if self._chunks:
+            return np.asarray(self.column(POSITION, entries - self._first))
         found: np.ndarray = gathered(self._positions, entries, self._first)
         return found
 
     def places(self, entries: np.ndarray) -> np.ndarray:
         """int64: what `column` takes for entries."""
-        if self._kept is not None:
+        if self._chunks:
             return entries - self._first
         found: np.ndarray = gathered(self._rows, entries, self._first)
         return found
 
     def column(self, name: str, places: np.ndarray) -> pa.Array:
         """The values of a stored column."""
-        if self._kept is None:
+        if not self._chunks:
             return self._here.column(name, places)
+        everything = int(self._starts[-1]) + len(self._rows)
+        if name not in self._together and 4 * len(places) < everything:
+            return self._picked(name, places)
         if name not in self._together:
-            here = self._here.column(name, self._rows)
-            self._together[name] = pa.concat_arrays([self._kept(name), here])
+            kept = [chunk[name] for chunk in self._chunks]
+            here = self._of_batch(name, np.arange(len(self._rows)))
+            self._together[name] = pa.concat_arrays([*kept, here])
         return pc.take(self._together[name], pa.array(places), boundscheck=False)
+
+    def _picked(self, name: str, places: np.ndarray) -> pa.Array:
+        parts = np.searchsorted(self._starts, places, side="right") - 1
+        order = np.argsort(parts, kind="stable")
+        cuts = np.searchsorted(parts[order], np.arange(len(self._starts) + 1))
+        found = []
+        for number, (start, end) in enumerate(pairwise(cuts)):
+            inside = places[order[start:end]] - self._starts[number]
+            if number == len(self._chunks):
+                found.append(self._of_batch(name, inside))
+            else:
+                found.append(self._chunks[number][name].take(pa.array(inside)))
+        back = np.empty(len(places), np.int64)
+        back[order] = np.arange(len(places))
+        return pa.concat_arrays(found).take(pa.array(back))
+
+    def _of_batch(self, name: str, numbers: np.ndarray) -> pa.Array:
+        """The values of the batch's events by their numbers among those that matter."""
+        if name == POSITION:
+            return pa.array(self._positions[numbers])
+        return self._here.column(name, self._rows[numbers])
 
 
 class Payload:
@@ -74,7 +102,6 @@ class Payload:
         self._first = 0
         self._base = 0
         self._here: _Here | None = None
-        self._whole: dict[str, pa.Array] = {}
 
     @property
     def rows(self) -> int:
@@ -94,7 +121,6 @@ class Payload:
         """
         self._base = base
         self._here = _Here(events, batch, positions_of)
-        self._whole = {}
 
     def leave(self, oldest: int, until: int) -> None:
         """End the batch before entry `until`: keep what entries from `oldest` on need."""
@@ -111,7 +137,7 @@ class Payload:
             chunk = {n: self._here.column(n, rows) for n in self._names}
             chunk[POSITION] = pa.array(self._here.positions_of(rows))
             self._append(chunk)
-        self._here, self._whole = None, {}
+        self._here = None
 
     def _shrink(self, gone: int) -> None:
         """Let go of the first events of the first chunk, if those are most of it."""
@@ -132,14 +158,11 @@ class Payload:
         assert self._here is not None
         count = until - self._base
         if oldest >= self._base:
-            return PastEvents(self._here, None, self._base, count)
-        first = oldest - self._first
-        return PastEvents(self._here, lambda name: self._all_kept(name)[first:], oldest, count)
-
-    def _all_kept(self, name: str) -> pa.Array:
-        if name not in self._whole:
-            self._whole[name] = pa.concat_arrays([chunk[name] for chunk in self._chunks])
-        return self._whole[name]
+            return PastEvents(self._here, [], self._base, count)
+        chunks, first = self._chunks, self._first
+        while first + len(chunks[0][POSITION]) <= oldest:
+            first, chunks = first + len(chunks[0][POSITION]), chunks[1:]
+        return PastEvents(self._here, chunks, first, count)
 
 
 _NOTHING = np.zeros(0, np.int64)

@@ -153,13 +153,15 @@ class Run:
 
     @property
     def arena_bytes(self) -> int:
-        """The size of the node arena."""
-        return int(self._memory.nodes.nbytes)
+        """The size of the node arena, and of what is noted of the cells that begin matches."""
+        memory = self._memory
+        return int(memory.nodes.nbytes + memory.leaves.nbytes + memory.leaf_marks.nbytes)
 
     @property
     def buffer_bytes(self) -> int:
-        """The size of the buffers for matches, and of the stack and path of the enumeration."""
-        buffers = (*self._output, self._memory.stack, self._memory.path, self._memory.fires)
+        """The size of the buffers for matches, and of those that the kernels work with."""
+        memory = self._memory
+        buffers = (*self._output, memory.stack, memory.path, memory.trail, memory.fires)
         chooser = 0 if self._chooser is None else self._chooser.nbytes
         keyed = 0 if self._keyed is None else self._keyed.nbytes
         return int(sum(buffer.nbytes for buffer in buffers)) + chooser + keyed
