@@ -55,3 +55,9 @@ class Compiled:
         """How many bits a kind takes."""
         most = max(len(self.tables.kinds), len(self.output_kinds))
         return max(1, (most - 1).bit_length())
+
+    @property
+    def consumes(self) -> bool:
+        """Whether the update itself forgets what a match consumes: not where what it finds need
+        not be a match."""
+        return self.query.consume_by != "NONE" and not (self.definition or self.checks)

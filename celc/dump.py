@@ -11,6 +11,7 @@ from celc.describe import describe_letters, describe_state
 from celc.determinize import START, DeterministicAutomaton, DetState
 from celc.dump_across import across_lines
 from celc.earliest import EarliestTables
+from celc.emit_branch_free import is_branch_free
 from celc.formula import Clause
 from celc.normal_form import Disjunction, Event, Iteration, NormalForm, Sequence
 from celc.pipeline import Stages
@@ -270,7 +271,8 @@ def dump_tables(stages: Stages) -> str:
     if plan is None:
         lines.append("update: general engine, union lists")
     else:
-        lines.append(f"update: straight-line code, {len(plan.piles)} piles:")
+        form = "without branches" if is_branch_free(stages.compiled) else "straight-line"
+        lines.append(f"update: code, {form}, {len(plan.piles)} piles:")
         lines += [
             f"  {number}  state {pile.target} from "
             + " ".join("start" if s == START else str(s) for s in pile.sources)

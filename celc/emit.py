@@ -24,7 +24,7 @@ from celc.describe import describe_state, describe_symbol
 from celc.determinize import DetState
 from celc.earliest import EarliestTables, is_quiet
 from celc.emit_across import checks_view, definition_view, join_names
-from celc.emit_branch_free import branch_free_view, can_be_branch_free
+from celc.emit_branch_free import branch_free_view, is_branch_free
 from celc.emit_conditions import ConditionCode
 from celc.emit_output import EXPRESSION_CONSTRUCTORS, attributes_in, expression_fields
 from celc.emit_relevant import RELEVANT_CONSTRUCTORS, has_selectors, relevant_events
@@ -186,8 +186,7 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
         | ({"symbol_steps"} if any(t["steps"] for t in types) else set()),
         "window": _window_view(query),
         "partitioned": bool(query.partition_by),
-        # Not everything that the update finds is a match, then, and only a match consumes.
-        "consumes": query.consume_by != "NONE" and not (definition or checks),
+        "consumes": compiled.consumes,
         "interleaved": query.consume_by == "ANY" and bool(query.partition_by),
     }
     view["arena_names"] = ["BLOCK"]
@@ -206,7 +205,7 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
         view["contexts"] = None if tables.contexts is None else contexts_view(tables.contexts)
     else:
         view |= update_view(plan, tables.kinds, compiled.joins, compiled.kind_bits, view["symbols"])
-        if can_be_branch_free(plan, compiled.joins, consumes=view["consumes"]):
+        if is_branch_free(compiled):
             view |= branch_free_view(plan, tables.kinds, compiled.kind_bits, view["symbols"])
             shape = fixed_shape(plan) if _lists_all(compiled) else None
             if shape is not None:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from celc.compiled import Compiled
 from celc.emit_update import step_comment
-from celc.joins import Joins
 from celc.piles import StraightLine, Write
 from celc.tables import Kind
 
@@ -24,14 +24,16 @@ MAX_NODES = 4
 piles, the second is rare, and doing it for nothing costs as much as the branches. Measured."""
 
 
-def can_be_branch_free(plan: StraightLine, joins: Joins | None, *, consumes: bool) -> bool:
-    """Whether an update is written without branches.
+def is_branch_free(compiled: Compiled) -> bool:
+    """Whether a query's update is written without branches.
 
     Not where piles are found by keys, or forgotten at once: after each event, or after a match.
     """
-    simple = joins is None and not plan.fleeting and not consumes and bool(plan.piles)
+    plan = compiled.straight_line
+    if plan is None or compiled.joins or plan.fleeting or compiled.consumes or not plan.piles:
+        return False
     cells, reads = _extent(plan)
-    return simple and cells * max(1, reads) <= MAX_NODES
+    return cells * max(1, reads) <= MAX_NODES
 
 
 def _extent(plan: StraightLine) -> tuple[int, int]:

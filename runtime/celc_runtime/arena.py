@@ -100,17 +100,18 @@ WINDOW_FULL = 6  # the scratch arena of a selection must grow, then choose on
 class Memory(NamedTuple):
     """What a run remembers between events.
 
-    nodes: int64[size, 4], size a power of two. heads: int64[2, piles + 2], the newest cell of each
-    pile and its SINCE, used by generated straight-line and branch-free updates; the last two piles
-    are for the latter: one that stays empty, one that nobody reads. relevant: int64[BLOCK + PADDING],
-    the rows that matter in the block at hand. counters: int64[COUNTERS]. stack: int64[depth, 2]
-    of (node, length of the path above it). path: int64[depth], the tags from the last event back.
-    trail: int64[depth + PADDING], the same from its end back, so that a match is one stretch of it.
-    fires: int64[FIRES, 4], the events whose matches are not listed yet: (node, row, lowest id and
-    floor value that count for it). marks: int64[MARKS, 2], a ring of (key, node): nodes with
-    smaller ids were made at that key or before. leaves: int64[PADDING + room + PADDING], entries
-    of the cells that begin matches, leaf_marks: int64[room, 2], their nodes and SINCE, run_starts:
-    int64[MAX_LEVELS], all for queries of fixed shape.
+    nodes: int64[size, 4], size a power of two. heads: int64[2, piles + 2], the newest cell of
+    each pile and its SINCE, used by generated straight-line and branch-free updates; the last
+    two piles are for the latter: one that stays empty, one that nobody reads. relevant:
+    int64[BLOCK + PADDING], the rows that matter in the block at hand. counters:
+    int64[COUNTERS]. stack: int64[depth, 2] of (node, length of the path above it). path:
+    int64[depth], the tags from the last event back. trail: int64[depth + PADDING], the same
+    from its end back, so that a match is one stretch of it. fires: int64[FIRES, 4], the events
+    whose matches are not listed yet: (node, row, lowest id and floor value that count for it).
+    marks: int64[MARKS, 2], a ring of (key, node): nodes with smaller ids were made at that key
+    or before. leaves: int64[PADDING + room + PADDING], entries of the cells that begin matches,
+    leaf_marks: int64[room, 2], their nodes and SINCE, run_starts: int64[MAX_LEVELS], all for
+    queries of fixed shape.
     """
 
     nodes: np.ndarray
