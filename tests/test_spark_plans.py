@@ -520,7 +520,7 @@ def test_frames_that_do_not_fit(spark: Any, keyed: CompiledQuery) -> None:
         lambda df: df, only_query(celc.compile(DECLARATION + "SELECT * FROM S WHERE A ; B"))
     )
     stream_of = spark.readStream.format("rate").load()
-    assert "match_stream does not exist yet" in problem(lambda df: stream_of)
+    assert "is a stream: use match_stream" in problem(lambda df: stream_of)
     with pytest.raises(ValueError, match="ranges must be a whole number from 1 on"):
         keyed.match(spark.range(1), ranges=0)
     with pytest.raises(ValueError, match="cannot be cut into ranges"):

@@ -206,17 +206,7 @@ class Columns:
         rows = len(events)
         parts = self._part_starts(events) if plan.partition_by and not plan.interleaves else []
         self._check_order(events, parts)
-        slots = self._slots_of(events) if plan.interleaves else NO_INTEGERS
-        keys, floors = self._window_keys(events, parts, slots)
-        batch = Batch(
-            symbols=np.zeros(0, np.uint8),
-            words=np.zeros(0, np.uint64),
-            keys=keys,
-            floors=floors,
-            part_starts=np.array([*parts, END_OF_PARTS, END_OF_PARTS], np.int64),
-            slots=slots,
-            letters=NO_INTEGERS,
-        )
+        prepared = self._laid_out(events, parts, dropped)
         if rows:
             names = dict.fromkeys((*plan.partition_by, *plan.order_by, *plan.tiebreak))
             if plan.window_attribute:
@@ -226,10 +216,28 @@ class Columns:
                 name: plain(column) for name, column in zip(names, last.columns, strict=True)
             }
         self._rows_seen += rows + dropped
-        prepared = Prepared(batch, events, dropped, np.asarray(parts, np.int64))
-        prepared.batch = batch._replace(**self._symbol_buffers(rows))
         self._types_of_batch = codes, of_types
         return prepared
+
+    def prepare_stretch(self, events: pa.RecordBatch, codes: np.ndarray) -> Prepared:
+        """Events of one partition that conform and are in order, with their types as int32 numbers
+        among those that are declared; the window's attribute is checked."""
+        prepared = self._laid_out(events, [], 0)
+        self._types_of_batch = codes, np.arange(len(self._plan.types))
+        return prepared
+
+    def _laid_out(self, events: pa.RecordBatch, parts: list[int], dropped: int) -> Prepared:
+        slots = self._slots_of(events) if self._plan.interleaves else NO_INTEGERS
+        keys, floors = self._window_keys(events, parts, slots)
+        batch = Batch(
+            **self._symbol_buffers(len(events)),
+            keys=keys,
+            floors=floors,
+            part_starts=np.array([*parts, END_OF_PARTS, END_OF_PARTS], np.int64),
+            slots=slots,
+            letters=NO_INTEGERS,
+        )
+        return Prepared(batch, events, dropped, np.asarray(parts, np.int64))
 
     def _conforming(self, events: pa.RecordBatch) -> pa.RecordBatch:
         """`conforming`, without another look at a schema of which all columns serve as they are."""

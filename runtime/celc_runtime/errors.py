@@ -18,3 +18,8 @@ class EventWarning(UserWarning):
 
 class PlanWarning(UserWarning):
     """A query runs on Spark in a way that does not grow with the cluster; says why."""
+
+
+class StateError(RuntimeError):
+    """The state of a stream is not one that the query has written, or has been changed; says what
+    is wrong with it."""

@@ -213,6 +213,14 @@ def _moves(rows: Sequence[Sequence[Move]]) -> np.ndarray:
     return np.array([move for row in rows for move in row], np.int64).reshape(-1, 3)
 
 
+@njit(nogil=True, cache=True)
+def context_after(following, symbols, context, first, end):  # type: ignore[no-untyped-def]
+    """The context after the rows from `first` on and before `end`, which begin in `context`."""
+    for row in range(first, end):
+        context = following[context, symbols[row]]
+    return context
+
+
 def with_more_slots(lists: Lists, slots: int) -> Lists:
     """The same lists with room for at least `slots` partitions."""
     old = len(lists.active) - 1

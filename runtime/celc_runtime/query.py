@@ -21,6 +21,8 @@ from celc_runtime.selection import Earliest, Selection
 from celc_runtime.shipping import pickled
 from celc_runtime.spark import spark_matches, spark_plan
 from celc_runtime.sql import TaskStream, registered
+from celc_runtime.stream import stream_matches
+from celc_runtime.stream_tasks import PartitionTask, options_of, packed, unpacked
 from celc_runtime.table import sorted_for
 
 if TYPE_CHECKING:
@@ -93,6 +95,11 @@ class CompiledQuery:
     def name(self) -> str:
         """The query's name."""
         return self.plan.name
+
+    @property
+    def text(self) -> str:
+        """The text of the file that the query was compiled from."""
+        return str(self._module["QUERY"])
 
     @property
     def order_by(self) -> tuple[str, ...]:
@@ -244,6 +251,86 @@ class CompiledQuery:
         """
         return spark_plan(self, events, ranges, presorted=presorted).text
 
+    def match_stream(
+        self,
+        events: DataFrame,
+        *,
+        event_time: str | None = None,
+        tiebreak: str | Sequence[str] | None = None,
+        watermark: str = "10 seconds",
+        late: str = "drop",
+        api: str | None = None,
+        allow_unbounded_state: bool = False,
+        max_event_time_skew: str | None = None,
+        key_ttl: str | None = None,
+    ) -> DataFrame:
+        """All matches of a streaming DataFrame: the rows that `match` gives on the same events, in
+        append mode, each as soon as the watermark has passed its last event.
+
+        event_time: the TIMESTAMP column that orders events; None: the query's first order column.
+        tiebreak: columns that tell apart events of one time, as in `with_options`. watermark: by
+        how much events may come out of order, as '10 seconds' or '1 hour 30 minutes'. late: what is
+        done with events up to whose time their partition has been run already: 'drop' counts them,
+        'error' ends the stream, 'side' returns them between the matches with a column `kind`, for
+        `celc_runtime.split_late`. api: Spark's interface for the operator, 'row' (PySpark 4.1) or
+        'pandas'; None: the faster one there is. allow_unbounded_state: run a query whose state the
+        window does not bound. max_event_time_skew: events further ahead of the clock than this do
+        not move the watermark, and are treated like late ones. key_ttl: forget a partition this
+        long after its last event, its positions with it.
+
+        Needs PySpark 4.0 and, in the session, Spark's RocksDB state store. Raises EventError where
+        the query or the DataFrame does not fit a stream, ValueError for options that cannot be.
+        """
+        query = self
+        if tiebreak is not None:
+            query = query.with_options(tiebreak=tiebreak)
+        if event_time is not None and query.plan.order_by[:1] != (event_time,):
+            if query.plan.order_by:
+                raise ValueError(
+                    f"query {self.name!r} is ordered by {', '.join(query.plan.order_by)}, so its "
+                    f"event time is {query.plan.order_by[0]!r}, not {event_time!r}: use "
+                    f"with_options(order_by={event_time!r}) first, or leave out event_time"
+                )
+            query = query.with_options(order_by=event_time)
+        return stream_matches(
+            query,
+            events,
+            watermark=watermark,
+            late=late,
+            api=api,
+            allow_unbounded_state=allow_unbounded_state,
+            max_event_time_skew=max_event_time_skew,
+            key_ttl=key_ttl,
+        )
+
+    @property
+    def stream_packing_route(self) -> Route:
+        """What a stream's rows go through before the shuffle: a function of options and batches."""
+        return Route(self, "stream_packing_route", self._packed)
+
+    @property
+    def stream_task_route(self) -> Route:
+        """What makes the worker's side of a stream's operator, from options."""
+        return Route(self, "stream_task_route", self._stream_task)
+
+    @property
+    def stream_unpacking_route(self) -> Route:
+        """What makes rows of what the operator gives: a function of options and batches."""
+        return Route(self, "stream_unpacking_route", self._unpacked)
+
+    def _packed(
+        self, options: dict[str, Any], batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        return packed(self, options_of(options), batches)
+
+    def _stream_task(self, options: dict[str, Any]) -> PartitionTask:
+        return PartitionTask(self, options_of(options))
+
+    def _unpacked(
+        self, options: dict[str, Any], batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        return unpacked(self, options_of(options), batches)
+
     def register(self, spark: SparkSession, name: str | None = None) -> Any:
         """Makes the query a table function of a Spark session, called like the query or `name`.
 
@@ -339,6 +426,7 @@ _MODULE_NAMES = (
     "match",
     "match_arrow",
     "match_pandas",
+    "match_stream",
     "match_table",
     "register",
     "with_options",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -52,6 +52,7 @@ from celc_runtime.latest import Latest
 from celc_runtime.lists import (
     TableUpdate,
     compacted,
+    context_after,
     live_share,
     new_lists,
     with_longer_lists,
@@ -68,6 +69,33 @@ if TYPE_CHECKING:
 _MATCHES_PER_BATCH = 1 << 16
 _ENTRIES_PER_BATCH = 1 << 17
 _EVENTS_PER_WINDOWS = 1 << 18
+
+
+class Stretch(NamedTuple):
+    """Events of one partition that a run reads from some event on.
+
+    events: the columns that the query reads, without types; codes: int32[rows], the number of each
+    row's type among those that the query declares; positions: int64[rows], in the partition.
+    silent: so many rows have been read before, and only what comes later ends matches. absent:
+    bool[rows], rows that only stand for others that cannot matter and were left out. context: what
+    the stream before the first row means to nested selectors.
+    """
+
+    events: pa.RecordBatch
+    codes: np.ndarray
+    positions: np.ndarray
+    silent: int
+    absent: np.ndarray
+    context: int
+
+
+class Kept(NamedTuple):
+    """What to keep of a stretch: int64 rows, and the context before the first of them. keys:
+    int64, what the window is measured on, row by row; empty where that is positions or nothing."""
+
+    rows: np.ndarray
+    context: int
+    keys: np.ndarray
 
 
 class Run:
@@ -132,6 +160,8 @@ class Run:
             self._chooser = self._checked
         self._lists_matches = True
         self.lists_matches = True
+        self._stretch: Prepared | None = None
+        self._last_end = -1
         self._payload = Payload(plan.stored_attributes)
         self._kinds = _kinds(query)
         matches, room = _MATCHES_PER_BATCH, _ENTRIES_PER_BATCH
@@ -189,12 +219,82 @@ class Run:
             return
         self._query.classify(*self._columns.arguments(prepared.events), prepared.batch.symbols)
         counters = self._memory.counters
-        counters[ROW] = counters[PART] = counters[READ] = 0
         positions = _Positions(prepared, int(counters[SHIFT]))
         if self._plan.interleaves:
             assert self._lists is not None
             self._lists = with_more_slots(self._lists, self._columns.partitions_seen)
             positions = _InterleavedPositions(prepared, self._lists.clock)
+        prepared = self._enter(prepared, positions)
+        yield from self._listed(prepared, positions)
+        if self._own_clocks:
+            self._note_floors(prepared.batch)
+        if self._windows is not None:
+            self._windows.leave(self._floors_behind(prepared, positions))
+        if self._by_definition is not None:
+            floors = None if self._plan.window is None else self._floors_behind(prepared, positions)
+            self._by_definition.leave(floors)
+        oldest = self._oldest_entry()
+        if self._checked is not None:
+            self._checked.leave(oldest)
+        self._payload.leave(oldest, int(counters[ENTRY]))
+        self._leave_batch(prepared, rows)
+
+    def push_stretch(self, stretch: Stretch) -> Iterator[pa.RecordBatch]:
+        """Read a stretch of one partition, all that this run reads; yields the matches that end
+        behind its `silent` rows. `after_stretch` then tells what to keep of it.
+
+        Raises EventError where a value cannot be measured by the window.
+        """
+        prepared = self._columns.prepare_stretch(stretch.events, stretch.codes)
+        symbols = prepared.batch.symbols
+        self._query.classify(*self._columns.arguments(prepared.events), symbols)
+        symbols[stretch.absent] = 0
+        counters = self._memory.counters
+        counters[SHIFT] = -int(stretch.positions[0])
+        if self._lists is not None:
+            self._lists.context[0, 0] = stretch.context
+        positions = _GivenPositions(prepared, stretch.positions)
+        prepared = self._enter(prepared, positions)
+        self._stretch = prepared
+        if stretch.silent:
+            batch = prepared.batch
+            self.lists_matches = False
+            early = replace(prepared, batch=batch._replace(symbols=symbols[: stretch.silent]))
+            for _ in self._advance(early, positions):
+                pass
+            self.lists_matches = True
+        yield from self._listed(prepared, positions)
+
+    def after_stretch(self, stretch: Stretch, floor: int = ALWAYS) -> Kept:
+        """What of the stretch later events can make matches with. `floor`: what the window of none
+        of them reaches behind, where more is known of that than the events tell."""
+        prepared = self._stretch
+        assert prepared is not None
+        plan, batch = self._plan, prepared.batch
+        keeps = batch.symbols != 0
+        first = 0
+        if plan.consume_by != "NONE":
+            first = self._last_end + 1
+            keeps[:first] = False
+        if plan.window is not None:
+            keys = batch.keys if len(batch.keys) else stretch.positions
+            behind = self._floors_behind(prepared, _GivenPositions(prepared, keys))
+            keeps &= keys >= np.maximum(behind, floor)
+        rows = np.flatnonzero(keeps)
+        context = 0
+        if plan.contexts > 1:
+            assert isinstance(self._query.update, TableUpdate)
+            following = self._query.update.tables.following
+            end = int(rows[0]) if len(rows) else len(batch.symbols)
+            begun = 0 if first else stretch.context
+            context = int(context_after(following, batch.symbols, begun, first, end))
+        return Kept(rows, context, batch.keys)
+
+    def _enter(self, prepared: Prepared, positions: _Positions) -> Prepared:
+        """Show a batch that is classified to all that look at events before the kernel does."""
+        rows = len(prepared.events)
+        counters = self._memory.counters
+        counters[ROW] = counters[PART] = counters[READ] = 0
         self._payload.enter(prepared.events, prepared.batch, positions.of, int(counters[ENTRY]))
         if self._by_definition is not None:
             of_rows = positions.of(np.arange(rows))
@@ -216,25 +316,16 @@ class Run:
                 entry=int(counters[ENTRY]),
                 with_letters=self._plan.contexts > 1,
             )
-            prepared = replace(prepared, batch=batch)
-        elif self._plan.contexts > 1:
+            return replace(prepared, batch=batch)
+        if self._plan.contexts > 1:
             batch = prepared.batch._replace(letters=np.empty(rows, np.int64))
-            prepared = replace(prepared, batch=batch)
+            return replace(prepared, batch=batch)
+        return prepared
+
+    def _listed(self, prepared: Prepared, positions: _Positions) -> Iterator[pa.RecordBatch]:
         for _ in self._advance(prepared, positions):
             if self._output.used[0]:
                 yield self._take(prepared)
-        if self._own_clocks:
-            self._note_floors(prepared.batch)
-        if self._windows is not None:
-            self._windows.leave(self._floors_behind(prepared, positions))
-        if self._by_definition is not None:
-            floors = None if self._plan.window is None else self._floors_behind(prepared, positions)
-            self._by_definition.leave(floors)
-        oldest = self._oldest_entry()
-        if self._checked is not None:
-            self._checked.leave(oldest)
-        self._payload.leave(oldest, int(counters[ENTRY]))
-        self._leave_batch(prepared, rows)
 
     def finish(self) -> None:
         """Say once what was odd about the events; call it at the end of a run."""
@@ -250,7 +341,7 @@ class Run:
 
     def _advance(self, prepared: Prepared, positions: _Positions) -> Iterator[None]:
         """Run the kernel to the end of the batch; yields whenever the matches must be taken."""
-        rows = len(prepared.events)
+        rows = len(prepared.batch.symbols)
         status = self._update(prepared)
         while status != DONE or self._memory.counters[ROW] < rows:
             if status == OUTPUT_FULL and not self._output.used[0]:
@@ -376,6 +467,7 @@ class Run:
             self._payload,
             int(self._memory.counters[ENTRY]),
         )
+        self._last_end = int(self._output.rows[: self._output.used[0]].max())
         self._output.used[:] = 0
         return batch
 
@@ -412,6 +504,19 @@ class _Positions:
         if not len(self._parts):
             return rows - self._shift
         positions: np.ndarray = positions_in_parts(rows, self._parts, self._shift)
+        return positions
+
+
+class _GivenPositions(_Positions):
+    """The same where rows have been left out."""
+
+    def __init__(self, prepared: Prepared, positions: np.ndarray) -> None:
+        super().__init__(prepared, 0)
+        self._given = positions
+
+    def of(self, rows: np.ndarray) -> np.ndarray:
+        """int64, for rows of the batch."""
+        positions: np.ndarray = self._given[rows]
         return positions
 
 

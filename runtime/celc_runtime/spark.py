@@ -117,9 +117,7 @@ def _check(plan: Plan, events: DataFrame) -> None:
     if events.isStreaming:
         raise EventError(
             f"query {plan.name!r}: match reads a DataFrame that is there as a whole, and this one "
-            "is a stream; match_stream does not exist yet. Read the data with spark.read, or run "
-            "match on each micro-batch by itself with writeStream.foreachBatch (no match goes from "
-            "one into the next then)"
+            "is a stream: use match_stream, or read the data with spark.read"
         )
     if not plan.order_by:
         raise without_order(plan)
