@@ -279,6 +279,8 @@ class Run:
         if plan.window is not None:
             keys = batch.keys if len(batch.keys) else stretch.positions
             behind = self._floors_behind(prepared, _GivenPositions(prepared, keys))
+            if plan.window.unit == "EVENTS":
+                behind = behind + 1  # the next event has the next position
             keeps &= keys >= np.maximum(behind, floor)
         rows = np.flatnonzero(keeps)
         context = 0
