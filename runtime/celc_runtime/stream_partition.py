@@ -105,6 +105,9 @@ class PartitionReader:
         names = [f.name for f in layout.fields]
         self._time = names.index(plan.order_by[0])
         self._order = [names.index(n) for n in (*plan.order_by, *plan.tiebreak) if n in names]
+        window = plan.window
+        self._sees_all = query.sees_all
+        self._in_events = window is not None and window.unit == "EVENTS" and not query.sees_all
         self._own_clock = plan.window_attribute not in (None, plan.order_by[0])
 
     def advance(
@@ -240,7 +243,7 @@ class PartitionReader:
         self, key: bytes, state: PartitionState, part: Rows, floor: int = ALWAYS
     ) -> list[pa.RecordBatch]:
         """Run the next events of a partition behind those that were kept."""
-        layout, plan = self._layout, self._plan
+        layout = self._layout
         known, count = len(state.kept.records), len(part.records)
         rows = layout.joined([state.kept, part]) if known else part
         own = np.concatenate(
@@ -259,7 +262,7 @@ class PartitionReader:
             silent = int(repeats[:known].sum())
             rows = layout.taken(rows, index)
         positions = own[index]
-        if gaps is not None and plan.window is not None and plan.window.unit == "EVENTS":
+        if gaps is not None and self._in_events:
             positions = own[0] + np.arange(len(index))
         stretch = Stretch(
             self._events(key, rows), layout.codes(rows), positions, silent, absent, state.context
@@ -280,7 +283,7 @@ class PartitionReader:
         if not known or self._plan.relevant is not None:
             return None
         gaps = np.diff(positions, prepend=positions[0] - 1) - 1
-        if self._plan.window is None or self._plan.window.unit != "EVENTS":
+        if not self._in_events:
             gaps = np.minimum(gaps, 1)
         return gaps if gaps.any() else None
 
@@ -311,7 +314,7 @@ class PartitionReader:
     def _passes(self) -> int | None:
         """How long after its last event a partition's window has passed; None: only events tell."""
         window = self._plan.window
-        if window is None or window.unit == "EVENTS" or self._own_clock:
+        if window is None or window.unit == "EVENTS" or self._own_clock or self._sees_all:
             return None
         return int(window.size)
 

@@ -69,7 +69,9 @@ class StreamFormats:
         contexts = b""
         if query.plan.contexts > 1 and isinstance(query.update, TableUpdate):
             contexts = query.update.tables.following.tobytes()
-        self.states = StateFormat(query.plan, self.events, query.text, contexts)
+        self.states = StateFormat(
+            query.plan, self.events, query.text, contexts, sees_all=query.sees_all
+        )
 
 
 # --- packing --------------------------------------------------------------------------------------
