@@ -151,9 +151,10 @@ class PartitionReader:
         if self._key_ttl is not None and arrived and watermark is not None:
             state.last = watermark
         step.waiting, step.kept = len(waiting.records), len(state.kept.records)
+        timer = state.timer
         self._set_timer(step, state, watermark)
         if self._is_over(state, watermark):
-            step.set_timer, step.unset_timer = None, state.timer
+            step.set_timer, step.unset_timer = None, timer
         else:
             step.state = self._states.written(state)
         return step
