@@ -53,7 +53,7 @@ def _events(rng: random.Random, text: str) -> list[dict[str, Any]]:
     if "CREATE STREAM T" in text or "seq" in text:
         events = stream_for(rng, Drawn(text, None))
     else:
-        length = rng.randint(0, 20 if "WITHIN" in text else 10)
+        length = rng.randint(0, 40 if "WITHIN" in text else 11)
         events = random_stream(rng, length, nulls=rng.choice((0, 0.1)), strangers=0.1)
     ties = rng.choice((0.0, 0.2))
     time = 1
