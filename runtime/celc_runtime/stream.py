@@ -20,6 +20,8 @@ from celc_runtime.order_column import OrderColumn
 from celc_runtime.plan import ARROW_TYPES, Plan, quoted
 from celc_runtime.pushdown import can_matter, why_not_filtered
 from celc_runtime.spark_input import mapped, needed_columns, without_order
+from celc_runtime.stream_finish import STATE, check_checkpoint, remember_plan
+from celc_runtime.stream_monitor import METRICS, READ_METRICS
 from celc_runtime.stream_tasks import PACKED_DDL, STEP_DDL, StreamOptions, side_schema
 
 if TYPE_CHECKING:
@@ -29,9 +31,6 @@ if TYPE_CHECKING:
 
 MOST_EVENTS = 1 << 20
 """The largest window of EVENTS on a stream: rows that are not kept are stood for, one by one."""
-
-STATE = "state"
-"""The name of the state variable, for Spark's reader of states."""
 
 _LATE = ("drop", "error", "side")
 _APIS = ("row", "pandas")
@@ -70,6 +69,7 @@ def stream_matches(
     allow_unbounded_state: bool,
     max_event_time_skew: str | None,
     key_ttl: str | None,
+    checkpoint: str | None,
 ) -> DataFrame:
     """All matches of a streaming DataFrame; see `CompiledQuery.match_stream`."""
     plan = query.plan
@@ -99,6 +99,8 @@ def stream_matches(
             f"query {plan.name!r} has a column {min(taken)!r}, and late='side' adds one: choose "
             "another name with AS"
         )
+    if checkpoint is not None:
+        check_checkpoint(events.sparkSession, checkpoint, query, options._asdict())
     return _steps(query, rows, options, _chosen_api(api))
 
 
@@ -248,7 +250,7 @@ def _steps(query: CompiledQuery, rows: DataFrame, options: StreamOptions, api: s
     sent = options._asdict()
     undeclared = _undeclared(plan, rows)
     rows = rows.observe(
-        f"celc_read_{query.name}",
+        READ_METRICS + query.name,
         functions.count(functions.lit(1)).alias("rows"),
         functions.coalesce(functions.count_if(undeclared), functions.lit(0)).alias("undeclared"),
     )
@@ -260,11 +262,12 @@ def _steps(query: CompiledQuery, rows: DataFrame, options: StreamOptions, api: s
     )
     counts = [name.split()[0] for name in STEP_DDL.split(", ") if name.endswith("BIGINT")]
     steps = steps.observe(
-        f"celc_{query.name}",
+        METRICS + query.name,
         functions.count(functions.lit(1)).alias("partitions"),
         *(functions.coalesce(functions.sum(n), functions.lit(0)).alias(n) for n in counts),
     )
-    return steps.mapInArrow(partial(query.stream_unpacking_route, sent), _ddl(plan, options))
+    matches = steps.mapInArrow(partial(query.stream_unpacking_route, sent), _ddl(plan, options))
+    return remember_plan(matches, query, sent)
 
 
 def _undeclared(plan: Plan, rows: DataFrame) -> Column:
