@@ -73,7 +73,7 @@ def stream_matches(
 ) -> DataFrame:
     """All matches of a streaming DataFrame; see `CompiledQuery.match_stream`."""
     plan = query.plan
-    _check(query, events, allow_unbounded_state=allow_unbounded_state)
+    _check_stream(query, events, allow_unbounded_state=allow_unbounded_state)
     if late not in _LATE:
         raise ValueError(f"late must be one of {', '.join(map(repr, _LATE))}, not {late!r}")
     duration(watermark, "watermark")
@@ -104,7 +104,7 @@ def stream_matches(
     return _steps(query, rows, options, _chosen_api(api))
 
 
-def _check(query: CompiledQuery, events: DataFrame, *, allow_unbounded_state: bool) -> None:
+def _check_stream(query: CompiledQuery, events: DataFrame, *, allow_unbounded_state: bool) -> None:
     plan = query.plan
     if not events.isStreaming:
         raise EventError(
@@ -210,7 +210,7 @@ def _watermarked(
     time, ahead = (_unused(name, names) for name in ("celc_time", "celc_ahead"))
     if skew is None:
         marked = rows.withColumn(time, instant).withWatermark(time, delay)
-        return marked.select(*map(_column, names)), ""
+        return marked.select(*map(_named, names)), ""
     # The clock is that of the micro-batch, which Spark notes with its offsets: a micro-batch that
     # is run again judges as it did before.
     limit = functions.unix_micros(functions.current_timestamp()) + duration(
@@ -219,11 +219,11 @@ def _watermarked(
     too_far = functions.coalesce(functions.unix_micros(instant) > limit, functions.lit(False))
     marked = rows.withColumn(ahead, too_far).withColumn(
         time,
-        functions.when(_column(ahead), functions.timestamp_micros(functions.lit(0))).otherwise(
+        functions.when(_named(ahead), functions.timestamp_micros(functions.lit(0))).otherwise(
             instant
         ),
     )
-    return marked.withWatermark(time, delay).select(*map(_column, (*names, ahead))), ahead
+    return marked.withWatermark(time, delay).select(*map(_named, (*names, ahead))), ahead
 
 
 def _unused(name: str, names: list[str]) -> str:
@@ -233,7 +233,7 @@ def _unused(name: str, names: list[str]) -> str:
     return name
 
 
-def _column(name: str) -> Column:
+def _named(name: str) -> Column:
     from pyspark.sql import functions
 
     return functions.col(quoted(name))
@@ -246,7 +246,7 @@ def _steps(query: CompiledQuery, rows: DataFrame, options: StreamOptions, api: s
     if not why_not_filtered(plan, rows.columns):
         # Spark moves a filter past the watermark unless it names the watermark's column, and
         # events that are filtered before do not move it; `order` is what that column is made of.
-        rows = rows.where(can_matter(plan, rows.schema) | _column(plan.order_by[0]).isNull())
+        rows = rows.where(can_matter(plan, rows.schema) | _named(plan.order_by[0]).isNull())
     sent = options._asdict()
     undeclared = _undeclared(plan, rows)
     rows = rows.observe(
@@ -277,8 +277,8 @@ def _undeclared(plan: Plan, rows: DataFrame) -> Column:
         return functions.lit(False)
     pairs = (*plan.types, *plan.other_types)
     if not plan.stream_column:
-        return ~_column(plan.type_name).isin([name for _, name in pairs])
-    known = [(_column("stream") == s) & (_column(plan.type_name) == name) for s, name in pairs]
+        return ~_named(plan.type_name).isin([name for _, name in pairs])
+    known = [(_named("stream") == s) & (_named(plan.type_name) == name) for s, name in pairs]
     return ~reduce(lambda one, other: one | other, known)
 
 
@@ -391,6 +391,6 @@ def split_late(frame: DataFrame) -> tuple[DataFrame, DataFrame]:
             "split_late takes what match_stream(df, late='side') gives; this DataFrame has the "
             f"columns: {', '.join(map(repr, names))}"
         )
-    is_match = _column("kind") == "match"
+    is_match = _named("kind") == "match"
     matches = frame.where(is_match).drop("kind", "event")
     return matches, frame.where(~is_match).select("kind", "event.*")

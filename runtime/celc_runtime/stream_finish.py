@@ -68,7 +68,7 @@ def finish(
         return False
     number = _last_batch(spark, checkpoint)
     rest = _states(spark, checkpoint).mapInArrow(
-        partial(query.stream_finishing_route, options), _ddl(matches)
+        partial(query.stream_finishing_route, options), matches.schema
     )
     write(rest, number + 1)
     note = json.dumps({"query": query.name, "after_batch": number})
@@ -99,10 +99,6 @@ def check_checkpoint(
     found = _states(spark, checkpoint).limit(1).collect()
     if found:
         query.check_stream_state(options, bytes(found[0][1]))
-
-
-def _ddl(matches: DataFrame) -> Any:
-    return matches.schema
 
 
 def _states(spark: SparkSession, checkpoint: str) -> DataFrame:
