@@ -30,7 +30,7 @@ import pyarrow.compute as pc
 from celc_runtime.arena import ALWAYS
 from celc_runtime.batch import window_floor
 from celc_runtime.columns import sortable
-from celc_runtime.errors import EventError
+from celc_runtime.errors import EventError, StateError
 from celc_runtime.plan import Plan
 from celc_runtime.run import Run, PartitionStretch
 from celc_runtime.stream_rows import RowField, RowLayout, Rows
@@ -176,6 +176,12 @@ class PartitionReader:
     def _times(self, rows: Rows) -> np.ndarray:
         return self._layout.values(rows, self._time)
 
+    def _columns(self, rows: Rows) -> list[pa.Array]:
+        try:
+            return self._layout.columns(rows)
+        except StateError as error:
+            raise StateError(f"query {self._plan.name!r}: {error}") from None
+
     # --- order ------------------------------------------------------------------------------------
 
     def _in_order(self, ready: Rows) -> Iterator[Rows]:
@@ -195,7 +201,7 @@ class PartitionReader:
         for place in self._order:
             name, type = self._layout.fields[place]
             if self._layout.fields[place].is_text:
-                texts = texts or self._layout.columns(rows)
+                texts = texts or self._columns(rows)
                 values = _ranks(texts[place])
             elif type in ("FLOAT", "DOUBLE"):
                 values = np.asarray(sortable(pa.array(self._layout.values(rows, place))))
@@ -231,7 +237,7 @@ class PartitionReader:
     def _refuse_tie(self, rows: Rows, row: int) -> None:
         names = ", ".join((*self._plan.order_by, *self._plan.tiebreak))
         one = self._layout.taken(rows, np.array([row]))
-        time = self._layout.columns(one)[self._time]
+        time = self._columns(one)[self._time]
         raise EventError(
             f"query {self._plan.name!r}: two events of a partition are equal in {names} "
             f"({self._plan.order_by[0]} is {time[0]}), and a stream has no order of its own: name "
@@ -289,7 +295,7 @@ class PartitionReader:
         return gaps if gaps.any() else None
 
     def _events(self, key: bytes, rows: Rows) -> pa.RecordBatch:
-        columns = self._layout.columns(rows)
+        columns = self._columns(rows)
         names = [f.name for f in self._layout.fields]
         if self._plan.partition_by:
             one, _ = self._keys.read(key, 0, 1)
