@@ -199,24 +199,17 @@ class PartitionReader:
         keys: list[np.ndarray] = []
         texts: list[pa.Array] | None = None
         for place in self._order:
-            name, type = self._layout.fields[place]
-            if self._layout.fields[place].is_text:
+            row_field = self._layout.fields[place]
+            if row_field.is_text:
                 texts = texts or self._columns(rows)
                 values = _ranks(texts[place])
-            elif type in ("FLOAT", "DOUBLE"):
+            elif row_field.type in ("FLOAT", "DOUBLE"):
                 values = np.asarray(sortable(pa.array(self._layout.values(rows, place))))
             else:
                 values = self._layout.values(rows, place)
             missing = self._layout.missing(rows, place)
             if missing.any():
-                if name in self._plan.order_by:
-                    raise EventError(
-                        f"query {self._plan.name!r}: the order column {name!r} is NULL in an event "
-                        "of the stream: filter such rows out, or order by another column"
-                    )
                 keys.append(~missing)  # NULL comes first, as in Spark
-            if name in self._plan.order_by and type in ("FLOAT", "DOUBLE"):
-                self._refuse_nan(self._layout.values(rows, place), name)
             keys.append(values)
         order: np.ndarray = np.lexsort(keys[::-1])
         equal = np.ones(len(order) - 1, np.bool_)
@@ -226,13 +219,6 @@ class PartitionReader:
         if equal.any():
             self._refuse_tie(rows, order[int(equal.argmax())])
         return order
-
-    def _refuse_nan(self, values: np.ndarray, name: str) -> None:
-        if np.isnan(values).any():
-            raise EventError(
-                f"query {self._plan.name!r}: the order column {name!r} is NaN in an event of the "
-                "stream: filter such rows out, or order by another column"
-            )
 
     def _refuse_tie(self, rows: Rows, row: int) -> None:
         names = ", ".join((*self._plan.order_by, *self._plan.tiebreak))
