@@ -148,8 +148,8 @@ class PartitionReader:
         if watermark is not None:
             state.frontier = max(watermark, ALWAYS if frontier is None else frontier)
             self._let_go(key, state)
-        if self._key_ttl is not None and arrived and watermark is not None:
-            state.last = watermark
+        if self._key_ttl is not None:
+            self._note_last(state, fresh, watermark)
         step.waiting, step.kept = len(waiting.records), len(state.kept.records)
         timer = state.timer
         self._set_timer(step, state, watermark)
@@ -168,6 +168,13 @@ class PartitionReader:
         if due is not None and (state.timer is None or due < state.timer):
             step.unset_timer = state.timer if step.unset_timer is None else step.unset_timer
             step.set_timer = state.timer = due
+
+    def _note_last(self, state: PartitionState, fresh: Rows, watermark: int | None) -> None:
+        if len(fresh.records):
+            latest = int(self._times(fresh).max())
+            state.last = latest if state.last is None else max(state.last, latest)
+        elif state.last is None:  # written when nothing was to be forgotten
+            state.last = watermark
 
     @property
     def _forgets(self) -> bool:
@@ -338,7 +345,10 @@ class PartitionReader:
             moments.append(int(self._times(state.kept)[-1]) + self._passes)
         if self._key_ttl is not None and state.last is not None:
             moments.append(state.last + self._key_ttl)
-        return None if not moments else -(-min(*moments, _LAST_TIMER) // 1000)
+        if not moments:
+            return None
+        # Events before 1970 wait as well: for the first watermark, as Spark begins with 0.
+        return max(1, -(-min(*moments, _LAST_TIMER) // 1000))
 
     def _is_over(self, state: PartitionState, watermark: int | None) -> bool:
         """Whether a partition may be forgotten altogether."""

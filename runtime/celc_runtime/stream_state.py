@@ -19,7 +19,7 @@ offset type
 48     i8    frontier: up to this time (microseconds since 1970) events have been run
 56     i8    when the partition's timer is due (milliseconds since 1970)
 64     i8    only with flag 4: the window's attribute at the last event, order-preserving
-64, 72 i8    only with flag 8: the watermark when the last event came (microseconds)
+64, 72 i8    only with flag 8: the time of the latest event (microseconds)
 ====== ===== =================================================================================
 
 All numbers are little-endian. Kept events are rows of `stream_rows`, then come their positions
