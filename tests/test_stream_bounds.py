@@ -1,4 +1,4 @@
-"""How much of a stream a partition's state holds: the window, and nothing of a past that is over."""
+"""How much a partition's state holds: the window, and nothing of a past that is over."""
 
 from __future__ import annotations
 
@@ -207,11 +207,11 @@ def _sizes(body: str, length: int) -> list[int]:
 @pytest.mark.parametrize("body", _WINDOWED)
 def test_the_state_does_not_grow_with_the_stream(body: str) -> None:
     """A stream ten times as long has no larger states; nothing is kept but the window."""
-    sizes = _sizes(body, 1000)
+    sizes = _sizes(body, 500)
     # The window's events; those that wait: of this micro-batch, and of the delay.
     bound = _HEADER + 8 + (11 + 5 + 4) * _ROW
-    assert max(sizes[:20]) <= bound
-    assert max(sizes[20:]) <= bound
+    assert max(sizes[:10]) <= bound
+    assert max(sizes[10:]) <= bound
 
 
 def test_a_query_without_a_window_keeps_all_events_that_matter() -> None:

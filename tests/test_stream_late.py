@@ -97,7 +97,9 @@ def test_late_events_change_nothing() -> None:
 def test_a_late_event_can_be_an_error() -> None:
     operator = Operator(_query(), StreamOptions({}, late="error"))
     _advance(operator, 30, _event("A", 10))
-    with pytest.raises(EventError, match=r"an event of .*00:00:00\.020.* is late.*watermark.*late="):
+    with pytest.raises(
+        EventError, match=r"an event of .*00:00:00\.020.* is late.*watermark.*late="
+    ):
         _advance(operator, 30, _event("A", 20))
 
 
