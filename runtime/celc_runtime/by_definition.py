@@ -166,6 +166,10 @@ class ByDefinition:
         place = int(np.searchsorted(self._rows, row))
         part = self._parts[int(self._part_of_rows[place])]
         end = bisect_left(part.entries, self._entry + place)
+        window = self._plan.window
+        if window is not None and window.unit == "EVENTS":
+            # The kernel counts rows, and on a stream not all that have a position are read again.
+            floor = part.positions[end] - int(window.size)
         start = bisect_left(part.entries, self._consumed + 1)
         first = first_in(part.keys, floor, start)
         if first > end:

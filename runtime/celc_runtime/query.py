@@ -110,6 +110,11 @@ class CompiledQuery:
         return str(self._module["QUERY"])
 
     @property
+    def sees_all(self) -> bool:
+        """Whether matches depend on events before the window, whatever they are."""
+        return self.definition is not None and self.definition.sees_all
+
+    @property
     def order_by(self) -> tuple[str, ...]:
         """The order columns; none: the events are taken in the order they come in."""
         return self.plan.order_by

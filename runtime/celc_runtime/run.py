@@ -276,9 +276,11 @@ class Run:
         if plan.consume_by != "NONE":
             first = self._last_end + 1
             keeps[:first] = False
-        if plan.window is not None:
+        if plan.window is not None and not self._query.sees_all:
             keys = batch.keys if len(batch.keys) else stretch.positions
             behind = self._floors_behind(prepared, _GivenPositions(prepared, keys))
+            if plan.window.unit == "EVENTS":
+                behind = behind + 1  # the next event has the next position
             keeps &= keys >= np.maximum(behind, floor)
         rows = np.flatnonzero(keeps)
         context = 0

@@ -134,7 +134,7 @@ def _check_stream(query: CompiledQuery, events: DataFrame, *, allow_unbounded_st
 def _why_unbounded(query: CompiledQuery) -> str:
     if query.plan.window is None:
         return "it has no window, so a match may begin with any event"
-    if query.definition is not None and query.definition.sees_all:
+    if query.sees_all:
         return "a selector inside the formula compares matches over the whole stream"
     return ""
 

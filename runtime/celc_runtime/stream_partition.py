@@ -30,7 +30,7 @@ import pyarrow.compute as pc
 from celc_runtime.arena import ALWAYS
 from celc_runtime.batch import window_floor
 from celc_runtime.columns import sortable
-from celc_runtime.errors import EventError
+from celc_runtime.errors import EventError, StateError
 from celc_runtime.plan import Plan
 from celc_runtime.run import PartitionStretch, Run
 from celc_runtime.stream_rows import RowField, RowLayout, Rows
@@ -105,6 +105,9 @@ class PartitionReader:
         names = [f.name for f in layout.fields]
         self._time = names.index(plan.order_by[0])
         self._order = [names.index(n) for n in (*plan.order_by, *plan.tiebreak) if n in names]
+        window = plan.window
+        self._sees_all = query.sees_all
+        self._in_events = window is not None and window.unit == "EVENTS" and not query.sees_all
         self._own_clock = plan.window_attribute not in (None, plan.order_by[0])
 
     def advance(
@@ -145,12 +148,13 @@ class PartitionReader:
         if watermark is not None:
             state.frontier = max(watermark, ALWAYS if frontier is None else frontier)
             self._let_go(key, state)
-        if self._key_ttl is not None and arrived and watermark is not None:
-            state.last = watermark
+        if self._key_ttl is not None:
+            self._note_last(state, fresh, watermark)
         step.waiting, step.kept = len(waiting.records), len(state.kept.records)
+        timer = state.timer
         self._set_timer(step, state, watermark)
         if self._is_over(state, watermark):
-            step.set_timer, step.unset_timer = None, state.timer
+            step.set_timer, step.unset_timer = None, timer
         else:
             step.state = self._states.written(state)
         return step
@@ -165,12 +169,25 @@ class PartitionReader:
             step.unset_timer = state.timer if step.unset_timer is None else step.unset_timer
             step.set_timer = state.timer = due
 
+    def _note_last(self, state: PartitionState, fresh: Rows, watermark: int | None) -> None:
+        if len(fresh.records):
+            latest = int(self._times(fresh).max())
+            state.last = latest if state.last is None else max(state.last, latest)
+        elif state.last is None:  # written when nothing was to be forgotten
+            state.last = watermark
+
     @property
     def _forgets(self) -> bool:
         return not self._plan.positions or self._key_ttl is not None
 
     def _times(self, rows: Rows) -> np.ndarray:
         return self._layout.values(rows, self._time)
+
+    def _columns(self, rows: Rows) -> list[pa.Array]:
+        try:
+            return self._layout.columns(rows)
+        except StateError as error:
+            raise StateError(f"query {self._plan.name!r}: {error}") from None
 
     # --- order ------------------------------------------------------------------------------------
 
@@ -189,24 +206,17 @@ class PartitionReader:
         keys: list[np.ndarray] = []
         texts: list[pa.Array] | None = None
         for place in self._order:
-            name, type = self._layout.fields[place]
-            if self._layout.fields[place].is_text:
-                texts = texts or self._layout.columns(rows)
+            row_field = self._layout.fields[place]
+            if row_field.is_text:
+                texts = texts or self._columns(rows)
                 values = _ranks(texts[place])
-            elif type in ("FLOAT", "DOUBLE"):
+            elif row_field.type in ("FLOAT", "DOUBLE"):
                 values = np.asarray(sortable(pa.array(self._layout.values(rows, place))))
             else:
                 values = self._layout.values(rows, place)
             missing = self._layout.missing(rows, place)
             if missing.any():
-                if name in self._plan.order_by:
-                    raise EventError(
-                        f"query {self._plan.name!r}: the order column {name!r} is NULL in an event "
-                        "of the stream: filter such rows out, or order by another column"
-                    )
                 keys.append(~missing)  # NULL comes first, as in Spark
-            if name in self._plan.order_by and type in ("FLOAT", "DOUBLE"):
-                self._refuse_nan(self._layout.values(rows, place), name)
             keys.append(values)
         order: np.ndarray = np.lexsort(keys[::-1])
         equal = np.ones(len(order) - 1, np.bool_)
@@ -217,17 +227,10 @@ class PartitionReader:
             self._refuse_tie(rows, order[int(equal.argmax())])
         return order
 
-    def _refuse_nan(self, values: np.ndarray, name: str) -> None:
-        if np.isnan(values).any():
-            raise EventError(
-                f"query {self._plan.name!r}: the order column {name!r} is NaN in an event of the "
-                "stream: filter such rows out, or order by another column"
-            )
-
     def _refuse_tie(self, rows: Rows, row: int) -> None:
         names = ", ".join((*self._plan.order_by, *self._plan.tiebreak))
         one = self._layout.taken(rows, np.array([row]))
-        time = self._layout.columns(one)[self._time]
+        time = self._columns(one)[self._time]
         raise EventError(
             f"query {self._plan.name!r}: two events of a partition are equal in {names} "
             f"({self._plan.order_by[0]} is {time[0]}), and a stream has no order of its own: name "
@@ -240,7 +243,7 @@ class PartitionReader:
         self, key: bytes, state: PartitionState, part: Rows, floor: int = ALWAYS
     ) -> list[pa.RecordBatch]:
         """Run the next events of a partition behind those that were kept."""
-        layout, plan = self._layout, self._plan
+        layout = self._layout
         known, count = len(state.kept.records), len(part.records)
         rows = layout.joined([state.kept, part]) if known else part
         own = np.concatenate(
@@ -259,7 +262,7 @@ class PartitionReader:
             silent = int(repeats[:known].sum())
             rows = layout.taken(rows, index)
         positions = own[index]
-        if gaps is not None and plan.window is not None and plan.window.unit == "EVENTS":
+        if gaps is not None and self._in_events:
             positions = own[0] + np.arange(len(index))
         stretch = PartitionStretch(
             self._events(key, rows), layout.codes(rows), positions, silent, absent, state.context
@@ -280,12 +283,12 @@ class PartitionReader:
         if not known or self._plan.relevant is not None:
             return None
         gaps = np.diff(positions, prepend=positions[0] - 1) - 1
-        if self._plan.window is None or self._plan.window.unit != "EVENTS":
+        if not self._in_events:
             gaps = np.minimum(gaps, 1)
         return gaps if gaps.any() else None
 
     def _events(self, key: bytes, rows: Rows) -> pa.RecordBatch:
-        columns = self._layout.columns(rows)
+        columns = self._columns(rows)
         names = [f.name for f in self._layout.fields]
         if self._plan.partition_by:
             one, _ = self._keys.read(key, 0, 1)
@@ -311,7 +314,7 @@ class PartitionReader:
     def _passes(self) -> int | None:
         """How long after its last event a partition's window has passed; None: only events tell."""
         window = self._plan.window
-        if window is None or window.unit == "EVENTS" or self._own_clock:
+        if window is None or window.unit == "EVENTS" or self._own_clock or self._sees_all:
             return None
         return int(window.size)
 
@@ -342,7 +345,10 @@ class PartitionReader:
             moments.append(int(self._times(state.kept)[-1]) + self._passes)
         if self._key_ttl is not None and state.last is not None:
             moments.append(state.last + self._key_ttl)
-        return None if not moments else -(-min(*moments, _LAST_TIMER) // 1000)
+        if not moments:
+            return None
+        # Events before 1970 wait as well: for the first watermark, as Spark begins with 0.
+        return max(1, -(-min(*moments, _LAST_TIMER) // 1000))
 
     def _is_over(self, state: PartitionState, watermark: int | None) -> bool:
         """Whether a partition may be forgotten altogether."""

@@ -19,7 +19,7 @@ offset type
 48     i8    frontier: up to this time (microseconds since 1970) events have been run
 56     i8    when the partition's timer is due (milliseconds since 1970)
 64     i8    only with flag 4: the window's attribute at the last event, order-preserving
-64, 72 i8    only with flag 8: the watermark when the last event came (microseconds)
+64, 72 i8    only with flag 8: the time of the latest event (microseconds)
 ====== ===== =================================================================================
 
 All numbers are little-endian. Kept events are rows of `stream_rows`, then come their positions
@@ -87,8 +87,18 @@ class PartitionState:
 class StateFormat:
     """Reads and writes the states of one query."""
 
-    def __init__(self, plan: Plan, layout: RowLayout, text: str, contexts: bytes) -> None:
-        """`contexts`: what the numbers of contexts mean; empty where there is only one."""
+    def __init__(
+        self,
+        plan: Plan,
+        layout: RowLayout,
+        text: str,
+        contexts: bytes,
+        *,
+        sees_all: bool = False,
+    ) -> None:
+        """`contexts`: what the numbers of contexts mean; empty where there is only one. `sees_all`:
+        events before the window are kept, too."""
+        self._sees_all = sees_all
         self._plan = plan
         self._layout = layout
         self._identity = identity(plan, layout, text, contexts)
@@ -193,8 +203,9 @@ class StateFormat:
             raise StateError("its positions do not ascend")
         if int(positions[-1]) >= state.position:
             raise StateError("an event is behind the last one")
-        in_events = window is not None and window.unit == "EVENTS"
-        if in_events and window is not None and state.position - int(positions[0]) > window.size:
+        if window is None or window.unit != "EVENTS" or self._sees_all:
+            return
+        if state.position - int(positions[0]) > window.size:
             raise StateError("an event is too old for the window")
 
     def _damaged(self, what: str) -> StateError:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from celc_runtime.columns import conforming, plain
 from celc_runtime.errors import EventError
@@ -69,7 +70,9 @@ class StreamFormats:
         contexts = b""
         if query.plan.contexts > 1 and isinstance(query.update, TableUpdate):
             contexts = query.update.tables.following.tobytes()
-        self.states = StateFormat(query.plan, self.events, query.text, contexts)
+        self.states = StateFormat(
+            query.plan, self.events, query.text, contexts, sees_all=query.sees_all
+        )
 
 
 # --- packing --------------------------------------------------------------------------------------
@@ -98,12 +101,8 @@ def _packed_batch(
         ahead = np.asarray(batch.column(place).to_numpy(zero_copy_only=False), np.bool_)
         batch = batch.remove_column(place)
     events = conforming(plan, batch)
-    time = events.column(plan.order_by[0])
-    if time.null_count:
-        raise EventError(
-            f"query {plan.name!r}: the order column {plan.order_by[0]!r} is NULL in an event of "
-            "the stream: filter such rows out before match_stream"
-        )
+    for name in plan.order_by:
+        _check_order(plan, name, events.column(name))
     codes = _codes(plan, events)
     known = codes >= 0
     if not known.all():
@@ -131,6 +130,19 @@ def _packed_batch(
         block = _BLOCK.pack(kind, len(part.records)) + row_bytes(part)
         found.append((row_bytes(key), block))
     return found
+
+
+def _check_order(plan: Plan, name: str, column: pa.Array) -> None:
+    is_float = pa.types.is_floating(column.type)
+    for what, wrong in (
+        ("NULL", column.null_count),
+        ("NaN", is_float and pc.any(pc.is_nan(column)).as_py()),
+    ):
+        if wrong:
+            raise EventError(
+                f"query {plan.name!r}: the order column {name!r} is {what} in an event of the "
+                "stream: filter such rows out before match_stream, or order by another column"
+            )
 
 
 def _codes(plan: Plan, events: pa.RecordBatch) -> np.ndarray:

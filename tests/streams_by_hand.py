@@ -1,0 +1,196 @@
+"""Streams without Spark: rows packed, run partition by partition, and unpacked, as workers do it.
+
+`Operator` stands for Spark's part: it keeps the state of each partition as bytes, and its timers.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from celc_runtime import CompiledQuery
+from celc_runtime.stream_partition import END_OF_TIME, Step
+from celc_runtime.stream_tasks import PartitionTask, StreamOptions, packed, unpacked
+from engines import Event, Row, table_of
+
+AFTER_ALL = END_OF_TIME // 1000
+"""The watermark of a stream that has ended, in milliseconds."""
+
+EVENT_TIME = "event_time"
+
+
+def instant(milliseconds: int) -> dt.datetime:
+    """A time so long after 1970."""
+    return dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(milliseconds=milliseconds)
+
+
+def timed(text: str) -> str:
+    """A query over events that have an event time besides."""
+    return re.sub(r"(EVENT\s+\w+\s*{[^}]*?)\s*}", rf"\1, {EVENT_TIME}: TIMESTAMP }}", text)
+
+
+class Operator:
+    """The stateful operator of a stream: what it is given, in micro-batches, and what it answers.
+
+    Rows go through all three steps of a worker. What a partition asks of its timers is held
+    against what Spark allows.
+    """
+
+    def __init__(
+        self,
+        query: CompiledQuery,
+        options: StreamOptions | None = None,
+        *,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.query = query
+        self.options = options or StreamOptions({})
+        self.task = PartitionTask(query, self.options)
+        self.states: dict[bytes, bytes] = {}
+        self.timers: dict[bytes, int] = {}
+        self.watermark = 0
+        self.counts = dict.fromkeys(("events", "matches", "late", "ahead"), 0)
+        self.waiting: dict[bytes, int] = {}
+        self.kept: dict[bytes, int] = {}
+        self._rng = rng or random.Random(0)
+
+    def advance(self, events: pa.Table | None, watermark: int) -> list[dict[str, Any]]:
+        """One micro-batch: its rows, and the watermark (in milliseconds) that it sees.
+
+        Returns the rows that come out.
+        """
+        self.watermark = max(self.watermark, watermark)
+        blocks: dict[bytes, list[bytes]] = {}
+        if events is not None:
+            for batch in packed(self.query, self.options, self._batches(events)):
+                for row in batch.to_pylist():
+                    blocks.setdefault(row["key"], []).append(row["events"])
+        told = [self._step(key, of_key) for key, of_key in blocks.items()]
+        # A timer of the very time of the watermark may go off, or in the next micro-batch.
+        border = self.watermark + self._rng.randint(0, 1)
+        due = [key for key, timer in self.timers.items() if timer < border]
+        told += [self._step(key, [], expired=True) for key in due]
+        return self._unpacked(told)
+
+    def finish(self) -> list[dict[str, Any]]:
+        """What is left when no more events come."""
+        self.watermark = AFTER_ALL
+        return self._unpacked([self._step(key, []) for key in [*self.states]])
+
+    def _batches(self, events: pa.Table) -> Iterator[pa.RecordBatch]:
+        size = self._rng.choice((1, 2, 1 << 20))
+        yield from events.combine_chunks().to_batches(max_chunksize=size)
+
+    def _step(
+        self, key: bytes, blocks: Sequence[bytes], *, expired: bool = False
+    ) -> dict[str, Any]:
+        step, row = self.task.step(key, self.states.get(key), blocks, self.watermark)
+        self._note_timers(key, step, expired)
+        if step.state is None:
+            self.states.pop(key, None)
+            assert key not in self.timers, "a partition that is gone has a timer"
+        else:
+            self.states[key] = step.state
+        for name in self.counts:
+            self.counts[name] += row[name]
+        self.waiting[key], self.kept[key] = row["waiting"], row["kept"]
+        return row
+
+    def _note_timers(self, key: bytes, step: Step, expired: bool) -> None:
+        if expired:
+            # Spark takes an expired timer away by itself once its handler has returned.
+            gone = self.timers.pop(key)
+            if step.unset_timer == gone:
+                step.unset_timer = None
+        if step.unset_timer is not None:
+            assert self.timers.pop(key, None) == step.unset_timer, "no such timer is set"
+        if step.set_timer is not None:
+            assert key not in self.timers, "a second timer is set"
+            assert step.set_timer > self.watermark, "a timer would go off at once"
+            self.timers[key] = step.set_timer
+
+    def _unpacked(self, told: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        if not told:
+            return []
+        batch = pa.RecordBatch.from_pydict(
+            {
+                name: pa.array([row[name] for row in told], pa.binary())
+                for name in ("found", "refused")
+            }
+        )
+        return [
+            row
+            for found in unpacked(self.query, self.options, [batch])
+            for row in found.to_pylist()
+        ]
+
+
+def shuffled(times: Sequence[int], delay: int, rng: random.Random) -> list[int]:
+    """The numbers of times (microseconds) in an order in which none comes behind one that is later
+    by `delay` (milliseconds) or more."""
+    moved = [time + rng.random() * 1000 * delay for time in times]
+    return sorted(range(len(times)), key=lambda number: (moved[number], number))
+
+
+def streamed(
+    query: CompiledQuery,
+    events: Sequence[Event],
+    rng: random.Random,
+    *,
+    options: StreamOptions | None = None,
+    largest: int = 3,
+) -> list[dict[str, Any]]:
+    """The rows that come out of events, which are in their order, in micro-batches of up to
+    `largest`, in an order that the watermark's delay allows, which is drawn too."""
+    operator = Operator(query, options, rng=rng)
+    times = [microseconds(event[EVENT_TIME]) for event in events]
+    # An event of the very time of the watermark would be late.
+    delays = (0, 1, 2, 5, 1000) if len(set(times)) == len(times) else (1, 2, 5, 1000)
+    delay = rng.choice(delays)
+    order = shuffled(times, delay, rng)
+    table = table_of(query.plan, events)
+    rows: list[dict[str, Any]] = []
+    place = latest = 0
+    while place < len(order):
+        count = 0 if rng.random() < 0.1 else rng.randint(1, largest)
+        chosen = order[place : place + count]
+        # As in Spark, a micro-batch sees the watermark of what came before it.
+        watermark = max(0, latest - delay)
+        rows += operator.advance(table.take(chosen) if chosen else None, watermark)
+        latest = max([latest, *(times[number] // 1000 for number in chosen)])
+        place += count
+    if rng.random() < 0.5:
+        rows += operator.advance(None, max(0, latest - delay))
+    rows += operator.finish()
+    assert not operator.counts["late"], "no event was late"
+    return rows
+
+
+def microseconds(time: dt.datetime) -> int:
+    """How long a time is after 1970."""
+    return (time - instant(0)) // dt.timedelta(microseconds=1)
+
+
+def same_rows(found: Iterable[Row], wanted: Iterable[Row]) -> str:
+    """What tells rows apart, whatever their order; empty where they are the same."""
+    left, right = Counter(map(repr, found)), Counter(map(repr, wanted))
+    lines = [f"missing: {row}" for row in (right - left).elements()]
+    lines += [f"too many: {row}" for row in (left - right).elements()]
+    return "\n".join(lines)
+
+
+def in_order(query: CompiledQuery, rows: Sequence[Row]) -> bool:
+    """Whether the matches of each partition come in the order of their last events."""
+    end = "end_pos" if query.plan.positions else "end_time"
+    last: dict[str, Any] = {}
+    for row in rows:
+        key = repr([row[name] for name in query.plan.partition_by])
+        if row[end] < last.get(key, row[end]):
+            return False
+        last[key] = row[end]
+    return True

@@ -1,0 +1,92 @@
+"""The conformance cases as streams: in micro-batches of one to three rows, by hand.
+
+The events are given a time of their own, a millisecond apart, and come out of order as far as the
+watermark's delay allows. Between micro-batches there is nothing but each partition's bytes.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from cases_io import CASES_FOLDER, Case, case_stems, load_cases
+from engines import answer_of, engines, interpreted, only_query
+from reference import difference
+from streams_by_hand import EVENT_TIME, instant, streamed, timed
+
+from celc.pipeline import Options
+
+_FOLDERS = tuple(CASES_FOLDER.parent / name for name in ("cases", "cases_found", "cases_papers"))
+_STEMS = [(folder, stem) for folder in _FOLDERS for stem in case_stems(folder)]
+
+
+def _queries(folder: Path, stem: str) -> dict[str, list[Case]]:
+    """The cases of each query that a stream can run."""
+    found: dict[str, list[Case]] = {}
+    for case in load_cases(stem, folder):
+        if not ("CONSUME BY ANY" in case.query and "PARTITION BY" in case.query):
+            found.setdefault(case.query, []).append(case)
+    return found
+
+
+def _problems(query: str, cases: Iterable[Case]) -> Iterator[str]:
+    with interpreted():
+        compiled = engines(timed(query), Options((EVENT_TIME,)))
+    for case in cases:
+        events = [
+            {**event, EVENT_TIME: instant(1 + number)} for number, event in enumerate(case.events)
+        ]
+        for engine, matcher in compiled.items():
+            rows = streamed(only_query(matcher), events, random.Random(case.name))
+            answer = answer_of(only_query(matcher), rows, events)
+            told = difference(answer, case.expected)
+            if told:
+                yield f"{case.name} {engine}: {told}\n{case.query}"
+
+
+_EACH = 4
+"""One query in so many is in the suite, each by one case."""
+
+# Of what there is little of, one each: LIMIT is in no case, and has its own test.
+_ALWAYS = (
+    ("06-selectors", "SELECT LAST"),
+    ("07-nested-selectors", "NXT("),
+    ("07-nested-selectors", "MAX("),
+    ("08-within", "EVENTS"),
+    ("08-within", "[ts]"),
+    ("10-consume-by", "CONSUME BY ANY"),
+    ("10-consume-by", "CONSUME BY PARTITION"),
+    ("14-not-between", "; !"),
+    ("correlation", "NXT("),
+    ("17-prev-prior", "PREV("),
+)
+
+
+def test_some_queries() -> None:
+    """Of every file of cases a few."""
+    problems = []
+    compared = 0
+    met: set[tuple[str, str]] = set()
+    for folder, stem in _STEMS:
+        words = [word for of_stem, word in _ALWAYS if of_stem == stem]
+        for number, (query, cases) in enumerate(_queries(folder, stem).items()):
+            wanted = [word for word in words if word in query and (stem, word) not in met]
+            if number % _EACH and not wanted:
+                continue
+            met.update((stem, word) for word in words if word in query)
+            compared += 1
+            problems += _problems(query, cases[compared % len(cases) :][:1])
+    assert not problems, "\n".join(problems)
+    assert met == {*_ALWAYS}
+    assert compared >= 60
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("folder", "stem"), _STEMS, ids=lambda part: Path(part).name)
+def test_all_queries(folder: Path, stem: str) -> None:
+    problems = []
+    for query, cases in _queries(folder, stem).items():
+        problems += _problems(query, cases)
+    assert not problems, "\n".join(problems)
