@@ -21,6 +21,21 @@ def tree_seconds(root: int | None = None) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def worker_seconds(root: int | None = None) -> float:
+    """CPU seconds of what descends from the JVMs of a tree: Spark's Python workers."""
+    stats = dict(_stats())
+    jvms = [pid for pid in _tree(root or os.getpid(), stats) if _is_jvm(pid)]
+    pids = {pid for jvm in jvms for pid in _tree(jvm, stats)} - set(jvms)
+    return sum(stats[pid][1] for pid in pids) / os.sysconf("SC_CLK_TCK")
+
+
+def _is_jvm(pid: int) -> bool:
+    try:
+        return (_PROCESSES / str(pid) / "comm").read_text().strip() == "java"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def pin_tree(cores: Iterable[int], root: int | None = None) -> None:
     """Let all threads of a process (this one) and its descendants run on these cores only.
 

@@ -41,10 +41,11 @@ PARTS = {
     "baselines": "what a user would write by hand, with the same matches",
     "start": "the start of a generated module",
     "spark": "Spark jobs, by the CPU time of all their processes",
+    "streaming": "a stream in its steady state: rows per second, our share, sizes of states",
 }
 MODULES = {"start": "warm"}
 """Where a part is not in the module of its name."""
-ONLY_FULL = ("spark",)
+ONLY_FULL = ("spark", "streaming")
 """Parts that run in the quick mode only where they are asked for."""
 
 

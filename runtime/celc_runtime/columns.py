@@ -183,7 +183,7 @@ class Columns:
         self._schema: pa.Schema | None = None
         self._places: list[int] = []
         self._names: tuple[pa.Array, list[str]] | None = None
-        self._declared = DeclaredTypes([name for _, name in (*plan.types, *plan.other_types)])
+        self._declared: DeclaredTypes | None = None
 
     @property
     def partitions_seen(self) -> int:
@@ -329,8 +329,12 @@ class Columns:
                 f"query {self._plan.name!r}: column {name!r} is NULL in "
                 f"{self._first_row(events, column.is_null())}; every event needs one"
             )
-        if name == self._plan.type_name and column.type == pa.string() and self._declared.can_tell:
-            return self._declared.codes(column)
+        if name == self._plan.type_name and column.type == pa.string():
+            if self._declared is None:
+                pairs = (*self._plan.types, *self._plan.other_types)
+                self._declared = DeclaredTypes([type for _, type in pairs])
+            if self._declared.can_tell:
+                return self._declared.codes(column)
         column = _dictionary(column)
         codes = np.asarray(column.indices.to_numpy(zero_copy_only=False)).astype(
             np.int32, copy=False

@@ -94,6 +94,7 @@ class CompiledQuery:
         self.classify = classify
         self.update = update
         self._module = module
+        self._output_schema: pa.Schema | None = None
 
     def __repr__(self) -> str:
         return f"<query {self.name!r} of {self._module['__name__']}>"
@@ -137,7 +138,10 @@ class CompiledQuery:
     @property
     def output_schema(self) -> pa.Schema:
         """The columns of a match."""
-        return self.plan.output_schema()
+        if self._output_schema is None:
+            # Runs of a few events ask for it, and making it takes longer than they do.
+            self._output_schema = self.plan.output_schema()
+        return self._output_schema
 
     @property
     def output_ddl(self) -> str:

@@ -219,7 +219,9 @@ class RowLayout:
             return parts[0]
         if not parts:
             return self.nothing
-        records = np.concatenate([part.records for part in parts])
+        # As plain bytes: NumPy compares the fields of records before it joins them.
+        plain_bytes = [part.records.view(np.uint8) for part in parts]
+        records = np.concatenate(plain_bytes).view(self.dtype)
         if not self._texts:
             return Rows(records, parts[0].texts)
         return Rows(records, np.concatenate([part.texts for part in parts]))
@@ -237,26 +239,33 @@ class RowLayout:
 
     # --- bytes ------------------------------------------------------------------------------------
 
-    def read(self, data: bytes, start: int, count: int) -> tuple[Rows, int]:
+    def read(
+        self, data: bytes, start: int, count: int, *, checked: bool = True
+    ) -> tuple[Rows, int]:
         """`count` rows that begin at a byte, texts behind them, and the byte behind all that.
 
-        Raises StateError where the bytes cannot be such rows.
+        Raises StateError where the bytes cannot be such rows; `checked`: they have been kept
+        somewhere, so that the values are looked at as well.
         """
         end = start + count * self.dtype.itemsize
         if end > len(data):
             raise StateError(f"{count:,} events do not fit into {len(data):,} bytes")
         records = np.frombuffer(data, self.dtype, count, start)
-        if self.types > 1 and count and int(records["type"].max()) >= self.types:
-            raise StateError("an event is of a type that the query does not declare")
-        spare = 8 * self._null_bytes - len(self.fields)
-        if spare and count and int((records["nulls"][:, -1] >> (8 - spare)).max()):
-            raise StateError("an event has a value more than the query reads")
+        if checked and count:
+            self._check(records)
         if not self._texts:
             return Rows(records, self.nothing.texts), end
         length = int(self._lengths(records).sum())
         if end + length > len(data):
             raise StateError(f"texts of {length:,} bytes do not fit into {len(data):,}")
         return Rows(records, np.frombuffer(data, np.uint8, length, end)), end + length
+
+    def _check(self, records: np.ndarray) -> None:
+        if self.types > 1 and int(records["type"].max()) >= self.types:
+            raise StateError("an event is of a type that the query does not declare")
+        spare = 8 * self._null_bytes - len(self.fields)
+        if spare and int((records["nulls"][:, -1] >> (8 - spare)).max()):
+            raise StateError("an event has a value more than the query reads")
 
 
 def row_bytes(rows: Rows) -> bytes:
