@@ -4,8 +4,9 @@ Files of events come one at a time into a folder that a stream watches; each is 
 another one behind it for the watermark that has moved. The first one, which is not counted, fills
 the window. Beside it runs an *identity* stream of the
 same kind: the same events, packed beforehand by partition, go through two `mapInArrow` that pass on
-what they get and an operator of the same interface that reads a state and writes one of the same
-size. What Python workers use beyond it is ours: packing, the query, states, unpacking.
+what they get and an operator of the same interface. That reads a state and writes one of the same
+size, and sets a timer to be called when the watermark has moved on, as an operator must that puts
+events in order. What Python workers use beyond it is ours: packing, the query, states, unpacking.
 
 By CPU time of the process tree, the workers' part apart (all that descends from the JVM).
 """
@@ -184,13 +185,25 @@ def _identity(spark: SparkSession, size: int) -> Callable[[Path], DataFrame]:
 
     class Identity(StatefulProcessor):  # type: ignore[misc]
         def init(self, handle: Any) -> None:
+            self._handle = handle
             self._state = handle.getValueState("state", "state BINARY")
 
         def handleInputRows(self, key, rows, timerValues):  # type: ignore[no-untyped-def]  # noqa: N802, N803
             found = [bytes(row["events"]) for row in rows]
             before = self._state.get()
             self._state.update((b"0" * size if before is None else bytes(before[0]),))
+            self._handle.registerTimer(timerValues.getCurrentWatermarkInMs() + 1)
             yield Row(key=bytes(key[0]), events=found[0])
+
+        def handleExpiredTimer(  # type: ignore[no-untyped-def]  # noqa: N802
+            self,
+            key,
+            timerValues,  # noqa: N803
+            expiredTimerInfo,  # noqa: N803
+        ):
+            before = self._state.get()
+            self._state.update((bytes(before[0]),))
+            yield Row(key=bytes(key[0]), events=b"")
 
         def close(self) -> None:
             pass
