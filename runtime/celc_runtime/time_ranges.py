@@ -244,22 +244,23 @@ def within(order: OrderColumn, part: TimeRange) -> Column:
     The first one takes the rows without a value, the last one NaN: faults have to be read. NaN is
     asked for because Parquet's writers leave it out of the maximum that files are skipped by.
 
-    Each comparison stands behind `IS NULL OR`, also where rows without a value are then refused:
-    statistics skip a row group by it all the same, and the groups that are read are not searched
+    The comparisons stand behind `IS NULL OR`, also where rows without a value are then refused:
+    statistics skip a row group by them all the same, and the groups that are read are not searched
     for a value in their dictionary first. Many different times fill a dictionary, and to unpack it
     cost twice as much as to read the rows.
     """
     from pyspark.sql import functions
 
     column = order.column
-    conditions = []
+    compared = []
     if part.low is not None:
-        late = column.isNull() | (column >= order.border(part.low))
+        late = column >= order.border(part.low)
         if part.end is None and order.declared in ("FLOAT", "DOUBLE"):
             late = late | functions.isnan(column)
-        conditions.append(late)
+        compared.append(late)
     if part.end is not None:
-        conditions.append(column.isNull() | (column < order.border(part.end)))
-    if part.start is not None:
-        conditions.append(column.isNotNull())
-    return reduce(lambda one, other: one & other, conditions, functions.lit(True))
+        compared.append(column < order.border(part.end))
+    condition = functions.lit(True)
+    if compared:
+        condition = column.isNull() | reduce(lambda one, other: one & other, compared)
+    return condition if part.start is None else condition & column.isNotNull()
