@@ -25,7 +25,7 @@ from celc_runtime.order_column import OrderColumn
 from celc_runtime.plan import Window
 from celc_runtime.pushdown import can_matter
 from celc_runtime.spark_probe import explained
-from celc_runtime.time_ranges import counted, cuts_for, ranges_of, sampled, within
+from celc_runtime.time_ranges import TimeRange, counted, cuts_for, ranges_of, sampled, within
 from engines import interpreted, only_query, table_of
 from spark_conditions import Generator, queries, table_of_values
 from strategies import EVERYTHING, REGULAR, random_query, random_stream
@@ -326,6 +326,37 @@ def test_orders_of_every_type_are_cut_where_they_are_counted(spark: Any, tmp_pat
             assert ranges[-1].first_position + ranges[-1].rows == rows
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_a_sample_is_the_same_each_time(spark: Any, tmp_path: Path) -> None:
+    """Else each call cuts elsewhere, and Spark compiles its code for other borders anew."""
+    frame = _read(spark, stream(9, 4000), tmp_path)
+    order = OrderColumn("ts", "TIMESTAMP", "timestamp")
+    found = sampled(frame, order, whole=False)
+    assert len(found.grid) > 20
+    assert found == sampled(frame, order, whole=False)
+
+
+def test_ranges_skip_row_groups_by_statistics_alone(spark: Any, tmp_path: Path) -> None:
+    """`IS NULL OR` keeps Parquet from unpacking dictionaries; rows without a value are read by the
+    first range, also where another begins as early."""
+    times = pa.array([10, None, 20, 30, 40, None, 50], pa.int64())
+    frame = _read(spark, pa.table({"ts": times, "row": np.arange(7)}), tmp_path)
+    order = OrderColumn("ts", "LONG", "bigint")
+    ranges = {
+        TimeRange(None, None, 30, 0, 2): [0, 1, 2, 5],
+        TimeRange(20, 30, 50, 1, 3): [2, 3, 4],
+        TimeRange(None, 40, 50, 0, 4): [0, 2, 3, 4],
+        TimeRange(None, 50, None, 0, 5): [0, 2, 3, 4, 6],
+        TimeRange(40, 50, None, 3, 2): [4, 6],
+    }
+    for part, rows in ranges.items():
+        kept = frame.where(within(order, part))
+        assert sorted(row.row for row in kept.collect()) == rows
+        pushed = explained(kept).split("PushedFilters: [")[1].split("]")[0]
+        compared = (part.low is not None) + (part.end is not None)
+        assert pushed.count("Than") == compared, pushed
+        assert pushed.startswith("Or(IsNull(ts),") == (compared > 0), pushed
 
 
 # --- filters --------------------------------------------------------------------------------------

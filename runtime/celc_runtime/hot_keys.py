@@ -67,7 +67,7 @@ def sampled_keys(rows: DataFrame, keys: Sequence[ValueColumn], fraction: float) 
     """A sample of `fraction` of the rows (1: all of them), counted by the hashes of their keys."""
     from pyspark.sql import functions
 
-    sample = rows if fraction == 1 else rows.sample(fraction, seed=1)
+    sample = rows if fraction == 1 else rows.sample(fraction=fraction, seed=1)
     of_key = functions.pmod(functions.hash(*(key.column for key in keys)), functions.lit(_HASHES))
     counts = sample.groupBy(of_key.alias("hash")).agg(
         functions.count(functions.lit(1)).alias("rows")
