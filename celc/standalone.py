@@ -62,6 +62,8 @@ ORDER = (
     "stream_state",
     "stream_partition",
     "stream_tasks",
+    "stream_finish",
+    "stream_monitor",
     "stream",
     "progress",
     "sql",

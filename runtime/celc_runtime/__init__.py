@@ -16,6 +16,8 @@ from celc_runtime.query import CompiledQuery, module_names
 from celc_runtime.relevant import AttributeTest, Relevant
 from celc_runtime.spark_input import union_streams
 from celc_runtime.stream import split_late
+from celc_runtime.stream_finish import finish
+from celc_runtime.stream_monitor import monitor
 
 __all__ = [
     "Absolute",
@@ -40,7 +42,9 @@ __all__ = [
     "TextCondition",
     "Window",
     "WorkLimitError",
+    "finish",
     "module_names",
+    "monitor",
     "split_late",
     "union_streams",
 ]

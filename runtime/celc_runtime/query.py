@@ -22,7 +22,14 @@ from celc_runtime.shipping import pickled
 from celc_runtime.spark import spark_matches, spark_plan
 from celc_runtime.sql import TaskStream, registered
 from celc_runtime.stream import stream_matches
-from celc_runtime.stream_tasks import PartitionTask, options_of, packed, unpacked
+from celc_runtime.stream_tasks import (
+    PartitionTask,
+    StreamFormats,
+    finished,
+    options_of,
+    packed,
+    unpacked,
+)
 from celc_runtime.table import sorted_for
 
 if TYPE_CHECKING:
@@ -263,6 +270,7 @@ class CompiledQuery:
         allow_unbounded_state: bool = False,
         max_event_time_skew: str | None = None,
         key_ttl: str | None = None,
+        checkpoint: str | None = None,
     ) -> DataFrame:
         """All matches of a streaming DataFrame: the rows that `match` gives on the same events, in
         append mode, each as soon as the watermark has passed its last event.
@@ -276,7 +284,9 @@ class CompiledQuery:
         'pandas'; None: the faster one there is. allow_unbounded_state: run a query whose state the
         window does not bound. max_event_time_skew: events further ahead of the clock than this do
         not move the watermark, and are treated like late ones. key_ttl: forget a partition this
-        long after its last event, its positions with it.
+        long after its last event, its positions with it. checkpoint: where the stream will be
+        started from; one that `celc_runtime.finish` has ended or that another query was run with is
+        refused here and now (the latter is in any case, by the first micro-batch).
 
         Needs PySpark 4.0 and, in the session, Spark's RocksDB state store. Raises EventError where
         the query or the DataFrame does not fit a stream, ValueError for options that cannot be.
@@ -301,6 +311,7 @@ class CompiledQuery:
             allow_unbounded_state=allow_unbounded_state,
             max_event_time_skew=max_event_time_skew,
             key_ttl=key_ttl,
+            checkpoint=checkpoint,
         )
 
     @property
@@ -317,6 +328,20 @@ class CompiledQuery:
     def stream_unpacking_route(self) -> Route:
         """What makes rows of what the operator gives: a function of options and batches."""
         return Route(self, "stream_unpacking_route", self._unpacked)
+
+    @property
+    def stream_finishing_route(self) -> Route:
+        """What runs the rest of a stream: a function of options and batches of states."""
+        return Route(self, "stream_finishing_route", self._finished)
+
+    def check_stream_state(self, options: dict[str, Any], state: bytes) -> None:
+        """Raises StateError where bytes are not a state of this query on a stream."""
+        StreamFormats(self, options_of(options)).states.read(state)
+
+    def _finished(
+        self, options: dict[str, Any], batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        return finished(self, options_of(options), batches)
 
     def _packed(
         self, options: dict[str, Any], batches: Iterable[pa.RecordBatch]

@@ -71,7 +71,7 @@ _ENTRIES_PER_BATCH = 1 << 17
 _EVENTS_PER_WINDOWS = 1 << 18
 
 
-class Stretch(NamedTuple):
+class PartitionStretch(NamedTuple):
     """Events of one partition that a run reads from some event on.
 
     events: the columns that the query reads, without types; codes: int32[rows], the number of each
@@ -239,7 +239,7 @@ class Run:
         self._payload.leave(oldest, int(counters[ENTRY]))
         self._leave_batch(prepared, rows)
 
-    def push_stretch(self, stretch: Stretch) -> Iterator[pa.RecordBatch]:
+    def push_stretch(self, stretch: PartitionStretch) -> Iterator[pa.RecordBatch]:
         """Read a stretch of one partition, all that this run reads; yields the matches that end
         behind its `silent` rows. `after_stretch` then tells what to keep of it.
 
@@ -265,7 +265,7 @@ class Run:
             self.lists_matches = True
         yield from self._listed(prepared, positions)
 
-    def after_stretch(self, stretch: Stretch, floor: int = ALWAYS) -> Kept:
+    def after_stretch(self, stretch: PartitionStretch, floor: int = ALWAYS) -> Kept:
         """What of the stretch later events can make matches with. `floor`: what the window of none
         of them reaches behind, where more is known of that than the events tell."""
         prepared = self._stretch

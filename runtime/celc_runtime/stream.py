@@ -20,6 +20,8 @@ from celc_runtime.order_column import OrderColumn
 from celc_runtime.plan import ARROW_TYPES, Plan, quoted
 from celc_runtime.pushdown import can_matter, why_not_filtered
 from celc_runtime.spark_input import mapped, needed_columns, without_order
+from celc_runtime.stream_finish import STATE, check_checkpoint, remember_plan
+from celc_runtime.stream_monitor import METRICS, READ_METRICS
 from celc_runtime.stream_tasks import PACKED_DDL, STEP_DDL, StreamOptions, side_schema
 
 if TYPE_CHECKING:
@@ -29,9 +31,6 @@ if TYPE_CHECKING:
 
 MOST_EVENTS = 1 << 20
 """The largest window of EVENTS on a stream: rows that are not kept are stood for, one by one."""
-
-STATE = "state"
-"""The name of the state variable, for Spark's reader of states."""
 
 _LATE = ("drop", "error", "side")
 _APIS = ("row", "pandas")
@@ -70,10 +69,11 @@ def stream_matches(
     allow_unbounded_state: bool,
     max_event_time_skew: str | None,
     key_ttl: str | None,
+    checkpoint: str | None,
 ) -> DataFrame:
     """All matches of a streaming DataFrame; see `CompiledQuery.match_stream`."""
     plan = query.plan
-    _check(query, events, allow_unbounded_state=allow_unbounded_state)
+    _check_stream(query, events, allow_unbounded_state=allow_unbounded_state)
     if late not in _LATE:
         raise ValueError(f"late must be one of {', '.join(map(repr, _LATE))}, not {late!r}")
     duration(watermark, "watermark")
@@ -99,10 +99,12 @@ def stream_matches(
             f"query {plan.name!r} has a column {min(taken)!r}, and late='side' adds one: choose "
             "another name with AS"
         )
+    if checkpoint is not None:
+        check_checkpoint(events.sparkSession, checkpoint, query, options._asdict())
     return _steps(query, rows, options, _chosen_api(api))
 
 
-def _check(query: CompiledQuery, events: DataFrame, *, allow_unbounded_state: bool) -> None:
+def _check_stream(query: CompiledQuery, events: DataFrame, *, allow_unbounded_state: bool) -> None:
     plan = query.plan
     if not events.isStreaming:
         raise EventError(
@@ -208,7 +210,7 @@ def _watermarked(
     time, ahead = (_unused(name, names) for name in ("celc_time", "celc_ahead"))
     if skew is None:
         marked = rows.withColumn(time, instant).withWatermark(time, delay)
-        return marked.select(*map(_column, names)), ""
+        return marked.select(*map(_named, names)), ""
     # The clock is that of the micro-batch, which Spark notes with its offsets: a micro-batch that
     # is run again judges as it did before.
     limit = functions.unix_micros(functions.current_timestamp()) + duration(
@@ -217,11 +219,11 @@ def _watermarked(
     too_far = functions.coalesce(functions.unix_micros(instant) > limit, functions.lit(False))
     marked = rows.withColumn(ahead, too_far).withColumn(
         time,
-        functions.when(_column(ahead), functions.timestamp_micros(functions.lit(0))).otherwise(
+        functions.when(_named(ahead), functions.timestamp_micros(functions.lit(0))).otherwise(
             instant
         ),
     )
-    return marked.withWatermark(time, delay).select(*map(_column, (*names, ahead))), ahead
+    return marked.withWatermark(time, delay).select(*map(_named, (*names, ahead))), ahead
 
 
 def _unused(name: str, names: list[str]) -> str:
@@ -231,7 +233,7 @@ def _unused(name: str, names: list[str]) -> str:
     return name
 
 
-def _column(name: str) -> Column:
+def _named(name: str) -> Column:
     from pyspark.sql import functions
 
     return functions.col(quoted(name))
@@ -244,11 +246,11 @@ def _steps(query: CompiledQuery, rows: DataFrame, options: StreamOptions, api: s
     if not why_not_filtered(plan, rows.columns):
         # Spark moves a filter past the watermark unless it names the watermark's column, and
         # events that are filtered before do not move it; `order` is what that column is made of.
-        rows = rows.where(can_matter(plan, rows.schema) | _column(plan.order_by[0]).isNull())
+        rows = rows.where(can_matter(plan, rows.schema) | _named(plan.order_by[0]).isNull())
     sent = options._asdict()
     undeclared = _undeclared(plan, rows)
     rows = rows.observe(
-        f"celc_read_{query.name}",
+        READ_METRICS + query.name,
         functions.count(functions.lit(1)).alias("rows"),
         functions.coalesce(functions.count_if(undeclared), functions.lit(0)).alias("undeclared"),
     )
@@ -260,11 +262,12 @@ def _steps(query: CompiledQuery, rows: DataFrame, options: StreamOptions, api: s
     )
     counts = [name.split()[0] for name in STEP_DDL.split(", ") if name.endswith("BIGINT")]
     steps = steps.observe(
-        f"celc_{query.name}",
+        METRICS + query.name,
         functions.count(functions.lit(1)).alias("partitions"),
         *(functions.coalesce(functions.sum(n), functions.lit(0)).alias(n) for n in counts),
     )
-    return steps.mapInArrow(partial(query.stream_unpacking_route, sent), _ddl(plan, options))
+    matches = steps.mapInArrow(partial(query.stream_unpacking_route, sent), _ddl(plan, options))
+    return remember_plan(matches, query, sent)
 
 
 def _undeclared(plan: Plan, rows: DataFrame) -> Column:
@@ -274,8 +277,8 @@ def _undeclared(plan: Plan, rows: DataFrame) -> Column:
         return functions.lit(False)
     pairs = (*plan.types, *plan.other_types)
     if not plan.stream_column:
-        return ~_column(plan.type_name).isin([name for _, name in pairs])
-    known = [(_column("stream") == s) & (_column(plan.type_name) == name) for s, name in pairs]
+        return ~_named(plan.type_name).isin([name for _, name in pairs])
+    known = [(_named("stream") == s) & (_named(plan.type_name) == name) for s, name in pairs]
     return ~reduce(lambda one, other: one | other, known)
 
 
@@ -388,6 +391,6 @@ def split_late(frame: DataFrame) -> tuple[DataFrame, DataFrame]:
             "split_late takes what match_stream(df, late='side') gives; this DataFrame has the "
             f"columns: {', '.join(map(repr, names))}"
         )
-    is_match = _column("kind") == "match"
+    is_match = _named("kind") == "match"
     matches = frame.where(is_match).drop("kind", "event")
     return matches, frame.where(~is_match).select("kind", "event.*")

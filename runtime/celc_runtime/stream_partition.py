@@ -32,7 +32,7 @@ from celc_runtime.batch import window_floor
 from celc_runtime.columns import sortable
 from celc_runtime.errors import EventError
 from celc_runtime.plan import Plan
-from celc_runtime.run import Run, Stretch
+from celc_runtime.run import Run, PartitionStretch
 from celc_runtime.stream_rows import RowField, RowLayout, Rows
 from celc_runtime.stream_state import PartitionState, StateFormat
 
@@ -261,7 +261,7 @@ class PartitionReader:
         positions = own[index]
         if gaps is not None and plan.window is not None and plan.window.unit == "EVENTS":
             positions = own[0] + np.arange(len(index))
-        stretch = Stretch(
+        stretch = PartitionStretch(
             self._events(key, rows), layout.codes(rows), positions, silent, absent, state.context
         )
         run = Run(self._query)

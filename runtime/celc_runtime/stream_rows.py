@@ -38,7 +38,7 @@ _FORMATS = {
 ROW_TYPES = {**ARROW_TYPES, "BINARY": pa.binary()}
 """The Arrow type of each type that a row can hold."""
 
-_MOST_BYTES = 2**31 - 1
+_MOST_TEXT = 2**31 - 1
 """What the texts of one column can be long in Arrow, and a value in Spark."""
 
 
@@ -168,7 +168,7 @@ class RowLayout:
         count, kinds = len(rows.records), len(self._texts)
         offsets = np.zeros(count * kinds + 1, np.int64)
         np.cumsum(self._lengths(rows.records).ravel(), out=offsets[1:])
-        if int(offsets[-1]) > _MOST_BYTES:
+        if int(offsets[-1]) > _MOST_TEXT:
             raise StateError(
                 f"the texts of {count:,} events of one partition are {int(offsets[-1]):,} bytes "
                 "long, and 2 GiB is the most: shorten them, or use smaller micro-batches"

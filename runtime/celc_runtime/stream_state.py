@@ -54,7 +54,7 @@ _VERSION = 1
 _HAS_FRONTIER, _HAS_TIMER, _HAS_WINDOW_VALUE, _HAS_LAST = 1, 2, 4, 8
 _MOMENT = struct.Struct("<q")
 _CHECKED_FROM = 12
-_MOST = 2**62
+_MOST_POSITIONS = 2**62
 _LONG_HASH = 6
 
 IDENTITY = (
@@ -152,7 +152,7 @@ class StateFormat:
             raise self._damaged("its checksum does not fit")
         if found != self._identity:
             raise self._other_query(found)
-        if flags > 15 or not 0 <= position < _MOST:
+        if flags > 15 or not 0 <= position < _MOST_POSITIONS:
             raise self._damaged("its header says what no header does")
         state = self.fresh()
         state.position, state.context = position, context

@@ -23,7 +23,7 @@ from celc_runtime.columns import conforming, plain
 from celc_runtime.errors import EventError
 from celc_runtime.lists import TableUpdate
 from celc_runtime.plan import ARROW_TYPES, Plan
-from celc_runtime.stream_partition import PartitionReader, Step, key_layout, row_layout
+from celc_runtime.stream_partition import END_OF_TIME, PartitionReader, Step, key_layout, row_layout
 from celc_runtime.stream_rows import RowLayout, Rows, groups, key_columns, row_bytes
 from celc_runtime.stream_state import StateFormat
 
@@ -306,6 +306,23 @@ def unpacked(
         if refused:
             table = pa.Table.from_batches(refused).combine_chunks()
             yield from _filled(table, schema).to_batches()
+
+
+def finished(
+    query: CompiledQuery, options: StreamOptions, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The matches that end in events which wait in states: rows of `key` and `state`."""
+    formats = StreamFormats(query, options)
+    reader = PartitionReader(query, formats.events, formats.states, key_ttl=options.key_ttl)
+    for batch in batches:
+        for key, state in zip(
+            batch.column("key").to_pylist(), batch.column("state").to_pylist(), strict=True
+        ):
+            for matches in reader.advance(key, state, [], END_OF_TIME).matches:
+                table = pa.Table.from_batches([matches])
+                if options.late == "side":
+                    table = _with_kind(table, side_schema(query.plan, options), "match")
+                yield from table.to_batches()
 
 
 def side_schema(plan: Plan, options: StreamOptions) -> pa.Schema:

@@ -1,0 +1,99 @@
+"""What a stream is at, told while it runs: `monitor`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming import StreamingQuery
+
+METRICS = "celc_"
+READ_METRICS = "celc_read_"
+"""What the names of a stream's observed metrics begin with; then comes the query's name."""
+
+_COLUMNS = (
+    ("batch", 6),
+    ("seconds", 8),
+    ("rows", 10),
+    ("events", 10),
+    ("matches", 10),
+    ("late", 8),
+    ("ahead", 8),
+    ("waiting", 9),
+    ("kept", 9),
+    ("partitions", 11),
+    ("states", 8),
+    ("watermark", 21),
+)
+
+
+def monitor(query: StreamingQuery, *, stream: TextIO | None = None, every: float = 1.0) -> None:
+    """Write a line for each micro-batch of a stream, until the stream ends.
+
+    batch: its number; seconds: how long it took; rows: that were read (of declared types or not);
+    events, matches: that were run and found; late, ahead: events that were not run; waiting, kept:
+    events in the states of the partitions that had something to do (waiting for the watermark, and
+    in the window); partitions: how many had; states: how many partitions have a state; watermark:
+    that of the micro-batch. stream: where to, standard error otherwise; every: seconds between two
+    looks. Raises what ended the stream, if that was an error.
+    """
+    out = sys.stderr if stream is None else stream
+    shown = -1
+    while True:
+        active = query.isActive
+        for progress in query.recentProgress:
+            if progress["batchId"] > shown:
+                if shown < 0:
+                    out.write("".join(name.rjust(width) for name, width in _COLUMNS) + "\n")
+                shown = progress["batchId"]
+                out.write(_line(micro_batch(progress)) + "\n")
+                out.flush()
+        if not active:
+            break
+        time.sleep(every)
+    problem = query.exception()
+    if problem is not None:
+        raise problem
+
+
+def micro_batch(progress: Any) -> dict[str, Any]:
+    """The figures of `monitor` from a progress of Spark's, one micro-batch's."""
+    read, steps = _sums(progress["observedMetrics"])
+    operators = progress["stateOperators"]
+    took = progress["durationMs"].get("triggerExecution", 0)
+    return {
+        "batch": progress["batchId"],
+        "seconds": took / 1000,
+        "rows": read.get("rows", 0),
+        "undeclared": read.get("undeclared", 0),
+        **{name: steps.get(name, 0) for name in ("events", "matches", "late", "ahead")},
+        **{name: steps.get(name, 0) for name in ("waiting", "kept", "partitions")},
+        "states": operators[0]["numRowsTotal"] if operators else 0,
+        "watermark": progress["eventTime"].get("watermark", ""),
+    }
+
+
+def _sums(observed: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, int]]:
+    read: dict[str, int] = {}
+    steps: dict[str, int] = {}
+    for name, row in observed.items():
+        if not name.startswith(METRICS):
+            continue
+        into = read if name.startswith(READ_METRICS) else steps
+        values = row if isinstance(row, Mapping) else row.asDict()
+        for key, value in values.items():
+            into[key] = into.get(key, 0) + (value or 0)
+    return read, steps
+
+
+def _line(figures: Mapping[str, Any]) -> str:
+    parts = []
+    for name, width in _COLUMNS:
+        value = figures[name]
+        text = f"{value:.2f}" if name == "seconds" else value
+        text = str(text).removesuffix(".000Z") if name == "watermark" else text
+        parts.append((f"{text:,}" if isinstance(text, int) else str(text)).rjust(width))
+    return "".join(parts)
