@@ -9,12 +9,14 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from celc_runtime import CompiledQuery
+from celc_runtime.stream_monitor import observed
 from engines import interpreted, only_query
 
 import celc
@@ -25,6 +27,9 @@ SETTINGS = {
     ),
     # Each costs in each micro-batch, and these streams are small.
     "spark.sql.shuffle.partitions": "1",
+    # To compile a plan takes longer than to run it on some rows.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 """What a session needs for streams, and what makes them cheap."""
 
@@ -112,15 +117,13 @@ def shuffled(rows: Sequence[dict], seconds: float, seed: int = 1) -> list[dict]:
 def table(rows: Iterable[Mapping[str, Any]], schema: pa.Schema = SCHEMA) -> pa.Table:
     """Events as a table."""
     rows = list(rows)
-    return pa.table(
-        {f.name: pa.array([row.get(f.name) for row in rows], f.type) for f in schema}
-    )
+    return pa.table({f.name: pa.array([row.get(f.name) for row in rows], f.type) for f in schema})
 
 
 def parts(rows: Sequence[dict], count: int) -> list[list[dict]]:
     """The rows in so many pieces, one after another."""
     edges = [len(rows) * number // count for number in range(count + 1)]
-    return [rows[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    return [rows[start:end] for start, end in pairwise(edges)]
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -186,6 +189,11 @@ def taken_apart(found: Any) -> dict[str, list[str]]:
     return {name: sorted(texts) for name, texts in rows.items()}
 
 
+def rows_of(found: Any) -> list[str]:
+    """The rows of a DataFrame, sorted."""
+    return sorted(map(repr, found.toArrow().to_pylist()))
+
+
 def canonical(value: Any) -> str:
     """A row as text, times as Spark's JSON writes them."""
     return json.dumps(value, sort_keys=True, default=lambda time: _iso(time))
@@ -204,9 +212,7 @@ def sums(progress: Iterable[Any], name: str) -> dict[str, int]:
     """The counts of a query over all micro-batches (those of what is there: of the last one)."""
     total: dict[str, int] = {}
     for one in progress:
-        row = one["observedMetrics"].get(name)
-        if row is not None:
-            for count, value in row.asDict().items():
-                there = count in ("waiting", "kept")
-                total[count] = value if there else total.get(count, 0) + value
+        for count, value in observed(one).get(name, {}).items():
+            there = count in ("waiting", "kept")
+            total[count] = value if there else total.get(count, 0) + value
     return total

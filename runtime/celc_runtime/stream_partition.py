@@ -32,7 +32,7 @@ from celc_runtime.batch import window_floor
 from celc_runtime.columns import sortable
 from celc_runtime.errors import EventError
 from celc_runtime.plan import Plan
-from celc_runtime.run import Run, PartitionStretch
+from celc_runtime.run import PartitionStretch, Run
 from celc_runtime.stream_rows import RowField, RowLayout, Rows
 from celc_runtime.stream_state import PartitionState, StateFormat
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+import sys
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import celc_runtime
 import pytest
-from celc_runtime import split_late
+from celc_runtime import finish, split_late
+from pyspark import cloudpickle
 from stream_routes import (
     END,
     SETTINGS,
@@ -18,13 +23,12 @@ from stream_routes import (
     finished,
     parts,
     query,
+    rows_of,
     run,
     settings,
     shuffled,
     sums,
     table,
-    taken_apart,
-    together,
     write_files,
 )
 
@@ -41,38 +45,6 @@ KEYLESS = query("""QUERY keyless: SELECT MAX x[v], y[name] FROM S WHERE (A AS x)
     FILTER x.v > 45 WITHIN 8 SECONDS [ts] CONSUME BY PARTITION""").with_options(positions=False)
 
 
-def test_a_stream_gives_what_match_gives(spark: Any, tmp_path: Path) -> None:
-    """Two queries, one by each interface, on events that are shuffled within the watermark's delay.
-
-    Then another query on the checkpoint of theirs.
-    """
-    rows = shuffled(events(160, keys=3), 5)
-    write_files(tmp_path / "in", [*(table(part) for part in parts(rows, 3)), table([END])])
-    frame = files(spark, tmp_path / "in")
-    keyless = KEYLESS.match_stream(frame, watermark="5 seconds", api="pandas")
-    keyed = KEYED.match_stream(frame, watermark="5 seconds", api="row")
-    progress = run(together({"keyed": keyed, "keyless": keyless}), tmp_path)
-    found = taken_apart(spark.read.parquet(str(tmp_path / "out")))
-
-    batch = spark.createDataFrame(table([*rows, END])).cache()
-    expected = together({one.name: batch.transform(one.match) for one in (KEYED, KEYLESS)})
-    assert found == taken_apart(expected)
-    assert min(len(found["keyed"]), len(found["keyless"])) > 10
-    for name in found:
-        counts = sums(progress, f"celc_{name}")
-        assert (counts["matches"], counts["late"]) == (len(found[name]), 0)
-        assert sums(progress, f"celc_read_{name}") == {"rows": len(rows) + 1, "undeclared": 0}
-
-    write_files(tmp_path / "in", [table([END | {"row": -2}])], first=9)
-    other = query(KEYED.text.partition("}\n}\n")[2].replace("15 SECONDS", "16 SECONDS"))
-    stream = other.match_stream(frame, watermark="5 seconds", api="row")
-    said = "another query; what differs: the query's text, WITHIN. Run the query that"
-    with pytest.raises(Exception, match=re.escape(said)):
-        run(together({"keyed": stream, "keyless": keyless}), tmp_path)
-    again = taken_apart(spark.read.parquet(str(tmp_path / "out")))
-    assert again == found
-
-
 # --- late events ----------------------------------------------------------------------------------
 
 LATE = [
@@ -84,10 +56,13 @@ AHEAD = event(80 * 366 * 86_400, "B", 1, row=1004)
 
 
 def test_late_events_come_apart(spark: Any, tmp_path: Path) -> None:
-    """A micro-batch brings late events and one of the year 2100, which moves no watermark."""
+    """A micro-batch brings late events and one of the year 2100, which moves no watermark.
+
+    All are written in foreachBatch, and so is what `finish` finds.
+    """
     rows = events(120, keys=3)
     one, two, three = parts(rows, 3)
-    tables = [table(part) for part in (one, two, [*LATE, AHEAD, *three], [END])]
+    tables = [table(part) for part in (one, two, [*LATE, AHEAD, *three])]
     write_files(tmp_path / "in", tables)
     found = KEYED.match_stream(
         files(spark, tmp_path / "in"),
@@ -97,16 +72,16 @@ def test_late_events_come_apart(spark: Any, tmp_path: Path) -> None:
         max_event_time_skew="1 hour",
     )
     assert found.columns == ["kind", *KEYED.output_schema.names, "event"]
-    progress = finished(
-        found.writeStream.foreachBatch(_writing(str(tmp_path))).option(
-            "checkpointLocation", str(tmp_path / "checkpoint")
-        )
-    )
+    write, checkpoint = _writing(str(tmp_path)), str(tmp_path / "checkpoint")
+    with _sent_by_value():
+        writer = found.writeStream.foreachBatch(write).option("checkpointLocation", checkpoint)
+        progress = finished(writer)
+    assert finish(spark, checkpoint, found, write)
+    assert not finish(spark, checkpoint, found, write)
     matches = spark.read.parquet(str(tmp_path / "matches" / "*"))
     late = spark.read.parquet(str(tmp_path / "late" / "*"))
-    expected = spark.createDataFrame(table([*rows, END])).transform(KEYED.match)
-    # The events that are left out have no positions.
-    assert taken_apart(together({"": matches})) == taken_apart(together({"": expected}))
+    expected = spark.createDataFrame(table(rows)).transform(KEYED.match)
+    assert rows_of(matches) == rows_of(expected)
     assert late.columns == ["kind", "type", "id", "v", "name", "ts", "row"]
     told = sorted(late.toArrow().to_pylist(), key=lambda row: row["row"])
     assert told == [{"kind": "late", **row} for row in LATE] + [{"kind": "ahead", **AHEAD}]
@@ -116,15 +91,53 @@ def test_late_events_come_apart(spark: Any, tmp_path: Path) -> None:
 
 def _writing(folder: str) -> Any:
     """What writes a micro-batch so that writing it again changes nothing."""
-    # Over Connect this runs in a Python of the server's, where here there is no celc.
-    apart = _sent(split_late)
 
     def write(batch: Any, number: int) -> None:
-        for name, part in zip(("matches", "late"), apart(batch), strict=True):
+        batch.persist()  # or each part would run the micro-batch
+        for name, part in zip(("matches", "late"), split_late(batch), strict=True):
             part.write.mode("overwrite").parquet(f"{folder}/{name}/batch={number}")
+        batch.unpersist()
 
     return write
 
 
-def _sent(function: Any) -> Any:
-    return function
+@contextmanager
+def _sent_by_value() -> Iterator[None]:
+    """Over Connect, a function for foreachBatch runs in a Python of the server's, which has neither
+    celc nor this module here."""
+    modules = (celc_runtime, sys.modules[__name__])
+    for module in modules:
+        cloudpickle.register_pickle_by_value(module)
+    yield
+    for module in modules:
+        cloudpickle.unregister_pickle_by_value(module)
+
+
+# --- one after another ----------------------------------------------------------------------------
+
+
+def test_a_stream_gives_what_match_gives(spark: Any, tmp_path: Path) -> None:
+    """No partitions, no positions, by pandas, on events shuffled within the watermark's delay.
+
+    Then another query on the checkpoint of this one.
+    """
+    rows, last = shuffled(events(160, keys=3), 5), END | {"v": 50.0}  # one that can matter
+    write_files(tmp_path / "in", [*(table(part) for part in parts(rows, 2)), table([last])])
+    frame = files(spark, tmp_path / "in")
+    stream = KEYLESS.match_stream(frame, watermark="5 seconds", api="pandas")
+    progress = run(stream, tmp_path)
+    found = rows_of(spark.read.parquet(str(tmp_path / "out")))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", celc_runtime.PlanWarning)
+        expected = spark.createDataFrame(table(rows)).transform(KEYLESS.match)
+    assert found == rows_of(expected)
+    counts = sums(progress, "celc_keyless")
+    assert (counts["matches"], counts["late"]) == (len(found), 0)
+    assert len(found) > 10
+
+    write_files(tmp_path / "in", [table([last])], first=9)
+    changed = KEYLESS.text.partition("}\n}\n")[2].replace("8 SECONDS", "9 SECONDS")
+    other = query(changed).with_options(positions=False).match_stream(frame, api="pandas")
+    said = "another query; what differs: the query's text, WITHIN. Run the query that"
+    with pytest.raises(Exception, match=re.escape(said)):
+        run(other, tmp_path)
