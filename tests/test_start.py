@@ -49,7 +49,7 @@ _MORE_PLANS = {
     "absent": "SELECT * FROM S WHERE A AS x ; !(B AS y FILTER y.id = x.id) ; C WITHIN 9 EVENTS",
     "definition": "SELECT * FROM S WHERE A AS x ; MAX((B AS y FILTER y.id = x.id)+ ; C) "
     "WITHIN 9 EVENTS",
-    "values": "SELECT x, COUNT(x), SUM(x.value) / 2 AS half, COLLECT(x.id) AS ids "
+    "values": "SELECT x, COUNT(x) AS n, SUM(x.value) / 2 AS half, COLLECT(x.id) AS ids "
     "FROM S WHERE (A AS x)+ ; B WITHIN 9 EVENTS",
     "window of real numbers": "SELECT * FROM S WHERE A ; B WITHIN 3 [value]",
 }

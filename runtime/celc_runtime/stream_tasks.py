@@ -38,9 +38,9 @@ STEP_DDL = (
 )
 """Counts of a partition in a micro-batch; its matches; its late events, as Arrow messages."""
 
-IN_TIME, AHEAD = 0, 1
+_IN_TIME, _TOO_FAR = 0, 1
 
-_BLOCK = struct.Struct("<BI")  # IN_TIME or AHEAD, number of events
+_BLOCK = struct.Struct("<BI")  # _IN_TIME or _TOO_FAR, number of events
 
 _PACKED_SCHEMA = pa.schema([("key", pa.binary()), ("events", pa.binary())])
 
@@ -127,7 +127,7 @@ def _packed_batch(
     for key, part, row in zip(
         formats.keys.cut(of_keys, one_by_one), parts, order[edges[:-1]].tolist(), strict=True
     ):
-        kind = AHEAD if ahead[row] else IN_TIME
+        kind = _TOO_FAR if ahead[row] else _IN_TIME
         block = _BLOCK.pack(kind, len(part.records)) + row_bytes(part)
         found.append((row_bytes(key), block))
     return found
@@ -189,7 +189,7 @@ class PartitionTask:
         for block in blocks:
             kind, count = _BLOCK.unpack_from(block)
             rows, _ = self._formats.events.read(block, _BLOCK.size, count)
-            (ahead if kind == AHEAD else arrived).append(rows)
+            (ahead if kind == _TOO_FAR else arrived).append(rows)
         step = self._reader.advance(key, state, arrived, 1000 * watermark or None)
         too_far = self._formats.events.joined(ahead)
         if self._options.late == "error":
