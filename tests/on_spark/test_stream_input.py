@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from celc_runtime import EventError, split_late
-from stream_routes import query, table
+from stream_routes import END, query, table
 
 WINDOWED = "SELECT * FROM S WHERE A AS x ; B AS y PARTITION BY id WITHIN 5 SECONDS [ts]"
 
@@ -116,7 +116,7 @@ def test_options_that_cannot_be(said: str, frame: Any) -> None:
 
 
 def test_a_batch_is_for_match(spark: Any) -> None:
-    batch = spark.createDataFrame(table([]))
+    batch = spark.createDataFrame(table([END]))
     said = "match_stream reads a stream (spark.readStream), and this DataFrame is there as a whole"
     _refused(EventError, said, WINDOWED, batch)
 
