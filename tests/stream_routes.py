@@ -131,7 +131,7 @@ def parts(rows: Sequence[dict], count: int) -> list[list[dict]]:
 
 def write_files(folder: Path, tables: Iterable[pa.Table], first: int = 0) -> None:
     """Files that a stream reads in this order: it goes by the time of their last change."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for number, rows in enumerate(tables, first):
         # Written under a name that is not read and moved: a stream that runs sees whole files.
         hidden = folder / f".{number:04}"

@@ -145,7 +145,8 @@ class PartitionReader:
         if watermark is not None:
             state.frontier = max(watermark, ALWAYS if frontier is None else frontier)
             self._let_go(key, state)
-        if self._key_ttl is not None and arrived and watermark is not None:
+        if self._key_ttl is not None and watermark is not None and (arrived or state.last is None):
+            # The first micro-batch has no watermark yet: what came in it counts from the next one.
             state.last = watermark
         step.waiting, step.kept = len(waiting.records), len(state.kept.records)
         self._set_timer(step, state, watermark)
