@@ -174,7 +174,7 @@ def test_a_driver_that_is_killed(kills: int, spark: Any, tmp_path: Path) -> None
     compiled = query(TEXT)
     expected = spark.createDataFrame(table(rows)).transform(compiled.match).toArrow()
     assert _answer(tmp_path) == wanted(expected)
-    assert len(expected) > 100
+    assert len(expected) > 50
 
 
 def test_workers_that_are_killed(spark: Any, tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_workers_that_are_killed(spark: Any, tmp_path: Path) -> None:
     assert driver.wait() == 0, (tmp_path / "said").read_text()[-8000:]
     assert (tmp_path / "stream_task_route").exists()
     assert (tmp_path / "stream_unpacking_route").exists()
-    assert (tmp_path / "said").read_text().count("Lost task") >= 2
+    assert (tmp_path / "said").read_text().count("Exception in task") >= 2
     expected = spark.createDataFrame(table(rows)).transform(query(TEXT).match).toArrow()
     assert _answer(tmp_path) == wanted(expected)
 
