@@ -95,11 +95,11 @@ def answers(route: str, items: Sequence[tuple[Any, Any]]) -> list[list[dict[str,
         ]
     found: list[list[dict[str, Any]]] = [[] for _ in items]
     for row in parts[0].collect():
-        found[row.number].append(_expected_form(items[row.number][0], json.loads(row.json)))
+        found[row.number].append(expected_form(items[row.number][0], json.loads(row.json)))
     return found
 
 
-def _expected_form(matcher: Any, row: dict[str, Any]) -> dict[str, Any]:
+def expected_form(matcher: Any, row: dict[str, Any]) -> dict[str, Any]:
     plan = next(iter(matcher.queries.values())).plan
     return {
         "partition": {name: row[name] for name in plan.partition_by},

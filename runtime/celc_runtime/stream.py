@@ -86,7 +86,7 @@ def stream_matches(
             f"{plan.type_of(order)}: a watermark needs a TIMESTAMP as the first order column"
         )
     instant = _instant(OrderColumn(order, "TIMESTAMP", types[order]))
-    rows, moment = _watermarked(rows, instant, watermark, max_event_time_skew)
+    rows, moment = _watermarked(plan, rows, instant, watermark, max_event_time_skew)
     options = StreamOptions(
         tiebreak_types=_tiebreak_types(plan, types),
         late=late,
@@ -201,16 +201,17 @@ def _instant(order: OrderColumn) -> Column:
 
 
 def _watermarked(
-    rows: DataFrame, instant: Column, delay: str, skew: str | None
+    plan: Plan, rows: DataFrame, instant: Column, delay: str, skew: str | None
 ) -> tuple[DataFrame, str]:
-    """The rows behind a watermark, and the name of the column that says which are too far ahead."""
+    """The rows behind a watermark that can matter, and the name of the column that says which are
+    too far ahead."""
     from pyspark.sql import functions
 
     names = rows.columns
     time, ahead = (_unused(name, names) for name in ("celc_time", "celc_ahead"))
     if skew is None:
         marked = rows.withColumn(time, instant).withWatermark(time, delay)
-        return marked.select(*map(_named, names)), ""
+        return _filtered(plan, marked, time).select(*map(_named, names)), ""
     # The clock is that of the micro-batch, which Spark notes with its offsets: a micro-batch that
     # is run again judges as it did before.
     limit = functions.unix_micros(functions.current_timestamp()) + duration(
@@ -223,7 +224,19 @@ def _watermarked(
             instant
         ),
     )
-    return marked.withWatermark(time, delay).select(*map(_named, (*names, ahead))), ahead
+    marked = _filtered(plan, marked.withWatermark(time, delay), time)
+    return marked.select(*map(_named, (*names, ahead))), ahead
+
+
+def _filtered(plan: Plan, marked: DataFrame, time: str) -> DataFrame:
+    """The rows that can matter of those behind a watermark, which all rows move.
+
+    Spark takes a filter past the watermark unless it names the watermark's very column.
+    """
+    columns = [name for name in marked.columns if name != time]
+    if why_not_filtered(plan, columns):
+        return marked
+    return marked.where(can_matter(plan, marked.schema) | _named(time).isNull())
 
 
 def _unused(name: str, names: list[str]) -> str:
@@ -243,10 +256,6 @@ def _steps(query: CompiledQuery, rows: DataFrame, options: StreamOptions, api: s
     from pyspark.sql import functions
 
     plan = query.plan
-    if not why_not_filtered(plan, rows.columns):
-        # Spark moves a filter past the watermark unless it names the watermark's column, and
-        # events that are filtered before do not move it; `order` is what that column is made of.
-        rows = rows.where(can_matter(plan, rows.schema) | _named(plan.order_by[0]).isNull())
     sent = options._asdict()
     undeclared = _undeclared(plan, rows)
     rows = rows.observe(

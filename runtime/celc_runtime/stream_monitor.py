@@ -61,7 +61,7 @@ def monitor(query: StreamingQuery, *, stream: TextIO | None = None, every: float
 
 def micro_batch(progress: Any) -> dict[str, Any]:
     """The figures of `monitor` from a progress of Spark's, one micro-batch's."""
-    read, steps = _sums(progress["observedMetrics"])
+    read, steps = _sums(observed(progress))
     operators = progress["stateOperators"]
     took = progress["durationMs"].get("triggerExecution", 0)
     return {
@@ -76,14 +76,28 @@ def micro_batch(progress: Any) -> dict[str, Any]:
     }
 
 
-def _sums(observed: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, int]]:
+def observed(progress: Any) -> dict[str, dict[str, Any]]:
+    """The observed metrics of a micro-batch by their names.
+
+    Over Connect, PySpark 4.3 gives what came as JSON: a list of values, and a schema beside it.
+    """
+    found = {}
+    for name, row in progress["observedMetrics"].items():
+        values = dict(row) if isinstance(row, Mapping) else row.asDict()
+        if values.keys() == {"values", "schema"} and isinstance(values["schema"], Mapping):
+            names = [field["name"] for field in values["schema"]["fields"]]
+            values = dict(zip(names, values["values"], strict=True))
+        found[name] = values
+    return found
+
+
+def _sums(metrics: Mapping[str, dict[str, Any]]) -> tuple[dict[str, int], dict[str, int]]:
     read: dict[str, int] = {}
     steps: dict[str, int] = {}
-    for name, row in observed.items():
+    for name, values in metrics.items():
         if not name.startswith(METRICS):
             continue
         into = read if name.startswith(READ_METRICS) else steps
-        values = row if isinstance(row, Mapping) else row.asDict()
         for key, value in values.items():
             into[key] = into.get(key, 0) + (value or 0)
     return read, steps

@@ -1,0 +1,157 @@
+"""What does not fit a stream is refused when `match_stream` is called, and nothing is started."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from celc_runtime import EventError, split_late
+from stream_routes import END, query, table
+
+WINDOWED = "SELECT * FROM S WHERE A AS x ; B AS y PARTITION BY id WITHIN 5 SECONDS [ts]"
+
+
+@pytest.fixture(scope="module")
+def frame(spark: Any) -> Any:
+    """A streaming DataFrame of events; nobody ever asks for its rows."""
+    return (
+        spark.readStream.format("rate")
+        .load()
+        .selectExpr(
+            "'A' AS type",
+            "CAST(value AS INT) AS id",
+            "CAST(value AS DOUBLE) AS v",
+            "'n' AS name",
+            "timestamp AS ts",
+            "value AS row",
+            "CAST(value AS DECIMAL(9, 2)) AS price",
+            "struct(value AS inner) AS deep",
+            "timestamp AS at",
+        )
+    )
+
+
+def _refused(error: type[Exception], said: str, text: str, frame: Any, **options: Any) -> None:
+    compiled = {name: options.pop(name) for name in ("order_by",) if name in options}
+    with pytest.raises(error, match=re.escape(said)):
+        query(text, **compiled).match_stream(frame, **options)
+
+
+QUERIES = {
+    "without a window": (
+        "its state grows with the stream, because it has no window, so a match may begin with any "
+        "event: give it a window (WITHIN), or say match_stream(df, allow_unbounded_state=True)",
+        "SELECT * FROM S WHERE A ; B PARTITION BY id",
+        {},
+    ),
+    "a selector inside": (
+        "a selector inside the formula compares matches over the whole stream",
+        "SELECT * FROM S WHERE NXT((A AS x ; B AS y) FILTER x.id = y.id) ; A WITHIN 9 EVENTS",
+        {},
+    ),
+    "any": (
+        "CONSUME BY ANY with PARTITION BY reads all partitions in one order, and a stream keeps "
+        "each by itself: use CONSUME BY PARTITION",
+        WINDOWED + " CONSUME BY ANY",
+        {},
+    ),
+    "without order": (
+        "order",
+        "SELECT * FROM S WHERE A ; B WITHIN 3 EVENTS",
+        {"order_by": None},
+    ),
+    "no time": (
+        "orders events by 'v', which it declares as DOUBLE: a watermark needs a TIMESTAMP",
+        "SELECT * FROM S WHERE A ; B WITHIN 3 EVENTS",
+        {"order_by": "v"},
+    ),
+    "a long window": (
+        "a window on a stream can hold 1,048,576 EVENTS at most, and this one holds 2,000,000",
+        "SELECT * FROM S WHERE A ; B WITHIN 2000000 EVENTS",
+        {},
+    ),
+    "a column called kind": (
+        "has a column 'kind', and late='side' adds one: choose another name with AS",
+        "SELECT x, COUNT(x) AS kind FROM S WHERE A AS x ; B WITHIN 3 EVENTS",
+        {"late": "side"},
+    ),
+    "a decimal": (
+        "the tiebreak column 'price' is of type decimal(9,2), which the state of a stream does not "
+        "hold: cast it to one of",
+        WINDOWED,
+        {"tiebreak": "price"},
+    ),
+    "a struct": (
+        "values of the type struct<inner:bigint> have no order",
+        WINDOWED,
+        {"tiebreak": "deep"},
+    ),
+    "no such tiebreak": ("'nothing'", WINDOWED, {"tiebreak": "nothing"}),
+}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_queries_that_no_stream_can_run(name: str, frame: Any) -> None:
+    said, text, options = QUERIES[name]
+    _refused(EventError, said, text, frame, **options)
+
+
+OPTIONS = {
+    "late must be one of 'drop', 'error', 'side', not 'keep'": {"late": "keep"},
+    "api must be 'row', 'pandas' or None, not 'arrow'": {"api": "arrow"},
+    "watermark must be a duration like '10 seconds' or '1 hour 30 minutes'": {"watermark": "10"},
+    "hour, day), not '1 month'": {"watermark": "1 month"},
+    "not '-1 second'": {"watermark": "-1 second"},
+    "not 10": {"watermark": 10},
+    "max_event_time_skew must be a duration": {"max_event_time_skew": "soon"},
+    "key_ttl must be a duration": {"key_ttl": ""},
+    "its event time is 'ts', not 'at'": {"event_time": "at"},
+}
+
+
+@pytest.mark.parametrize("said", OPTIONS)
+def test_options_that_cannot_be(said: str, frame: Any) -> None:
+    _refused(ValueError, said, WINDOWED, frame, **OPTIONS[said])
+
+
+def test_a_batch_is_for_match(spark: Any) -> None:
+    batch = spark.createDataFrame(table([END]))
+    said = "match_stream reads a stream (spark.readStream), and this DataFrame is there as a whole"
+    _refused(EventError, said, WINDOWED, batch)
+
+
+def test_a_stream_is_not_for_match(frame: Any) -> None:
+    with pytest.raises(EventError, match="match_stream"):
+        query(WINDOWED).match(frame)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"ts": "CAST(ts AS STRING)"}, "'ts'"),
+        ({"ts": "unix_millis(ts)"}, "'ts'"),
+        ({"ts": "CAST(ts AS DATE)"}, "'ts'"),
+        ({"v": "CAST(v AS STRING)"}, "'v'"),
+        ({"v": "deep"}, "'v'"),
+    ],
+)
+def test_columns_of_another_type(change: dict[str, str], said: str, frame: Any) -> None:
+    changed = frame.selectExpr(*(f"{change.get(name, name)} AS {name}" for name in frame.columns))
+    _refused(EventError, said, WINDOWED, changed)
+
+
+def test_a_column_is_missing(frame: Any) -> None:
+    _refused(EventError, "'v'", WINDOWED, frame.drop("v"))
+
+
+def test_split_late_takes_what_has_late_events(frame: Any) -> None:
+    with pytest.raises(EventError, match=re.escape("match_stream(df, late='side')")):
+        split_late(query(WINDOWED).match_stream(frame))
+
+
+def test_unbounded_state_can_be_allowed(frame: Any) -> None:
+    unbounded = query("SELECT x[v] FROM S WHERE A AS x ; B PARTITION BY id")
+    found = unbounded.match_stream(frame, allow_unbounded_state=True)
+    assert found.isStreaming
+    assert found.columns == unbounded.output_schema.names

@@ -1,0 +1,143 @@
+"""Queries on Structured Streaming: the rows that `match` gives on the same events."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import celc_runtime
+import pytest
+from celc_runtime import finish, split_late
+from pyspark import cloudpickle
+from stream_routes import (
+    END,
+    SETTINGS,
+    event,
+    events,
+    files,
+    finished,
+    parts,
+    query,
+    rows_of,
+    run,
+    settings,
+    shuffled,
+    sums,
+    table,
+    write_files,
+)
+
+
+@pytest.fixture(autouse=True)
+def _settings(spark: Any) -> Iterator[None]:
+    with settings(spark, SETTINGS):
+        yield
+
+
+KEYED = query("""QUERY keyed: SELECT * FROM S WHERE (A AS x ; B AS y) FILTER x.v > 40 AND y.v > 45
+    PARTITION BY id WITHIN 15 SECONDS [ts]""")
+KEYLESS = query("""QUERY keyless: SELECT MAX x[v], y[name] FROM S WHERE (A AS x)+ ; B AS y
+    FILTER x.v > 45 WITHIN 8 SECONDS [ts] CONSUME BY PARTITION""").with_options(positions=False)
+
+
+# --- late events ----------------------------------------------------------------------------------
+
+LATE = [
+    event(5, "A", 0, row=1001),
+    event(6, "B", 1, row=1002),
+    event(7, "B", 2, name=None, row=1003),
+]
+AHEAD = event(80 * 366 * 86_400, "B", 1, row=1004)
+
+
+def test_late_events_come_apart(spark: Any, tmp_path: Path) -> None:
+    """A micro-batch brings late events and one of the year 2100, which moves no watermark.
+
+    All are written in foreachBatch, and so is what `finish` finds.
+    """
+    rows = events(120, keys=3)
+    one, two, three = parts(rows, 3)
+    tables = [table(part) for part in (one, two, [*LATE, AHEAD, *three])]
+    write_files(tmp_path / "in", tables)
+    found = KEYED.match_stream(
+        files(spark, tmp_path / "in"),
+        tiebreak="row",
+        watermark="2 seconds",
+        late="side",
+        max_event_time_skew="1 hour",
+    )
+    assert found.columns == ["kind", *KEYED.output_schema.names, "event"]
+    write, checkpoint = _writing(str(tmp_path)), str(tmp_path / "checkpoint")
+    with _sent_by_value():
+        writer = found.writeStream.foreachBatch(write).option("checkpointLocation", checkpoint)
+        progress = finished(writer)
+    assert finish(spark, checkpoint, found, write)
+    assert not finish(spark, checkpoint, found, write)
+    matches = spark.read.parquet(str(tmp_path / "matches" / "*"))
+    late = spark.read.parquet(str(tmp_path / "late" / "*"))
+    expected = spark.createDataFrame(table(rows)).transform(KEYED.match)
+    assert rows_of(matches) == rows_of(expected)
+    assert late.columns == ["kind", "type", "id", "v", "name", "ts", "row"]
+    told = sorted(late.toArrow().to_pylist(), key=lambda row: row["row"])
+    assert told == [{"kind": "late", **row} for row in LATE] + [{"kind": "ahead", **AHEAD}]
+    counts = sums(progress, "celc_keyed")
+    assert (counts["late"], counts["ahead"]) == (3, 1)
+
+
+def _writing(folder: str) -> Any:
+    """What writes a micro-batch so that writing it again changes nothing."""
+
+    def write(batch: Any, number: int) -> None:
+        batch.persist()  # or each part would run the micro-batch
+        for name, part in zip(("matches", "late"), split_late(batch), strict=True):
+            part.write.mode("overwrite").parquet(f"{folder}/{name}/batch={number}")
+        batch.unpersist()
+
+    return write
+
+
+@contextmanager
+def _sent_by_value() -> Iterator[None]:
+    """Over Connect, a function for foreachBatch runs in a Python of the server's, which has neither
+    celc nor this module here."""
+    modules = (celc_runtime, sys.modules[__name__])
+    for module in modules:
+        cloudpickle.register_pickle_by_value(module)
+    yield
+    for module in modules:
+        cloudpickle.unregister_pickle_by_value(module)
+
+
+# --- one after another ----------------------------------------------------------------------------
+
+
+def test_a_stream_gives_what_match_gives(spark: Any, tmp_path: Path) -> None:
+    """No partitions, no positions, by pandas, on events shuffled within the watermark's delay.
+
+    Then another query on the checkpoint of this one.
+    """
+    rows, last = shuffled(events(160, keys=3), 5), END | {"v": 50.0}  # one that can matter
+    write_files(tmp_path / "in", [*(table(part) for part in parts(rows, 2)), table([last])])
+    frame = files(spark, tmp_path / "in")
+    stream = KEYLESS.match_stream(frame, watermark="5 seconds", api="pandas")
+    progress = run(stream, tmp_path)
+    found = rows_of(spark.read.parquet(str(tmp_path / "out")))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", celc_runtime.PlanWarning)
+        expected = spark.createDataFrame(table(rows)).transform(KEYLESS.match)
+    assert found == rows_of(expected)
+    counts = sums(progress, "celc_keyless")
+    assert (counts["matches"], counts["late"]) == (len(found), 0)
+    assert len(found) > 10
+
+    write_files(tmp_path / "in", [table([last])], first=9)
+    changed = KEYLESS.text.partition("}\n}\n")[2].replace("8 SECONDS", "9 SECONDS")
+    other = query(changed).with_options(positions=False).match_stream(frame, api="pandas")
+    said = "another query; what differs: the query's text, WITHIN. Run the query that"
+    with pytest.raises(Exception, match=re.escape(said)):
+        run(other, tmp_path)
