@@ -12,7 +12,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from celc_runtime import CompiledQuery, EventWarning
+from celc_runtime import CompiledQuery, EventWarning, stream_partition
 from celc_runtime.stream_tasks import StreamOptions
 from engines import engines, interpreted, only_query, table_of
 from hypothesis import HealthCheck, given, settings
@@ -94,7 +94,8 @@ def _check(rng: random.Random, streams: int = 4) -> int:
 def _compare(
     query: CompiledQuery, events: list[dict[str, Any]], rng: random.Random, text: str
 ) -> int:
-    with cramped(rng), warnings.catch_warnings():
+    with cramped(rng), warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stream_partition, "_ROWS_AT_ONCE", rng.choice((1, 3, 1 << 18)))
         warnings.simplefilter("ignore", EventWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
         wanted = query.match_table(table_of(query.plan, events)).to_pylist()
