@@ -86,7 +86,7 @@ def _states(name: str) -> list[bytes]:
     """The states of one partition after each micro-batch of a stream, most with waiting events."""
     query, rng = _query(name), random.Random(name)
     operator = Operator(query, _OPTIONS, rng=rng)
-    found = []
+    found: list[bytes] = []
     time = 1
     for _ in range(12):
         operator.advance(_table(query, rng, time, 6), max(0, time - 4))
@@ -388,7 +388,7 @@ def test_positions_far_apart_fill_no_memory() -> None:
                     task.step(_key(), changed, [], AFTER_ALL)
             else:
                 step, _ = task.step(_key(), changed, [], AFTER_ALL)
-                assert step.kept
+                assert step.events
 
 
 def _key() -> bytes:
