@@ -16,7 +16,7 @@ import pyarrow as pa
 from celc_runtime import CompiledQuery
 from celc_runtime.stream_partition import END_OF_TIME, Step
 from celc_runtime.stream_tasks import PartitionTask, StreamOptions, finished, packed, unpacked
-from engines import Event, Row, table_of
+from engines import Event, Row, batches_of, table_of
 
 AFTER_ALL = END_OF_TIME // 1000
 """The watermark of a stream that has ended, in milliseconds."""
@@ -95,8 +95,8 @@ class Operator:
         return self._unpacked([self._step(key, []) for key in [*self.states]])
 
     def _batches(self, events: pa.Table) -> Iterator[pa.RecordBatch]:
-        size = self._rng.choice((1, 2, 1 << 20))
-        yield from events.combine_chunks().to_batches(max_chunksize=size)
+        """Cut at random, texts coded this or that way."""
+        return batches_of(events, self._rng)
 
     def _step(
         self, key: bytes, blocks: Sequence[bytes], *, expired: bool = False
