@@ -1,7 +1,8 @@
 """A stream in its steady state: rows per second, our share of the work, the size of states.
 
 Files of events come one at a time into a folder that a stream watches; each is a micro-batch, with
-another one behind it for the watermark that has moved. Beside it runs an *identity* stream of the
+another one behind it for the watermark that has moved. The first one, which is not counted, fills
+the window. Beside it runs an *identity* stream of the
 same kind: the same events, packed beforehand by partition, go through two `mapInArrow` that pass on
 what they get and an operator of the same interface that reads a state and writes one of the same
 size. What Python workers use beyond it is ours: packing, the query, states, unpacking.
@@ -37,6 +38,7 @@ ROWS = 20_000
 """Rows of a micro-batch."""
 
 KEYS = (20, 2_000)
+_WARM_UP = 3
 WINDOW = 600
 DELAY = 5
 QUERY = f"""
@@ -82,7 +84,12 @@ def _figures_of(spark: SparkSession, keys: int, batches: int) -> Iterator[Figure
     context = {"keys": keys, "rows": ROWS}
     with tempfile.TemporaryDirectory(prefix="celc-bench-") as name:
         folder = Path(name)
-        files = [_file(folder, number, keys) for number in range(batches)]
+        each = ROWS // keys
+        files = [_file(folder, 0, keys, 0, WINDOW)]
+        files += [
+            _file(folder, number, keys, WINDOW + (number - 1) * each, each)
+            for number in range(1, batches + 1)
+        ]
         schema = spark.read.parquet(str(files[0])).schema
         checkpoint = folder / "checkpoint"
 
@@ -100,7 +107,8 @@ def _figures_of(spark: SparkSession, keys: int, batches: int) -> Iterator[Figure
         base_restart = _run(
             identity, folder / "identity", packed[-1:], folder / "identity checkpoint"
         )
-    warm, base_warm = steady[len(steady) // 2 :], base[len(base) // 2 :]
+    # The first ones after the start, when code is still being compiled, are left out.
+    warm, base_warm = steady[_WARM_UP:], base[_WARM_UP:]
     yield Figure("rows per second", "rows/s", tuple(ROWS / b.clock for b in warm), context=context)
     shares = tuple(
         max(0.0, one.workers - other.workers) / one.cpu
@@ -205,30 +213,29 @@ def _identity(spark: SparkSession, size: int) -> Callable[[Path], DataFrame]:
 # --- data -----------------------------------------------------------------------------------------
 
 
-def _events(number: int, keys: int) -> pa.Table:
-    """The rows of a micro-batch: 10 % of types that the query names, a key's one second apart."""
+def _events(number: int, keys: int, first: int, seconds: int) -> pa.Table:
+    """So many seconds of events, one of each key a second: 10 % of types that the query names."""
     rng = np.random.default_rng(number)
-    each = ROWS // keys
-    second = number * each + np.repeat(np.arange(each), keys)
-    key = np.tile(np.arange(keys), each)
-    micros = second * 1_000_000 + key * 7
-    order = rng.permutation(ROWS)
+    rows = keys * seconds
+    key = np.tile(np.arange(keys), seconds)
+    micros = (first + np.repeat(np.arange(seconds), keys)) * 1_000_000 + key * 7
+    order = rng.permutation(rows)
     types = pa.array(["A", "B", "C", "X"]).take(
-        pa.array(rng.choice(4, ROWS, p=[0.04, 0.03, 0.03, 0.9]))
+        pa.array(rng.choice(4, rows, p=[0.04, 0.03, 0.03, 0.9]))
     )
     return pa.table(
         {
             "type": types,
             "key": pa.array(key[order].astype(np.int32)),
-            "v": rng.random(ROWS),
+            "v": rng.random(rows),
             "ts": pa.array(micros[order], pa.timestamp("us", tz="UTC")),
         }
     )
 
 
-def _file(folder: Path, number: int, keys: int) -> Path:
+def _file(folder: Path, number: int, keys: int, first: int, seconds: int) -> Path:
     path = folder / f"{number:04}.parquet"
-    parquet.write_table(_events(number, keys), path)
+    parquet.write_table(_events(number, keys, first, seconds), path)
     return path
 
 

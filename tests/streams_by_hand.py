@@ -52,7 +52,7 @@ class Operator:
         self.options = options or StreamOptions({})
         self.task = PartitionTask(query, self.options)
         self.states: dict[bytes, bytes] = {}
-        self.timers: dict[bytes, int] = {}
+        self.timers: dict[bytes, set[int]] = {}
         self.watermark = 0
         self.counts = dict.fromkeys(("events", "matches", "late", "ahead"), 0)
         self.waiting: dict[bytes, int] = {}
@@ -73,8 +73,9 @@ class Operator:
         told = [self._step(key, of_key) for key, of_key in blocks.items()]
         # A timer of the very time of the watermark may go off, or in the next micro-batch.
         border = self.watermark + self._rng.randint(0, 1)
-        due = [key for key, timer in self.timers.items() if timer < border]
-        told += [self._step(key, [], expired=True) for key in due]
+        due = [(key, t) for key, timers in self.timers.items() for t in timers if t < border]
+        # One that is unset meanwhile may be told of all the same.
+        told += [self._step(key, [], expired=timer) for key, timer in due]
         return self._unpacked(told)
 
     def finish(self) -> list[dict[str, Any]]:
@@ -99,7 +100,7 @@ class Operator:
         return batches_of(events, self._rng)
 
     def _step(
-        self, key: bytes, blocks: Sequence[bytes], *, expired: bool = False
+        self, key: bytes, blocks: Sequence[bytes], *, expired: int | None = None
     ) -> dict[str, Any]:
         step, row = self.task.step(key, self.states.get(key), blocks, self.watermark)
         self._note_timers(key, step, expired)
@@ -113,18 +114,21 @@ class Operator:
         self.waiting[key], self.kept[key] = row["waiting"], row["kept"]
         return row
 
-    def _note_timers(self, key: bytes, step: Step, expired: bool) -> None:
-        if expired:
+    def _note_timers(self, key: bytes, step: Step, expired: int | None) -> None:
+        timers = self.timers.pop(key, set())
+        if expired is not None:
             # Spark takes an expired timer away by itself once its handler has returned.
-            gone = self.timers.pop(key)
-            if step.unset_timer == gone:
-                step.unset_timer = None
-        if step.unset_timer is not None:
-            assert self.timers.pop(key, None) == step.unset_timer, "no such timer is set"
-        if step.set_timer is not None:
-            assert key not in self.timers, "a second timer is set"
-            assert step.set_timer > self.watermark, "a timer would go off at once"
-            self.timers[key] = step.set_timer
+            timers.discard(expired)
+        for timer in step.unset_timers:
+            assert timer in timers or timer == expired, "no such timer is set"
+            timers.discard(timer)
+        for timer in step.set_timers:
+            assert timer not in timers, "the timer is set already"
+            assert timer > self.watermark, "a timer would go off at once"
+            timers.add(timer)
+        assert len(timers) <= 2, "timers gather"
+        if timers:
+            self.timers[key] = timers
 
     def _unpacked(self, told: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         if not told:

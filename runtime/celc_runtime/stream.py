@@ -348,10 +348,11 @@ def _processor(make_task: Any, api: str) -> Any:
                 self._state.update((step.state,))
             elif before is not None:
                 self._state.clear()
-            if step.unset_timer is not None and step.unset_timer != expired:
-                self._handle.deleteTimer(step.unset_timer)
-            if step.set_timer is not None:
-                self._handle.registerTimer(step.set_timer)
+            for timer in step.unset_timers:
+                if timer != expired:  # which Spark unsets itself
+                    self._handle.deleteTimer(timer)
+            for timer in step.set_timers:
+                self._handle.registerTimer(timer)
             return told(row)
 
     return Partitions()

@@ -53,8 +53,8 @@ class Step:
 
     state: bytes | None
     late: Rows
-    set_timer: int | None = None
-    unset_timer: int | None = None
+    set_timers: list[int] = field(default_factory=list)
+    unset_timers: list[int] = field(default_factory=list)
     matches: list[pa.RecordBatch] = field(default_factory=list)
     events: int = 0
     waiting: int = 0
@@ -151,23 +151,44 @@ class PartitionReader:
         if self._key_ttl is not None:
             self._note_last(state, fresh, watermark)
         step.waiting, step.kept = len(waiting.records), len(state.kept.records)
-        timer = state.timer
-        self._set_timer(step, state, watermark)
+        timers = [timer for timer in (state.timer, state.later) if timer is not None]
         if self._is_over(state, watermark):
-            step.set_timer, step.unset_timer = None, timer
+            step.unset_timers = timers
         else:
+            self._set_timers(step, state, watermark)
             step.state = self._states.written(state)
         return step
 
-    def _set_timer(self, step: Step, state: PartitionState, watermark: int | None) -> None:
-        """One timer at most is set for a partition. One that the watermark has reached would be
-        told of in this micro-batch still, after the partition has been seen to."""
-        due = self._due(state)
-        if watermark is not None and state.timer is not None and 1000 * state.timer <= watermark:
-            step.unset_timer, state.timer = state.timer, None
-        if due is not None and (state.timer is None or due < state.timer):
-            step.unset_timer = state.timer if step.unset_timer is None else step.unset_timer
-            step.set_timer = state.timer = due
+    def _set_timers(self, step: Step, state: PartitionState, watermark: int | None) -> None:
+        """Two timers at most are set for a partition: one for events that wait, and behind it one
+        for the time after. The latter stays where it is while events come and go, and when it goes
+        off is set again if it was too early, because Spark takes its time for each that is moved.
+
+        One that the watermark has reached would be told of in this micro-batch still, after the
+        partition has been seen to.
+        """
+        if watermark is not None:
+            if state.timer is not None and 1000 * state.timer <= watermark:
+                step.unset_timers.append(state.timer)
+                state.timer = None
+            if state.later is not None and 1000 * state.later <= watermark:
+                step.unset_timers.append(state.later)
+                state.later = None
+        due, later = self._due(state)
+        if due is not None:
+            known = [timer for timer in (state.timer, state.later) if timer is not None]
+            if not known or due < min(known):
+                if state.timer is not None:
+                    step.unset_timers.append(state.timer)
+                state.timer = due
+                step.set_timers.append(due)
+        elif later is not None and state.timer is None:
+            if state.later is not None and later < state.later:
+                step.unset_timers.append(state.later)
+                state.later = None
+            if state.later is None:
+                state.later = later
+                step.set_timers.append(later)
 
     def _note_last(self, state: PartitionState, fresh: Rows, watermark: int | None) -> None:
         if len(fresh.records):
@@ -335,20 +356,18 @@ class PartitionReader:
         state.kept = self._layout.taken(state.kept, rows)
         state.positions = state.positions[rows]
 
-    def _due(self, state: PartitionState) -> int | None:
+    def _due(self, state: PartitionState) -> tuple[int | None, int | None]:
         """When (in milliseconds) the watermark lets something happen here although no event comes:
-        one that waits can be run, the window has passed, or the partition can be forgotten."""
-        moments = []
+        one that waits can be run; the window has passed, or the partition can be forgotten."""
+        due = None
         if len(state.waiting.records):
-            moments.append(int(self._times(state.waiting).min()))
+            due = _timer(int(self._times(state.waiting).min()))
+        moments = []
         if len(state.kept.records) and self._passes is not None:
             moments.append(int(self._times(state.kept)[-1]) + self._passes)
         if self._key_ttl is not None and state.last is not None:
             moments.append(state.last + self._key_ttl)
-        if not moments:
-            return None
-        # Events before 1970 wait as well: for the first watermark, as Spark begins with 0.
-        return max(1, -(-min(*moments, _LAST_TIMER) // 1000))
+        return due, None if not moments else _timer(min(moments))
 
     def _is_over(self, state: PartitionState, watermark: int | None) -> bool:
         """Whether a partition may be forgotten altogether."""
@@ -363,6 +382,12 @@ class PartitionReader:
         if len(state.kept.records) or state.context or state.window_value is not None:
             return False
         return not self._plan.positions or not state.position
+
+
+def _timer(moment: int) -> int:
+    """A time in microseconds as a timer's."""
+    # Events before 1970 wait as well: for the first watermark, as Spark begins with 0.
+    return max(1, -(-min(moment, _LAST_TIMER) // 1000))
 
 
 def _ranks(column: pa.Array) -> np.ndarray:

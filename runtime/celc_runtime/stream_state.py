@@ -8,8 +8,8 @@ offset type
 ====== ===== =================================================================================
 0      4s    ``celc``
 4      u2    version of this format
-6      u2    flags: 1, a frontier is known; 2, a timer is set; 4, 8: the first, the second of the
-             numbers behind the header is there
+6      u2    flags: 1, a frontier is known; 2, a timer is set; 4, 8, 16: which of the numbers that
+             may follow the header do
 8      u4    CRC-32 of everything behind it
 12     18s   what query wrote it: a hash of each of `IDENTITY`
 30     u2    context of the first kept event (what the stream before means to nested selectors)
@@ -17,9 +17,10 @@ offset type
 36     u4    number of waiting events
 40     i8    position of the next event
 48     i8    frontier: up to this time (microseconds since 1970) events have been run
-56     i8    when the partition's timer is due (milliseconds since 1970)
-64     i8    only with flag 4: the window's attribute at the last event, order-preserving
-64, 72 i8    only with flag 8: the time of the latest event (microseconds)
+56     i8    when the timer for waiting events is due (milliseconds since 1970)
+64     i8    with flag 4: the window's attribute at the last event, order-preserving
+       i8    with flag 8: the time of the last event (microseconds), where keys are forgotten
+       i8    with flag 16: when the timer for the time after is due (milliseconds)
 ====== ===== =================================================================================
 
 All numbers are little-endian. Kept events are rows of `stream_rows`, then come their positions
@@ -51,7 +52,7 @@ from celc_runtime.stream_rows import RowLayout, Rows, row_bytes
 _HEADER = struct.Struct("<4sHHI18sHIIqqq")
 _MAGIC = b"celc"
 _VERSION = 1
-_HAS_FRONTIER, _HAS_TIMER, _HAS_WINDOW_VALUE, _HAS_LAST = 1, 2, 4, 8
+_HAS_FRONTIER, _HAS_TIMER, _HAS_MOMENTS = 1, 2, (4, 8, 16)
 _MOMENT = struct.Struct("<q")
 _CHECKED_FROM = 12
 _MOST_POSITIONS = 2**62
@@ -82,6 +83,7 @@ class PartitionState:
     context: int = 0
     window_value: int | None = None
     last: int | None = None
+    later: int | None = None
 
 
 class StateFormat:
@@ -113,8 +115,11 @@ class StateFormat:
         flags = (
             _HAS_FRONTIER * (state.frontier is not None)
             + _HAS_TIMER * (state.timer is not None)
-            + _HAS_WINDOW_VALUE * (state.window_value is not None)
-            + _HAS_LAST * (state.last is not None)
+            + sum(
+                flag
+                for flag, moment in zip(_HAS_MOMENTS, _moments(state), strict=True)
+                if moment is not None
+            )
         )
         header = _HEADER.pack(
             _MAGIC,
@@ -130,8 +135,7 @@ class StateFormat:
             state.timer or 0,
         )
         parts = [header]
-        moments = (state.window_value, state.last)
-        parts += [_MOMENT.pack(moment) for moment in moments if moment is not None]
+        parts += [_MOMENT.pack(moment) for moment in _moments(state) if moment is not None]
         if len(state.kept.records):
             parts += [row_bytes(state.kept), state.positions.astype("<i8").tobytes()]
         if len(state.waiting.records):
@@ -162,7 +166,7 @@ class StateFormat:
             raise self._damaged("its checksum does not fit")
         if found != self._identity:
             raise self._other_query(found)
-        if flags > 15 or not 0 <= position < _MOST_POSITIONS:
+        if flags > 31 or not 0 <= position < _MOST_POSITIONS:
             raise self._damaged("its header says what no header does")
         state = self.fresh()
         state.position, state.context = position, context
@@ -170,14 +174,16 @@ class StateFormat:
         state.timer = timer if flags & _HAS_TIMER else None
         start = _HEADER.size
         try:
-            count = bool(flags & _HAS_WINDOW_VALUE) + bool(flags & _HAS_LAST)
-            if len(data) < start + count * _MOMENT.size:
-                raise StateError("its header is cut off")
-            if flags & _HAS_WINDOW_VALUE:
-                (state.window_value,) = _MOMENT.unpack_from(data, start)
-            if flags & _HAS_LAST:
-                (state.last,) = _MOMENT.unpack_from(data, start + (count - 1) * _MOMENT.size)
-            start += count * _MOMENT.size
+            moments: list[int | None] = []
+            for flag in _HAS_MOMENTS:
+                if not flags & flag:
+                    moments.append(None)
+                    continue
+                if len(data) < start + _MOMENT.size:
+                    raise StateError("its header is cut off")
+                moments += _MOMENT.unpack_from(data, start)
+                start += _MOMENT.size
+            state.window_value, state.last, state.later = moments
             if kept:
                 state.kept, start = self._layout.read(data, start, kept)
                 if start + 8 * kept > len(data):
@@ -226,6 +232,11 @@ class StateFormat:
             f"differs: {', '.join(different)}. Run the query that it was begun with, or begin a "
             "new checkpoint"
         )
+
+
+def _moments(state: PartitionState) -> tuple[int | None, int | None, int | None]:
+    """The numbers that may follow the header, in their order."""
+    return state.window_value, state.last, state.later
 
 
 def identity(plan: Plan, layout: RowLayout, text: str, contexts: bytes) -> bytes:
