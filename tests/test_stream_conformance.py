@@ -66,7 +66,7 @@ _ALWAYS = (
 
 def test_some_queries() -> None:
     """Of every file of cases a few."""
-    problems = []
+    problems: list[str] = []
     compared = 0
     met: set[tuple[str, str]] = set()
     for folder, stem in _STEMS:
@@ -86,7 +86,7 @@ def test_some_queries() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(("folder", "stem"), _STEMS, ids=lambda part: Path(part).name)
 def test_all_queries(folder: Path, stem: str) -> None:
-    problems = []
+    problems: list[str] = []
     for query, cases in _queries(folder, stem).items():
         problems += _problems(query, cases)
     assert not problems, "\n".join(problems)

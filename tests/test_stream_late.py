@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery, EventError
+from celc_runtime.stream import stream_matches
 from celc_runtime.stream_tasks import StreamOptions
 from engines import engines, interpreted, only_query, table_of
 from streams_by_hand import EVENT_TIME, Operator, instant
@@ -252,3 +254,23 @@ def test_values_that_are_measured_by_the_window_must_not_fall() -> None:
         _advance(Operator(query), 9, _event("B", 1, at=7), _event("B", 2, at=6))
     with pytest.raises(EventError, match="NULL"):
         _advance(Operator(query), 9, _event("B", 1, at=None))
+
+
+def test_a_moment_cannot_be_a_partition() -> None:
+    """Before anything runs; what is no stream is refused before that."""
+    query = _query("SELECT * WHERE A ; B PARTITION BY event_time WITHIN 5 MILLISECONDS")
+    with pytest.raises(EventError, match="'event_time' is in PARTITION BY"):
+        stream_matches(query, SimpleNamespace(isStreaming=True), **_DEFAULTS)
+    with pytest.raises(EventError, match="use match"):
+        stream_matches(query, SimpleNamespace(isStreaming=False), **_DEFAULTS)
+
+
+_DEFAULTS: dict[str, Any] = {
+    "checkpoint": None,
+    "watermark": "1 second",
+    "late": "drop",
+    "api": None,
+    "allow_unbounded_state": False,
+    "max_event_time_skew": None,
+    "key_ttl": None,
+}

@@ -12,7 +12,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from celc_runtime import CompiledQuery, EventWarning
+from celc_runtime import CompiledQuery, EventWarning, stream_partition
 from celc_runtime.stream_tasks import StreamOptions
 from engines import engines, interpreted, only_query, table_of
 from hypothesis import HealthCheck, given, settings
@@ -71,6 +71,8 @@ def _events(rng: random.Random, text: str) -> list[dict[str, Any]]:
 def _check(rng: random.Random, streams: int = 4) -> int:
     """Compare a random query on some streams; how many rows there were."""
     text = _drawn(rng)
+    # What hypothesis draws takes its time: the query is, streams and micro-batches are of a seed.
+    rng = random.Random(rng.getrandbits(32))
     try:
         with interpreted():
             compiled = engines(text, Options((EVENT_TIME,)))
@@ -92,7 +94,8 @@ def _check(rng: random.Random, streams: int = 4) -> int:
 def _compare(
     query: CompiledQuery, events: list[dict[str, Any]], rng: random.Random, text: str
 ) -> int:
-    with cramped(rng), warnings.catch_warnings():
+    with cramped(rng), warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stream_partition, "_ROWS_AT_ONCE", rng.choice((1, 3, 1 << 18)))
         warnings.simplefilter("ignore", EventWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
         wanted = query.match_table(table_of(query.plan, events)).to_pylist()
@@ -110,7 +113,7 @@ def _compare(
 
 
 @settings(
-    max_examples=40,
+    max_examples=30,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
@@ -121,7 +124,7 @@ def test_random_queries_drawn_by_hypothesis(rng: random.Random) -> None:
 
 
 def test_random_queries_of_seeds() -> None:
-    assert sum(_check(random.Random(seed)) for seed in range(60)) >= 500
+    assert sum(_check(random.Random(seed)) for seed in range(60)) >= 300
 
 
 _LONG_SLICES = range(10_000, 30_000, 1_000)
@@ -131,7 +134,7 @@ _LONG_SLICES = range(10_000, 30_000, 1_000)
 @pytest.mark.parametrize("first", _LONG_SLICES)
 def test_many_random_queries(first: int) -> None:
     """Two hundred queries, on eight streams each."""
-    assert sum(_check(random.Random(seed), 8) for seed in range(first, first + 200)) >= 2_000
+    assert sum(_check(random.Random(seed), 8) for seed in range(first, first + 200)) >= 1_000
 
 
 # --- what random queries do not have --------------------------------------------------------------

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery, EventError
 from celc_runtime.errors import StateError
+from celc_runtime.stream_state import IDENTITY, normalised
 from celc_runtime.stream_tasks import PartitionTask, StreamFormats, StreamOptions, packed
 from engines import engines, interpreted, only_query, table_of
 from streams_by_hand import AFTER_ALL, EVENT_TIME, Operator, instant
@@ -85,7 +86,7 @@ def _states(name: str) -> list[bytes]:
     """The states of one partition after each micro-batch of a stream, most with waiting events."""
     query, rng = _query(name), random.Random(name)
     operator = Operator(query, _OPTIONS, rng=rng)
-    found = []
+    found: list[bytes] = []
     time = 1
     for _ in range(12):
         operator.advance(_table(query, rng, time, 6), max(0, time - 4))
@@ -233,3 +234,167 @@ def test_many_changed_states(name: str) -> None:
         refused, went_on = _run_mutated(name, 10_000, 1)
     assert refused >= 2_000
     assert went_on >= 200
+
+
+# --- of another query, or another version ---------------------------------------------------------
+
+
+def _compiled(text: str, *, order_by: tuple[str, ...] = (EVENT_TIME,)) -> CompiledQuery:
+    with interpreted():
+        compiled = engines(text, Options(order_by))
+    return only_query(compiled["general"])
+
+
+_BODY = (
+    "SELECT x WHERE A AS x ; B AS y FILTER x.v > 1 PARTITION BY k WITHIN 9 MILLISECONDS "
+    "CONSUME BY PARTITION LIMIT 3"
+)
+_TEXT = _EVENTS + _BODY
+
+
+def _state_of(query: CompiledQuery, options: StreamOptions) -> bytes:
+    operator = Operator(query, options)
+    operator.advance(_table(query, random.Random(1), 1, 6), 0)
+    operator.advance(None, 4)
+    (data,) = operator.states.values()
+    return data
+
+
+def _told(text: str, *, order_by: tuple[str, ...] = (EVENT_TIME,)) -> str:
+    """What is said of the state of `_TEXT` where the query is this one."""
+    options = StreamOptions({"row": "LONG"})
+    written = _state_of(_compiled(_TEXT).with_options(tiebreak="row"), options)
+    query = _compiled(text, order_by=order_by).with_options(tiebreak="row")
+    try:
+        StreamFormats(query, options).states.read(written)
+    except StateError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "differs"),
+    [
+        ("x.v > 1", "x.v > 2", "the query's text"),
+        ("WITHIN 9 MILL", "WITHIN 8 MILL", "the query's text, WITHIN"),
+        ("WITHIN 9 MILLISECONDS", "WITHIN 9 EVENTS", "the query's text, WITHIN"),
+        ("BY k", "BY k, ok", "the query's text, PARTITION BY"),
+        ("LIMIT 3", "LIMIT 4", "the query's text, the output"),
+        ("CONSUME BY PARTITION", "", "the query's text, the output"),
+        ("SELECT x", "SELECT x, y", "the query's text, the output"),
+        ("name: STRING", "name: DATE", "the query's text, the output"),
+        ("v: DOUBLE", "v: FLOAT", "the columns that are read, or their types"),
+        ("FILTER x.v > 1", "FILTER y.v > 1", "the query's text"),
+    ],
+)
+def test_the_state_of_another_query_is_refused(old: str, new: str, differs: str) -> None:
+    told = _told(_TEXT.replace(old, new))
+    assert "another query" in told
+    assert differs in told
+    assert "begin a new checkpoint" in told
+
+
+def test_each_part_of_the_identity_is_told_by_itself() -> None:
+    """Whichever of the hashes differs: what it is of is said, and nothing else."""
+    states, data = _formats("time").states, _states("time")[-1]
+    places = [range(12, 18), *(range(at, at + 2) for at in range(18, 30, 2))]
+    for what, (first, *_) in zip(IDENTITY, places, strict=True):
+        changed = bytearray(data)
+        changed[first] ^= 1
+        with pytest.raises(StateError) as raised:
+            states.read(_with_checksum(bytes(changed)))
+        assert f"what differs: {what}. Run" in str(raised.value)
+
+
+def test_options_are_part_of_what_a_query_is() -> None:
+    query, options = _compiled(_TEXT), StreamOptions({"row": "LONG"})
+    written = _state_of(query.with_options(tiebreak="row"), options)
+    for changed, types, differs in (
+        (query, {}, "the tiebreak columns or their types"),
+        (query.with_options(tiebreak="row"), {"row": "INT"}, "the tiebreak columns or their types"),
+        (query.with_options(tiebreak="name"), {}, "the tiebreak columns or their types"),
+        (query.with_options(tiebreak="row", positions=False), {"row": "LONG"}, "the output"),
+        (query.with_options(tiebreak="row", order_by=(EVENT_TIME, "ts")), {"row": "LONG"}, "order"),
+        (query.with_options(tiebreak="row", type_column="kind"), {"row": "LONG"}, ""),
+    ):
+        states = StreamFormats(changed, StreamOptions(types)).states
+        if differs:
+            with pytest.raises(StateError, match=rf"what differs: .*{differs}"):
+                states.read(written)
+        else:
+            # What the column of types is called is no matter: types are numbers in a state.
+            assert states.read(written).position
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _TEXT.replace("FILTER", "-- hot enough\n  FILTER"),
+        _TEXT.replace("WHERE", "/* pairs: 'it''s' */ WHERE\n\t"),
+        _TEXT.replace("; B", ";B").replace(", ", ",\n"),
+        _TEXT + "\n-- the end",
+    ],
+)
+def test_comments_and_spaces_make_no_other_query(text: str) -> None:
+    assert text != _TEXT
+    assert not _told(text)
+
+
+def test_spaces_in_a_text_do() -> None:
+    one, other = (
+        normalised(f"SELECT * WHERE A FILTER A.k = '{text}'", "query")
+        for text in ("a -- b", "a  -- b")
+    )
+    assert one != other
+
+
+def test_of_a_file_with_several_queries_only_its_own_counts() -> None:
+    first, second, changed = (
+        f"QUERY {name}: SELECT * WHERE {formula}\n"
+        for name, formula in (("one", "A ; B"), ("two", "B ; A"), ("two", "B : A"))
+    )
+    assert normalised(first + second, "one") == normalised(changed + first, "one")
+    assert normalised(first + second, "two") != normalised(changed + first, "two")
+
+
+@pytest.mark.parametrize("version", [0, 2, 2**16 - 1])
+def test_another_version_of_the_format_is_refused(version: int) -> None:
+    """Before the checksum is looked at, which another format may make otherwise."""
+    data = bytearray(_states("time")[0])
+    struct.pack_into("<H", data, 4, version)
+    with pytest.raises(StateError, match=f"of format {version}, and this version of celc reads"):
+        _formats("time").states.read(bytes(data))
+
+
+@pytest.mark.parametrize("data", [b"", b"celc", bytes(64), b"clec" + bytes(100), b"\x80\x04" * 50])
+def test_bytes_of_something_else_are_no_state(data: bytes) -> None:
+    with pytest.raises(StateError, match="not one of celc, or has been cut off"):
+        _formats("time").states.read(data)
+
+
+def test_positions_far_apart_fill_no_memory() -> None:
+    """Rows that stand for what was left out are no more than the window holds."""
+    for name in ("events", "by definition", "no window"):
+        formats, data = _formats(name), _states(name)[-1]
+        state = formats.states.read(data)
+        state.positions = state.positions.copy()
+        state.positions[-1] = 2**61
+        state.position = 2**61 + 1
+        changed = formats.states.written(state)
+        task = PartitionTask(_query(name), _OPTIONS)
+        with _little_memory():
+            if name == "events":
+                with pytest.raises(StateError, match="too old for the window"):
+                    task.step(_key(), changed, [], AFTER_ALL)
+            else:
+                step, _ = task.step(_key(), changed, [], AFTER_ALL)
+                assert step.events
+
+
+def _key() -> bytes:
+    """The bytes of the partition `k` of all queries here."""
+    query, rng = _query("time"), random.Random(0)
+    (block,) = packed(query, _OPTIONS, _table(query, rng, 1, 1).to_batches())
+    key = block["key"][0].as_py()
+    assert isinstance(key, bytes)
+    return key

@@ -113,6 +113,12 @@ def _check_stream(query: CompiledQuery, events: DataFrame, *, allow_unbounded_st
         )
     if not plan.order_by:
         raise without_order(plan)
+    if plan.order_by[0] in plan.partition_by:
+        raise EventError(
+            f"query {plan.name!r}: {plan.order_by[0]!r} is in PARTITION BY, so that each moment is "
+            "a partition of its own, and a stream would keep one for every moment: order by "
+            "another column, or leave it out of PARTITION BY"
+        )
     if plan.interleaves:
         raise EventError(
             f"query {plan.name!r}: CONSUME BY ANY with PARTITION BY reads all partitions in one "
