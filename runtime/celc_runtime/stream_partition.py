@@ -148,14 +148,8 @@ class PartitionReader:
         if watermark is not None:
             state.frontier = max(watermark, ALWAYS if frontier is None else frontier)
             self._let_go(key, state)
-<<<<<<< HEAD
         if self._key_ttl is not None:
             self._note_last(state, fresh, watermark)
-=======
-        if self._key_ttl is not None and watermark is not None and (arrived or state.last is None):
-            # The first micro-batch has no watermark yet: what came in it counts from the next one.
-            state.last = watermark
->>>>>>> c897b7309683a7f0fb202f49c0b84a18aca846c5
         step.waiting, step.kept = len(waiting.records), len(state.kept.records)
         timers = [timer for timer in (state.timer, state.later) if timer is not None]
         if self._is_over(state, watermark):
