@@ -133,7 +133,7 @@ def test_a_partition_is_forgotten_after_its_time() -> None:
     _advance(operator, 5, _event("A", 6))
     _advance(operator, 54)
     assert operator.states
-    _advance(operator, 56)
+    _advance(operator, 57)
     assert not operator.states
     assert not operator.timers
     rows = _advance(operator, 80, _event("A", 70), _event("A", 81), _event("B", 82))
