@@ -131,7 +131,7 @@ def _forgetful(key_ttl: int = 50) -> Operator:
 def test_a_partition_is_forgotten_after_its_time() -> None:
     operator = _forgetful()
     _advance(operator, 5, _event("A", 6))
-    _advance(operator, 54)
+    _advance(operator, 55)
     assert operator.states
     _advance(operator, 57)
     assert not operator.states
@@ -148,9 +148,9 @@ def test_each_event_puts_off_when_a_partition_is_forgotten() -> None:
     for time in range(10, 200, 10):
         _advance(operator, time, _event("C", time + 1))
         assert operator.states
-    _advance(operator, 239)
+    _advance(operator, 240)
     assert operator.states
-    _advance(operator, 241)
+    _advance(operator, 242)
     assert not operator.states
 
 

@@ -152,7 +152,7 @@ _NUMBERS = (
     2**64 - 1,
 )
 
-_HEADER_FIELDS = ((6, 2), (30, 2), (32, 4), (36, 4), (40, 8), (48, 8), (56, 8), (64, 8), (72, 8))
+_HEADER_FIELDS = ((6, 2), (30, 2), (32, 4), (36, 4), (40, 8), (48, 8), (56, 8), (64, 8), (72, 8), (80, 8))
 
 
 def _mutated(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
@@ -176,8 +176,8 @@ def _mutated(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
         else:
             start, end = sorted(rng.randrange(64, len(changed) + 1) for _ in range(2))
             changed[start:end] = rng.choice((b"", changed[start:end] * 2))
-        if len(changed) < 80:
-            changed += bytes(80 - len(changed))
+        if len(changed) < 88:
+            changed += bytes(88 - len(changed))
     return bytes(changed) if rng.random() < 0.1 else _with_checksum(bytes(changed))
 
 
