@@ -1,0 +1,202 @@
+"""The conformance cases as streams: micro-batches of one to three rows of each case.
+
+A query's cases are one stream, each a partition of its own, and several such streams are one of
+Spark's, because to start one takes it seconds. CONSUME BY ANY with PARTITION BY is no stream.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from cases_io import Case, load_cases
+from celc_runtime import CompiledQuery, finish
+from chosen_cases import some_cases
+from conftest import ON_SPARK
+from engines import interpreted, only_query
+from reference import difference
+from spark_routes import expected_form
+from stream_routes import SETTINGS, START, files, run, settings, together, write_files
+
+import celc
+
+pytestmark = pytest.mark.long
+
+SCHEMA = pa.schema(
+    {
+        "type": pa.string(),
+        "id": pa.int32(),
+        "value": pa.float64(),
+        "name": pa.string(),
+        "ts": pa.int64(),
+        "row": pa.int64(),
+        "at": pa.timestamp("us", "UTC"),
+        "part": pa.string(),
+        "asked": pa.int32(),
+    }
+)
+
+_TOGETHER = 10
+"""Queries in one of Spark's streams."""
+
+_FILES = 8
+"""Micro-batches with rows."""
+
+
+def _compiled(text: str, number: int) -> CompiledQuery:
+    """A case's query over `at`, a time with the seconds of `ts`, with the case as a partition."""
+    head, body = text[: text.index("SELECT")], text[text.index("SELECT") :]
+    head = head.replace("ts: LONG }", "ts: LONG, at: TIMESTAMP, part: STRING }")
+    body, count = re.subn(r"PARTITION BY \[?", r"\g<0>part, ", body)
+    if not count:
+        body = body.replace("CONSUME BY ANY", "CONSUME BY PARTITION")  # there is only one
+        body = re.sub(r"(?= WITHIN | CONSUME | LIMIT |$)", " PARTITION BY part", body, count=1)
+    if number % 2:  # the others are measured on an attribute of their own
+        body = re.sub(r"WITHIN (\d+) \[ts\]", r"WITHIN \1 SECONDS [at]", body)
+    with interpreted():
+        named = f"{head}QUERY q{number}: {body}"
+        return only_query(celc.compile(named, order_by="at", tiebreak="row"))
+
+
+def _rows(case: Case, number: int) -> list[dict[str, Any]]:
+    return [
+        event
+        | {
+            "row": row,
+            "at": START + dt.timedelta(seconds=event["ts"]),
+            "part": case.name,
+            "asked": number,
+        }
+        for row, event in enumerate(case.events)
+    ]
+
+
+def _dealt(rows: list[dict[str, Any]], rnd: random.Random) -> list[list[dict[str, Any]]]:
+    """A case's rows for each file: one to three, in order."""
+    dealt, at = [], 0
+    for left in range(_FILES, 0, -1):
+        most = min(3, len(rows) - at)
+        least = max(0, min(most, len(rows) - at - 3 * (left - 1)), 1 if at < len(rows) else 0)
+        count = rnd.randint(least, most)
+        dealt.append(rows[at : at + count])
+        at += count
+    assert at == len(rows)
+    return dealt
+
+
+def _table(rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.table({f.name: pa.array([r.get(f.name) for r in rows], f.type) for f in SCHEMA})
+
+
+def _write(folder: Path, groups: list[list[Case]]) -> None:
+    rnd = random.Random(1)
+    chunks: list[list[dict[str, Any]]] = [[] for _ in range(_FILES)]
+    for number, cases in enumerate(groups):
+        for case in cases:
+            for chunk, rows in zip(chunks, _dealt(_rows(case, number), rnd), strict=True):
+                chunk.extend(rows)
+    for chunk in chunks:
+        rnd.shuffle(chunk)
+    write_files(folder, [_table(chunk) for chunk in chunks if chunk])
+
+
+_END = {"type": "A", "at": START + dt.timedelta(days=900), "part": "the end", "row": 0, "ts": 10**8}
+
+
+def _problems(groups: list[list[Case]], compiled: list[CompiledQuery], found: Any) -> list[str]:
+    answers: dict[str, list[dict[str, Any]]] = {}
+    for row in found.collect():
+        number = int(row.stream)
+        match = expected_form(_Named(compiled[number]), json.loads(row.json))
+        answers.setdefault(match["partition"].pop("part"), []).append(match)
+    return [
+        f"{case.name}: {wrong}"
+        for cases in groups
+        for case in cases
+        if (wrong := difference(answers.get(case.name, []), case.expected))
+    ]
+
+
+class _Named:
+    """A matcher of one query."""
+
+    def __init__(self, query: CompiledQuery) -> None:
+        self.queries = {query.name: query}
+
+
+def _streams(spark: Any, folder: Path, groups: list[list[Case]], first: int) -> list[str]:
+    """What is wrong with the answers of some queries' streams, which are one of Spark's.
+
+    An event far in the future ends them: `finish` serves one at a time.
+    """
+    _write(folder / "in", groups)
+    write_files(folder / "in", [_table([_END])], first=99)
+    frame = files(spark, folder / "in")
+    compiled = [_compiled(cases[0].query, first + n) for n, cases in enumerate(groups)]
+    streams = {
+        str(number): one.match_stream(
+            frame.where(f"asked = {number} OR asked IS NULL"),
+            watermark="1 millisecond",
+            allow_unbounded_state=True,
+        )
+        for number, one in enumerate(compiled)
+    }
+    run(together(streams), folder)
+    return _problems(groups, compiled, spark.read.parquet(str(folder / "out")))
+
+
+def _is_stream(case: Case) -> bool:
+    return "CONSUME BY ANY" not in case.query or "PARTITION BY" not in case.query
+
+
+def _by_query() -> list[list[Case]]:
+    groups: dict[str, list[Case]] = {}
+    for case in filter(_is_stream, load_cases()):
+        groups.setdefault(case.query, []).append(case)
+    return list(groups.values())
+
+
+def test_all_cases(spark: Any, tmp_path: Path) -> None:
+    """Over Connect one query in five: it is the same plan."""
+    groups = _by_query()
+    assert sum(map(len, groups)) > 800
+    if ON_SPARK == "connect":
+        groups = groups[::5]
+    problems = []
+    with settings(spark, SETTINGS):
+        for at in range(0, len(groups), _TOGETHER):
+            folder = tmp_path / str(at)
+            problems += _streams(spark, folder, groups[at : at + _TOGETHER], at)
+    assert not problems, "\n".join(problems)
+
+
+def test_thirty_queries_by_finish(spark: Any, tmp_path: Path) -> None:
+    """One stream each; what it leaves in its state at the end is run by `finish`."""
+    cases = [case for case in some_cases(36) if _is_stream(case)][:30]
+    assert len(cases) == 30
+    problems = []
+    with settings(spark, SETTINGS):
+        for number, case in enumerate(cases):
+            folder = tmp_path / str(number)
+            _write(folder / "in", [[case]])
+            compiled = _compiled(case.query, number)
+            found = compiled.match_stream(
+                files(spark, folder / "in"), watermark="1 millisecond", allow_unbounded_state=True
+            )
+            run(found, folder)
+            rest = str(folder / "rest")
+            finish(
+                spark,
+                str(folder / "checkpoint"),
+                found,
+                lambda rows, _, rest=rest: rows.write.parquet(rest),
+            )
+            both = spark.read.parquet(str(folder / "out")).unionAll(spark.read.parquet(rest))
+            problems += _problems([[case]], [compiled], together({"0": both}))
+    assert not problems, "\n".join(problems)
