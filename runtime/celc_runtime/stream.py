@@ -12,10 +12,11 @@ not anything of the row's partition has been run, and knows only rows, not packe
 from __future__ import annotations
 
 import re
+import warnings
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
-from celc_runtime.errors import EventError
+from celc_runtime.errors import EventError, PlanWarning
 from celc_runtime.order_column import OrderColumn
 from celc_runtime.plan import ARROW_TYPES, Plan, quoted
 from celc_runtime.pushdown import can_matter, why_not_filtered
@@ -25,12 +26,15 @@ from celc_runtime.stream_monitor import METRICS, READ_METRICS
 from celc_runtime.stream_tasks import PACKED_DDL, STEP_DDL, StreamOptions, side_schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from celc_runtime.query import CompiledQuery
 
 MOST_EVENTS = 1 << 20
 """The largest window of EVENTS on a stream: rows that are not kept are stood for, one by one."""
+
+_STORE = "spark.sql.streaming.stateStore.providerClass"
+_ROCKS_DB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 _LATE = ("drop", "error", "side")
 _APIS = ("row", "pandas")
@@ -99,6 +103,7 @@ def stream_matches(
             f"query {plan.name!r} has a column {min(taken)!r}, and late='side' adds one: choose "
             "another name with AS"
         )
+    _warn_of_store(events.sparkSession)
     if checkpoint is not None:
         check_checkpoint(events.sparkSession, checkpoint, query, options._asdict())
     return _steps(query, rows, options, _chosen_api(api))
@@ -134,6 +139,17 @@ def _check_stream(query: CompiledQuery, events: DataFrame, *, allow_unbounded_st
         raise EventError(
             f"query {plan.name!r}: its state grows with the stream, because {why}: give it a "
             "window (WITHIN), or say match_stream(df, allow_unbounded_state=True)"
+        )
+
+
+def _warn_of_store(spark: SparkSession) -> None:
+    """Spark says so as well, but only when the stream starts, and in words about columns."""
+    if "RocksDB" not in str(spark.conf.get(_STORE, "")):
+        warnings.warn(
+            f"match_stream keeps its states in Spark's RocksDB store, and the session has another: "
+            f"before the stream is started, call spark.conf.set({_STORE!r}, {_ROCKS_DB!r})",
+            PlanWarning,
+            stacklevel=4,
         )
 
 
