@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from engines import interpreted
+from stream_routes import SETTINGS, settings
 from test_docs import DOCUMENTS, blocks_in
 
 _BLOCKS = {path.name: list(blocks_in(path.read_text("utf-8"))) for path in DOCUMENTS}
@@ -31,10 +32,10 @@ def test_sessions(page: str, spark: Any, tmp_path: Path, monkeypatch: pytest.Mon
         elif block.comment == "spark":
             session = parser.get_doctest(block.text, {}, page, None, block.line)
             session.globs = names
-            with interpreted():
+            with interpreted(), settings(spark, SETTINGS):
                 runner.run(session, out=told.append, clear_globs=False)
     assert not told, "".join(told)
 
 
 def test_there_are_pages() -> None:
-    assert {"sql.md", "input.md"} <= _SHOWN.keys()
+    assert {"sql.md", "input.md", "streaming.md"} <= _SHOWN.keys()

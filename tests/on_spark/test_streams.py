@@ -13,6 +13,7 @@ from typing import Any
 import celc_runtime
 import pytest
 from celc_runtime import finish, split_late
+from celc_runtime.stream_monitor import micro_batch
 from pyspark import cloudpickle
 from stream_routes import (
     END,
@@ -87,6 +88,9 @@ def test_late_events_come_apart(spark: Any, tmp_path: Path) -> None:
     assert told == [{"kind": "late", **row} for row in LATE] + [{"kind": "ahead", **AHEAD}]
     counts = sums(progress, "celc_keyed")
     assert (counts["late"], counts["ahead"]) == (3, 1)
+    told_by_monitor = [micro_batch(one) for one in progress]
+    assert sum(one["rows"] for one in told_by_monitor) == len(rows) + 4
+    assert [one["states"] for one in told_by_monitor] == [3] * len(progress)
 
 
 def _writing(folder: str) -> Any:
