@@ -107,6 +107,26 @@ def test_without_positions_an_idle_partition_goes_away(body: str) -> None:
         assert not operator.timers
 
 
+def test_an_event_of_no_matter_stands_between_neighbours_when_the_window_has_passed() -> None:
+    """What a nested selector knows then is not what it knew before that event."""
+    query = _query(
+        "SELECT * WHERE MAX(((A AS x : B) FILTER x.v = 1) OR B) ; C PARTITION BY id "
+        "WITHIN 10 MILLISECONDS"
+    )
+    early = [_event("A", 1), {**_event("A", 2), "v": 2.0}]
+    later = [_event("B", 101), _event("C", 102)]
+    for before in (early, early[:1], [_event("C", 0), *early]):
+        operator = Operator(query)
+        _advance(operator, 0, *before)
+        _advance(operator, 5)
+        _advance(operator, 100)
+        assert _size(operator) == _HEADER
+        rows = _advance(operator, 200, *later)
+        wanted = query.match_table(table_of(query.plan, [*before, *later])).to_pylist()
+        assert not same_rows(rows, wanted)
+        assert bool(wanted) == (before[-1]["v"] == 2.0)
+
+
 def test_events_of_no_matter_leave_nothing_but_positions() -> None:
     query = _query("SELECT * WHERE A ; B PARTITION BY id WITHIN 10 MILLISECONDS")
     operator = Operator(query)

@@ -281,6 +281,11 @@ class PartitionReader:
             absent = np.ones(len(index), np.bool_)
             absent[np.cumsum(repeats) - 1] = False
             silent = int(repeats[:known].sum())
+        if not count and own[-1] < state.position - 1:
+            # What came last does not matter; when nothing is kept, no gap tells of it any more.
+            index, absent = np.append(index, index[-1]), np.append(absent, True)
+            silent += 1
+        if len(index) > known + count:
             rows = layout.taken(rows, index)
         positions = own[index]
         if gaps is not None and self._in_events:
