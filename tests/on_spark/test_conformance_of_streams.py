@@ -94,7 +94,9 @@ def _table(rows: list[dict[str, Any]]) -> pa.Table:
     return pa.table({f.name: pa.array([r.get(f.name) for r in rows], f.type) for f in SCHEMA})
 
 
-def _write(folder: Path, groups: list[list[Case]]) -> None:
+def _write(folder: Path, groups: list[list[Case]]) -> str:
+    """Write the files; the delay with which no event is late, which cases have only together: the
+    watermark follows the case whose times are ahead."""
     rnd = random.Random(1)
     chunks: list[list[dict[str, Any]]] = [[] for _ in range(_FILES)]
     for number, cases in enumerate(groups):
@@ -103,7 +105,13 @@ def _write(folder: Path, groups: list[list[Case]]) -> None:
                 chunk.extend(rows)
     for chunk in chunks:
         rnd.shuffle(chunk)
-    write_files(folder, [_table(chunk) for chunk in chunks if chunk])
+    chunks = [chunk for chunk in chunks if chunk]
+    write_files(folder, [_table(chunk) for chunk in chunks])
+    latest, behind = START, dt.timedelta(0)
+    for chunk in chunks:
+        behind = max(behind, latest - min(row["at"] for row in chunk))
+        latest = max(latest, *(row["at"] for row in chunk))
+    return f"{behind // dt.timedelta(milliseconds=1) + 1} milliseconds"
 
 
 _END = {"type": "A", "at": START + dt.timedelta(days=900), "part": "the end", "row": 0, "ts": 10**8}
@@ -135,14 +143,14 @@ def _streams(spark: Any, folder: Path, groups: list[list[Case]], first: int) -> 
 
     An event far in the future ends them: `finish` serves one at a time.
     """
-    _write(folder / "in", groups)
+    delay = _write(folder / "in", groups)
     write_files(folder / "in", [_table([_END])], first=99)
     frame = files(spark, folder / "in")
     compiled = [_compiled(cases[0].query, first + n) for n, cases in enumerate(groups)]
     streams = {
         str(number): one.match_stream(
             frame.where(f"asked = {number} OR asked IS NULL"),
-            watermark="1 millisecond",
+            watermark=delay,
             allow_unbounded_state=True,
         )
         for number, one in enumerate(compiled)
@@ -184,10 +192,10 @@ def test_thirty_queries_by_finish(spark: Any, tmp_path: Path) -> None:
     with settings(spark, SETTINGS):
         for number, case in enumerate(cases):
             folder = tmp_path / str(number)
-            _write(folder / "in", [[case]])
+            delay = _write(folder / "in", [[case]])
             compiled = _compiled(case.query, number)
             found = compiled.match_stream(
-                files(spark, folder / "in"), watermark="1 millisecond", allow_unbounded_state=True
+                files(spark, folder / "in"), watermark=delay, allow_unbounded_state=True
             )
             run(found, folder)
             rest = str(folder / "rest")
