@@ -243,7 +243,7 @@ def test_a_micro_batch_that_is_run_again_does_the_same(seed: int) -> None:
         found, states, timers = tries[1]
         rows += found
     ended = Operator(query, rng=random.Random(seed))
-    ended.states = states
+    ended.states, ended.timers = states, timers
     rows += ended.finish()
     wanted = query.match_table(table).to_pylist()
     assert wanted
