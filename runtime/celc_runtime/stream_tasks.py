@@ -12,6 +12,7 @@ column of whole numbers. Rejected: rows as they are, which costs 1 µs more for 
 
 from __future__ import annotations
 
+import gc
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -188,6 +189,7 @@ class PartitionTask:
         self._reader = PartitionReader(
             query, formats.events, formats.states, key_ttl=options.key_ttl
         )
+        self._has_run = False
 
     def step(
         self, key: bytes, state: bytes | None, blocks: Sequence[bytes], watermark: int
@@ -203,6 +205,11 @@ class PartitionTask:
             rows, _ = self._formats.events.read(block, _BLOCK.size, count, checked=False)
             (ahead if kind == _TOO_FAR else arrived).append(rows)
         step = self._reader.advance(key, state, arrived, 1000 * watermark or None)
+        if step.events and not self._has_run:
+            # All kernels are loaded now. They and the libraries are some 10^5 objects that stay as
+            # long as the process, and that each full collection of Python's would look through.
+            self._has_run = True
+            gc.freeze()
         too_far = self._formats.events.joined(ahead)
         if self._options.late == "error":
             self._refuse(step.late, too_far, watermark)
