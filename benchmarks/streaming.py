@@ -66,6 +66,7 @@ class MicroBatch(NamedTuple):
 def figures(settings: Settings) -> Iterator[Figure]:
     """All figures of this part."""
     batches = 14 if settings.full else 8
+    settings.calibrated()  # for the record: what the machine was like
     with session() as spark:
         _for_streams(spark)
         for keys in KEYS:
@@ -110,7 +111,9 @@ def _figures_of(spark: SparkSession, keys: int, batches: int) -> Iterator[Figure
         )
     # The first ones after the start, when code is still being compiled, are left out.
     warm, base_warm = steady[_WARM_UP:], base[_WARM_UP:]
-    yield Figure("rows per second", "rows/s", tuple(ROWS / b.clock for b in warm), context=context)
+    yield Figure(
+        "rows per second", "k rows/s", tuple(ROWS / 1000 / b.clock for b in warm), context=context
+    )
     shares = tuple(
         max(0.0, one.workers - other.workers) / one.cpu
         for one, other in zip(warm, base_warm, strict=True)
@@ -118,11 +121,11 @@ def _figures_of(spark: SparkSession, keys: int, batches: int) -> Iterator[Figure
     yield Figure(
         "our share of the work", "of CPU", shares, higher_is_better=False, goal=0.3, context=context
     )
-    own = ROWS * len(warm) / sum(b.workers for b in warm)
-    yield Figure("CPU of workers", "rows/s", (own,), context=context)
+    own = ROWS / 1000 * len(warm) / sum(b.workers for b in warm)
+    yield Figure("CPU of workers", "k rows/s", (own,), context=context)
     yield Figure(
         "state per event that a live node points to, attributes aside",
-        "bytes",
+        "bytes each",
         (state["overhead"],),
         higher_is_better=False,
         goal=40.0,
