@@ -112,7 +112,10 @@ def _figures_of(spark: SparkSession, keys: int, batches: int) -> Iterator[Figure
     # The first ones after the start, when code is still being compiled, are left out.
     warm, base_warm = steady[_WARM_UP:], base[_WARM_UP:]
     yield Figure(
-        "rows per second", "k rows/s", tuple(ROWS / 1000 / b.clock for b in warm), context=context
+        "rows per second",
+        "thousand rows a second",
+        tuple(ROWS / 1000 / b.clock for b in warm),
+        context=context,
     )
     shares = tuple(
         max(0.0, one.workers - other.workers) / one.cpu
@@ -122,7 +125,7 @@ def _figures_of(spark: SparkSession, keys: int, batches: int) -> Iterator[Figure
         "our share of the work", "of CPU", shares, higher_is_better=False, goal=0.3, context=context
     )
     own = ROWS / 1000 * len(warm) / sum(b.workers for b in warm)
-    yield Figure("CPU of workers", "k rows/s", (own,), context=context)
+    yield Figure("CPU of workers", "thousand rows a second", (own,), context=context)
     yield Figure(
         "state per event that a live node points to, attributes aside",
         "bytes each",
