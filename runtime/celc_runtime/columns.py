@@ -387,13 +387,7 @@ class Columns:
     def _slots_of(self, events: pa.RecordBatch) -> np.ndarray:
         """A number for the partition of each row, the same one whenever the partition comes."""
         names = list(self._plan.partition_by)
-        codes = np.zeros(len(events), np.int64)
-        for name in names:
-            column = events.column(name)
-            encoded = plain(column).dictionary_encode(null_encoding="encode")
-            width = max(1, len(encoded.dictionary))
-            codes = codes * width + np.asarray(encoded.indices.to_numpy(zero_copy_only=False))
-            _, codes = np.unique(codes, return_inverse=True)
+        codes = codes_of_keys([plain(events.column(name)) for name in names], len(events))
         _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
         keys = _keys([events.column(name).take(pa.array(first)) for name in names])
         numbers_of_keys = [self._slots.setdefault(key, len(self._slots)) for key in keys]
@@ -714,6 +708,17 @@ def partition_keys(plan: Plan, events: pa.RecordBatch) -> list[tuple[object, ...
         return []
     ends = pa.array([0, len(events) - 1])
     return _keys([plain(events.column(name)).take(ends) for name in plan.partition_by])
+
+
+def codes_of_keys(columns: Sequence[pa.Array], rows: int) -> np.ndarray:
+    """int64[rows]: a number for the values of each row together, equal where all of them are."""
+    codes = np.zeros(rows, np.int64)
+    for column in columns:
+        coded = column.dictionary_encode(null_encoding="encode")
+        width = max(1, len(coded.dictionary))
+        codes = codes * width + np.asarray(coded.indices.to_numpy(zero_copy_only=False))
+        _, codes = np.unique(codes, return_inverse=True)
+    return codes
 
 
 def _keys(columns: Sequence[pa.Array]) -> list[tuple[object, ...]]:

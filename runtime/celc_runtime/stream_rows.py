@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.columns import numbers, plain, zeros
+from celc_runtime.columns import codes_of_keys, numbers, plain, zeros
 from celc_runtime.errors import StateError
 from celc_runtime.plan import ARROW_TYPES
 
@@ -289,12 +289,7 @@ def key_columns(columns: Sequence[pa.Array]) -> list[pa.Array]:
 def groups(columns: Sequence[pa.Array], rows: int) -> tuple[np.ndarray, np.ndarray]:
     """int64: an order in which rows of equal keys stand together, each in their order, and the
     places in it at which a key begins, `rows` last."""
-    codes = np.zeros(rows, np.int64)
-    for column in columns:
-        coded = column.dictionary_encode(null_encoding="encode")
-        width = max(1, len(coded.dictionary))
-        codes = codes * width + np.asarray(coded.indices.to_numpy(zero_copy_only=False))
-        _, codes = np.unique(codes, return_inverse=True)
+    codes = codes_of_keys(columns, rows)
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     return order, np.append(starts, rows)
