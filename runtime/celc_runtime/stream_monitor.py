@@ -18,6 +18,7 @@ _COLUMNS = (
     ("batch", 6),
     ("seconds", 8),
     ("rows", 10),
+    ("undeclared", 11),
     ("events", 10),
     ("matches", 10),
     ("late", 8),
@@ -33,12 +34,13 @@ _COLUMNS = (
 def monitor(query: StreamingQuery, *, stream: TextIO | None = None, every: float = 1.0) -> None:
     """Write a line for each micro-batch of a stream, until the stream ends.
 
-    batch: its number; seconds: how long it took; rows: that were read (of declared types or not);
-    events, matches: that were run and found; late, ahead: events that were not run; waiting, kept:
-    events in the states of the partitions that had something to do (waiting for the watermark, and
-    in the window); partitions: how many had; states: how many partitions have a state; watermark:
-    that of the micro-batch. stream: where to, standard error otherwise; every: seconds between two
-    looks. Raises what ended the stream, if that was an error.
+    batch: its number; seconds: how long it took; rows: that were read, of them undeclared: of a
+    type that the query's streams do not have; events, matches: that were run and found; late,
+    ahead: events that were not run; waiting, kept: events in the states of the partitions that
+    had something to do (waiting for the watermark, and in the window); partitions: how many
+    had; states: how many partitions have a state; watermark: that of the micro-batch. stream:
+    where to, standard error otherwise; every: seconds between two looks. Raises what ended the
+    stream, if that was an error.
     """
     out = sys.stderr if stream is None else stream
     shown = -1
@@ -97,7 +99,8 @@ def _sums(metrics: Mapping[str, dict[str, Any]]) -> tuple[dict[str, int], dict[s
     for name, values in metrics.items():
         if not name.startswith(METRICS):
             continue
-        into = read if name.startswith(READ_METRICS) else steps
+        # By what is in it: a query may be called read_something.
+        into = read if "rows" in values else steps
         for key, value in values.items():
             into[key] = into.get(key, 0) + (value or 0)
     return read, steps
