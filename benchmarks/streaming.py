@@ -2,11 +2,11 @@
 
 Files of events come one at a time into a folder that a stream watches; each is a micro-batch, with
 another one behind it for the watermark that has moved. The first one, which is not counted, fills
-the window. Beside it runs an *identity* stream of the
-same kind: the same events, packed beforehand by partition, go through two `mapInArrow` that pass on
-what they get and an operator of the same interface. That reads a state and writes one of the same
-size, and sets a timer to be called when the watermark has moved on, as an operator must that puts
-events in order. What Python workers use beyond it is ours: packing, the query, states, unpacking.
+the window. Beside it runs an *identity* stream of the same kind: the same events, packed beforehand
+by partition, go through two `mapInArrow` that pass on what they get and an operator of the same
+interface. That reads a state and writes one of the same size, and sets a timer to be called when
+the watermark has moved on, as an operator must that puts events in order. What Python workers use
+beyond it is ours: packing, the query, states, unpacking.
 
 By CPU time of the process tree, the workers' part apart (all that descends from the JVM).
 """

@@ -143,7 +143,7 @@ def _check_stream(query: CompiledQuery, events: DataFrame, *, allow_unbounded_st
 
 
 def _warn_of_store(spark: SparkSession) -> None:
-    """Spark says so as well, but only when the stream starts, and in words about columns."""
+    """Spark says so as well, but only when the stream runs."""
     if "RocksDB" not in str(spark.conf.get(_STORE, "")):
         warnings.warn(
             f"match_stream keeps its states in Spark's RocksDB store, and the session has another: "
@@ -384,7 +384,8 @@ def _processor(make_task: Any, api: str) -> Any:
 
 
 def _rows_of() -> tuple[Any, Any]:
-    """How the row API hands over blocks, and is told of a step. Lambdas travel by value."""
+    """How the row API hands over blocks, and is told of a step. Functions made in a function travel
+    by value."""
 
     def blocks(rows: Any) -> Any:
         return [row["events"] for row in rows]

@@ -29,9 +29,11 @@ All numbers are little-endian. Kept events are rows of `stream_rows`, then come 
 State holds no nodes. Nodes could be written too (a node and a half for each kept event, 32 bytes
 each, where a row takes some 20), but each reference in them would have to be checked before a
 kernel follows it, and for every form of the kernel (piles, union lists, tables of keys, windows of
-a selector, remembered values) apart. Events that are read again make the same nodes at some 5 ns
-each, which is less than to check them, and whatever these bytes say, they are events, from which
-nothing but a match can come. Read again is what the window holds, as it would be for nodes.
+a selector, remembered values) apart. Whatever these bytes say, they are events, from which nothing
+but a match can come. Both ways read what the window holds. To read an event again costs what the
+engine costs: in all, decoding included, 0.1 µs where a query has code of its own, and 0.9 µs with
+the general engine (20,000 kept events of `A ; B ; C`; a step without any costs 190 to 220 µs). What
+nodes would cost has not been measured.
 """
 
 from __future__ import annotations

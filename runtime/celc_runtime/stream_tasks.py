@@ -6,13 +6,12 @@ join those that wait, and what the watermark has passed is run; one row for each
 counts and holds the matches as bytes. *Unpacking* (`mapInArrow`): the matches as columns.
 
 So what Spark shuffles, hands to Python and keeps are bytes of ours: one row for each partition and
-task instead of one for each event, and no value passes through pandas, which knows no NULL in a
-column of whole numbers. Rejected: rows as they are, which costs 1 µs more for each event and value.
+task instead of one for each event. Rejected: rows as they are, because the row interface makes
+Python objects of every value, and pandas knows no NULL in a column of whole numbers.
 """
 
 from __future__ import annotations
 
-import gc
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -189,7 +188,6 @@ class PartitionTask:
         self._reader = PartitionReader(
             query, formats.events, formats.states, key_ttl=options.key_ttl
         )
-        self._has_run = False
 
     def step(
         self, key: bytes, state: bytes | None, blocks: Sequence[bytes], watermark: int
@@ -205,11 +203,6 @@ class PartitionTask:
             rows, _ = self._formats.events.read(block, _BLOCK.size, count, checked=False)
             (ahead if kind == _TOO_FAR else arrived).append(rows)
         step = self._reader.advance(key, state, arrived, 1000 * watermark or None)
-        if step.events and not self._has_run:
-            # All kernels are loaded now. They and the libraries are some 10^5 objects that stay as
-            # long as the process, and that each full collection of Python's would look through.
-            self._has_run = True
-            gc.freeze()
         too_far = self._formats.events.joined(ahead)
         if self._options.late == "error":
             self._refuse(step.late, too_far, watermark)
@@ -306,6 +299,7 @@ def unpacked(
 ) -> Iterator[pa.RecordBatch]:
     """The matches, and where they are asked for the late events, as rows."""
     schema = side_schema(query.plan, options) if options.late == "side" else query.output_schema
+    of_refused = refused_schema(query.plan, options)
     for batch in batches:
         matches = [
             pa.ipc.read_record_batch(message.as_buffer(), query.output_schema)
@@ -318,7 +312,7 @@ def unpacked(
                 table = _with_kind(table, schema, "match")
             yield from table.to_batches()
         refused = [
-            pa.ipc.read_record_batch(message.as_buffer(), refused_schema(query.plan, options))
+            pa.ipc.read_record_batch(message.as_buffer(), of_refused)
             for message in batch.column("refused")
             if message.is_valid
         ]
