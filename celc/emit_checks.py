@@ -187,7 +187,7 @@ class CheckCode:
         """The newest event as what comes before the next one of its role, or before all of them."""
         (role,) = clause.clause.labels
         bit = 1 << self._bit(role)
-        there = f"ROLES[path[place_0] & {(1 << self.kind_bits) - 1}]"
+        there = self._roles_at("place_0")
         lines = [f"if roles & {bit}:", "    for place_0 in range(depth - 1, -1, -1):"]
         if clause.round_mark is not None:
             begins = f"        if {there} & {1 << self._bit(clause.round_mark)}:"
@@ -214,21 +214,34 @@ class CheckCode:
         return self.bit_of.setdefault(role, len(self.bit_of))
 
     def _for_pivot(self, clause: RoleClause, pivot: int, code: str) -> list[str]:
-        """The choices in which the newest event plays role `pivot` and none of those before it."""
+        """The choices in which the newest event plays role `pivot` and none of those before it.
+
+        Why each choice is asked once its last event is there, and no other one ever: a clause asks
+        for the choices in which each two events are of one round of the innermost iteration around
+        both their roles (`RoleClause`). For each further role, that condition is the narrowest
+        beside one of the events chosen so far: the one with the most iterations around both. (As
+        rounds of an inner iteration lie within rounds of the outer one, it implies the others.)
+        Its round is looked through where there is one, and the whole path where no iteration is
+        around both. So a role outside of all rounds ranges over the whole path, whichever role the
+        newest event plays, and a newest event outside meets the events of every round.
+        """
         labels = clause.clause.labels
         lines = [f"if roles & {1 << self._bit(labels[pivot])}:", f"    event_{pivot} = here"]
         indent = "    "
+        fixed = [pivot]
         for number, role in enumerate(labels):
             if number == pivot:
                 continue
-            newest = "depth" if number > pivot else "depth - 1"
-            lines.append(f"{indent}for place_{number} in range({newest}, -1, -1):")
+            chains = clause.iterations
+            beside = max(
+                fixed, key=[min(len(chain), len(chains[number])) for chain in chains].__getitem__
+            )
+            place = "depth" if beside == pivot else f"place_{beside}"
+            head = self._loop(number, number > pivot, place, clause.round_of(number, beside))
+            lines += [indent + line for line in head]
+            fixed.append(number)
             indent += "    "
-            there = f"ROLES[path[place_{number}] & {(1 << self.kind_bits) - 1}]"
-            if clause.round_mark is not None:
-                mark = 1 << self._bit(clause.round_mark)
-                lines.append(f"{indent}if place_{number} < depth and {there} & {mark}:")
-                lines.append(f"{indent}    break  # it begins a later round")
+            there = self._roles_at(f"place_{number}")
             lines.append(f"{indent}if not {there} & {1 << self._bit(role)}:")
             lines.append(f"{indent}    continue")
             lines.append(
@@ -237,6 +250,34 @@ class CheckCode:
         lines.append(f"{indent}if not ({code}):")
         lines.append(f"{indent}    return False")
         return lines
+
+    def _loop(self, number: int, with_newest: bool, place: str, mark: str | None) -> list[str]:
+        """The head of a loop from the newest event, or the one after it, to the end of the path.
+
+        `mark`: over the round of the event at `place` alone, the first of whose events carries it.
+        """
+        newest = "depth" if with_newest else "depth - 1"
+        if mark is None:
+            return [f"for place_{number} in range({newest}, -1, -1):"]
+        bit = 1 << self._bit(mark)
+        lines = []
+        if place != "depth":
+            begin = f"begin_{number}"
+            lines = [
+                f"{begin} = {place}",
+                f"while {begin} < depth and not {self._roles_at(begin)} & {bit}:",
+                f"    {begin} += 1",
+            ]
+            newest = begin if with_newest else f"min({begin}, depth - 1)"
+        return [
+            *lines,
+            f"for place_{number} in range({newest}, -1, -1):",
+            f"    if place_{number} < {place} and {self._roles_at(f'place_{number}')} & {bit}:",
+            "        break  # it begins a later round",
+        ]
+
+    def _roles_at(self, place: str) -> str:
+        return f"ROLES[path[{place}] & {(1 << self.kind_bits) - 1}]"
 
 
 def roles_later(tables: Tables) -> dict[str, frozenset[str]]:

@@ -5,10 +5,11 @@ one that is shown nowhere. With the roles on the events, all that a match needs 
 read off its marked events: for every choice of an event of each role, the clause is TRUE. Where
 FILTER stood, and which labels were visible there, no longer matters.
 
-In the rounds of an iteration, a clause compares what one round has bound. Then the first event of
-each round carries a mark as well (`Round`), and a clause says in the rounds of which iteration its
-events must be the same. A clause about one position of a round and others outside needs no such
-mark: to hold in every round is to hold for every position.
+In the rounds of an iteration, a clause compares the events that one round has bound, with each
+other and with events bound outside. Where it names several labels of a round, the first event of
+each round carries a mark as well, and the clause says which of its roles have to be of one round
+(`RoleClause`). A clause about one position of a round and others outside needs no such mark: to
+hold in every round is to hold for every position.
 
 What is absent has no events in the match; where it is a single event, it is looked for among all
 events that lie in the match's way (`AbsentEvent`). Not everything can be said in roles. Conditions
@@ -19,6 +20,8 @@ the runtime).
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, assert_never
 
@@ -53,9 +56,8 @@ When: TypeAlias = Literal["pairs", "neighbours", "earlier", "witness", "complete
 class RoleClause:
     """A clause whose labels are roles.
 
-    `round_mark`: where a round begins of the iteration within which all its roles in iterations
-    are bound; None: it compares all events of the match. `when` it can be decided, as a match is
-    put together from its last event back:
+    `iterations`: for each role of the clause, the numbers of the iterations around it, the
+    outermost first. `when` it can be decided, as a match is put together from its last event back:
 
     * `pairs`: as soon as an event is there for each of its roles, for every such choice;
     * `neighbours`: for each event of its one role, when the one before it is there (PREV);
@@ -64,12 +66,38 @@ class RoleClause:
       that satisfies it (which PREV stands for); that of the events that still wait which asks for
       most is all that has to be known of them;
     * `complete`: when the match is (functions of a label's set).
+
+    Which events are compared with each other: a scope lies within an iteration or around it, so the
+    iterations around one role are the first ones of those around another, or the other way round.
+    In a round of the innermost iteration around both, a choice takes both events from that round.
+    Where no iteration is around both, nothing ties the two: an event that is bound outside meets
+    the events of every round. So a choice is asked exactly if each two of its events are of one
+    round of the innermost iteration around both (`round_of`).
     """
 
     clause: Clause
     written: Clause
-    round_mark: str | None
+    iterations: tuple[tuple[int, ...], ...]
     when: When = "pairs"
+
+    @property
+    def round_mark(self) -> str | None:
+        """The mark of the innermost rounds around all roles; None: no iteration is around them."""
+        around = _common(self.iterations)
+        return _round_mark(around[-1]) if around else None
+
+    def round_of(self, *places: int) -> str | None:
+        """The same of some of the roles, by their places in the clause."""
+        around = _common([self.iterations[place] for place in places])
+        return _round_mark(around[-1]) if around else None
+
+    def shared_iterations(self) -> frozenset[int]:
+        """The iterations whose rounds have to be told apart."""
+        if self.when == "pairs":
+            pairs = itertools.combinations(self.iterations, 2)
+            return frozenset(around[-1] for around in map(_common, pairs) if around)
+        around = _common(self.iterations)
+        return frozenset(around[-1:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +117,18 @@ class AbsentEvent:
 
 
 ABSENT = f"{ROLE}absent"
+
+
+def _round_mark(iteration: int) -> str:
+    """The mark of the first event of each round of an iteration."""
+    return f"{ROLE}round {iteration}"
+
+
+def _common(chains: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The iterations around all of several roles; each chain goes on as a longer one does."""
+    shortest = min(chains, key=len, default=())
+    assert all(chain[: len(shortest)] == shortest for chain in chains), chains
+    return shortest
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +166,9 @@ def flatten(form: NormalForm) -> FlatForm | None:
         flat = flattener.scope(form)
         clauses = tuple(flattener.clauses)
         # The inner ones first: marking the first round of an iteration takes that round out of it.
-        for mark, iteration in sorted(flattener.rounds.items(), key=lambda item: -item[1]):
-            flat = _with_round_mark(flat, iteration, mark)
-            assert mark in lp.labels_of(flat)
+        for iteration in sorted(flattener.rounds, reverse=True):
+            flat = _with_round_mark(flat, iteration, _round_mark(iteration))
+            assert _round_mark(iteration) in lp.labels_of(flat)
         if flattener.rounds and flattener.splits:
             return None  # a round that has been taken out of its iteration would go unmarked
     except _NotFlatError:
@@ -149,7 +189,7 @@ class _Binding:
 class _Flattener:
     def __init__(self) -> None:
         self.clauses: list[RoleClause] = []
-        self.rounds: dict[str, int] = {}
+        self.rounds: set[int] = set()
         self.absent: list[AbsentEvent] = []
         self.splits = False
         self._scopes: list[_Binding] = []
@@ -259,7 +299,7 @@ class _Flattener:
             raise _NotFlatError
         predicates = tuple(_renamed(predicate, roles) for predicate in clause.predicates)
         labels = tuple(dict.fromkeys(roles[label] for label in clause.labels))
-        return RoleClause(Clause(predicates, labels, clause.span), clause, None)
+        return RoleClause(Clause(predicates, labels, clause.span), clause, ((),) * len(labels))
 
     def _new_role(self) -> str:
         self._next_role += 1
@@ -289,44 +329,41 @@ class _Flattener:
 
     def _clause(self, clause: Clause, own: _Binding, applies: str | None) -> None:
         roles: dict[str, str] = {}
-        homes = []
+        around: dict[str, tuple[int, ...]] = {}
         for label in labels_in_order(clause):
             binding = next((b for b in (own, *reversed(self._scopes)) if label in b.labels), None)
             assert binding is not None, f"nothing binds {label}"
             if label not in binding.roles:
                 binding.roles[label] = self._new_role()
             roles[label] = binding.roles[label]
-            if binding.iterations:
-                homes.append(binding.iterations)
+            around[roles[label]] = binding.iterations
         predicates = tuple(_renamed(predicate, roles) for predicate in clause.predicates)
+        labels = tuple(roles[label] for label in clause.labels)
         when = _when(clause)
         if applies is not None:
-            homes += [own.iterations] if own.iterations else []
-            when = "complete" if when == "neighbours" else when
-        if when == "complete" and homes:
-            raise _NotFlatError  # the rounds of a complete match are not told apart
-        mark = None
-        if len(homes) > (when == "pairs"):
-            # The scopes lie within each other, so the shortest chain is what all have in common.
-            shortest = min(homes, key=len)
-            if sum(len(home) > len(shortest) for home in homes) > 1:
-                raise _NotFlatError  # two of them in one round of an inner iteration besides
-            iteration = shortest[-1]
-            mark = f"{ROLE}round {iteration}"
-            self.rounds[mark] = iteration
-        labels = tuple(roles[label] for label in clause.labels)
-        if applies is not None:
             labels = (*labels, applies)
+            around[applies] = own.iterations
+            when = "complete" if when == "neighbours" else when
+        if when == "complete" and any(around.values()):
+            raise _NotFlatError  # the rounds of a complete match are not told apart
         over_roles = Clause(predicates, labels, clause.span)
         witness = sufficient(over_roles) if when == "complete" and applies is None else None
         if witness is not None:
-            self.clauses.append(RoleClause(witness, clause, mark, "witness"))
+            self._add(witness, clause, around, "witness")
             return
-        self.clauses.append(RoleClause(over_roles, clause, mark, when))
+        self._add(over_roles, clause, around, when)
         early = necessary(over_roles)
         if early is not None:
             kind: When = "earlier" if any(map(looks_back, early.predicates)) else "pairs"
-            self.clauses.append(RoleClause(early, clause, mark, kind))
+            self._add(early, clause, around, kind)
+
+    def _add(
+        self, over_roles: Clause, written: Clause, around: dict[str, tuple[int, ...]], when: When
+    ) -> None:
+        iterations = tuple(around[role] for role in over_roles.labels)
+        added = RoleClause(over_roles, written, iterations, when)
+        self.rounds |= added.shared_iterations()
+        self.clauses.append(added)
 
 
 def _when(clause: Clause) -> When:

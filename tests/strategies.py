@@ -15,6 +15,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from strategies_across import LABELS, TYPES, WIDE_DECLARATION, AcrossConditions, TiedFormulas
+from strategies_rounds import RoundFormulas
 
 DECLARATION = (
     "CREATE STREAM S {\n"
@@ -62,6 +63,7 @@ class Feature(enum.Enum):
     N_ARY = "conditions of which most compare several labels, in every way"
     KEYS = "formulas whose labels are tied by equality"
     LOOK_BACK = "PREV, PRIOR and aggregates compared with anything"
+    ROUNDS = "iterations whose rounds are compared with labels from outside"
 
 
 REGULAR_OPERATORS = frozenset(
@@ -90,7 +92,7 @@ CLAUSES = frozenset(
 )
 REGULAR = REGULAR_OPERATORS | SELECT_FORMS | CLAUSES
 # What dwells on comparisons across labels, and is about a wider declaration.
-DWELLING = frozenset({Feature.N_ARY, Feature.KEYS, Feature.LOOK_BACK})
+DWELLING = frozenset({Feature.N_ARY, Feature.KEYS, Feature.LOOK_BACK, Feature.ROUNDS})
 EVERYTHING = frozenset(Feature) - DWELLING
 # Everything but the functions of what lies before; facts such as COUNT(x) > 1 come with N_ARY.
 ACROSS = (EVERYTHING | {Feature.N_ARY, Feature.KEYS}) - {
@@ -101,6 +103,7 @@ ACROSS = (EVERYTHING | {Feature.N_ARY, Feature.KEYS}) - {
     Feature.LIMIT,
 }
 LOOKING_BACK = ACROSS | {Feature.LOOK_BACK, Feature.PREV, Feature.PRIOR, Feature.AGGREGATE}
+OF_ROUNDS = LOOKING_BACK | {Feature.ROUNDS}
 
 
 def random_query(rng: random.Random, features: frozenset[Feature] = REGULAR, depth: int = 3) -> str:
@@ -203,6 +206,7 @@ class _Generator:
         # Few types in one query make its parts meet on the same events.
         self.types = rng.sample(TYPES, rng.choice((4, 3, 3, 2, 2)))
         self.tied = TiedFormulas(rng, self.types, self.conditions.across_labels)
+        self.rounds = RoundFormulas(rng, self.types, self.conditions.across_labels)
 
     def has(self, feature: Feature) -> bool:
         """Whether the query may use the feature."""
@@ -213,7 +217,9 @@ class _Generator:
     def query(self, depth: int) -> str:
         """SELECT … and all that follows."""
         rng = self.rng
-        if self.has(Feature.KEYS) and _chance(rng, 0.45):
+        if self.has(Feature.ROUNDS) and _chance(rng, 0.8):
+            formula = self.in_rounds(Feature.ROUNDS, depth, frozenset())
+        elif self.has(Feature.KEYS) and _chance(rng, 0.45):
             formula = self.keyed(Feature.KEYS, depth, frozenset())
         else:
             formula = self.formula(depth, frozenset())
@@ -309,8 +315,9 @@ class _Generator:
             F.UNLESS: self.unless,
             F.SELECTOR: self.selected,
             F.KEYS: self.keyed,
+            F.ROUNDS: self.in_rounds,
         }
-        weights = {F.THEN: 5, F.REPEAT: 2, F.FILTER: 4, F.OR: 2, F.KEYS: 2}
+        weights = {F.THEN: 5, F.REPEAT: 2, F.FILTER: 4, F.OR: 2, F.KEYS: 2, F.ROUNDS: 4}
         usable = [feature for feature in makers if self.has(feature)]
         if depth == 0 or not usable or not _chance(self.rng, 0.9):
             return self.atom()
@@ -415,6 +422,10 @@ class _Generator:
 
     def keyed(self, _: Feature, depth: int, visible: _Words) -> _Piece:
         text, bound = self.tied.formula()
+        return _Piece(text, _Level.POSTFIX, bound)
+
+    def in_rounds(self, _: Feature, depth: int, visible: _Words) -> _Piece:
+        text, bound = self.rounds.formula()
         return _Piece(text, _Level.POSTFIX, bound)
 
 

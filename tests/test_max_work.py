@@ -82,3 +82,31 @@ def test_the_limit_is_in_the_module_only_where_something_is_searched() -> None:
     assert "max_work=7" in matcher.source
     plain = celc.compile(_DECLARATION + "SELECT * WHERE A ; B", max_work=7)
     assert "max_work" not in plain.source.split("Plan(", 1)[1]
+
+
+_RISING = "SELECT {} * WHERE ((A AS x)+ ; B) FILTER x.value > PREV(x.value)"
+_RISING_BY_DEFINITION = (
+    "SELECT {} * WHERE ((A AS x)+ ; B FILTER x.value > PREV(x.value) OR COUNT(x) > 99):+"
+)
+
+
+@pytest.mark.parametrize(
+    ("formula", "values", "other", "enough"),
+    [(_RISING, 14, "NXT", 600), (_RISING_BY_DEFINITION, 9, "", 60_000)],
+    ids=["listed", "by definition"],
+)
+def test_candidates_that_are_compared_with_each_other_count(
+    formula: str, values: int, other: str, enough: int
+) -> None:
+    """What finds the candidates is the same search; MAX then compares them in pairs."""
+    events = _events([(7 * n) % (values + 1) for n in range(values)])
+
+    def answer(selector: str, max_work: int) -> int:
+        with interpreted():
+            matcher = celc.compile(_DECLARATION + formula.format(selector), max_work=max_work)
+        return int(only_query(matcher).match_table(events).num_rows)
+
+    assert answer(other, enough) >= 1
+    with pytest.raises(WorkLimitError, match=f"position {values} takes more than {enough:,} "):
+        answer("MAX", enough)
+    assert answer("MAX", 100 * enough) > 1

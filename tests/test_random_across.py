@@ -1,11 +1,12 @@
 """Random queries with conditions across labels: the compiled answers against the reference's.
 
 As `test_random`, for the parts of the language in which conditions compare labels with each other
-(`across`) or with what came before (`look back`). One seed, or a range of them, by hand:
+(`across`), with what came before (`look back`), or in each round of an iteration (`rounds`). One
+seed, or a range of them, by hand:
 
     python tests/test_random_across.py 17                    # seed 17: the query, and what differs
     python tests/test_random_across.py 0 500                 # seeds 0 to 499, and the counts
-    python tests/test_random_across.py 0 500 --look-back     # … of the other language
+    python tests/test_random_across.py 0 500 --language rounds   # … of another language
     python tests/test_random_across.py 17 --numba            # as users run it
 
 The first difference is shrunk and printed as a case, in the form of the files in `cases_found`.
@@ -27,7 +28,7 @@ import pytest
 from celc_runtime import EventWarning
 from engines import answers, engines, interpreted, only_query
 from reference import Match, WorkLimitError, as_expected, check_answer, evaluate
-from strategies import ACROSS, LOOKING_BACK, Feature, declaration_for, random_query
+from strategies import ACROSS, LOOKING_BACK, OF_ROUNDS, Feature, declaration_for, random_query
 from strategies_across import TYPES, wide_stream
 from test_random import TOO_LARGE, Tally, cramped
 
@@ -66,6 +67,10 @@ LANGUAGES = {
     "look back": Language(
         LOOKING_BACK,
         words=_OPERATORS | {"PREV(", "(PRIOR ", "SUM(", "AVG(", "COUNT(", "FIRST("},
+    ),
+    "rounds": Language(
+        OF_ROUNDS,
+        words=frozenset({")+ ;", "):+", "ALL", "BETWEEN", " OR ", "PREV(", "SUM(", "PARTITION BY"}),
     ),
 }
 
@@ -342,11 +347,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="compare random queries of some seeds")
     parser.add_argument("first", type=int)
     parser.add_argument("end", type=int, nargs="?")
-    parser.add_argument("--look-back", action="store_true")
+    parser.add_argument("--language", choices=LANGUAGES, default="across")
     parser.add_argument("--numba", action="store_true")
     parser.add_argument("--streams", type=int, default=10)
     asked = parser.parse_args()
-    language = LANGUAGES["look back" if asked.look_back else "across"]
+    language = LANGUAGES[asked.language]
     tally = Tally()
     for seed in range(asked.first, asked.first + 1 if asked.end is None else asked.end):
         depth = 2 + seed % 3

@@ -253,29 +253,38 @@ class Checked:
             if not self._collects:
                 if status != DONE:
                     return status
-            elif status == OUTPUT_FULL:
-                # What did not fit ends with the node on top of the stack.
-                self._make_room(kinds, int(memory.stack[counters[STACK_SIZE] - 1, 1]) + 1)
-            elif status != DONE:
+            elif status not in (OUTPUT_FULL, DONE):
                 return status
             else:
-                self._reduce(kinds, is_complete=True)
-                self._ready = 0
+                self._reduce(memory, kinds, is_complete=status == DONE)
+                if counters[WORK] > self._max_work:
+                    return TOO_MUCH_WORK
+                if status == DONE:
+                    self._ready = 0
+                else:
+                    # What did not fit ends with the node on top of the stack.
+                    self._make_room(int(memory.stack[counters[STACK_SIZE] - 1, 1]) + 1)
 
-    def _reduce(self, kinds: Kinds, *, is_complete: bool) -> None:
-        strategy = ("", "NXT", "LAST", "MAX").index(self._checks.strategy)
-        if strategy:
-            _choose_supports(self._collected, kinds.bits[0], self._supports, strategy)
+    def _reduce(self, memory: Memory, kinds: Kinds, *, is_complete: bool) -> None:
+        """Drop what a selector does not choose, and what is there twice.
+
+        The events that MAX compares count as steps of the search; past the limit it drops nothing.
+        """
+        counters, bits = memory.counters, kinds.bits[0]
+        if self._checks.strategy == "MAX":
+            most = self._max_work - int(counters[WORK])
+            counters[WORK] += _keep_largest(self._collected, bits, self._supports, most)
+        elif self._checks.strategy:
+            _keep_preferred(self._collected, bits, self._supports, self._checks.strategy == "NXT")
         # Of two that look alike, MAX may need the other one's support until all have been seen.
         if self._checks.distinct and (is_complete or self._checks.strategy != "MAX"):
             _keep_distinct(self._collected, kinds.bits[0], self._shown)
 
-    def _make_room(self, kinds: Kinds, size: int) -> None:
-        """Reduce what has been collected for one event; more room if that does not help much.
+    def _make_room(self, size: int) -> None:
+        """More room for what is collected for one event, if reducing it has not helped much.
 
         `size`: how many events the match that did not fit has, as far as is known by now.
         """
-        self._reduce(kinds, is_complete=False)
         collected = self._collected
         rows, tags = len(collected.rows), len(collected.tags)
         matches, used = (int(count) for count in collected.used)
@@ -360,62 +369,101 @@ def _support_of(output, bits, supports, match, into):  # type: ignore[no-untyped
 
 
 @njit(nogil=True, cache=True)
-def _prefers(strategy, one, ones, other, others):  # type: ignore[no-untyped-def]
-    """Whether NXT (1) or LAST (2) prefers the first of two supports; −1 for the second, 0: equal.
+def _prefers(is_next, one, ones, other, others):  # type: ignore[no-untyped-def]
+    """Whether NXT (else LAST) prefers the first of two supports; −1 for the second, 0: equal.
 
     What decides is the smallest (largest) event in one and not in the other.
     """
     for place in range(min(ones, others)):
-        mine = one[place] if strategy == 1 else one[ones - 1 - place]
-        yours = other[place] if strategy == 1 else other[others - 1 - place]
+        mine = one[place] if is_next else one[ones - 1 - place]
+        yours = other[place] if is_next else other[others - 1 - place]
         if mine != yours:
-            return 1 if (mine < yours) == (strategy == 1) else -1
+            return 1 if (mine < yours) == is_next else -1
     return 1 if ones > others else -1 if ones < others else 0
 
 
 @njit(nogil=True, cache=True)
-def _contains(one, ones, other, others):  # type: ignore[no-untyped-def]
-    """Whether the first of two supports is a proper superset of the second."""
-    if ones <= others:
-        return False
-    place = 0
-    for index in range(others):
-        while place < ones and one[place] < other[index]:
-            place += 1
-        if place == ones or one[place] != other[index]:
-            return False
-    return True
-
-
-@njit(nogil=True, cache=True)
-def _choose_supports(output, bits, supports, strategy):  # type: ignore[no-untyped-def]
-    """Keep the matches whose support NXT (1), LAST (2) or MAX (3) chooses among all here."""
+def _keep_preferred(output, bits, supports, is_next):  # type: ignore[no-untyped-def]
+    """Keep the matches with the support that NXT (else LAST) chooses among all here."""
     matches = output.used[0]
     kept = np.ones(matches, np.bool_)
     longest = 0
     for match in range(matches):
         longest = max(longest, output.ends[match] - _start_of(output, match))
     one, other = np.empty(longest, np.int64), np.empty(longest, np.int64)
-    if strategy == 3:
-        for match in range(matches):
-            size = _support_of(output, bits, supports, match, one)
-            for rival in range(matches):
-                if kept[match] and kept[rival] and rival != match:
-                    rivals = _support_of(output, bits, supports, rival, other)
-                    if _contains(other, rivals, one, size):
-                        kept[match] = False
-    else:
-        best = 0
-        for match in range(1, matches):
-            size = _support_of(output, bits, supports, match, one)
-            bests = _support_of(output, bits, supports, best, other)
-            preferred = _prefers(strategy, one, size, other, bests)
-            if preferred > 0:
-                kept[best:match] = False
-                best = match
-            elif preferred < 0:
-                kept[match] = False
+    best = 0
+    for match in range(1, matches):
+        size = _support_of(output, bits, supports, match, one)
+        bests = _support_of(output, bits, supports, best, other)
+        preferred = _prefers(is_next, one, size, other, bests)
+        if preferred > 0:
+            kept[best:match] = False
+            best = match
+        elif preferred < 0:
+            kept[match] = False
     _keep(output, kept)
+
+
+@njit(nogil=True, cache=True)
+def _contained(one, other):  # type: ignore[no-untyped-def]
+    """Whether each event of one support is in another one."""
+    place = 0
+    for event in one:
+        while place < other.shape[0] and other[place] < event:
+            place += 1
+        if place == other.shape[0] or other[place] != event:
+            return False
+        place += 1
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _keep_largest(output, bits, supports, most_work):  # type: ignore[no-untyped-def]
+    """Keep the matches whose supports lie within no larger one here, as MAX chooses them.
+
+    Returns the number of events and of supports that were compared; past `most_work` it ends
+    early, and keeps all. Supports are taken by size, the largest first, and only compared with
+    those that are kept: what lies within another support lies within a kept one. Two supports are
+    compared event by event only if a hash of 64 bits, one bit for each event, does not tell that
+    one has an event that the other has not.
+    """
+    matches, used = output.used[0], output.used[1]
+    events = np.empty(used, np.int64)
+    begins = np.empty(matches + 1, np.int64)
+    sizes, hashes = np.empty(matches, np.int64), np.zeros(matches, np.uint64)
+    begins[0] = 0
+    for match in range(matches):
+        begin = begins[match]
+        sizes[match] = _support_of(output, bits, supports, match, events[begin:])
+        begins[match + 1] = begin + sizes[match]
+        for event in events[begin : begins[match + 1]]:
+            hashes[match] |= np.uint64(1) << np.uint64(event & 63)
+    kept = np.zeros(matches, np.bool_)
+    largest = np.empty(matches, np.int64)
+    count, larger, size, work = 0, 0, np.int64(-1), matches
+    for match in np.argsort(-sizes, kind="mergesort"):
+        if sizes[match] != size:
+            # Supports of one size do not lie properly within each other.
+            larger, size = count, sizes[match]
+        is_within = False
+        support = events[begins[match] : begins[match + 1]]
+        for place in range(larger):
+            rival = largest[place]
+            work += 1
+            if hashes[match] & ~hashes[rival]:
+                continue
+            work += size + sizes[rival]
+            if _contained(support, events[begins[rival] : begins[rival + 1]]):
+                is_within = True
+                break
+        if work > most_work:
+            return work
+        if not is_within:
+            kept[match] = True
+            largest[count] = match
+            count += 1
+    _keep(output, kept)
+    return work
 
 
 @njit(nogil=True, cache=True)

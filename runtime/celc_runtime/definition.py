@@ -16,13 +16,16 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 Labels: TypeAlias = frozenset[str]
+
+
+_Item = TypeVar("_Item")
 
 
 class Budget:
@@ -36,6 +39,12 @@ class Budget:
         self.left -= 1
         if self.left < 0:
             raise OutOfWorkError
+
+    def counted(self, items: Iterable[_Item]) -> Iterator[_Item]:
+        """The items, with a step for each."""
+        for item in items:
+            self.spend()
+            yield item
 
 
 class OutOfWorkError(Exception):
@@ -377,7 +386,7 @@ class ChosenBy(Node):
             if support not in cases_of:
                 cases_of[support] = frozenset(
                     questions
-                    for other, asked in rivals.items()
+                    for other, asked in stretch.budget.counted(rivals.items())
                     if is_preferred(self.strategy, other, support)
                     for questions in asked
                 )
