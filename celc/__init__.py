@@ -1,16 +1,42 @@
-"""celc compiles CEL, a logic of complex events, to specialised PySpark UDF modules."""
+"""celc compiles CEL, a logic of complex events, to specialised PySpark UDF modules.
+
+The compiler and the runtime are imported when they are first asked for: `celc --version` needs
+neither of them, and `celc check` no runtime (Numba and pyarrow alone take half a second).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from celc.errors import CelError, Diagnostic
-from celc.matcher import Matcher
-from celc.pipeline import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, Options, compile_source
-from celc.source import Source
+from celc.options import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, Options
 from celc.version import VERSION as __version__
 
+if TYPE_CHECKING:
+    from celc.errors import CelError, Diagnostic
+    from celc.matcher import Matcher
+
 __all__ = ["CelError", "Diagnostic", "Matcher", "__version__", "check", "compile"]
+
+_IMPORTED_WHEN_ASKED_FOR = {
+    "CelError": "celc.errors",
+    "Diagnostic": "celc.errors",
+    "Matcher": "celc.matcher",
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = _IMPORTED_WHEN_ASKED_FOR.get(name)
+    if module is None:
+        raise AttributeError(f"module 'celc' has no attribute {name!r}")
+    import importlib
+
+    globals()[name] = getattr(importlib.import_module(module), name)
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def compile(
@@ -33,6 +59,10 @@ def compile(
     Raises CelError with all errors of the text, and ValueError for a max_work that is no number
     of steps.
     """
+    from celc.matcher import Matcher
+    from celc.pipeline import compile_source
+    from celc.source import Source
+
     options = Options(
         None if order_by is None else _names(order_by),
         _names(tiebreak),
@@ -54,6 +84,10 @@ def check(
     first_order: bool = False,
 ) -> tuple[Diagnostic, ...]:
     """All errors and warnings of the text of a `.cel` file, in the order of their places."""
+    from celc.errors import CelError
+    from celc.pipeline import compile_source
+    from celc.source import Source
+
     options = Options(None if order_by is None else _names(order_by), first_order=first_order)
     try:
         return compile_source(Source(name, text), options).warnings

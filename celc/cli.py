@@ -1,5 +1,7 @@
 """The command line. Queries are read here, and everything is written here; events are read by
-`celc.files`."""
+`celc.files`.
+
+The compiler and the runtime are imported by the commands that need them."""
 
 from __future__ import annotations
 
@@ -12,21 +14,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from celc.errors import CelError, render_all
-from celc.pipeline import (
-    DEFAULT_MAX_STATES,
-    DEFAULT_MAX_WORK,
-    MOST_MAX_WORK,
-    Compilation,
-    Options,
-    Stages,
-    compile_source,
-)
+from celc.options import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK, Options
 from celc.source import Source, visible
-from celc.standalone import standalone
 from celc.version import VERSION
+
+if TYPE_CHECKING:
+    from celc.pipeline import Compilation, Stages
 
 FINE, QUERY_WRONG, FILE_WRONG = 0, 1, 2
 """Exit codes: fine; the query is wrong; the command line or a file is."""
@@ -156,6 +152,8 @@ def _compile(arguments: argparse.Namespace) -> int:
     compilation = _compiled(arguments)
     text = compilation.module_text(_shown_command(arguments, output))
     if arguments.standalone:
+        from celc.standalone import standalone
+
         text = standalone(text)
     with _reporting(output):
         output.write_text(text, encoding="utf-8", newline="\n")
@@ -258,6 +256,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _compiled(arguments: argparse.Namespace) -> Compilation:
+    from celc.pipeline import compile_source
+
     options = Options(
         None if arguments.order_by is None else _columns(arguments.order_by),
         () if arguments.tiebreak is None else _columns(arguments.tiebreak),

@@ -20,7 +20,6 @@ from celc.determinize import (
     looks_alike,
 )
 from celc.earliest import Chosen, EarliestTables, choose_the_same, earliest_tables
-from celc.emit import emit_module
 from celc.emit_definition import nests_selectors
 from celc.errors import CelError, Diagnostic, Diagnostics
 from celc.first_order import read_first_order
@@ -40,6 +39,7 @@ from celc.normal_form import (
     is_correlated,
 )
 from celc.normalize import normalize, output_labels
+from celc.options import Options
 from celc.parse import parse
 from celc.piles import plan_straight_line
 from celc.predicates import Alphabet, symbol_classes
@@ -50,34 +50,6 @@ from celc.roles import Checks, FlatForm, flatten
 from celc.select import Selection
 from celc.source import Source
 from celc.tables import SelectionTables, Tables, tabulate, with_starts_apart
-
-DEFAULT_MAX_STATES = 2000
-DEFAULT_MAX_WORK = 100_000_000
-MOST_MAX_WORK = 2**63 - 1
-"""What the runtime can count."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Choices that a caller makes besides the query.
-
-    `order_by` None: the order is WITHIN's attribute, if it has one. `tiebreak`: columns that tell
-    apart events which are equal in the order columns; they need not be declared. `first_order`:
-    labels made with AS are read as in the first paper. `max_work`: steps that conditions across
-    events may take at one event without finding a match.
-    """
-
-    order_by: tuple[str, ...] | None = None
-    tiebreak: tuple[str, ...] = ()
-    max_states: int = DEFAULT_MAX_STATES
-    first_order: bool = False
-    max_work: int = DEFAULT_MAX_WORK
-
-    def __post_init__(self) -> None:
-        if type(self.max_work) is not int or not 1 <= self.max_work <= MOST_MAX_WORK:
-            raise ValueError(
-                f"max_work must be a whole number from 1 to {MOST_MAX_WORK}, not {self.max_work!r}"
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +77,10 @@ class Compilation:
 
     def module_text(self, command: str) -> str:
         """The generated module; `command` is named in its header."""
+        # Jinja and black take longer to import than most queries to compile, and `celc check`
+        # needs neither.
+        from celc.emit import emit_module
+
         return emit_module(
             [stages.compiled for stages in self.queries],
             self.source.text,

@@ -92,7 +92,7 @@ _RISING_BY_DEFINITION = (
 
 @pytest.mark.parametrize(
     ("formula", "values", "other", "enough"),
-    [(_RISING, 14, "NXT", 600), (_RISING_BY_DEFINITION, 9, "", 60_000)],
+    [(_RISING, 14, "NXT", 600), (_RISING_BY_DEFINITION, 9, "NXT", 54_500)],
     ids=["listed", "by definition"],
 )
 def test_candidates_that_are_compared_with_each_other_count(

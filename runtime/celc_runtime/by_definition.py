@@ -31,9 +31,6 @@ from celc_runtime.enumerate import Output
 from celc_runtime.plan import Plan
 from celc_runtime.remembered import Remembered, Remembers
 
-_STEPS = 20
-"""A step here takes about as long as so many of a compiled listing."""
-
 
 class Definition(NamedTuple):
     """A formula as the definitions read it. `sees_all`: some nested selector with conditions across
@@ -174,7 +171,7 @@ class ByDefinition:
         first = first_in(part.keys, floor, start)
         if first > end:
             return []
-        budget = Budget(self._plan.max_work // _STEPS)
+        budget = Budget(self._plan.max_work)
         if part.whole is None or part.whole.first != start:
             part.whole = self._stretch(part, start, budget)
         part.whole.budget = budget

@@ -15,36 +15,31 @@ of the relaxed formula decides at which events the question is asked at all.
 from __future__ import annotations
 
 import itertools
+import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 Labels: TypeAlias = frozenset[str]
 
 
-_Item = TypeVar("_Item")
-
-
 class Budget:
-    """Steps that may still be taken."""
+    """Steps that may still be taken; a comparison of two events is one of them."""
+
+    STEP = 20
+    """A step by definition takes as long as so many steps of a listing."""
 
     def __init__(self, steps: int) -> None:
         self.left = steps
 
-    def spend(self) -> None:
-        """Take a step; OutOfWorkError where none is left."""
-        self.left -= 1
+    def spend(self, steps: int = STEP) -> None:
+        """Take steps; OutOfWorkError where none are left."""
+        self.left -= steps
         if self.left < 0:
             raise OutOfWorkError
-
-    def counted(self, items: Iterable[_Item]) -> Iterator[_Item]:
-        """The items, with a step for each."""
-        for item in items:
-            self.spend()
-            yield item
 
 
 class OutOfWorkError(Exception):
@@ -378,18 +373,11 @@ class ChosenBy(Node):
                 if not support or span_of(stretch, support) == len(support) - 1:
                     yield match
             return
-        rivals: dict[tuple[int, ...], set[Questions]] = {}
+        rivals: dict[Support, set[Questions]] = {}
         for match, support in zip(matches, supports, strict=True):
             rivals.setdefault(support, set()).add(match.questions)
-        cases_of: dict[tuple[int, ...], frozenset[Questions]] = {}
+        cases_of = cases_against(self.strategy, rivals, stretch.budget)
         for match, support in zip(matches, supports, strict=True):
-            if support not in cases_of:
-                cases_of[support] = frozenset(
-                    questions
-                    for other, asked in stretch.budget.counted(rivals.items())
-                    if is_preferred(self.strategy, other, support)
-                    for questions in asked
-                )
             cases = cases_of[support]
             if not cases:
                 yield match
@@ -397,20 +385,48 @@ class ChosenBy(Node):
                 yield match._replace(questions=match.questions | {NoneOf(cases)})
 
 
+Support: TypeAlias = tuple[int, ...]
+"""The events of a match, ascending."""
+
+
+def cases_against(
+    strategy: str, rivals: Mapping[Support, Set[Questions]], budget: Budget
+) -> dict[Support, frozenset[Questions]]:
+    """For each support, the questions of those that the selector prefers to it.
+
+    Where one of them has no open question, the support is out, and the others do not matter. NXT
+    and LAST put supports in one order, the preferred ones first; MAX compares each with the larger
+    ones.
+    """
+    found: dict[Support, frozenset[Questions]] = {}
+    if strategy == "MAX":
+        sets = {support: frozenset(support) for support in sorted(rivals, key=len, reverse=True)}
+        for support, mine in sets.items():
+            cases: set[Questions] = set()
+            for other, theirs in sets.items():
+                if len(theirs) <= len(mine) or _ANSWERED in cases:
+                    break
+                budget.spend(len(mine) + 1)
+                if mine < theirs:
+                    cases |= rivals[other]
+            found[support] = frozenset(cases)
+        return found
+    # NXT prefers the one with the smallest event that the other has not, LAST with the largest.
+    if strategy == "NXT":
+        order = sorted(rivals, key=lambda support: (*support, math.inf))
+    else:
+        order = sorted(rivals, key=lambda support: support[::-1], reverse=True)
+    before: set[Questions] = set()
+    for support in order:
+        found[support] = frozenset(before)
+        if _ANSWERED not in before:
+            before |= rivals[support]
+    return found
+
+
 def span_of(stretch: Stretch, support: Sequence[int]) -> int:
     """How many positions lie between the first event of a support and its last."""
     return stretch.positions[support[-1]] - stretch.positions[support[0]]
-
-
-def is_preferred(strategy: str, one: Sequence[int], other: Sequence[int]) -> bool:
-    """Whether a selector prefers one support (ascending) to another one."""
-    if one == other:
-        return False
-    mine, yours = set(one), set(other)
-    if strategy == "MAX":
-        return yours < mine
-    different = mine ^ yours
-    return (min(different) if strategy == "NXT" else max(different)) in mine
 
 
 @dataclass(eq=False, slots=True)

@@ -1,0 +1,34 @@
+"""Choices that a caller makes besides the query. Imports next to nothing: the command line reads
+the defaults before it knows whether anything is compiled at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DEFAULT_MAX_STATES = 2000
+DEFAULT_MAX_WORK = 100_000_000
+MOST_MAX_WORK = 2**63 - 1
+"""What the runtime can count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a caller can choose.
+
+    `order_by` None: the order is WITHIN's attribute, if it has one. `tiebreak`: columns that tell
+    apart events which are equal in the order columns; they need not be declared. `first_order`:
+    labels made with AS are read as in the first paper. `max_work`: steps that conditions across
+    events may take at one event without finding a match.
+    """
+
+    order_by: tuple[str, ...] | None = None
+    tiebreak: tuple[str, ...] = ()
+    max_states: int = DEFAULT_MAX_STATES
+    first_order: bool = False
+    max_work: int = DEFAULT_MAX_WORK
+
+    def __post_init__(self) -> None:
+        if type(self.max_work) is not int or not 1 <= self.max_work <= MOST_MAX_WORK:
+            raise ValueError(
+                f"max_work must be a whole number from 1 to {MOST_MAX_WORK}, not {self.max_work!r}"
+            )
