@@ -39,13 +39,17 @@ class _Sink(io.RawIOBase):
     another error. `failure` is the first one.
     """
 
-    def __init__(self, put: Callable[[memoryview], int]) -> None:
+    def __init__(self, put: Callable[[memoryview], int], *, terminal: bool = False) -> None:
         self._put = put
+        self._terminal = terminal
         self._dead = False
         self.failure: OSError | None = None
 
     def writable(self) -> bool:
         return True
+
+    def isatty(self) -> bool:
+        return self._terminal
 
     def give_up(self) -> None:
         """Take no more bytes to where they were going."""
@@ -56,7 +60,7 @@ class _Sink(io.RawIOBase):
         done = 0
         while done < len(view) and not self._dead:
             try:
-                done += self._put(view[done:])
+                done += self._put(view[done : done + BUFFER])
             except OSError as problem:
                 self._dead = True
                 self.failure = problem
@@ -100,7 +104,7 @@ def standard_output() -> Iterator[IO[bytes]]:
     stream: TextIO | None = sys.stdout
     if stream is None:
         raise CommandProblem("standard output is closed")
-    with _buffered(_Sink(_put_to(stream)), "standard output") as out:
+    with _buffered(_Sink(_put_to(stream), terminal=stream.isatty()), "standard output") as out:
         yield out
 
 

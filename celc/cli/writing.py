@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, cast
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.csv
@@ -154,30 +155,25 @@ def table(query: CompiledQuery, out: IO[bytes], most: int = ROWS_SHOWN) -> Write
                     "can have: use another format for all of them",
                     stacklevel=2,
                 )
-        console = Console(file=cast(IO[str], _Text(out)), markup=False, highlight=False)
+        # Not on the output itself: where that is closed, a console would end the process.
+        drawing = _Drawing(out.isatty())
+        console = Console(file=drawing, markup=False, highlight=False)
         console.print(shown)
         console.print(text)
+        out.write(drawing.getvalue().encode("utf-8", "backslashreplace"))
 
     return write
 
 
-class _Text:
-    """Just as much of a text stream over a binary one as rich needs, encoded in UTF-8."""
+class _Drawing(io.StringIO):
+    """What a console draws on, for a terminal or for a file."""
 
-    encoding = "utf-8"
-
-    def __init__(self, out: IO[bytes]) -> None:
-        self._out = out
-
-    def write(self, text: str) -> int:
-        self._out.write(text.encode("utf-8", "backslashreplace"))
-        return len(text)
-
-    def flush(self) -> None:
-        self._out.flush()
+    def __init__(self, terminal: bool) -> None:
+        super().__init__()
+        self._terminal = terminal
 
     def isatty(self) -> bool:
-        return self._out.isatty()
+        return self._terminal
 
 
 def _cell(value: object) -> str:
