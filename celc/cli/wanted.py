@@ -67,12 +67,10 @@ class Wanted:
         does not have. A name that the streams declare is like none but itself."""
         others = [name for name in known if name not in self.declared]
         for name in names:
-            # The guess looks at some hundred names only: those that differ in case come first.
-            alike = sorted(others, key=lambda other: other.casefold() != name.casefold())
-            if meant := guess(name, alike):
+            if meant := _guess(name, others):
                 raise CommandProblem(
                     f"{file}: no row has {quote(name)}, which query {quote(self.query)} reads; "
-                    f"{meant[0]} Upper and lower case must agree. Correct the name in the query or "
+                    f"{meant} Upper and lower case must agree. Correct the name in the query or "
                     "in the file, or declare the other name too if the file has both"
                 )
 
@@ -92,3 +90,19 @@ class Wanted:
             f"{file}: no row has {quoted(lacking)}, which query {quote(self.query)} reads: {them} "
             "NULL in all events"
         )
+
+
+def _guess(name: str, others: Collection[str]) -> str:
+    """The question whether another name is meant; empty where none is like it."""
+    same = [other for other in others if other.casefold() == name.casefold()]
+    return "".join(guess(name, same or [other for other in others if _can_be(name, other)]))
+
+
+def _can_be(name: str, other: str) -> bool:
+    """Whether a likeness would mean anything: names of fields in one struct are alike for the
+    struct's name already, which says nothing of the fields."""
+    before, _, field = name.rpartition(".")
+    other_before, _, other_field = other.rpartition(".")
+    if name.startswith(f"{other}."):
+        return False
+    return before != other_before or bool(guess(field, [other_field]))
