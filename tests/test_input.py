@@ -148,6 +148,22 @@ def test_a_query_of_one_type_reads_the_types_that_are_there() -> None:
                 list(query.match_arrow(nulls.to_batches(max_chunksize=size)))
 
 
+def test_a_query_of_one_type_reads_the_types_that_are_there_on_spark(spark: Any) -> None:
+    with interpreted():
+        text = "CREATE STREAM S { EVENT A { n: LONG } } SELECT x[n] FROM S WHERE A AS x"
+        query = only_query(celc.compile(text + " FILTER x.n > 1", order_by="n"))
+    rows = [("A", 1), ("B", 2), ("B", 3), ("A", 4)]
+    frame = spark.createDataFrame(rows, "type STRING, n LONG")
+    for asked in (query, query.with_options(positions=False)):
+        assert [row["x"][0]["n"] for row in frame.transform(asked.match).collect()] == [4]
+        nulls = spark.createDataFrame([*rows, (None, 5)], "type STRING, n LONG")
+        with pytest.raises(Exception, match="column 'type' is NULL in row"):
+            nulls.transform(asked.match).collect()
+        assert frame.drop("type").transform(asked.match).count() == 3
+    text = query.with_options(positions=False).explain_plan(frame, ranges=1)
+    assert "filtered before they are moved" in text
+
+
 # --- batches --------------------------------------------------------------------------------------
 
 
