@@ -430,6 +430,22 @@ def test_devices_and_pipes_are_written_as_they_are(files: tuple[str, str], tmp_p
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
+def test_ordinary_files_in_the_folder_of_devices_are_replaced(
+    files: tuple[str, str], tmp_path: Path
+) -> None:
+    folder = Path("/dev/shm")
+    if not os.access(folder, os.W_OK):
+        pytest.skip("this system has no memory to put files into")
+    target = folder / f"{tmp_path.parent.name}-{tmp_path.name}-{os.getpid()}.json"
+    try:
+        for options in ([], ["--force"]):
+            assert celc("run", *files, "-o", target, *options) == 0
+            assert _json_lines(target) == 12
+        assert celc("run", *files, "-o", target) == 2
+    finally:
+        target.unlink()
+
+
 @pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="this system has no /dev/stdout")
 def test_a_file_that_the_shell_has_opened_is_added_to(
     files: tuple[str, str], tmp_path: Path

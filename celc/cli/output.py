@@ -14,6 +14,7 @@ import codecs
 import errno
 import io
 import os
+import re
 import secrets
 import select
 import stat
@@ -29,6 +30,7 @@ from celc.cli.problems import CommandProblem, words
 BUFFER = 1 << 18
 """Bytes that are gathered before the system is asked to write them."""
 
+_OPENED = re.compile(r"/dev/(stdin|stdout|stderr|fd/\d+)|/proc/(self|\d+)/fd/\d+")
 _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
 
 
@@ -194,7 +196,7 @@ def check_output(
     not `ours`; `whose` says who writes those that are. Raises CommandProblem.
     """
     found = _status(path)
-    if found is None or _is_written_directly(path, found):
+    if found is None or is_written_directly(path):
         return
     if stat.S_ISDIR(found.st_mode):
         raise CommandProblem(f"{path} is a directory; name a file in it")
@@ -221,7 +223,7 @@ def written(path: Path) -> Iterator[IO[bytes]]:
     written.
     """
     found = _status(path)
-    if found is not None and _is_written_directly(path, found):
+    if is_written_directly(path):
         with _directly(path) as out:
             yield out
         return
@@ -261,18 +263,19 @@ def _status(path: Path) -> os.stat_result | None:
         raise CommandProblem(f"{path}: {words(problem)}") from None
 
 
-def _is_written_directly(path: Path, found: os.stat_result) -> bool:
+def is_written_directly(path: Path) -> bool:
     """Whether a path leads to a device or a pipe, or to a file that the shell has opened for us."""
-    if stat.S_ISDIR(found.st_mode):
+    found = _status(path)
+    if found is None or stat.S_ISDIR(found.st_mode):
         return False
-    shell = os.path.abspath(path).startswith(("/dev/", "/proc/"))
-    return shell or not stat.S_ISREG(found.st_mode)
+    opened = _OPENED.fullmatch(os.path.abspath(path)) is not None
+    return opened or not stat.S_ISREG(found.st_mode)
 
 
 @contextmanager
 def _directly(path: Path) -> Iterator[IO[bytes]]:
     with _naming(path):
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
     try:
         with _buffered(_Sink(lambda data: _put_to_system(descriptor, data)), str(path)) as out:
             yield out
@@ -292,7 +295,7 @@ def _beside(target: str) -> str:
 
 def _created(path: Path, beside: str) -> int:
     try:
-        return os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        return os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except OSError as problem:
         reason = words(problem)
         if isinstance(problem, PermissionError):

@@ -18,7 +18,7 @@ from celc.cli import writing
 from celc.cli.command import FINE, chosen_queries, compiled
 from celc.cli.events import EventFile
 from celc.cli.output import check_output, standard_output, written
-from celc.cli.problems import CommandProblem
+from celc.cli.problems import CommandProblem, words
 from celc.cli.wanted import Wanted
 from celc.matcher import Matcher, matches_of
 from celc.pipeline import Stages
@@ -36,8 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     if len(chosen) > 1 and format != "json":
         names = ", ".join(stages.query.name for stages in chosen)
         raise CommandProblem(f"name a query with --query ({names}), or use --format json")
-    if not arguments.events.is_file():
-        raise CommandProblem(f"{arguments.events}: there is no such file")
+    _check_events(arguments.events)
     matcher = Matcher(compilation.module_text("celc run"))
     with _output(arguments.output, format) as out:
         for stages in chosen:
@@ -45,6 +44,15 @@ def run(arguments: argparse.Namespace) -> int:
             write = _writer(format, query, out, in_file=arguments.output is not None)
             _match(stages, query, arguments, write)
     return FINE
+
+
+def _check_events(path: Path) -> None:
+    try:
+        there = path.is_file()
+    except OSError as problem:
+        raise CommandProblem(f"{path}: {words(problem)}") from None
+    if not there:
+        raise CommandProblem(f"{path}: there is no such file")
 
 
 def _match(

@@ -25,10 +25,10 @@ class Stopped(BaseException):
 
 
 class _State:
-    """What the handler of signals knows: whether one has come, and whether it has to wait."""
+    """What the handler of signals knows: which one has come, and whether it has to wait."""
 
     def __init__(self) -> None:
-        self.came = False
+        self.came = 0
         self.waits = False
 
 
@@ -44,13 +44,18 @@ def stopped_by_signals() -> Iterator[None]:
         yield  # only the main thread is told of signals
         return
     before = {}
-    _state.came = _state.waits = False
+    _state.came, _state.waits = 0, False
     try:
         for name in _NAMES:
             number = getattr(signal, name, None)
             if number is not None and signal.getsignal(number) not in (signal.SIG_IGN, None):
                 before[number] = signal.signal(number, _stop)
         yield
+    except Exception:
+        # A library that was asked to write may have made an error of its own of the signal.
+        if _state.came:
+            raise Stopped(_state.came) from None
+        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -73,5 +78,5 @@ def _stop(number: int, frame: FrameType | None) -> None:
         for remove in list(unfinished.values()):
             remove()
         os._exit(128 + number)
-    _state.came = True
+    _state.came = number
     raise Stopped(number)

@@ -15,6 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet
 from celc_runtime.query import CompiledQuery
 
+from celc.cli.output import is_written_directly
 from celc.cli.problems import CommandProblem
 
 Writer = Callable[[pa.RecordBatch | None], None]
@@ -44,8 +45,8 @@ def format_of(output: Path | None, named: str | None) -> str:
     that a program reads is found too late. Raises CommandProblem for such a file, and where the
     ending says another format than the one that is named.
     """
-    if output is None or not (output.is_file() or not output.exists()):
-        return named or "table"  # standard output, a device, a pipe
+    if output is None or is_written_directly(output):
+        return named or "table"
     ending = output.suffix.lower()
     meant = _ENDINGS.get(ending)
     if named is not None and meant is not None and meant != named:
