@@ -22,10 +22,11 @@ Row = dict[str, Any]
 
 LOGIN = """\
 CREATE STREAM S {
-  EVENT Login { id: INT, `auth.mfa`: BOOLEAN, ts: TIMESTAMP },
-  EVENT Logout { id: INT, reason: STRING, ts: TIMESTAMP }
+  EVENT Login { id: INT, `auth.mfa`: BOOLEAN },
+  EVENT Logout { id: INT, reason: STRING }
 }
 """
+TIMED = LOGIN.replace(" }", ", ts: TIMESTAMP }")
 
 
 def row(id: int, type: str = "Login", **more: Any) -> Row:
@@ -127,11 +128,12 @@ SELECT x FROM S WHERE A AS x FILTER x.`a.b.c` > 0
 )
 def test_fields_are_found_at_any_depth_as_in_a_table(event: Row, run: Any, tmp_path: Path) -> None:
     event = event | {"t": {"at": "2026-07-01T12:00:00Z"}}
-    found = run(DEEP, write_json(tmp_path / "e", [event, event]))
+    found = run(DEEP, write_json(tmp_path / "e", [event, event]), "--order-by", "t.at")
     assert found == (0, [[0], [1]], "")
     deep = DEEP.replace("`a.b`: STRING, ", "")
     event = {"a": {"b": {"c": 1, "d": 2}}, "t": {"at": "2026-07-01T12:00:00Z"}}
-    assert run(deep, write_json(tmp_path / "e", [event])) == (0, [[0]], "")
+    events = write_json(tmp_path / "e", [event])
+    assert run(deep, events, "--order-by", "t.at") == (0, [[0]], "")
 
 
 def test_json_and_tables_agree_on_nested_fields(run: Any, tmp_path: Path) -> None:
@@ -227,7 +229,7 @@ def test_attributes_that_the_query_does_not_read_are_not_missed(run: Any, tmp_pa
 
 
 def test_a_misspelt_column_of_types_or_order_is_told_as_such(run: Any, tmp_path: Path) -> None:
-    ordered = f"{LOGIN}SELECT x FROM S WHERE Login AS x WITHIN 1 HOUR [ts]"
+    ordered = f"{TIMED}SELECT x FROM S WHERE Login AS x WITHIN 1 HOUR [ts]"
     for old, new in (("type", "Type"), ("ts", "TS")):
         for format, write in FILES.items():
             events = write(tmp_path / "e", renamed([row(1, **{"auth.mfa": True})], old, new))
@@ -241,7 +243,7 @@ def test_a_misspelt_column_of_types_or_order_is_told_as_such(run: Any, tmp_path:
 def test_a_table_without_a_column_for_its_order_is_an_error(
     format: str, run: Any, tmp_path: Path
 ) -> None:
-    ordered = f"{LOGIN}SELECT x[id] FROM S WHERE Login AS x WITHIN 1 HOUR [ts]"
+    ordered = f"{TIMED}SELECT x[id] FROM S WHERE Login AS x WITHIN 1 HOUR [ts]"
     rows = [{"type": "Login", "id": 1}]
     code, _, said = run(ordered, FILES[format](tmp_path / "e", rows))
     assert code == 2
