@@ -443,9 +443,39 @@ def test_rows_of_undeclared_types_have_no_position() -> None:
     with pytest.warns(EventWarning) as told:
         assert pairs(query, batches) == [(0, 1), (3, 4)]
     assert [str(warning.message) for warning in told] == [
-        "query 'q': 5 of the rows have a type that none of its streams declares; they are not part "
-        "of the stream"
+        "query 'q': 5 of the rows have a type that none of its streams declares: 'X' (3), 'Y' (2); "
+        "they are not part of the stream"
     ]
+
+
+def test_undeclared_types_are_named_with_their_numbers_and_what_they_may_stand_for() -> None:
+    streams = "CREATE STREAM S { EVENT Login {}, EVENT Logout {} }\n"
+    query = compiled("SELECT NONE FROM S WHERE Login", streams)
+    plain = pa.array(["login"] * 3 + ["Log in", "Other\n"] + ["Login"] * 2)
+    for types in (plain, plain.dictionary_encode()):
+        with pytest.warns(EventWarning) as told:
+            pairs(query, [batch(type=types), batch(type=types)])
+        assert "10 of the rows have a type" in str(told[0].message)
+        assert (
+            "declares: 'login' (6; did you mean 'Login'?), "
+            "'Log in' (2; did you mean 'Login'?), 'Other\\n' (2);"
+        ) in str(told[0].message)
+    many = [f"type {n:04}" for n in range(3000)] + ["type 0000"]
+    with pytest.warns(EventWarning) as told:
+        pairs(query, [batch(type=many)])
+    said = str(told[0].message)
+    assert "3,001 of the rows" in said
+    assert said.count("'type ") == 8
+    assert "'type 0000' (2), 'type 0001' (1)" in said
+    assert "and 2,992 of other types" in said
+
+
+def test_undeclared_types_are_named_with_their_streams() -> None:
+    streams = "CREATE STREAM S { EVENT A { v: INT } }\nCREATE STREAM T { EVENT A { v: INT } }\n"
+    query = compiled("SELECT NONE FROM S, T WHERE S>A", streams)
+    events = pa.RecordBatch.from_pydict({"type": ["A", "B", "A"], "stream": ["S", "S", "U"]})
+    with pytest.warns(EventWarning, match=r"'S>B' \(1; did you mean 'S>A'\?\)"):
+        pairs(query, [events])
 
 
 def test_declared_types_that_a_query_does_not_name_are_no_surprise() -> None:

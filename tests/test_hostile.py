@@ -392,7 +392,8 @@ def test_event_files(tmp_path: Path, capsys: Any) -> None:
         "lacks.jsonl": (b'{"type": "A"}\n', None),
         "e.csv": (b"type,id\nA,1,2\n", "e.csv: "),
         "binary.csv": (bytes(range(256)), "binary.csv: "),
-        "lacks.csv": (b"type\nA\n", "the column 'id', which is missing"),
+        "lacks.csv": (b"type\nA\n", "cannot do without the column 'id', which is missing"),
+        "untyped.csv": (b"id\n1\n", "cannot do without the column 'type', which is missing"),
     }
     for name, (data, said) in files.items():
         if data is not None:

@@ -126,6 +126,44 @@ def test_a_query_of_one_type_reads_the_column_that_is_named() -> None:
         query.with_options(type_column="n")
 
 
+def test_a_query_of_one_type_reads_the_types_that_are_there() -> None:
+    """However the rows are cut into batches; NULL is no type there either."""
+    with interpreted():
+        text = "CREATE STREAM S { EVENT A { n: LONG } } SELECT * FROM S WHERE A AS x"
+        query = only_query(celc.compile(text, order_by="n"))
+    events = pa.table({"type": ["A", "B", "B", "A"], "n": [1, 2, 3, 4]})
+    for size in (1, 2, 4):
+        with pytest.warns(UserWarning, match=r"2 of the rows .* 'B' \(2"):
+            found = list(query.match_arrow(events.to_batches(max_chunksize=size)))
+        assert pa.Table.from_batches(found)["end_pos"].to_pylist() == [0, 1]
+    with pytest.warns(UserWarning, match="2 of the rows"):
+        assert query.match_table(events)["end_pos"].to_pylist() == [0, 1]
+    pytest.importorskip("pandas")
+    with pytest.warns(UserWarning, match="2 of the rows"):
+        assert query.match_pandas(events.to_pandas())["end_pos"].tolist() == [0, 1]
+    for types in (["A", None, None, "A"], [None] * 4):
+        nulls = events.set_column(0, "type", pa.array(types, pa.string()))
+        for size in (1, 2, 4):
+            with pytest.raises(EventError, match="column 'type' is NULL in row"):
+                list(query.match_arrow(nulls.to_batches(max_chunksize=size)))
+
+
+def test_a_query_of_one_type_reads_the_types_that_are_there_on_spark(spark: Any) -> None:
+    with interpreted():
+        text = "CREATE STREAM S { EVENT A { n: LONG } } SELECT x[n] FROM S WHERE A AS x"
+        query = only_query(celc.compile(text + " FILTER x.n > 1", order_by="n"))
+    rows = [("A", 1), ("B", 2), ("B", 3), ("A", 4)]
+    frame = spark.createDataFrame(rows, "type STRING, n LONG")
+    for asked in (query, query.with_options(positions=False)):
+        assert [row["x"][0]["n"] for row in frame.transform(asked.match).collect()] == [4]
+        nulls = spark.createDataFrame([*rows, (None, 5)], "type STRING, n LONG")
+        with pytest.raises(Exception, match="column 'type' is NULL in row"):
+            nulls.transform(asked.match).collect()
+        assert frame.drop("type").transform(asked.match).count() == 3
+    text = query.with_options(positions=False).explain_plan(frame, ranges=1)
+    assert "filtered before they are moved" in text
+
+
 # --- batches --------------------------------------------------------------------------------------
 
 

@@ -1036,6 +1036,21 @@ def test_order_columns(
     assert tuple(column.name for column in query.order_by) == expected
 
 
+def test_events_with_a_time_and_no_order_are_warned_of() -> None:
+    """And what is advised instead is not."""
+
+    def codes(clauses: str, order_by: tuple[str, ...] | None = None) -> list[str]:
+        stream = "CREATE STREAM S { EVENT A { n: INT, `a t`: DATE } }"
+        text = f"{stream} SELECT x WHERE A AS x{clauses}"
+        return [one.code for one in resolved(text, order_by=order_by)[1]]
+
+    assert codes("") == codes(" WITHIN 3 EVENTS") == ["no-order"]
+    assert codes(" WITHIN 1 HOUR [`a t`]") == []
+    for order_by in (("a t",), ("n",), ()):
+        assert codes("", order_by) == codes(" WITHIN 3 EVENTS", order_by) == []
+    assert codes(" WITHIN 3 [n]") == []
+
+
 @pytest.mark.parametrize("order_by", [(), ("i",), ("n", "t"), None])
 def test_durations_need_a_time_to_be_measured_on(order_by: tuple[str, ...] | None) -> None:
     with pytest.raises(CelError, match=r"error\[unmeasured-window\][^@]*--order-by t"):

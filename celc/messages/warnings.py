@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Collection
 
 from celc.errors import Diagnostic, Related, warning
-from celc.messages.wording import quote, quoted
+from celc.messages.wording import available, quote, quoted
 from celc.source import Span
 
 
@@ -125,6 +127,24 @@ def exponential_search(why: str, selector: str | None, span: Span) -> Diagnostic
         span,
         f"the search for matches can grow exponentially: {why}",
         help=(advice,),
+    )
+
+
+def no_order(times: Collection[str], counts_events: bool, span: Span) -> Diagnostic:
+    """`SELECT * FROM S WHERE A ; B` where the events have a time; `times` are the attributes that
+    could order them, `counts_events` says that WITHIN is there and names none."""
+    first, *others = times
+    quoted_first = "`" + first.replace("`", "``") + "`"
+    name = first if re.fullmatch("[A-Za-z_][A-Za-z_0-9]*", first) else quoted_first
+    advice = f"name the order with --order-by {shlex.quote(first)}"
+    if not counts_events:
+        advice += f", or bound the query with WITHIN 1 HOUR [{name}] or another time"
+    return warning(
+        "no-order",
+        span,
+        "no order is named, so events are taken in the order of the file or table, whatever "
+        f"{quote(first)} says",
+        help=(advice, *available("other attributes that hold a time", others)[: len(others)]),
     )
 
 

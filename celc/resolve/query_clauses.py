@@ -36,6 +36,10 @@ def clauses_of_query(
     """The clauses of a query; `order_by` None means WITHIN's attribute, if there is one."""
     columns = order_columns(order_by, node.window, schema, _from_span(node), found)
     order_is_known = order_by is None or len(columns) == len(order_by)
+    if order_by is None and isinstance(node.window, syntax.EventsWindow | None):
+        times = [name for name in schema.shared(of=_TIMES) if name not in schema.flawed]
+        if times:
+            found.add(warnings.no_order(times, node.window is not None, _from_span(node)))
     window = window_of(node.window, columns, order_is_known, schema, found)
     partition_by = partition_attributes(node.partition_by, schema, found)
     consume_by = node.consume.policy if node.consume is not None else "NONE"

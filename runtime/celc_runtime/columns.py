@@ -28,6 +28,7 @@ from celc_runtime.errors import EventError
 from celc_runtime.numbers import LAST_DAY, MICROSECONDS_PER_DAY
 from celc_runtime.paths import with_fields
 from celc_runtime.plan import ARROW_TYPES, Plan
+from celc_runtime.undeclared import Undeclared
 
 ROW_NUMBERS = "\0row"
 """The name of a column with the rows' numbers among those that were given, where they are not in
@@ -56,11 +57,7 @@ def conforming(plan: Plan, events: pa.RecordBatch, rows_seen: int = 0) -> pa.Rec
     events = with_fields(events, read)
     names = events.schema.names
     wanted = [*plan.input_schema(), *(pa.field(name, pa.null()) for name in plan.tiebreak)]
-    if (
-        not plan.type_column
-        and names.count(plan.type_name) == 1
-        and events.column(plan.type_name).null_count < len(events)
-    ):
+    if not plan.type_column and plan.type_name in names:
         # One event type needs no such column; where there is one, it still says which rows count.
         wanted.append(pa.field(plan.type_name, pa.string()))
     fields: dict[str, pa.Array] = {}
@@ -184,6 +181,7 @@ class Columns:
         self._places: list[int] = []
         self._names: tuple[pa.Array, list[str]] | None = None
         self._declared: DeclaredTypes | None = None
+        self.undeclared = Undeclared()
 
     @property
     def partitions_seen(self) -> int:
@@ -201,6 +199,8 @@ class Columns:
             if ROW_NUMBERS not in events.schema.names:
                 given = np.arange(self._rows_seen, self._rows_seen + len(events))
                 events = events.append_column(ROW_NUMBERS, pa.array(given))
+            streams = events.column("stream") if plan.stream_column else None
+            self.undeclared.add(events.column(plan.type_name), streams, known)
             events = events.filter(pa.array(known))
             codes = codes[known]
         rows = len(events)
@@ -245,9 +245,8 @@ class Columns:
             return events.select(self._places)
         found = conforming(self._plan, events, self._rows_seen)
         names = events.schema.names
-        typed = self._plan.type_column or self._plan.type_name not in names
         # A column may also be a field of a struct, or not be there at all (`*`).
-        if typed and set(found.schema.names) <= set(names):
+        if set(found.schema.names) <= set(names):
             self._places = [names.index(name) for name in found.schema.names]
             served = events.select(self._places).schema
             coded = any(pa.types.is_dictionary(type) for type in served.types)

@@ -34,14 +34,12 @@ _PADDED = "__CHAR_VARCHAR_TYPE_STRING"
 """Where Spark notes that a text was declared CHAR(n): it is compared with blanks at its end."""
 
 
-def why_not_filtered(plan: Plan, columns: list[str]) -> str:
+def why_not_filtered(plan: Plan) -> str:
     """Why every row has to be read; empty where some need not be."""
     if plan.relevant is None:
         return "the query counts events, asks which are neighbours, or has a selector inside"
     if plan.positions:
         return "positions count every event; with_options(positions=False) does without"
-    if not plan.type_column and plan.type_name in columns:
-        return f"whether the column {plan.type_name} counts depends on rows beside each other"
     all_types = len(plan.relevant) == len(plan.types) and not plan.other_types
     if all_types and not any(relevant.ways for relevant in plan.relevant):
         return "every event can change the answer, as far as Spark can tell"
@@ -57,7 +55,8 @@ def can_matter(plan: Plan, schema: StructType) -> Column:
 
     assert plan.relevant is not None
     relevant = {(r.stream, r.type): _condition(r, schema) for r in plan.relevant}
-    if not plan.type_column:
+    typed = plan.type_column or plan.type_name in schema.names
+    if not typed:
         (only,) = (*plan.types, *plan.other_types)
         wanted = relevant.get(only, functions.lit(False))
         keeps = [] if wanted is None else [wanted]
@@ -76,7 +75,7 @@ def can_matter(plan: Plan, schema: StructType) -> Column:
             if condition is not None
         ]
     faulty = ["stream"] if plan.stream_column else []
-    faulty += [plan.type_name] if plan.type_column else []
+    faulty += [plan.type_name] if typed else []
     faulty += plan.order_by
     return _any([*(functions.col(quoted(name)).isNull() for name in faulty), _all(keeps)])
 

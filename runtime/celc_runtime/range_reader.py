@@ -82,7 +82,6 @@ class _RangeReader:
         self._run = Run(query, ties_are_errors=True, first_position=first_position, continues=True)
         self._run.lists_matches = self._start is None
         self._seen = 0
-        self._dropped_before = 0
 
     def push(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         if not len(events):
@@ -94,7 +93,7 @@ class _RangeReader:
                 yield from self._run.push(events.slice(0, early))
             if early == len(events):
                 return
-            self._dropped_before = self._run.dropped
+            self._run.forget_undeclared()  # another range reads these as its own
             self._run.lists_matches = True
             events = events.slice(early)
         yield from self._run.push(events)
@@ -118,6 +117,4 @@ class _RangeReader:
                 "same rows each time; write it to files or cache it first, or use "
                 "match(df, ranges=1)"
             )
-        # Another range reads these as its own.
-        self._run.dropped -= self._dropped_before
         self._run.finish()

@@ -171,6 +171,10 @@ class Run:
         self._output = new_output(matches=matches, room=room, limit=plan.limit)
         self.dropped = 0
 
+    def forget_undeclared(self) -> None:
+        """Tell at the end of rows of undeclared types from here on only."""
+        self._columns.undeclared.forget()
+
     @property
     def lists_matches(self) -> bool:
         """Whether matches are handed out, or events only read; may be changed between batches."""
@@ -331,10 +335,15 @@ class Run:
 
     def finish(self) -> None:
         """Say once what was odd about the events; call it at the end of a run."""
-        if self.dropped:
+        undeclared = self._columns.undeclared
+        if undeclared.total:
+            plan = self._plan
+            pairs = (*plan.types, *plan.other_types)
+            declared = [f"{s}>{name}" if plan.stream_column else name for s, name in pairs]
             warnings.warn(
-                f"query {self._plan.name!r}: {self.dropped:,} of the rows have a type that none of "
-                "its streams declares; they are not part of the stream",
+                f"query {plan.name!r}: {undeclared.total:,} of the rows have a type that none of "
+                f"its streams declares: {undeclared.words(declared)}; they are not part of the "
+                "stream",
                 EventWarning,
                 stacklevel=3,
             )

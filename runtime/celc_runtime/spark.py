@@ -135,7 +135,7 @@ class _Planner:
         self._query = query
         self._plan = plan
         self._counting_rows = counting
-        unfiltered = why_not_filtered(plan, narrow.columns)
+        unfiltered = why_not_filtered(plan)
         self._rows = narrow if unfiltered else narrow.where(can_matter(plan, narrow.schema))
         self._lines = [
             f"query {plan.name!r}",

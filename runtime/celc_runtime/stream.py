@@ -255,8 +255,7 @@ def _filtered(plan: Plan, marked: DataFrame, time: str) -> DataFrame:
 
     Spark takes a filter past the watermark unless it names the watermark's very column.
     """
-    columns = [name for name in marked.columns if name != time]
-    if why_not_filtered(plan, columns):
+    if why_not_filtered(plan):
         return marked
     return marked.where(can_matter(plan, marked.schema) | _named(time).isNull())
 

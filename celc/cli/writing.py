@@ -2,19 +2,64 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import warnings
 from collections.abc import Callable
-from typing import IO, cast
+from pathlib import Path
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 from celc_runtime.query import CompiledQuery
 
+from celc.cli.output import is_written_directly
+from celc.cli.problems import CommandProblem
+
 Writer = Callable[[pa.RecordBatch | None], None]
 
-_ROWS_SHOWN = 40
+ROWS_SHOWN = 40
+"""Matches in a table for a person at a terminal."""
+
+ROWS_IN_FILE = 10_000
+"""Matches in a table that goes to a file. It is laid out as a whole, and this bounds memory."""
+
+FORMATS = ("table", "json", "csv", "parquet")
+
+_ENDINGS = {
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".parquet": "parquet",
+    ".txt": "table",
+}
+
+
+def format_of(output: Path | None, named: str | None) -> str:
+    """The format to write: the one that is named, or that of the output file's ending.
+
+    A file without an ending that says a format is not given one by default: a drawn table in a file
+    that a program reads is found too late. Raises CommandProblem for such a file, and where the
+    ending says another format than the one that is named.
+    """
+    if output is None or is_written_directly(output):
+        return named or "table"
+    ending = output.suffix.lower()
+    meant = _ENDINGS.get(ending)
+    if named is not None and meant is not None and meant != named:
+        raise CommandProblem(
+            f"{output} ends in {ending}, which means the format {meant}, and --format says "
+            f"{named}: leave out --format, or choose another ending"
+        )
+    if named is None and meant is None:
+        raise CommandProblem(
+            f"{output}: the ending of its name says no format. Use one of {', '.join(_ENDINGS)} "
+            f"(.txt: a table), or choose with --format {'|'.join(FORMATS)}"
+        )
+    return named or meant or "table"
 
 
 def json_lines(query: CompiledQuery, out: IO[bytes]) -> Writer:
@@ -85,8 +130,8 @@ class _ParquetWriter(pyarrow.parquet.ParquetWriter):  # type: ignore[misc]
         pass
 
 
-def table(query: CompiledQuery, out: IO[bytes]) -> Writer:
-    """The first matches as a table for people, and how many there are."""
+def table(query: CompiledQuery, out: IO[bytes], most: int = ROWS_SHOWN) -> Writer:
+    """The first `most` matches as a table for people, and how many there are."""
     from rich.console import Console
     from rich.table import Table
 
@@ -98,37 +143,38 @@ def table(query: CompiledQuery, out: IO[bytes]) -> Writer:
     def write(matches: pa.RecordBatch | None) -> None:
         nonlocal count
         if matches is not None:
-            for row in matches.slice(0, max(0, _ROWS_SHOWN - count)).to_pylist():
+            for row in matches.slice(0, max(0, most - count)).to_pylist():
                 shown.add_row(*(_cell(value) for value in row.values()))
             count += len(matches)
             return
         text = f"{count:,} match{'es' if count != 1 else ''}"
-        if count > _ROWS_SHOWN:
-            text += f", the first {_ROWS_SHOWN} shown"
-        console = Console(file=cast(IO[str], _Text(out)), markup=False, highlight=False)
+        if count > most:
+            text += f", the first {most:,} shown"
+            if most != ROWS_SHOWN:
+                warnings.warn(
+                    f"the file has the first {most:,} of {count:,} matches, the most that a table "
+                    "can have: use another format for all of them",
+                    stacklevel=2,
+                )
+        # Not on the output itself: where that is closed, a console would end the process.
+        drawing = _Drawing(out.isatty())
+        console = Console(file=drawing, markup=False, highlight=False)
         console.print(shown)
         console.print(text)
+        out.write(drawing.getvalue().encode("utf-8", "backslashreplace"))
 
     return write
 
 
-class _Text:
-    """Just as much of a text stream over a binary one as rich needs, encoded in UTF-8."""
+class _Drawing(io.StringIO):
+    """What a console draws on, for a terminal or for a file."""
 
-    encoding = "utf-8"
-
-    def __init__(self, out: IO[bytes]) -> None:
-        self._out = out
-
-    def write(self, text: str) -> int:
-        self._out.write(text.encode("utf-8", "backslashreplace"))
-        return len(text)
-
-    def flush(self) -> None:
-        self._out.flush()
+    def __init__(self, terminal: bool) -> None:
+        super().__init__()
+        self._terminal = terminal
 
     def isatty(self) -> bool:
-        return self._out.isatty()
+        return self._terminal
 
 
 def _cell(value: object) -> str:

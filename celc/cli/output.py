@@ -1,0 +1,340 @@
+"""Where the command line writes: standard output, standard error, and files that appear whole.
+
+A file is written beside its place under a temporary name, and gets its own name at the end. So a
+command that fails or is stopped leaves the file as it was, and nobody reads half of one. Devices
+and pipes have nothing to replace and are written directly, as standard output is.
+
+Bytes go to the system without Python's own standard streams in between: those would keep what could
+not be written, try again when the process ends, and fail once more with no one to say it well.
+"""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import io
+import os
+import re
+import secrets
+import select
+import stat
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, TextIO
+
+from celc.cli import signals
+from celc.cli.problems import CommandProblem, ReadEnough, words
+
+BUFFER = 1 << 18
+"""Bytes that are gathered before the system is asked to write them."""
+
+_OPENED = re.compile(r"/dev/(stdin|stdout|stderr|fd/\d+)|/proc/(self|\d+)/fd/\d+")
+_CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
+
+
+class _Sink(io.RawIOBase):
+    """Takes bytes until one write fails, and from then on takes them to no purpose.
+
+    Whoever holds bytes for a file that cannot be written any more has to get rid of them without
+    another error. `failure` is the first one.
+    """
+
+    def __init__(self, put: Callable[[memoryview], int], *, terminal: bool = False) -> None:
+        self._put = put
+        self._terminal = terminal
+        self._dead = False
+        self.failure: OSError | None = None
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return self._terminal
+
+    def give_up(self) -> None:
+        """Take no more bytes to where they were going."""
+        self._dead = True
+
+    def write(self, data) -> int:  # type: ignore[no-untyped-def]
+        view = memoryview(data).cast("B")
+        done = 0
+        while done < len(view) and not self._dead:
+            try:
+                done += self._put(view[done : done + BUFFER])
+            except OSError as problem:
+                self._dead = True
+                self.failure = problem
+                raise
+        return len(view)
+
+
+@contextmanager
+def _buffered(sink: _Sink, name: str, *, counts: bool = True) -> Iterator[IO[bytes]]:
+    """A stream over a sink. Whatever a failed write leads to is reported as that failure.
+
+    `counts`: whether somebody reads what was written before something else went wrong.
+    """
+    out = io.BufferedWriter(sink, BUFFER)
+    try:
+        try:
+            yield out
+        except Exception:
+            if counts and sink.failure is None:
+                out.flush()
+            raise
+        out.flush()
+    except Exception:
+        if sink.failure is None:
+            raise
+    finally:
+        sink.give_up()
+    if sink.failure is not None:
+        raise CommandProblem(f"{name}: {words(sink.failure)}") from None
+
+
+# --- standard streams -----------------------------------------------------------------------------
+
+
+@contextmanager
+def standard_output() -> Iterator[IO[bytes]]:
+    """Standard output, for bytes.
+
+    Raises CommandProblem where it is closed or cannot be written, ReadEnough where its reader is
+    gone.
+    """
+    stream: TextIO | None = sys.stdout
+    if stream is None:
+        raise CommandProblem("standard output is closed")
+    sink = _Sink(_put_to(stream), terminal=stream.isatty())
+    try:
+        with _buffered(sink, "standard output") as out:
+            yield out
+    except CommandProblem:
+        if isinstance(sink.failure, BrokenPipeError):
+            raise ReadEnough from None
+        raise
+
+
+def say(text: str) -> None:
+    """Write text to standard output; signs that its encoding lacks are escaped."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    with standard_output() as out:
+        out.write(text.encode(encoding, "backslashreplace"))
+
+
+def tell(text: str) -> None:
+    """Write a line to standard error.
+
+    Where that is closed or full there is nobody left to tell, and the exit code has to do.
+    """
+    stream: TextIO | None = sys.stderr
+    if stream is None:
+        return
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    sink = _Sink(_put_to(stream))
+    try:
+        sink.write(f"{text}\n".encode(encoding, "backslashreplace"))
+    except OSError:
+        return
+
+
+def _put_to(stream: TextIO) -> Callable[[memoryview], int]:
+    """What writes bytes to one of Python's streams, past its buffers if it is the system's."""
+    try:
+        descriptor = stream.fileno()
+    except (OSError, ValueError, AttributeError):
+        # One that was put in its place by the program that `main` runs in.
+        return _put_to_object(stream)
+    started = False
+
+    def put(data: memoryview) -> int:
+        nonlocal started
+        if not started:
+            stream.flush()
+            started = True
+        return _put_to_system(descriptor, data)
+
+    return put
+
+
+def _put_to_object(stream: TextIO) -> Callable[[memoryview], int]:
+    buffer = getattr(stream, "buffer", None)
+    if buffer is not None:
+
+        def put_bytes(data: memoryview) -> int:
+            stream.flush()
+            return int(buffer.write(data))
+
+        return put_bytes
+    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+
+    def put_text(data: memoryview) -> int:
+        stream.write(decode(bytes(data)))
+        return len(data)
+
+    return put_text
+
+
+def _put_to_system(descriptor: int, data: memoryview) -> int:
+    while True:
+        try:
+            return os.write(descriptor, data)
+        except BlockingIOError:
+            # The other end has made the pipe one that does not wait.
+            select.select([], [descriptor], [])
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def check_output(
+    path: Path,
+    *,
+    force: bool,
+    inputs: Sequence[Path],
+    whose: str = "",
+    ours: Callable[[Path], bool] = lambda path: False,
+) -> None:
+    """Refuse an output file that would destroy something, before any work is done.
+
+    That is one of the inputs, by whatever name, and without `force` a file that is there, if it is
+    not `ours`; `whose` says who writes those that are. Raises CommandProblem.
+    """
+    found = _status(path)
+    if found is None or is_written_directly(path):
+        return
+    if stat.S_ISDIR(found.st_mode):
+        raise CommandProblem(f"{path} is a directory; name a file in it")
+    for other in inputs:
+        read = _status(other)
+        if read is not None and os.path.samestat(found, read):
+            raise CommandProblem(
+                f"{path} is the file {other} that is read; write to another one (--force does not "
+                "change this)"
+            )
+    if not force and not ours(path):
+        what = f"exists and was not written by {whose}" if whose else "exists"
+        raise CommandProblem(f"{path} {what}; use --force to overwrite it")
+    if not os.access(path, os.W_OK):
+        raise CommandProblem(f"{path} must not be written: its permissions say so")
+
+
+@contextmanager
+def written(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write, which is there under its name once the block has ended well.
+
+    It is then on the disk, and has the permissions of the file that it takes the place of. A
+    symbolic link stays, and leads to the new file. Raises CommandProblem where it cannot be
+    written.
+    """
+    found = _status(path)
+    if is_written_directly(path):
+        with _directly(path) as out:
+            yield out
+        return
+    target = os.path.realpath(path)
+    beside = _beside(target)
+    signals.unfinished[beside] = lambda: _remove(beside)
+    try:
+        descriptor = _created(path, beside)
+        try:
+            sink = _Sink(lambda data: _put_to_system(descriptor, data))
+            with _buffered(sink, str(path), counts=False) as out:
+                yield out
+            with _naming(path):
+                if found is not None:
+                    os.fchmod(descriptor, stat.S_IMODE(found.st_mode))
+                _synced(descriptor)
+        except BaseException:
+            _close_after_failure(descriptor)
+            raise
+        with _naming(path):
+            os.close(descriptor)
+            with signals.uninterrupted():
+                os.replace(beside, target)
+    except BaseException:
+        _remove(beside)
+        raise
+    finally:
+        del signals.unfinished[beside]
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as problem:
+        raise CommandProblem(f"{path}: {words(problem)}") from None
+
+
+def is_written_directly(path: Path) -> bool:
+    """Whether a path leads to a device or a pipe, or to a file that the shell has opened for us."""
+    found = _status(path)
+    if found is None or stat.S_ISDIR(found.st_mode):
+        return False
+    opened = _OPENED.fullmatch(os.path.abspath(path)) is not None
+    return opened or not stat.S_ISREG(found.st_mode)
+
+
+@contextmanager
+def _directly(path: Path) -> Iterator[IO[bytes]]:
+    with _naming(path):
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
+    try:
+        with _buffered(_Sink(lambda data: _put_to_system(descriptor, data)), str(path)) as out:
+            yield out
+    except BaseException:
+        _close_after_failure(descriptor)
+        raise
+    with _naming(path):
+        os.close(descriptor)
+
+
+def _beside(target: str) -> str:
+    """A name that no file has yet, in the folder of the target, so that it can be renamed."""
+    folder, name = os.path.split(target)
+    # A name can have 255 bytes, and one in UTF-8 has up to four for a letter.
+    return os.path.join(folder, f".{name[:40]}.{secrets.token_hex(8)}.part")
+
+
+def _created(path: Path, beside: str) -> int:
+    try:
+        return os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    except OSError as problem:
+        reason = words(problem)
+        if isinstance(problem, PermissionError):
+            reason += " in its folder, where files are written before they get their names"
+        raise CommandProblem(f"{path}: {reason}") from None
+
+
+def _synced(descriptor: int) -> None:
+    try:
+        os.fsync(descriptor)
+    except OSError as problem:
+        if problem.errno not in _CANNOT_SYNC:
+            raise
+
+
+def _close_after_failure(descriptor: int) -> None:
+    """Close a file that will not be kept: what closing says of it no longer matters."""
+    with suppress(OSError):
+        os.close(descriptor)
+
+
+def _remove(beside: str) -> None:
+    try:
+        os.unlink(beside)
+    except OSError as problem:
+        if os.path.lexists(beside):
+            tell(f"celc: {beside} is left over and could not be removed: {words(problem)}")
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        raise CommandProblem(f"{path}: {words(problem)}") from None

@@ -1,0 +1,82 @@
+"""Ctrl-C and `kill`: they end a command in order, so that it can remove the file that it began.
+
+A second signal does not wait for that. What is left is removed then and there, and the process
+ends.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+class Stopped(BaseException):
+    """A signal has asked the command to end; `number` is the signal's."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+class _State:
+    """What the handler of signals knows: which one has come, and whether it has to wait."""
+
+    def __init__(self) -> None:
+        self.came = 0
+        self.waits = False
+
+
+_state = _State()
+unfinished: dict[str, Callable[[], None]] = {}
+"""How to remove each file that has been begun and has not got its name yet."""
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[None]:
+    """Makes signals that end a process raise `Stopped`; those that are ignored stay so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread is told of signals
+        return
+    before = {}
+    _state.came, _state.waits = 0, False
+    try:
+        for name in _NAMES:
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) not in (signal.SIG_IGN, None):
+                before[number] = signal.signal(number, _stop)
+        yield
+    except Exception:
+        # A library that was asked to write may have made an error of its own of the signal.
+        if _state.came:
+            raise Stopped(_state.came) from None
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """For the moment in which a file gets its name: a signal that comes now comes too late."""
+    _state.waits = True
+    try:
+        yield
+    finally:
+        _state.waits = False
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    if _state.waits:
+        return
+    if _state.came:
+        for remove in list(unfinished.values()):
+            remove()
+        os._exit(128 + number)
+    _state.came = number
+    raise Stopped(number)

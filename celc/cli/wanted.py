@@ -1,0 +1,108 @@
+"""What `celc run` looks for in a file of events, and what it says where that is not there.
+
+A file may lack an attribute for two reasons: nobody had a value for it, which is NULL, or it has
+another spelling, which must not be NULL without a word. So a name that is like one that is looked
+for is an error, and one that nothing is like is NULL with a warning at the end of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+from celc_runtime.query import CompiledQuery
+
+from celc.cli.problems import CommandProblem
+from celc.formula import Query
+from celc.messages.wording import available, guess, quote, quoted
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The columns that a query reads from a file.
+
+    `schema` has their types; NULL stands for whatever type the file has. `required` are those
+    without which there are no events: of types, streams, partitions and order. `type_name` is the
+    column of the event types, which may be missing if it is not required. `owners` says which event
+    types declare an attribute, `declared` all names that mean something in the streams.
+    """
+
+    query: str
+    schema: pa.Schema
+    required: frozenset[str]
+    type_name: str
+    owners: Mapping[str, frozenset[str]]
+    declared: frozenset[str]
+
+    @classmethod
+    def of(cls, query: Query, compiled: CompiledQuery) -> Wanted:
+        """What a compiled query reads, and what its streams declare."""
+        plan = compiled.plan
+        owners: dict[str, frozenset[str]] = {}
+        types = [one for stream in query.streams for one in stream.event_types]
+        for one in types:
+            for attribute in one.attributes:
+                owners[attribute.name] = owners.get(attribute.name, frozenset()) | {one.name}
+        required = {*plan.partition_by, *plan.order_by, *plan.tiebreak}
+        required |= {name for name in (plan.window_attribute,) if name is not None}
+        required |= {plan.type_name} if plan.type_column else set()
+        required |= {"stream"} if plan.stream_column else set()
+        return cls(
+            query.name,
+            compiled.file_schema,
+            frozenset(required),
+            plan.type_name,
+            owners,
+            frozenset({*owners, plan.type_name, "stream"}),
+        )
+
+    @property
+    def types(self) -> frozenset[str]:
+        """The event types that the streams declare."""
+        return frozenset().union(*self.owners.values())
+
+    def refuse_misspelt(self, file: str, names: Iterable[str], known: Collection[str]) -> None:
+        """Raises CommandProblem where the file knows a name that is like one of `names`, which it
+        does not have. A name that the streams declare is like none but itself."""
+        others = [name for name in known if name not in self.declared]
+        for name in names:
+            if meant := _guess(name, others):
+                raise CommandProblem(
+                    f"{file}: no row has {quote(name)}, which query {quote(self.query)} reads; "
+                    f"{meant} Upper and lower case must agree. Correct the name in the query or "
+                    "in the file, or declare the other name too if the file has both"
+                )
+
+    def refuse_lacking(self, file: str, names: Iterable[str], known: Collection[str]) -> None:
+        """Raises CommandProblem for columns that a file with a schema of its own does not have."""
+        if lacking := list(names):
+            columns, are = ("the columns", "are") if len(lacking) > 1 else ("the column", "is")
+            raise CommandProblem(
+                f"{file}: query {quote(self.query)} cannot do without {columns} {quoted(lacking)}, "
+                f"which {are} missing; {available('the columns are', known)[0]}"
+            )
+
+    def words_on(self, file: str, lacking: Collection[str]) -> str:
+        """What to say of attributes that no row has."""
+        them = "it is" if len(lacking) == 1 else "they are"
+        return (
+            f"{file}: no row has {quoted(lacking)}, which query {quote(self.query)} reads: {them} "
+            "NULL in all events"
+        )
+
+
+def _guess(name: str, others: Collection[str]) -> str:
+    """The question whether another name is meant; empty where none is like it."""
+    same = [other for other in others if other.casefold() == name.casefold()]
+    return "".join(guess(name, same or [other for other in others if _can_be(name, other)]))
+
+
+def _can_be(name: str, other: str) -> bool:
+    """Whether a likeness would mean anything: names of fields in one struct are alike for the
+    struct's name already, which says nothing of the fields."""
+    before, _, field = name.rpartition(".")
+    other_before, _, other_field = other.rpartition(".")
+    if name.startswith(f"{other}."):
+        return False
+    return before != other_before or bool(guess(field, [other_field]))

@@ -1,0 +1,57 @@
+"""Event types that no stream of a query declares: their rows are left out, and told of by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_MOST_KEPT = 1000
+"""Names that are counted one by one: a column that is no column of types can have any number."""
+
+_MOST_SHOWN = 8
+
+
+class Undeclared:
+    """The rows of undeclared types that a run has met, by the names of the types."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._counts: dict[str, int] = {}
+
+    def add(self, types: pa.Array, streams: pa.Array | None, known: np.ndarray) -> None:
+        """Count the rows of a batch that are not `known`; `streams` where those count as well."""
+        others = pa.array(~known)
+        names = types.filter(others)
+        if streams is not None:
+            texts = [column.cast(pa.string()) for column in (streams.filter(others), names)]
+            names = pc.binary_join_element_wise(*texts, ">")
+        self.total += len(names)
+        counted = names.value_counts()
+        for name, count in zip(
+            counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True
+        ):
+            if name in self._counts or len(self._counts) < _MOST_KEPT:
+                self._counts[name] = self._counts.get(name, 0) + count
+
+    def forget(self) -> None:
+        """Count from here on: others tell of the rows before."""
+        self.total = 0
+        self._counts.clear()
+
+    def words(self, declared: Sequence[str]) -> str:
+        """The names with their numbers, the most frequent first, and what each may stand for."""
+        import difflib
+
+        by_folded = {name.casefold(): name for name in reversed(declared)}
+        often = sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))[:_MOST_SHOWN]
+        parts = []
+        for name, count in often:
+            text = f"{name!r} ({count:,}"
+            if close := difflib.get_close_matches(name.casefold(), by_folded, n=1):
+                text += f"; did you mean {by_folded[close[0]]!r}?"
+            parts.append(f"{text})")
+        others = self.total - sum(count for _, count in often)
+        return ", ".join(parts) + (f" and {others:,} of other types" if others else "")
