@@ -13,13 +13,14 @@ states are made on demand, and states from which no match can be completed are l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NewType
 
 from celc.automaton import Automaton, State
+from celc.bits import bits_of
 from celc.errors import CelError, Diagnostic, error
-from celc.letters import Mask, bits_of, partition
+from celc.letters import Mask, partition
 from celc.normal_form import SUPPORT, shown
 from celc.select import Selection
 from celc.source import Source, Span
@@ -129,32 +130,31 @@ def _subsets(
     max_states: int,
 ) -> DeterministicAutomaton:
     """The subset construction over classes of letters; state 0 is initial, state 1 final."""
-    samples = [mask & -mask for mask in classes]
+    class_of = [0] * letters
+    for index, mask in enumerate(classes):
+        for letter in bits_of(mask):
+            class_of[letter] = index
+    samples = sum(mask & -mask for mask in classes)
     subsets: dict[frozenset[int], int] = {frozenset({0}): 0}
     order = list(subsets)
-    raw: _Raw = []
+    raw: list[list[_Row]] = []
     for subset in order:
-        out = [edge for state in sorted(subset) for edge in edges[state]]
-        rows: list[list[tuple[tuple[str, ...], bool, int | None]]] = []
-        for sample in samples:
-            row = []
-            for marks, reached in _step(out, sample):
-                accepts = 1 in reached
-                rest = reached - {1}
+        rows: list[_Row] = []
+        for block, moves in _moves_out(subset, edges, samples):
+            row: _Targets = []
+            for marks in sorted(moves):
+                accepts = 1 in moves[marks]
+                rest = frozenset(moves[marks] - {1})
                 target: int | None = None
                 if rest:
                     target = subsets.setdefault(rest, len(subsets))
                     if target == len(order):
                         order.append(rest)
                 row.append((marks, accepts, target))
-            rows.append(row)
+            rows.append(([class_of[letter] for letter in bits_of(block)], row))
         raw.append(rows)
         if len(order) > max_states:
             raise CelError(source, (_too_many_states(span, max_states),))
-    class_of = [0] * letters
-    for index, mask in enumerate(classes):
-        for letter in bits_of(mask):
-            class_of[letter] = index
     return _without_dead_ends(raw, order, len(classes), tuple(class_of))
 
 
@@ -171,25 +171,37 @@ def _too_many_states(span: Span, max_states: int) -> Diagnostic:
     )
 
 
-def _step(edges: Sequence[_Edge], letter: Mask) -> list[tuple[tuple[str, ...], frozenset[int]]]:
-    reached: dict[tuple[str, ...], set[int]] = {}
-    for mask, marks, target in edges:
-        if mask & letter:
-            reached.setdefault(marks, set()).add(target)
-    return [(marks, frozenset(reached[marks])) for marks in sorted(reached)]
+_Targets = list[tuple[tuple[str, ...], bool, int | None]]
+_Row = tuple[list[int], _Targets]
+"""Classes that a state does not tell apart, and its moves with them."""
 
 
-_Raw = list[list[list[tuple[tuple[str, ...], bool, int | None]]]]
+def _moves_out(
+    subset: frozenset[int], edges: Sequence[Sequence[_Edge]], everything: Mask
+) -> Iterator[tuple[Mask, dict[tuple[str, ...], set[int]]]]:
+    """Disjoint sets of letters, with the states that these reach from some of the states, by marks.
+
+    Work goes into the transitions that there are, and not into letters: a state that waits reads
+    every letter, and nearly all of them alike.
+    """
+    out = [edge for state in sorted(subset) for edge in edges[state]]
+    for block in partition((mask for mask, _, _ in out), everything):
+        reached: dict[tuple[str, ...], set[int]] = {}
+        for mask, marks, target in out:
+            if mask & block:
+                reached.setdefault(marks, set()).add(target)
+        if reached:
+            yield block, reached
 
 
 def _without_dead_ends(
-    raw: _Raw, order: list[frozenset[int]], symbols: int, class_of: tuple[int, ...]
+    raw: list[list[_Row]], order: list[frozenset[int]], symbols: int, class_of: tuple[int, ...]
 ) -> DeterministicAutomaton:
     """Drop the states that lead to no match, and number the others in order of discovery."""
     before: dict[int, list[int]] = {}
     useful: set[int] = set()
     for state, rows in enumerate(raw):
-        for row in rows:
+        for _, row in rows:
             for _, accepts, target in row:
                 if accepts:
                     useful.add(state)
@@ -203,20 +215,20 @@ def _without_dead_ends(
                 waiting.append(state)
     useful.add(0)
     number = {state: index for index, state in enumerate(sorted(useful))}
-    moves = tuple(
-        tuple(
-            tuple(
+    moves = []
+    for state in sorted(useful):
+        table: list[tuple[Move, ...]] = [()] * symbols
+        for classes, row in raw[state]:
+            kept = tuple(
                 Move(marks, accepts, DetState(number[target]) if target in number else None)
-                for marks, accepts, target in rows[symbol]
+                for marks, accepts, target in row
                 if accepts or target in number
             )
-            for symbol in range(symbols)
-        )
-        for state, rows in enumerate(raw)
-        if state in number
-    )
+            for symbol in classes:
+                table[symbol] = kept
+        moves.append(tuple(table))
     members = tuple(tuple(map(State, sorted(order[state]))) for state in sorted(useful))
-    return DeterministicAutomaton(symbols, moves, members, class_of)
+    return DeterministicAutomaton(symbols, tuple(moves), members, class_of)
 
 
 def is_io_deterministic(automaton: DeterministicAutomaton) -> bool:

@@ -221,8 +221,8 @@ def _type_view(
 ) -> View:
     symbols = {
         symbol.truth: compiled.tables.symbol_of[number]
-        for number, symbol in enumerate(compiled.alphabet.symbols)
-        if symbol.type == conditions.type and compiled.tables.symbol_of[number]
+        for number, symbol in compiled.alphabet.numbered(conditions.type)
+        if compiled.tables.symbol_of[number]
     }
     # Where no event of the type can matter, its conditions are not looked at either.
     asked = conditions.groups if symbols else ()
@@ -337,6 +337,7 @@ def _window_view(query: core.Query) -> View:
 def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...]) -> View:
     query = compiled.query
     tables, straight_line = compiled.tables, compiled.straight_line
+    asked = {(t.type.stream, t.type.name) for t in compiled.alphabet.types}
     relevant = relevant_events(compiled, sees_all_events=_remembers_all(compiled))
     return {
         "streams": tuple_text(string_literal(stream.name) for stream in query.streams),
@@ -348,7 +349,7 @@ def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...
             f"({string_literal(event_type.stream)}, {string_literal(event_type.name)})"
             for stream in query.streams
             for event_type in stream.event_types
-            if event_type not in [t.type for t in compiled.alphabet.types]
+            if (event_type.stream, event_type.name) not in asked
         ),
         "type_column": query.needs_type_column,
         "stream_column": query.needs_stream_column,

@@ -37,6 +37,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from celc.bits import bits_of
 from celc.graphs import (
     FINAL,
     INITIAL,
@@ -49,7 +50,7 @@ from celc.graphs import (
     reduced,
     trimmed,
 )
-from celc.letters import Letters, Mask, bits_of, partition
+from celc.letters import Letters, Mask, partition
 from celc.normal_form import Strategy, shown
 
 _BEFORE, _IN, _AFTER = 0, 1, 2

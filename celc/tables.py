@@ -206,10 +206,7 @@ def _tables_of(automaton: DeterministicAutomaton, columns: Sequence[_Column]) ->
         len(columns),
         automaton.states,
         tuple(kinds),
-        tuple(
-            tuple(_skip_target(state, column[state]) for column in columns)
-            for state in range(automaton.states)
-        ),
+        tuple(_skip_targets(state, rows) for state, rows in enumerate(zip(*columns, strict=True))),
         tuple(steps),
         automaton.members,
     )
@@ -242,15 +239,28 @@ _Column = tuple[tuple[Move, ...], ...]
 
 
 def _merge_symbols(automaton: DeterministicAutomaton) -> tuple[tuple[int, ...], list[_Column]]:
-    numbers: dict[_Column, int] = {}
+    numbers: dict[tuple[int, ...], int] = {}
     symbol_of = []
-    for symbol in range(automaton.symbols):
-        column = tuple(rows[symbol] for rows in automaton.moves)
+    columns: list[_Column] = []
+    # Rows are compared once, and columns by the numbers of their rows.
+    row_numbers: dict[tuple[Move, ...], int] = {}
+    coded = []
+    for rows in automaton.moves:
+        known = {id(row): row for row in rows}
+        code = {key: row_numbers.setdefault(row, len(row_numbers)) for key, row in known.items()}
+        coded.append([code[id(row)] for row in rows])
+    for symbol, column in enumerate(zip(*coded, strict=True)):
         symbol_of.append(numbers.setdefault(column, len(numbers)))
-    return tuple(symbol_of), list(numbers)
+        if len(columns) < len(numbers):
+            columns.append(tuple(rows[symbol] for rows in automaton.moves))
+    return tuple(symbol_of), columns
 
 
-def _skip_target(state: int, row: tuple[Move, ...]) -> DetState | None:
+def _skip_targets(state: int, rows: Sequence[tuple[Move, ...]]) -> tuple[DetState | None, ...]:
     if state == START:
-        return None
-    return next((move.target for move in row if not move.marks), None)
+        return (None,) * len(rows)
+    found = {
+        key: next((move.target for move in row if not move.marks), None)
+        for key, row in {id(row): row for row in rows}.items()
+    }
+    return tuple(found[id(row)] for row in rows)
