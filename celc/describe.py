@@ -7,6 +7,7 @@ from collections.abc import Collection
 from celc.automaton import Automaton, State
 from celc.bits import bits_of
 from celc.compiled import Compiled
+from celc.deadline import look
 from celc.determinize import START, DetState
 from celc.escape import comment_text
 from celc.letters import Letters, Mask
@@ -53,6 +54,7 @@ def describe_letters(letters: Letters, mask: Mask) -> str:
 
 def describe_state(compiled: Compiled, state: DetState) -> str:
     """A state by what has been read last and what can be read next, as in `after A, before B`."""
+    look()
     if state == START:
         return "start"
     return describe_members(compiled.automaton, set(compiled.tables.members[state]))

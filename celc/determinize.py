@@ -19,6 +19,7 @@ from typing import NewType
 
 from celc.automaton import Automaton, State
 from celc.bits import bits_of
+from celc.deadline import look
 from celc.errors import CelError, Diagnostic, error
 from celc.letters import Mask, partition
 from celc.normal_form import SUPPORT, shown
@@ -72,17 +73,26 @@ class DeterministicAutomaton:
 
 START = DetState(0)
 
+MAX_CELLS = 4_000_000
+"""Pairs of a state and a class of letters: 2,000 of each."""
+
 
 _Edge = tuple[Mask, tuple[str, ...], int]
 """A transition: its letters, its marks, its target."""
 
 
 def determinize(
-    automaton: Automaton, source: Source, span: Span, *, max_states: int = 2000
+    automaton: Automaton,
+    source: Source,
+    span: Span,
+    *,
+    max_states: int = 2000,
+    max_cells: int = MAX_CELLS,
 ) -> DeterministicAutomaton:
     """The I/O-deterministic automaton with the same matches.
 
-    Raises CelError at `span` where it would have more than `max_states` states.
+    Raises CelError at `span` where it would have more than `max_states` states, or more than
+    `max_cells` pairs of a state and a class of letters: its tables have an entry for each.
     """
     edges: list[list[_Edge]] = [[] for _ in range(automaton.states)]
     for transition in automaton.transitions:
@@ -94,7 +104,8 @@ def determinize(
         classes = [1 << symbol for symbol in range(letters.symbols)]
     else:
         classes = partition((mask for row in edges for mask, _, _ in row), letters.all)
-    return _subsets(edges, classes, letters.count, source, span, max_states)
+    limits = max_states, max_cells
+    return _subsets(edges, classes, letters.count, source, span, limits)
 
 
 def determinize_selection(
@@ -118,7 +129,8 @@ def determinize_selection(
     ]
     everything = (1 << states * letters) - 1
     classes = partition((mask for row in edges for mask, _, _ in row), everything)
-    return _subsets(edges, classes, states * letters, source, span, max_states)
+    limits = max_states, MAX_CELLS
+    return _subsets(edges, classes, states * letters, source, span, limits)
 
 
 def _subsets(
@@ -127,7 +139,7 @@ def _subsets(
     letters: int,
     source: Source,
     span: Span,
-    max_states: int,
+    limits: tuple[int, int],
 ) -> DeterministicAutomaton:
     """The subset construction over classes of letters; state 0 is initial, state 1 final."""
     class_of = [0] * letters
@@ -139,6 +151,7 @@ def _subsets(
     order = list(subsets)
     raw: list[list[_Row]] = []
     for subset in order:
+        look()
         rows: list[_Row] = []
         for block, moves in _moves_out(subset, edges, samples):
             row: _Targets = []
@@ -153,8 +166,12 @@ def _subsets(
                 row.append((marks, accepts, target))
             rows.append(([class_of[letter] for letter in bits_of(block)], row))
         raw.append(rows)
+        max_states, max_cells = limits
         if len(order) > max_states:
             raise CelError(source, (_too_many_states(span, max_states),))
+        if len(order) * len(classes) > max_cells:
+            sizes = len(order), len(classes)
+            raise CelError(source, (_too_many_cells(span, sizes, max_cells),))
     return _without_dead_ends(raw, order, len(classes), tuple(class_of))
 
 
@@ -167,6 +184,20 @@ def _too_many_states(span: Span, max_states: int) -> Diagnostic:
             "iterations and OR branches that begin with the same events multiply states: give "
             "them conditions that exclude each other, split the formula into several queries, or "
             "raise the limit with --max-states",
+        ),
+    )
+
+
+def _too_many_cells(span: Span, sizes: tuple[int, int], max_cells: int) -> Diagnostic:
+    states, classes = sizes
+    return error(
+        "tables-too-large",
+        span,
+        f"the automaton of this formula has {states:,} states and tells {classes:,} classes of "
+        f"events apart, and its tables would have more than {max_cells:,} entries",
+        help=(
+            "give long sequences fewer event types and conditions, or split the formula into "
+            "several queries",
         ),
     )
 
@@ -217,6 +248,7 @@ def _without_dead_ends(
     number = {state: index for index, state in enumerate(sorted(useful))}
     moves = []
     for state in sorted(useful):
+        look()
         table: list[tuple[Move, ...]] = [()] * symbols
         for classes, row in raw[state]:
             kept = tuple(

@@ -20,6 +20,7 @@ from black.mode import TargetVersion
 
 from celc import formula as core
 from celc.compiled import Compiled
+from celc.deadline import look
 from celc.describe import describe_state, describe_symbol
 from celc.determinize import DetState
 from celc.earliest import EarliestTables, is_quiet
@@ -101,7 +102,10 @@ def emit_module(
             ),
         )
     )
-    return black.format_str(source, mode=_MODE)
+    look(doing="putting the module into lines")
+    formatted = black.format_str(source, mode=_MODE)
+    look()
+    return formatted
 
 
 def _import_lines(names: list[str]) -> list[str]:
@@ -141,6 +145,7 @@ def _environment() -> jinja2.Environment:
 
 def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> View:
     query, tables, plan = compiled.query, compiled.tables, compiled.straight_line
+    look(query.formula.span, "writing the module")
     code = ConditionCode(number)
     if compiled.joins is not None:
         code.read |= compiled.joins.attributes
@@ -219,6 +224,7 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
 def _type_view(
     number: int, index: int, conditions: TypeConditions, compiled: Compiled, code: ConditionCode
 ) -> View:
+    look()
     symbols = {
         symbol.truth: compiled.tables.symbol_of[number]
         for number, symbol in compiled.alphabet.numbered(conditions.type)
@@ -289,6 +295,7 @@ def _test(names: list[str], truths: list[int]) -> str:
 def _symbol_comments(compiled: Compiled) -> list[str]:
     by_symbol: dict[int, list[str]] = {}
     for number, symbol in enumerate(compiled.alphabet.symbols):
+        look()
         by_symbol.setdefault(compiled.tables.symbol_of[number], []).append(
             describe_symbol(compiled.alphabet, symbol)
         )

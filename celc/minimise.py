@@ -8,6 +8,7 @@ no match ever comes back to it, and its unmarked moves begin matches instead of 
 from __future__ import annotations
 
 from celc.automaton import State
+from celc.deadline import look
 from celc.determinize import START, DeterministicAutomaton, DetState, Move
 
 _Into = tuple[int, tuple[str, ...], int]
@@ -27,6 +28,7 @@ def minimise(automaton: DeterministicAutomaton) -> DeterministicAutomaton:
         members.setdefault(block, set()).update(automaton.members[state])
     moves = []
     for block in number:
+        look()
         rows = automaton.moves[representative[block]]
         renumbered = {
             key: _renumbered(row, block_of, number)
@@ -59,6 +61,7 @@ def _refine(automaton: DeterministicAutomaton) -> list[int]:
     into: list[list[_Into]] = [[] for _ in range(automaton.states)]
     groups: dict[object, list[int]] = {}
     for state, rows in enumerate(automaton.moves):
+        look()
         letters: dict[tuple[tuple[str, ...], bool, bool], int] = {}
         for symbols, row in _rows_of(rows):
             for move in row:
@@ -74,6 +77,7 @@ def _refine(automaton: DeterministicAutomaton) -> list[int]:
             block_of[state] = index
     waiting = list(range(len(blocks)))
     while waiting:
+        look()
         for index, parts in _parts(blocks[waiting.pop()], into, block_of).items():
             rest = blocks[index].difference(*parts)
             # Refining by all but the largest is enough only if that one is still to come or has

@@ -31,6 +31,7 @@ from typing import assert_never
 
 from celc import formula as core
 from celc import normal_form as lp
+from celc.deadline import look
 from celc.errors import Diagnostic, Diagnostics, error
 from celc.facts import (
     every_event,
@@ -209,6 +210,7 @@ class _Normalizer:
         return form
 
     def _form(self, formula: core.Formula) -> NormalForm:
+        look(formula.span)
         match formula:
             case core.Atom():
                 return disjunction(
@@ -285,6 +287,7 @@ class _Normalizer:
 
     def _restricted(self, form: NormalForm, clause: Clause, bound: frozenset[str]) -> NormalForm:
         """The matches of a form that satisfy one clause."""
+        look(clause.span)
         open_to_events = tuple(
             p for p in clause.predicates if looks_back(p) or fold_predicate(p) is None
         )

@@ -13,6 +13,7 @@ from typing import TypeVar
 from celc.automaton import Automaton
 from celc.compiled import Compiled
 from celc.construct import conditions_of_facts, construct, construct_selection
+from celc.deadline import Deadline, is_seconds, look
 from celc.determinize import (
     DeterministicAutomaton,
     determinize,
@@ -57,6 +58,13 @@ MOST_MAX_WORK = 2**63 - 1
 """What the runtime can count."""
 
 
+CLASSES = "finding the classes of events that its conditions tell apart"
+AUTOMATON = "building the automaton of the formula"
+DETERMINISTIC = "making the automaton deterministic"
+MINIMAL = "making the automaton smaller"
+TABLES = "writing the automaton as tables"
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """Choices that a caller makes besides the query.
@@ -64,7 +72,8 @@ class Options:
     `order_by` None: the order is WITHIN's attribute, if it has one. `tiebreak`: columns that tell
     apart events which are equal in the order columns; they need not be declared. `first_order`:
     labels made with AS are read as in the first paper. `max_work`: steps that conditions across
-    events may take at one event without finding a match.
+    events may take at one event without finding a match. `max_compile_seconds`: how long the
+    compilation may take, None for any time.
     """
 
     order_by: tuple[str, ...] | None = None
@@ -72,11 +81,17 @@ class Options:
     max_states: int = DEFAULT_MAX_STATES
     first_order: bool = False
     max_work: int = DEFAULT_MAX_WORK
+    max_compile_seconds: float | None = None
 
     def __post_init__(self) -> None:
         if type(self.max_work) is not int or not 1 <= self.max_work <= MOST_MAX_WORK:
             raise ValueError(
                 f"max_work must be a whole number from 1 to {MOST_MAX_WORK}, not {self.max_work!r}"
+            )
+        if self.max_compile_seconds is not None and not is_seconds(self.max_compile_seconds):
+            raise ValueError(
+                "max_compile_seconds must be a positive number of seconds, not "
+                f"{self.max_compile_seconds!r}"
             )
 
 
@@ -102,35 +117,57 @@ class Compilation:
     options: Options
     queries: tuple[Stages, ...]
     warnings: tuple[Diagnostic, ...]
+    deadline: Deadline
 
     def module_text(self, command: str) -> str:
-        """The generated module; `command` is named in its header."""
-        return emit_module(
-            [stages.compiled for stages in self.queries],
-            self.source.text,
-            command,
-            self.options.tiebreak,
-        )
+        """The generated module; `command` is named in its header.
+
+        Raises CelError where the time for the compilation ends before it is written.
+        """
+        with self.deadline.running():
+            return emit_module(
+                [stages.compiled for stages in self.queries],
+                self.source.text,
+                command,
+                self.options.tiebreak,
+            )
 
 
 def compile_source(source: Source, options: Options, *, straight_lines: bool = True) -> Compilation:
     """All stages for all queries of a file; without `straight_lines` for the general engine alone.
 
     Raises CelError with every error of the file that can be found: those of all queries together
-    for the stages that look at one query at a time.
+    for the stages that look at one query at a time. The time that `options` give may be over
+    before; then that is one of the errors, and the last stage is not finished.
     """
-    queries, warnings = resolve(parse(source), source, order_by=options.order_by)
+    deadline = Deadline(source, options.max_compile_seconds)
+    with deadline.running():
+        stages, warnings = _stages(source, options, deadline, straight_lines)
+    return Compilation(source, options, stages, warnings, deadline)
+
+
+def _stages(
+    source: Source, options: Options, deadline: Deadline, straight_lines: bool
+) -> tuple[tuple[Stages, ...], tuple[Diagnostic, ...]]:
+    look(doing="reading the text")
+    file = parse(source)
+    look(doing="looking up names and types")
+    queries, warnings = resolve(file, source, order_by=options.order_by)
     if options.first_order:
+        look(doing="reading labels as the first paper does")
         queries, warnings = read_first_order(queries, warnings, source)
     diagnostics = Diagnostics(source)
     diagnostics.extend(warnings)
-    forms = _for_each(queries, diagnostics, lambda query: _normalize(query, source, diagnostics))
+    forms = _for_each(
+        queries, diagnostics, deadline, lambda query: _normalize(query, source, diagnostics)
+    )
     stages = _for_each(
         tuple(zip(queries, forms, strict=True)),
         diagnostics,
+        deadline,
         lambda pair: _back_end(pair[0], pair[1], source, options, straight_lines),
     )
-    return Compilation(source, options, stages, diagnostics.in_order())
+    return stages, diagnostics.in_order()
 
 
 _In = TypeVar("_In")
@@ -138,7 +175,10 @@ _Out = TypeVar("_Out")
 
 
 def _for_each(
-    items: tuple[_In, ...], diagnostics: Diagnostics, stage: Callable[[_In], _Out]
+    items: tuple[_In, ...],
+    diagnostics: Diagnostics,
+    deadline: Deadline,
+    stage: Callable[[_In], _Out],
 ) -> tuple[_Out, ...]:
     """Run a stage on every query, and stop after it if any of them is wrong."""
     results = []
@@ -147,11 +187,14 @@ def _for_each(
             results.append(stage(item))
         except CelError as problem:
             diagnostics.extend(problem.diagnostics)
+            if deadline.is_over():
+                break
     diagnostics.raise_errors()
     return tuple(results)
 
 
 def _normalize(query: Query, source: Source, diagnostics: Diagnostics) -> NormalForm:
+    look(query.formula.span, "bringing conditions and labels to their events")
     form, warnings = normalize(query, source)
     # The resolver has said it already where it can name the condition.
     said = any(item.code == "never-matches" for item in diagnostics.items)
@@ -165,7 +208,9 @@ def _back_end(
     if is_correlated(form):
         return _correlated_back_end(query, form, source, options, straight_lines)
     span = query.formula.span
+    look(span, CLASSES)
     alphabet = symbol_classes(form, conditions_of_facts(form), source, span)
+    look(span, AUTOMATON)
     chosen = None
     split = _selector_in_window(query, form)
     if split is not None:
@@ -176,8 +221,11 @@ def _back_end(
         shown = KeepLabels(kept) if chosen is None else KeepSupport(kept)
         form_of_all = relabel(split.operand, shown)
     automaton = construct(form if split is None else form_of_all, alphabet, source)
+    look(span, DETERMINISTIC)
     full = determinize(automaton, source, span, max_states=options.max_states)
+    look(span, MINIMAL)
     minimal = minimise(full)
+    look(span, TABLES)
     machine = automaton.letters.machine
     tables, _ = tabulate(minimal, machine)
     # CONSUME BY ANY reads partitions interleaved, which only the general engine can.
@@ -190,6 +238,7 @@ def _back_end(
         assert letters.machine == machine, "both read the same letters"
 
         def deterministic(selected: Selection) -> Chosen:
+            look(span, DETERMINISTIC)
             automaton = determinize_selection(
                 _relabelled(selected, KeepLabels(kept)),
                 letters.count,
@@ -199,6 +248,7 @@ def _back_end(
             )
             return minimise(automaton), machine_over(selected.tracker, letters.count)
 
+        look(span, f"finding how to choose for SELECT {query.strategy}")
         if query.strategy == "LAST":
             greedy = straight_line is not None and _all_marked(tables)
         elif query.strategy == "NXT" and not interleaved:
@@ -228,6 +278,7 @@ def _correlated_back_end(
     finds is left to the definitions.
     """
     span = query.formula.span
+    look(span, "finding what the conditions compare")
     flat, strategy = _flat(query, form)
     interleaved = query.consume_by == "ANY" and bool(query.partition_by)
     if flat is not None and flat.absent and interleaved:
@@ -241,10 +292,15 @@ def _correlated_back_end(
     if flat is not None:
         events = tuple(event for absent in flat.absent for event in absent.events)
         asked = Disjunction((run, *events), form.span) if events else run
+    look(span, CLASSES)
     alphabet = symbol_classes(asked, conditions_of_facts(asked), source, span)
+    look(span, AUTOMATON)
     automaton = construct(run, alphabet, source)
+    look(span, DETERMINISTIC)
     full = determinize(automaton, source, span, max_states=options.max_states)
+    look(span, MINIMAL)
     minimal = minimise(full)
+    look(span, TABLES)
     tables, _ = tabulate(
         minimal, automaton.letters.machine, apart=flat is None or bool(flat.absent)
     )

@@ -21,6 +21,7 @@ from itertools import accumulate
 from operator import or_
 
 from celc import formula as core
+from celc.deadline import look
 from celc.errors import CelError, Diagnostic, error
 from celc.formula import DataType, EventType, Predicate
 from celc.normal_form import Event, EventClause, NormalForm, operands_of
@@ -115,6 +116,7 @@ def symbol_classes(
     """
     needs: dict[EventType, dict[tuple[EventClause, ...], None]] = {}
     for event in events_of(form):
+        look(event.span)
         needs.setdefault(event.type, {}).setdefault(event.clauses)
     asked = {event_type: list(found) for event_type, found in needs.items()}
     for event_type, clause in facts:
@@ -212,6 +214,7 @@ def possible_truths(groups: Sequence[tuple[EventClause, ...]], *, limit: int) ->
         closed = everything & ~still_open
         combined: set[int] = set()
         for outcome in _distinct(outcomes):
+            look()
             for before in reached:
                 truth = before | outcome
                 for mask in several:

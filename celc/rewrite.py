@@ -13,6 +13,7 @@ from typing import assert_never
 
 from celc import formula as core
 from celc import normal_form as lp
+from celc.deadline import look
 from celc.facts import every_event
 from celc.fold import fold_predicate
 from celc.formula import Expression, Predicate
@@ -46,6 +47,7 @@ Parts = Mapping[str, tuple[Predicate, ...]]
 
 def restrict(form: NormalForm, parts: Parts) -> NormalForm:
     """The matches of a form that satisfy one clause, given by label."""
+    look()
     if EVENT in parts:
         return Disjunction((), form.span)
     relevant = {label: parts[label] for label in parts}
@@ -275,6 +277,7 @@ def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
     AND compares label sets, a selector looks at supports and a condition at labels before it. That
     is so of conditions in what is absent as well.
     """
+    look()
     match form:
         case Event():
             return Event(

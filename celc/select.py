@@ -38,6 +38,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from celc.bits import bits_of
+from celc.deadline import look
 from celc.graphs import (
     FINAL,
     INITIAL,
@@ -177,6 +178,7 @@ def select(strategy: Strategy, graph: Graph, everything: Mask, budget: Budget) -
         return found
 
     for tracked in order:
+        look()
         moves = []
         for step in steps:
             following = that_matter(INITIAL, *after(tracked, step, False))
@@ -188,6 +190,7 @@ def select(strategy: Strategy, graph: Graph, everything: Mask, budget: Budget) -
         starts.append(edges_from(INITIAL, tracked))
     edges: list[list[Edge]] = [[], []]
     for state, tracked in inside:
+        look()
         edges.append(edges_from(state, tracked))
     return _reduced(tracker, starts, edges, graph.version, rejects)
 

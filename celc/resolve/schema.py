@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from celc import syntax
 from celc.bits import bits_of
+from celc.deadline import look
 from celc.errors import Diagnostics
 from celc.formula import AttributeDeclaration, DataType, EventType, Stream
 from celc.messages import names, warnings
@@ -172,6 +173,7 @@ def schema_of(query: syntax.Query, declarations: Declarations, found: Diagnostic
     owners: dict[str, EventType] = {}
     flawed = set(declarations.untyped)
     for k, event_type in enumerate(event_types):
+        look()
         masks[event_type.name] = masks.get(event_type.name, 0) | 1 << k
         for attribute in event_type.attributes:
             owner = owners.setdefault(attribute.name, event_type)
