@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import black
 import jinja2
-from black.mode import TargetVersion
 
 from celc import formula as core
 from celc.compiled import Compiled
@@ -32,6 +30,7 @@ from celc.emit_relevant import RELEVANT_CONSTRUCTORS, has_selectors, relevant_ev
 from celc.emit_tables import contexts_view, earliest_view, selection_view, tables_view
 from celc.emit_update import update_view
 from celc.escape import comment_text, literal_lines, string_literal, tuple_text
+from celc.layout import formatted
 from celc.normalize import output_labels
 from celc.piles import why_not_straight_line, why_straight_line
 from celc.predicates import TypeConditions
@@ -65,9 +64,9 @@ def emit_module(
         _query_view(number, compiled, tuple(tiebreak))
         for number, compiled in enumerate(queries, start=1)
     ]
-    source = (
+    start = (
         _environment()
-        .get_template("module.py.jinja")
+        .get_template("module_start.py.jinja")
         .render(
             version=string_literal(VERSION),
             version_comment=comment_text(VERSION),
@@ -102,10 +101,14 @@ def emit_module(
             ),
         )
     )
+    template = _environment().get_template("query.py.jinja")
+    parts = [start]
+    for view in views:
+        look()
+        parts.append(template.render(query=view, queries=views) + "\n")
+    parts.append(_environment().get_template("module_end.py.jinja").render(queries=views))
     look(doing="putting the module into lines")
-    formatted = black.format_str(source, mode=_MODE)
-    look()
-    return formatted
+    return formatted(parts)
 
 
 def _import_lines(names: list[str]) -> list[str]:
@@ -117,9 +120,6 @@ def _import_lines(names: list[str]) -> list[str]:
         else:
             lines.append(name)
     return lines
-
-
-_MODE = black.Mode(target_versions={TargetVersion.PY311}, line_length=100)
 
 
 def template_folder() -> Path:
@@ -314,9 +314,8 @@ def _state_comments(compiled: Compiled) -> list[str]:
     ]
 
 
-def _kind(query: core.Query, kind: Kind) -> str:
-    labels = enumerate(output_labels(query))
-    columns = [str(index) for index, label in labels if label in kind.marks]
+def _kind(column_of: Mapping[str, int], kind: Kind) -> str:
+    columns = [str(index) for index in sorted(column_of[m] for m in kind.marks if m in column_of)]
     return f"Kind({tuple_text(columns)}, starts={kind.starts})"
 
 
@@ -344,6 +343,7 @@ def _window_view(query: core.Query) -> View:
 def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...]) -> View:
     query = compiled.query
     tables, straight_line = compiled.tables, compiled.straight_line
+    column_of = {label: column for column, label in enumerate(output_labels(query))}
     asked = {(t.type.stream, t.type.name) for t in compiled.alphabet.types}
     relevant = relevant_events(compiled, sees_all_events=_remembers_all(compiled))
     return {
@@ -371,7 +371,7 @@ def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...
             if isinstance(item, core.OutputLabel)
         ),
         **expression_fields(query),
-        "kinds": tuple_text(_kind(query, kind) for kind in compiled.output_kinds),
+        "kinds": tuple_text(_kind(column_of, kind) for kind in compiled.output_kinds),
         "kind_bits": compiled.kind_bits,
         "partition_by": tuple_text(string_literal(a.name) for a in query.partition_by),
         "order_by": tuple_text(string_literal(a.name) for a in query.order_by),

@@ -237,10 +237,14 @@ def _distinct(items: Iterable[int]) -> Iterator[int]:
             yield item
 
 
+MOST_COMPARED = 200
+"""Predicates up to which it is found out whether some event may satisfy them all."""
+
+
 def can_hold_together(clauses: Sequence[EventClause]) -> bool:
     """Whether some event may satisfy all clauses; True where it would take long to find out."""
     predicates = [predicate for clause in clauses for predicate in clause.predicates]
-    if len(predicates) > 200 or sum(len(_constants(p)) for p in predicates) > 2000:
+    if len(predicates) > MOST_COMPARED or sum(len(_constants(p)) for p in predicates) > 2000:
         return True
     truths = possible_truths((tuple(clauses),), limit=1000)
     return truths is None or 1 in truths
