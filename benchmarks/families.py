@@ -86,5 +86,5 @@ QUADRATIC: dict[str, Callable[[int], str]] = {
         f"{_each('x{k}.v = x{next}.v', n - 1, ' AND ')}"
     ),
 }
-"""n² by nature: n states times n classes of events, a label set for each of n (at most 200) operators
-around an event, or roles of n events that each get one after the other."""
+"""n² by nature: n states times n classes of events, a label set for each of n operators (at
+most 200) around an event, or roles of n events that each get one after the other."""
