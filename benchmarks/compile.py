@@ -1,6 +1,6 @@
 """What it takes to compile big queries: time, sizes after each stage, or the refusal.
 
-    python benchmarks/compile.py [NAME ...] [--record]
+    python benchmarks/compile.py [NAME ...] [--growth] [--record]
 
 Each query must compile, or be refused with a message that says what to change, in less than ten
 seconds of CPU time; the exit code is 1 where one takes longer. A name runs the queries that contain
@@ -8,12 +8,17 @@ it. `--record` appends the run to benchmarks/records/.
 
 Queries are big in the ways in which people make them big (many events, many alternatives, many
 conditions), or take a construction to where it is known to grow exponentially.
+
+`--growth` compiles the families of `benchmarks/families.py` instead, each at sizes that double for
+as long as a module takes less than ten seconds. The exponent is that of the last doubling: 1 where
+twice the query takes twice the time, 2 where it takes four times as much.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import signal
 import sys
 import time
@@ -25,10 +30,12 @@ from types import FrameType
 from typing import Any
 
 from common import environment
+from families import FAMILIES, QUADRATIC
 
 from celc.earliest import EarliestTables
 from celc.errors import CelError
-from celc.pipeline import Options, Stages, compile_source
+from celc.options import Options
+from celc.pipeline import Stages, compile_source
 from celc.source import Source
 from celc.tables import SelectionTables
 
@@ -237,8 +244,8 @@ class _TooSlowError(Exception):
     pass
 
 
-def measured(name: str, text: str) -> Result:
-    """Compile one query, given up after a minute."""
+def measured(name: str, text: str, *, growth: bool = False) -> Result:
+    """Compile one file, given up after a minute; for `growth` without sizes."""
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         raise _TooSlowError
@@ -259,6 +266,8 @@ def measured(name: str, text: str) -> Result:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
     seconds = time.process_time() - start
+    if growth:
+        return Result(name, seconds)
     (stages,) = compilation.queries
     return Result(
         name,
@@ -299,12 +308,72 @@ def show(result: Result) -> None:
     print(f"{result.query:34} {result.seconds:6.2f}{late} {said}", flush=True)
 
 
+FIRST_SIZE, LAST_SIZE = 125, 16_000
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """The CPU seconds that a family took by size, and the code of what ended it."""
+
+    family: str
+    seconds: dict[int, float]
+    refusal: str | None = None
+
+    @property
+    def exponent(self) -> float | None:
+        """That of the last doubling; None where only one size was compiled."""
+        *_, before, last = [math.nan, math.nan, *self.seconds.values()]
+        return None if math.isnan(before) else math.log2(last / before)
+
+
+def grown(family: str) -> Growth:
+    """Measure a family, at sizes that double until one takes too long or is refused."""
+    text = (FAMILIES | QUADRATIC)[family]
+    found: dict[int, float] = {}
+    size = FIRST_SIZE
+    while size <= LAST_SIZE and all(seconds < LIMIT_SECONDS for seconds in found.values()):
+        result = measured(family, text(size), growth=True)
+        if result.refusal is not None:
+            return Growth(family, found, f"{size}: {result.refusal}")
+        found[size] = result.seconds
+        size *= 2
+    return Growth(family, found)
+
+
+def show_growth(growth: Growth) -> None:
+    """One line of the table."""
+    seconds = " ".join(f"{value:7.2f}" for value in growth.seconds.values())
+    exponent = "" if growth.exponent is None else f"{growth.exponent:4.2f}"
+    print(f"{growth.family:32} {exponent:>4} {seconds}  {growth.refusal or ''}", flush=True)
+
+
+def measure_growth(names: list[str]) -> list[dict[str, Any]]:
+    """All families whose names contain one of these, shown as they come."""
+    sizes = []
+    while not sizes or 2 * sizes[-1] <= LAST_SIZE:
+        sizes.append(2 * sizes[-1] if sizes else FIRST_SIZE)
+    print(f"{'CPU seconds for n =':32} {'exp.':>4} " + " ".join(f"{size:7,}" for size in sizes))
+    found = []
+    for family in FAMILIES | QUADRATIC:
+        if not names or any(part in family for part in names):
+            growth = grown(family)
+            show_growth(growth)
+            found.append(asdict(growth) | {"exponent": growth.exponent})
+    return found
+
+
 def main() -> int:
     """Run, show, and record if asked to."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--growth", action="store_true", help="families of queries, by size")
     parser.add_argument("--record", action="store_true")
     arguments = parser.parse_args()
+    if arguments.growth:
+        growth = measure_growth(arguments.names)
+        if arguments.record:
+            save({"growth": growth})
+        return 0
     print(f"{'query':34} {'CPU s':>6} {'states':>6} {'det.':>6} {'min.':>6} {'lines':>6}  engine")
     results = []
     for name, text in queries():
@@ -312,16 +381,21 @@ def main() -> int:
             results.append(measured(name, text))
             show(results[-1])
     if arguments.record:
-        record: dict[str, Any] = environment("benchmarks/compile.py", 0)
-        del record["events"]
-        record["queries"] = [
+        found = [
             {key: value for key, value in asdict(result).items() if value is not None}
             for result in results
         ]
-        path = Path(__file__).parent / "records" / f"compile-{record['date']}.jsonl"
-        with path.open("a") as stream:
-            stream.write(json.dumps(record) + "\n")
+        save({"queries": found})
     return int(any(result.seconds > LIMIT_SECONDS for result in results))
+
+
+def save(found: dict[str, Any]) -> None:
+    """Append a run to the records."""
+    record: dict[str, Any] = environment("benchmarks/compile.py", 0)
+    del record["events"]
+    path = Path(__file__).parent / "records" / f"compile-{record['date']}.jsonl"
+    with path.open("a") as stream:
+        stream.write(json.dumps(record | found) + "\n")
 
 
 if __name__ == "__main__":

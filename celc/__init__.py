@@ -48,6 +48,7 @@ def compile(
     max_states: int = DEFAULT_MAX_STATES,
     max_work: int = DEFAULT_MAX_WORK,
     first_order: bool = False,
+    max_compile_seconds: float | None = None,
 ) -> Matcher:
     """Compile the text of a `.cel` file and load the result.
 
@@ -56,8 +57,9 @@ def compile(
     max_work: how many steps conditions across events may take at one event without finding a
     match; then the run ends with an error.
     first_order: read labels as `celc compile --first-order` does.
+    max_compile_seconds: how long it may take to write the module; then it ends with an error.
     Raises CelError with all errors of the text, and ValueError for a max_work that is no number
-    of steps.
+    of steps or a max_compile_seconds that is no time.
     """
     from celc.matcher import Matcher
     from celc.pipeline import compile_source
@@ -69,6 +71,7 @@ def compile(
         max_states=max_states,
         max_work=max_work,
         first_order=first_order,
+        max_compile_seconds=max_compile_seconds,
     )
     compilation = compile_source(Source(name, text), options)
     flag = ", first_order=True" if first_order else ""
@@ -82,13 +85,21 @@ def check(
     name: str = "query.cel",
     order_by: str | Sequence[str] | None = None,
     first_order: bool = False,
+    max_compile_seconds: float | None = None,
 ) -> tuple[Diagnostic, ...]:
-    """All errors and warnings of the text of a `.cel` file, in the order of their places."""
+    """All errors and warnings of the text of a `.cel` file, in the order of their places.
+
+    max_compile_seconds: how long it may take to find them; then that is one of the errors.
+    """
     from celc.errors import CelError
     from celc.pipeline import compile_source
     from celc.source import Source
 
-    options = Options(None if order_by is None else _names(order_by), first_order=first_order)
+    options = Options(
+        None if order_by is None else _names(order_by),
+        first_order=first_order,
+        max_compile_seconds=max_compile_seconds,
+    )
     try:
         return compile_source(Source(name, text), options).warnings
     except CelError as problem:

@@ -16,6 +16,7 @@ from typing import assert_never
 
 from celc import normal_form as lp
 from celc.automaton import Automaton, EventPredicate, LetterSet, State, Transition, mask_of
+from celc.deadline import look
 from celc.errors import CelError, Diagnostic, error
 from celc.formula import EventType
 from celc.graphs import (
@@ -139,6 +140,7 @@ class _Builder:
         The states between are shared by all entries, so that the number of states does not depend
         on how many there are.
         """
+        look(form.span)
         match form:
             case Event():
                 predicate = EventPredicate(form.type, form.clauses)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from celc.automaton import Automaton, State
+from celc.bits import bits_of
 from celc.compiled import Compiled
+from celc.deadline import look
 from celc.determinize import START, DetState
 from celc.escape import comment_text
-from celc.letters import Letters, Mask, bits_of
+from celc.letters import Letters, Mask
 from celc.normal_form import EventClause
 from celc.predicates import Alphabet, Symbol
 from celc.show import show_clauses
@@ -18,7 +20,7 @@ def describe_symbol(alphabet: Alphabet, symbol: Symbol) -> str:
     """A symbol class in words: its type, and which of the conditions hold and which do not."""
     if symbol.type is None:
         return "any other event"
-    conditions = next(t for t in alphabet.types if t.type == symbol.type)
+    conditions = alphabet.conditions_on(symbol.type)
     parts = [
         show_clauses(group) if symbol.truth >> bit & 1 else _not(group)
         for bit, group in enumerate(conditions.groups)
@@ -52,6 +54,7 @@ def describe_letters(letters: Letters, mask: Mask) -> str:
 
 def describe_state(compiled: Compiled, state: DetState) -> str:
     """A state by what has been read last and what can be read next, as in `after A, before B`."""
+    look()
     if state == START:
         return "start"
     return describe_members(compiled.automaton, set(compiled.tables.members[state]))

@@ -13,13 +13,15 @@ states are made on demand, and states from which no match can be completed are l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NewType
 
 from celc.automaton import Automaton, State
+from celc.bits import bits_of
+from celc.deadline import look
 from celc.errors import CelError, Diagnostic, error
-from celc.letters import Mask, bits_of, partition
+from celc.letters import Mask, partition
 from celc.normal_form import SUPPORT, shown
 from celc.select import Selection
 from celc.source import Source, Span
@@ -71,17 +73,26 @@ class DeterministicAutomaton:
 
 START = DetState(0)
 
+MAX_CELLS = 4_000_000
+"""Pairs of a state and a class of letters: 2,000 of each."""
+
 
 _Edge = tuple[Mask, tuple[str, ...], int]
 """A transition: its letters, its marks, its target."""
 
 
 def determinize(
-    automaton: Automaton, source: Source, span: Span, *, max_states: int = 2000
+    automaton: Automaton,
+    source: Source,
+    span: Span,
+    *,
+    max_states: int = 2000,
+    max_cells: int = MAX_CELLS,
 ) -> DeterministicAutomaton:
     """The I/O-deterministic automaton with the same matches.
 
-    Raises CelError at `span` where it would have more than `max_states` states.
+    Raises CelError at `span` where it would have more than `max_states` states, or more than
+    `max_cells` pairs of a state and a class of letters: its tables have an entry for each.
     """
     edges: list[list[_Edge]] = [[] for _ in range(automaton.states)]
     for transition in automaton.transitions:
@@ -93,7 +104,8 @@ def determinize(
         classes = [1 << symbol for symbol in range(letters.symbols)]
     else:
         classes = partition((mask for row in edges for mask, _, _ in row), letters.all)
-    return _subsets(edges, classes, letters.count, source, span, max_states)
+    limits = max_states, max_cells
+    return _subsets(edges, classes, letters.count, source, span, limits)
 
 
 def determinize_selection(
@@ -117,7 +129,8 @@ def determinize_selection(
     ]
     everything = (1 << states * letters) - 1
     classes = partition((mask for row in edges for mask, _, _ in row), everything)
-    return _subsets(edges, classes, states * letters, source, span, max_states)
+    limits = max_states, MAX_CELLS
+    return _subsets(edges, classes, states * letters, source, span, limits)
 
 
 def _subsets(
@@ -126,35 +139,39 @@ def _subsets(
     letters: int,
     source: Source,
     span: Span,
-    max_states: int,
+    limits: tuple[int, int],
 ) -> DeterministicAutomaton:
     """The subset construction over classes of letters; state 0 is initial, state 1 final."""
-    samples = [mask & -mask for mask in classes]
+    class_of = [0] * letters
+    for index, mask in enumerate(classes):
+        for letter in bits_of(mask):
+            class_of[letter] = index
+    samples = sum(mask & -mask for mask in classes)
     subsets: dict[frozenset[int], int] = {frozenset({0}): 0}
     order = list(subsets)
-    raw: _Raw = []
+    raw: list[list[_Row]] = []
     for subset in order:
-        out = [edge for state in sorted(subset) for edge in edges[state]]
-        rows: list[list[tuple[tuple[str, ...], bool, int | None]]] = []
-        for sample in samples:
-            row = []
-            for marks, reached in _step(out, sample):
-                accepts = 1 in reached
-                rest = reached - {1}
+        look()
+        rows: list[_Row] = []
+        for block, moves in _moves_out(subset, edges, samples):
+            row: _Targets = []
+            for marks in sorted(moves):
+                accepts = 1 in moves[marks]
+                rest = frozenset(moves[marks] - {1})
                 target: int | None = None
                 if rest:
                     target = subsets.setdefault(rest, len(subsets))
                     if target == len(order):
                         order.append(rest)
                 row.append((marks, accepts, target))
-            rows.append(row)
+            rows.append(([class_of[letter] for letter in bits_of(block)], row))
         raw.append(rows)
+        max_states, max_cells = limits
         if len(order) > max_states:
             raise CelError(source, (_too_many_states(span, max_states),))
-    class_of = [0] * letters
-    for index, mask in enumerate(classes):
-        for letter in bits_of(mask):
-            class_of[letter] = index
+        if len(order) * len(classes) > max_cells:
+            sizes = len(order), len(classes)
+            raise CelError(source, (_too_many_cells(span, sizes, max_cells),))
     return _without_dead_ends(raw, order, len(classes), tuple(class_of))
 
 
@@ -171,25 +188,51 @@ def _too_many_states(span: Span, max_states: int) -> Diagnostic:
     )
 
 
-def _step(edges: Sequence[_Edge], letter: Mask) -> list[tuple[tuple[str, ...], frozenset[int]]]:
-    reached: dict[tuple[str, ...], set[int]] = {}
-    for mask, marks, target in edges:
-        if mask & letter:
-            reached.setdefault(marks, set()).add(target)
-    return [(marks, frozenset(reached[marks])) for marks in sorted(reached)]
+def _too_many_cells(span: Span, sizes: tuple[int, int], max_cells: int) -> Diagnostic:
+    states, classes = sizes
+    return error(
+        "tables-too-large",
+        span,
+        f"the automaton of this formula has {states:,} states and tells {classes:,} classes of "
+        f"events apart, and its tables would have more than {max_cells:,} entries",
+        help=(
+            "give long sequences fewer event types and conditions, or split the formula into "
+            "several queries",
+        ),
+    )
 
 
-_Raw = list[list[list[tuple[tuple[str, ...], bool, int | None]]]]
+_Targets = list[tuple[tuple[str, ...], bool, int | None]]
+_Row = tuple[list[int], _Targets]
+"""Classes that a state does not tell apart, and its moves with them."""
+
+
+def _moves_out(
+    subset: frozenset[int], edges: Sequence[Sequence[_Edge]], everything: Mask
+) -> Iterator[tuple[Mask, dict[tuple[str, ...], set[int]]]]:
+    """Disjoint sets of letters, with the states that these reach from some of the states, by marks.
+
+    Work goes into the transitions that there are, and not into letters: a state that waits reads
+    every letter, and nearly all of them alike.
+    """
+    out = [edge for state in sorted(subset) for edge in edges[state]]
+    for block in partition((mask for mask, _, _ in out), everything):
+        reached: dict[tuple[str, ...], set[int]] = {}
+        for mask, marks, target in out:
+            if mask & block:
+                reached.setdefault(marks, set()).add(target)
+        if reached:
+            yield block, reached
 
 
 def _without_dead_ends(
-    raw: _Raw, order: list[frozenset[int]], symbols: int, class_of: tuple[int, ...]
+    raw: list[list[_Row]], order: list[frozenset[int]], symbols: int, class_of: tuple[int, ...]
 ) -> DeterministicAutomaton:
     """Drop the states that lead to no match, and number the others in order of discovery."""
     before: dict[int, list[int]] = {}
     useful: set[int] = set()
     for state, rows in enumerate(raw):
-        for row in rows:
+        for _, row in rows:
             for _, accepts, target in row:
                 if accepts:
                     useful.add(state)
@@ -203,20 +246,21 @@ def _without_dead_ends(
                 waiting.append(state)
     useful.add(0)
     number = {state: index for index, state in enumerate(sorted(useful))}
-    moves = tuple(
-        tuple(
-            tuple(
+    moves = []
+    for state in sorted(useful):
+        look()
+        table: list[tuple[Move, ...]] = [()] * symbols
+        for classes, row in raw[state]:
+            kept = tuple(
                 Move(marks, accepts, DetState(number[target]) if target in number else None)
-                for marks, accepts, target in rows[symbol]
+                for marks, accepts, target in row
                 if accepts or target in number
             )
-            for symbol in range(symbols)
-        )
-        for state, rows in enumerate(raw)
-        if state in number
-    )
+            for symbol in classes:
+                table[symbol] = kept
+        moves.append(tuple(table))
     members = tuple(tuple(map(State, sorted(order[state]))) for state in sorted(useful))
-    return DeterministicAutomaton(symbols, moves, members, class_of)
+    return DeterministicAutomaton(symbols, tuple(moves), members, class_of)
 
 
 def is_io_deterministic(automaton: DeterministicAutomaton) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from celc.deadline import look
 from celc.determinize import START, DeterministicAutomaton, DetState
 from celc.letters import ContextMachine
 from celc.tables import Kind, Tables
@@ -85,6 +86,7 @@ def earliest_tables(tables: Tables) -> EarliestTables | None:
     )
     back: list[tuple[int, ...]] = []
     for states in order:
+        look()
         if (
             len(order) > MAX_SETS
             or len(order) * tables.states * tables.symbols > MAX_STEPS_IN_TABLE
@@ -116,6 +118,7 @@ def choose_the_same(one: Chosen, other: Chosen) -> bool:
     seen: set[tuple[bool, int, int]] = {(True, 0, 0)}
     waiting = list(seen)
     while waiting:
+        look()
         before, left, right = waiting.pop()
         for letter in range(letters):
             rows = []

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import black
 import jinja2
-from black.mode import TargetVersion
 
 from celc import formula as core
 from celc.compiled import Compiled
+from celc.deadline import look
 from celc.describe import describe_state, describe_symbol
 from celc.determinize import DetState
 from celc.earliest import EarliestTables, is_quiet
@@ -31,6 +30,7 @@ from celc.emit_relevant import RELEVANT_CONSTRUCTORS, has_selectors, relevant_ev
 from celc.emit_tables import contexts_view, earliest_view, selection_view, tables_view
 from celc.emit_update import update_view
 from celc.escape import comment_text, literal_lines, string_literal, tuple_text
+from celc.layout import formatted
 from celc.normalize import output_labels
 from celc.piles import why_not_straight_line, why_straight_line
 from celc.predicates import TypeConditions
@@ -64,9 +64,9 @@ def emit_module(
         _query_view(number, compiled, tuple(tiebreak))
         for number, compiled in enumerate(queries, start=1)
     ]
-    source = (
+    start = (
         _environment()
-        .get_template("module.py.jinja")
+        .get_template("module_start.py.jinja")
         .render(
             version=string_literal(VERSION),
             version_comment=comment_text(VERSION),
@@ -101,7 +101,14 @@ def emit_module(
             ),
         )
     )
-    return black.format_str(source, mode=_MODE)
+    template = _environment().get_template("query.py.jinja")
+    parts = [start]
+    for view in views:
+        look()
+        parts.append(template.render(query=view, queries=views) + "\n")
+    parts.append(_environment().get_template("module_end.py.jinja").render(queries=views))
+    look(doing="putting the module into lines")
+    return formatted(parts)
 
 
 def _import_lines(names: list[str]) -> list[str]:
@@ -113,9 +120,6 @@ def _import_lines(names: list[str]) -> list[str]:
         else:
             lines.append(name)
     return lines
-
-
-_MODE = black.Mode(target_versions={TargetVersion.PY311}, line_length=100)
 
 
 def template_folder() -> Path:
@@ -141,6 +145,7 @@ def _environment() -> jinja2.Environment:
 
 def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> View:
     query, tables, plan = compiled.query, compiled.tables, compiled.straight_line
+    look(query.formula.span, "writing the module")
     code = ConditionCode(number)
     if compiled.joins is not None:
         code.read |= compiled.joins.attributes
@@ -219,10 +224,11 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
 def _type_view(
     number: int, index: int, conditions: TypeConditions, compiled: Compiled, code: ConditionCode
 ) -> View:
+    look()
     symbols = {
         symbol.truth: compiled.tables.symbol_of[number]
-        for number, symbol in enumerate(compiled.alphabet.symbols)
-        if symbol.type == conditions.type and compiled.tables.symbol_of[number]
+        for number, symbol in compiled.alphabet.numbered(conditions.type)
+        if compiled.tables.symbol_of[number]
     }
     # Where no event of the type can matter, its conditions are not looked at either.
     asked = conditions.groups if symbols else ()
@@ -289,6 +295,7 @@ def _test(names: list[str], truths: list[int]) -> str:
 def _symbol_comments(compiled: Compiled) -> list[str]:
     by_symbol: dict[int, list[str]] = {}
     for number, symbol in enumerate(compiled.alphabet.symbols):
+        look()
         by_symbol.setdefault(compiled.tables.symbol_of[number], []).append(
             describe_symbol(compiled.alphabet, symbol)
         )
@@ -307,9 +314,8 @@ def _state_comments(compiled: Compiled) -> list[str]:
     ]
 
 
-def _kind(query: core.Query, kind: Kind) -> str:
-    labels = enumerate(output_labels(query))
-    columns = [str(index) for index, label in labels if label in kind.marks]
+def _kind(column_of: Mapping[str, int], kind: Kind) -> str:
+    columns = [str(index) for index in sorted(column_of[m] for m in kind.marks if m in column_of)]
     return f"Kind({tuple_text(columns)}, starts={kind.starts})"
 
 
@@ -337,6 +343,8 @@ def _window_view(query: core.Query) -> View:
 def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...]) -> View:
     query = compiled.query
     tables, straight_line = compiled.tables, compiled.straight_line
+    column_of = {label: column for column, label in enumerate(output_labels(query))}
+    asked = {(t.type.stream, t.type.name) for t in compiled.alphabet.types}
     relevant = relevant_events(compiled, sees_all_events=_remembers_all(compiled))
     return {
         "streams": tuple_text(string_literal(stream.name) for stream in query.streams),
@@ -348,7 +356,7 @@ def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...
             f"({string_literal(event_type.stream)}, {string_literal(event_type.name)})"
             for stream in query.streams
             for event_type in stream.event_types
-            if event_type not in [t.type for t in compiled.alphabet.types]
+            if (event_type.stream, event_type.name) not in asked
         ),
         "type_column": query.needs_type_column,
         "stream_column": query.needs_stream_column,
@@ -363,7 +371,7 @@ def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...
             if isinstance(item, core.OutputLabel)
         ),
         **expression_fields(query),
-        "kinds": tuple_text(_kind(query, kind) for kind in compiled.output_kinds),
+        "kinds": tuple_text(_kind(column_of, kind) for kind in compiled.output_kinds),
         "kind_bits": compiled.kind_bits,
         "partition_by": tuple_text(string_literal(a.name) for a in query.partition_by),
         "order_by": tuple_text(string_literal(a.name) for a in query.order_by),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from celc.bits import bits_of
 from celc.determinize import DetState
 from celc.emit_choices import ChoiceCode
 from celc.escape import comment_text
@@ -293,20 +294,28 @@ def roles_later(tables: Tables) -> dict[str, frozenset[str]]:
         for state in range(1, tables.states)
         for target in {t for t in tables.skip[state] if t is not None}
     ]
-    ahead: dict[int, frozenset[str]] = {state: frozenset() for state in range(tables.states)}
-    changed = True
-    while changed:
-        changed = False
-        for source, roles, target in moves:
-            seen = ahead[source] | roles | (frozenset() if target is None else ahead[target])
-            changed |= seen != ahead[source]
-            ahead[source] = seen
-    later: dict[str, frozenset[str]] = {}
+    names = sorted({role for _, roles, _ in moves for role in roles})
+    bit = {role: 1 << number for number, role in enumerate(names)}
+    into: dict[int, list[int]] = {}
+    ahead = [0] * tables.states
+    for source, roles, target in moves:
+        ahead[source] |= sum(bit[role] for role in roles)
+        if target is not None:
+            into.setdefault(target, []).append(source)
+    # The last is taken first: most moves lead to a state with a higher number.
+    waiting = list(range(tables.states))
+    while waiting:
+        state = waiting.pop()
+        for before in into.get(state, ()):
+            if ahead[state] & ~ahead[before]:
+                ahead[before] |= ahead[state]
+                waiting.append(before)
+    later = dict.fromkeys(names, 0)
     for _, roles, target in moves:
+        seen = sum(bit[role] for role in roles) | (0 if target is None else ahead[target])
         for role in roles:
-            behind = frozenset() if target is None else ahead[target]
-            later[role] = later.get(role, frozenset()) | roles | behind
-    return later
+            later[role] |= seen
+    return {role: frozenset(names[k] for k in bits_of(mask)) for role, mask in later.items()}
 
 
 def is_role(mark: str) -> bool:

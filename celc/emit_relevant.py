@@ -50,8 +50,8 @@ def relevant_events(compiled: Compiled, *, sees_all_events: bool) -> str | None:
     for conditions in compiled.alphabet.types:
         truths = {
             symbol.truth
-            for number, symbol in enumerate(compiled.alphabet.symbols)
-            if symbol.type == conditions.type and tables.symbol_of[number]
+            for number, symbol in compiled.alphabet.numbered(conditions.type)
+            if tables.symbol_of[number]
         }
         if truths:
             found.append(_relevant(conditions, truths))

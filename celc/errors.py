@@ -105,10 +105,12 @@ class Diagnostics:
 
     source: Source
     items: list[Diagnostic] = field(default_factory=list)
+    _known: set[Diagnostic] = field(default_factory=set)
 
     def add(self, diagnostic: Diagnostic) -> None:
         """Keep a diagnostic; the same one at the same place is kept once."""
-        if diagnostic not in self.items:
+        if diagnostic not in self._known:
+            self._known.add(diagnostic)
             self.items.append(diagnostic)
 
     def extend(self, diagnostics: Iterable[Diagnostic]) -> None:

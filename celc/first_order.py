@@ -40,6 +40,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, assert_never
 
 from celc import formula as core
+from celc.deadline import look
 from celc.errors import Diagnostic, Diagnostics
 from celc.messages import clauses, first_order
 from celc.messages.warnings import never_matches
@@ -162,6 +163,7 @@ class _Reader:
         return known
 
     def _bound_by(self, formula: core.Formula) -> _Bound:
+        look(formula.span)
         match formula:
             case core.Atom():
                 return _Bound()
@@ -211,6 +213,7 @@ class _Reader:
         self._check(formula, _Scope(self.bound(formula), _NONE, None))
 
     def _check(self, formula: core.Formula, scope: _Scope) -> None:
+        look(formula.span)
         match formula:
             case core.Atom():
                 pass
@@ -342,6 +345,7 @@ class _Reader:
 
         Cases without a match are left out: no case at all is a formula without a match.
         """
+        look(formula.span)
         wanted &= self.bound(formula).maybe
         match formula:
             case core.Atom():

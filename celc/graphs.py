@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, TypeVar, assert_never
 
+from celc.deadline import look
 from celc.letters import Mask, partition
 from celc.normal_form import (
     AnyOf,
@@ -68,6 +69,7 @@ class Budget:
 
     def spend(self, steps: int = 1) -> None:
         """Count some steps. Raises TooLargeError when none are left."""
+        look()
         self._left -= steps
         if self._left < 0:
             raise TooLargeError
@@ -182,6 +184,7 @@ def _alike(graph: Graph) -> list[int]:
     while waiting:
         found: dict[int, dict[_Ways, set[int]]] = {}
         for state in waiting:
+            look()
             ways: dict[tuple[Marks, int], Mask] = {}
             for edge in graph.edges[state]:
                 way = edge.marks, block[edge.target]

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from celc import formula as core
+from celc.deadline import look
 from celc.determinize import START, DetState
 from celc.formula import Expression
 from celc.roles import RoleClause
@@ -85,6 +86,7 @@ def plan_joins(tables: Tables, clauses: Sequence[RoleClause]) -> Joins | None:
     ties = [tie for tie in _ties(clauses) if _is_firm(tables, tie)]
     ties = [tie for tie in ties if _live_states(tables, tie) is not None]
     while True:
+        look()
         live = [_live_states(tables, tie) or set[int]() for tie in ties]
         keys = _keys(tables, ties, live)
         if any(len(key) > _MAX_KEY for key in keys):
@@ -142,6 +144,7 @@ def _ties(clauses: Sequence[RoleClause]) -> list[Tie]:
     """Equalities that share a role and its term, joined; a role with two terms is in two ties."""
     found: list[tuple[dict[_Term, None], str | None]] = []
     for clause in clauses:
+        look()
         sides = _equality(clause)
         if sides is None:
             continue

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from celc.bits import bits_of
 from celc.formula import EventType
 from celc.normal_form import EventClause
 from celc.predicates import Alphabet
@@ -131,14 +132,6 @@ def _tables(tracker: Sequence[Sequence[tuple[Mask, int]]], letters: int) -> list
                 row[letter] = following
         rows.append(row)
     return rows
-
-
-def bits_of(mask: Mask) -> Iterable[int]:
-    """The numbers of the bits that are set, ascending."""
-    while mask:
-        lowest = mask & -mask
-        yield lowest.bit_length() - 1
-        mask ^= lowest
 
 
 def partition(masks: Iterable[Mask], everything: Mask) -> list[Mask]:

@@ -8,9 +8,11 @@ no match ever comes back to it, and its unmarked moves begin matches instead of 
 from __future__ import annotations
 
 from celc.automaton import State
+from celc.deadline import look
 from celc.determinize import START, DeterministicAutomaton, DetState, Move
 
-_Letter = tuple[int, tuple[str, ...]]
+_Into = tuple[int, tuple[str, ...], int]
+"""Where a move comes from, its marks, and the symbols that it reads, as a bit set."""
 
 
 def minimise(automaton: DeterministicAutomaton) -> DeterministicAutomaton:
@@ -24,41 +26,50 @@ def minimise(automaton: DeterministicAutomaton) -> DeterministicAutomaton:
     for state, block in enumerate(block_of):
         representative.setdefault(block, state)
         members.setdefault(block, set()).update(automaton.members[state])
-    moves = tuple(
-        tuple(
-            tuple(
-                Move(
-                    move.marks,
-                    move.accepts,
-                    None if move.target is None else number[block_of[move.target]],
-                )
-                for move in row
-            )
-            for row in automaton.moves[representative[block]]
-        )
-        for block in number
-    )
+    moves = []
+    for block in number:
+        look()
+        rows = automaton.moves[representative[block]]
+        renumbered = {
+            key: _renumbered(row, block_of, number)
+            for key, row in {id(row): row for row in rows}.items()
+        }
+        moves.append(tuple(renumbered[id(row)] for row in rows))
     return DeterministicAutomaton(
         automaton.symbols,
-        moves,
+        tuple(moves),
         tuple(tuple(sorted(members[block])) for block in number),
         automaton.class_of,
     )
 
 
+def _renumbered(
+    row: tuple[Move, ...], block_of: list[int], number: dict[int, DetState]
+) -> tuple[Move, ...]:
+    return tuple(
+        (
+            move
+            if move.target is None
+            else Move(move.marks, move.accepts, number[block_of[move.target]])
+        )
+        for move in row
+    )
+
+
 def _refine(automaton: DeterministicAutomaton) -> list[int]:
     """The class of each state."""
-    sources: dict[_Letter, dict[int, list[int]]] = {}
+    into: list[list[_Into]] = [[] for _ in range(automaton.states)]
     groups: dict[object, list[int]] = {}
     for state, rows in enumerate(automaton.moves):
-        letters = []
-        for symbol, row in enumerate(rows):
+        look()
+        letters: dict[tuple[tuple[str, ...], bool, bool], int] = {}
+        for symbols, row in _rows_of(rows):
             for move in row:
-                letters.append((symbol, move.marks, move.accepts, move.target is None))
+                key = move.marks, move.accepts, move.target is None
+                letters[key] = letters.get(key, 0) | symbols
                 if move.target is not None:
-                    into = sources.setdefault((symbol, move.marks), {})
-                    into.setdefault(move.target, []).append(state)
-        groups.setdefault((state == START, tuple(letters)), []).append(state)
+                    into[move.target].append((state, move.marks, symbols))
+        groups.setdefault((state == START, frozenset(letters.items())), []).append(state)
     blocks = [set(group) for group in groups.values()]
     block_of = [0] * automaton.states
     for index, block in enumerate(blocks):
@@ -66,24 +77,48 @@ def _refine(automaton: DeterministicAutomaton) -> list[int]:
             block_of[state] = index
     waiting = list(range(len(blocks)))
     while waiting:
-        splitter = frozenset(blocks[waiting.pop()])
-        for into in sources.values():
-            touched: dict[int, set[int]] = {}
-            small = splitter if len(splitter) < len(into) else into
-            for target in small:
-                if target in splitter:
-                    for state in into.get(target, ()):
-                        touched.setdefault(block_of[state], set()).add(state)
-            for index, inside in touched.items():
-                if len(inside) == len(blocks[index]):
-                    continue
-                outside = blocks[index] - inside
-                new, kept = (inside, outside) if len(inside) <= len(outside) else (outside, inside)
-                blocks[index] = kept
-                blocks.append(new)
-                for state in new:
-                    block_of[state] = len(blocks) - 1
-                # Refining by the smaller half is enough only if the larger one is still to come
-                # or has been used before; adding the smaller is right in both cases.
-                waiting.append(len(blocks) - 1)
+        look()
+        for index, parts in _parts(blocks[waiting.pop()], into, block_of).items():
+            rest = blocks[index].difference(*parts)
+            # Refining by all but the largest is enough only if that one is still to come or has
+            # been used before; adding the others is right in both cases.
+            kept, *new = sorted((part for part in (rest, *parts) if part), key=len, reverse=True)
+            blocks[index] = kept
+            for part in new:
+                waiting.append(len(blocks))
+                for state in part:
+                    block_of[state] = len(blocks)
+                blocks.append(part)
     return block_of
+
+
+def _rows_of(rows: tuple[tuple[Move, ...], ...]) -> list[tuple[int, tuple[Move, ...]]]:
+    """The rows of a state that hold moves, each with its symbols as a bit set.
+
+    A state that waits shares one row among nearly all symbols. Rows that are equal, but not the
+    same object, may come apart.
+    """
+    symbols: dict[int, list[int]] = {}
+    for symbol, row in enumerate(rows):
+        if row:
+            symbols.setdefault(id(row), []).append(symbol)
+    return [(sum(1 << symbol for symbol in some), rows[some[0]]) for some in symbols.values()]
+
+
+def _parts(
+    splitter: set[int], into: list[list[_Into]], block_of: list[int]
+) -> dict[int, list[set[int]]]:
+    """For each class its states that lead into the splitter, apart where other letters do so.
+
+    Letters tell states apart one by one or all together, with the same classes in the end.
+    """
+    letters: dict[int, dict[tuple[str, ...], int]] = {}
+    for target in splitter:
+        for state, marks, symbols in into[target]:
+            there = letters.setdefault(state, {})
+            there[marks] = there.get(marks, 0) | symbols
+    found: dict[int, dict[object, set[int]]] = {}
+    for state, there in letters.items():
+        key = frozenset(there.items())
+        found.setdefault(block_of[state], {}).setdefault(key, set()).add(state)
+    return {index: list(parts.values()) for index, parts in found.items()}

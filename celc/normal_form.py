@@ -222,10 +222,14 @@ class KeepLabels:
     """PROJECT."""
 
     labels: tuple[str, ...]
+    _kept: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_kept", frozenset(self.labels))
 
     def __call__(self, labels: frozenset[str]) -> frozenset[str]:
         """The new label set."""
-        return (labels & frozenset(self.labels)) | (labels - shown(labels))
+        return (labels & self._kept) | (labels - shown(labels))
 
 
 @dataclass(frozen=True, slots=True)

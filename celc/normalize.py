@@ -31,6 +31,7 @@ from typing import assert_never
 
 from celc import formula as core
 from celc import normal_form as lp
+from celc.deadline import look
 from celc.errors import Diagnostic, Diagnostics, error
 from celc.facts import (
     every_event,
@@ -61,6 +62,7 @@ from celc.rewrite import (
     iteration,
     relabel,
     restrict,
+    restrict_each,
     scope,
     selected,
     sequence,
@@ -209,6 +211,7 @@ class _Normalizer:
         return form
 
     def _form(self, formula: core.Formula) -> NormalForm:
+        look(formula.span)
         match formula:
             case core.Atom():
                 return disjunction(
@@ -278,13 +281,23 @@ class _Normalizer:
     def _filter(self, formula: core.Filter) -> NormalForm:
         form = self._form(formula.operand)
         bound = labels_bound(formula.operand)
+        plain: list[tuple[str, tuple[Predicate, ...]]] = []
         for clause in formula.clauses:
-            form = self._restricted(form, clause, bound)
+            asked = _asked_of_one_label(clause, bound)
+            if asked is not None:
+                plain.append(asked)
+                continue
+            form = self._restricted(restrict_each(form, plain), clause, bound)
+            plain = []
             self._check_size(form, clause.span)
+        form = restrict_each(form, plain)
+        if formula.clauses:
+            self._check_size(form, formula.clauses[0].span)
         return form
 
     def _restricted(self, form: NormalForm, clause: Clause, bound: frozenset[str]) -> NormalForm:
         """The matches of a form that satisfy one clause."""
+        look(clause.span)
         open_to_events = tuple(
             p for p in clause.predicates if looks_back(p) or fold_predicate(p) is None
         )
@@ -368,6 +381,25 @@ class _Normalizer:
             )
         )
         self._diagnostics.raise_errors()
+
+
+def _asked_of_one_label(
+    clause: Clause, bound: frozenset[str]
+) -> tuple[str, tuple[Predicate, ...]] | None:
+    """A clause on the single events of one label that is bound; None for all others.
+
+    Most clauses are such, and they only add conditions to events.
+    """
+    if len(clause.labels) != 1 or clause.labels[0] not in bound:
+        return None
+    asked = []
+    for predicate in clause.predicates:
+        if _is_correlated(predicate) or fold_predicate(predicate) is not None:
+            return None
+        if any(isinstance(node, core.Aggregate) for node in nodes_named_in(predicate)):
+            return None
+        asked.append(on_event(predicate))
+    return clause.labels[0], tuple(dict.fromkeys(asked))
 
 
 def _is_correlated(predicate: Predicate) -> bool:

@@ -3,6 +3,7 @@ the defaults before it knows whether anything is compiled at all."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 DEFAULT_MAX_STATES = 2000
@@ -18,7 +19,8 @@ class Options:
     `order_by` None: the order is WITHIN's attribute, if it has one. `tiebreak`: columns that tell
     apart events which are equal in the order columns; they need not be declared. `first_order`:
     labels made with AS are read as in the first paper. `max_work`: steps that conditions across
-    events may take at one event without finding a match.
+    events may take at one event without finding a match. `max_compile_seconds`: how long the
+    compilation may take, None for any time.
     """
 
     order_by: tuple[str, ...] | None = None
@@ -26,9 +28,20 @@ class Options:
     max_states: int = DEFAULT_MAX_STATES
     first_order: bool = False
     max_work: int = DEFAULT_MAX_WORK
+    max_compile_seconds: float | None = None
 
     def __post_init__(self) -> None:
         if type(self.max_work) is not int or not 1 <= self.max_work <= MOST_MAX_WORK:
             raise ValueError(
                 f"max_work must be a whole number from 1 to {MOST_MAX_WORK}, not {self.max_work!r}"
             )
+        if self.max_compile_seconds is not None and not is_seconds(self.max_compile_seconds):
+            raise ValueError(
+                "max_compile_seconds must be a positive number of seconds, not "
+                f"{self.max_compile_seconds!r}"
+            )
+
+
+def is_seconds(value: object) -> bool:
+    """Whether a value is a time that a compilation can be given."""
+    return type(value) in (int, float) and 0 < value < math.inf  # type: ignore[operator]

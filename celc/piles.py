@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from celc.deadline import look
 from celc.determinize import START, DetState
 from celc.tables import Step, Tables
 
@@ -72,6 +73,7 @@ def plan_straight_line(tables: Tables) -> StraightLine | None:
         return None
     piles: dict[Pile, int] = {}
     for steps in tables.steps:
+        look()
         for step in steps:
             if step.target is not None:
                 piles.setdefault(Pile(step.target, step.sources), len(piles))
@@ -81,6 +83,7 @@ def plan_straight_line(tables: Tables) -> StraightLine | None:
     fleeting = frozenset(index for pile, index in piles.items() if not _stays(tables, pile.target))
     writes, saved = [], []
     for steps in tables.steps:
+        look()
         ordered, copies = _in_safe_order(
             [_write(step, piles, of_state) for step in steps], fleeting
         )
@@ -127,10 +130,12 @@ def why_straight_line(plan: StraightLine) -> str:
 
 
 def _stays(tables: Tables, state: DetState) -> bool:
+    look()
     return all(target == state for target in tables.skip[state])
 
 
 def _is_lost(tables: Tables, state: int) -> bool:
+    look()
     return all(target is None for target in tables.skip[state])
 
 
@@ -142,6 +147,7 @@ def _in_safe_order(
     ordered: list[Write] = []
     saved: dict[int, None] = {}
     while left:
+        look()
         ready = next(
             (
                 write

@@ -13,6 +13,7 @@ from typing import TypeVar
 from celc.automaton import Automaton
 from celc.compiled import Compiled
 from celc.construct import conditions_of_facts, construct, construct_selection
+from celc.deadline import Deadline, look
 from celc.determinize import (
     DeterministicAutomaton,
     determinize,
@@ -51,6 +52,12 @@ from celc.select import Selection
 from celc.source import Source
 from celc.tables import SelectionTables, Tables, tabulate, with_starts_apart
 
+CLASSES = "finding the classes of events that its conditions tell apart"
+AUTOMATON = "building the automaton of the formula"
+DETERMINISTIC = "making the automaton deterministic"
+MINIMAL = "making the automaton smaller"
+TABLES = "writing the automaton as tables"
+
 
 @dataclass(frozen=True, slots=True)
 class Stages:
@@ -74,39 +81,61 @@ class Compilation:
     options: Options
     queries: tuple[Stages, ...]
     warnings: tuple[Diagnostic, ...]
+    deadline: Deadline
 
     def module_text(self, command: str) -> str:
-        """The generated module; `command` is named in its header."""
+        """The generated module; `command` is named in its header.
+
+        Raises CelError where the time for the compilation ends before it is written.
+        """
         # Jinja and black take longer to import than most queries to compile, and `celc check`
         # needs neither.
         from celc.emit import emit_module
 
-        return emit_module(
-            [stages.compiled for stages in self.queries],
-            self.source.text,
-            command,
-            self.options.tiebreak,
-        )
+        with self.deadline.running():
+            return emit_module(
+                [stages.compiled for stages in self.queries],
+                self.source.text,
+                command,
+                self.options.tiebreak,
+            )
 
 
 def compile_source(source: Source, options: Options, *, straight_lines: bool = True) -> Compilation:
     """All stages for all queries of a file; without `straight_lines` for the general engine alone.
 
     Raises CelError with every error of the file that can be found: those of all queries together
-    for the stages that look at one query at a time.
+    for the stages that look at one query at a time. The time that `options` give may be over
+    before; then that is one of the errors, and the last stage is not finished.
     """
-    queries, warnings = resolve(parse(source), source, order_by=options.order_by)
+    deadline = Deadline(source, options.max_compile_seconds)
+    with deadline.running():
+        stages, warnings = _stages(source, options, deadline, straight_lines)
+    return Compilation(source, options, stages, warnings, deadline)
+
+
+def _stages(
+    source: Source, options: Options, deadline: Deadline, straight_lines: bool
+) -> tuple[tuple[Stages, ...], tuple[Diagnostic, ...]]:
+    look(doing="reading the text")
+    file = parse(source)
+    look(doing="looking up names and types")
+    queries, warnings = resolve(file, source, order_by=options.order_by)
     if options.first_order:
+        look(doing="reading labels as the first paper does")
         queries, warnings = read_first_order(queries, warnings, source)
     diagnostics = Diagnostics(source)
     diagnostics.extend(warnings)
-    forms = _for_each(queries, diagnostics, lambda query: _normalize(query, source, diagnostics))
+    forms = _for_each(
+        queries, diagnostics, deadline, lambda query: _normalize(query, source, diagnostics)
+    )
     stages = _for_each(
         tuple(zip(queries, forms, strict=True)),
         diagnostics,
+        deadline,
         lambda pair: _back_end(pair[0], pair[1], source, options, straight_lines),
     )
-    return Compilation(source, options, stages, diagnostics.in_order())
+    return stages, diagnostics.in_order()
 
 
 _In = TypeVar("_In")
@@ -114,7 +143,10 @@ _Out = TypeVar("_Out")
 
 
 def _for_each(
-    items: tuple[_In, ...], diagnostics: Diagnostics, stage: Callable[[_In], _Out]
+    items: tuple[_In, ...],
+    diagnostics: Diagnostics,
+    deadline: Deadline,
+    stage: Callable[[_In], _Out],
 ) -> tuple[_Out, ...]:
     """Run a stage on every query, and stop after it if any of them is wrong."""
     results = []
@@ -123,11 +155,14 @@ def _for_each(
             results.append(stage(item))
         except CelError as problem:
             diagnostics.extend(problem.diagnostics)
+            if deadline.is_over():
+                break
     diagnostics.raise_errors()
     return tuple(results)
 
 
 def _normalize(query: Query, source: Source, diagnostics: Diagnostics) -> NormalForm:
+    look(query.formula.span, "bringing conditions and labels to their events")
     form, warnings = normalize(query, source)
     # The resolver has said it already where it can name the condition.
     said = any(item.code == "never-matches" for item in diagnostics.items)
@@ -141,7 +176,9 @@ def _back_end(
     if is_correlated(form):
         return _correlated_back_end(query, form, source, options, straight_lines)
     span = query.formula.span
+    look(span, CLASSES)
     alphabet = symbol_classes(form, conditions_of_facts(form), source, span)
+    look(span, AUTOMATON)
     chosen = None
     split = _selector_in_window(query, form)
     if split is not None:
@@ -152,8 +189,11 @@ def _back_end(
         shown = KeepLabels(kept) if chosen is None else KeepSupport(kept)
         form_of_all = relabel(split.operand, shown)
     automaton = construct(form if split is None else form_of_all, alphabet, source)
+    look(span, DETERMINISTIC)
     full = determinize(automaton, source, span, max_states=options.max_states)
+    look(span, MINIMAL)
     minimal = minimise(full)
+    look(span, TABLES)
     machine = automaton.letters.machine
     tables, _ = tabulate(minimal, machine)
     # CONSUME BY ANY reads partitions interleaved, which only the general engine can.
@@ -166,6 +206,7 @@ def _back_end(
         assert letters.machine == machine, "both read the same letters"
 
         def deterministic(selected: Selection) -> Chosen:
+            look(span, DETERMINISTIC)
             automaton = determinize_selection(
                 _relabelled(selected, KeepLabels(kept)),
                 letters.count,
@@ -175,6 +216,7 @@ def _back_end(
             )
             return minimise(automaton), machine_over(selected.tracker, letters.count)
 
+        look(span, f"finding how to choose for SELECT {query.strategy}")
         if query.strategy == "LAST":
             greedy = straight_line is not None and _all_marked(tables)
         elif query.strategy == "NXT" and not interleaved:
@@ -204,6 +246,7 @@ def _correlated_back_end(
     finds is left to the definitions.
     """
     span = query.formula.span
+    look(span, "finding what the conditions compare")
     flat, strategy = _flat(query, form)
     interleaved = query.consume_by == "ANY" and bool(query.partition_by)
     if flat is not None and flat.absent and interleaved:
@@ -217,10 +260,15 @@ def _correlated_back_end(
     if flat is not None:
         events = tuple(event for absent in flat.absent for event in absent.events)
         asked = Disjunction((run, *events), form.span) if events else run
+    look(span, CLASSES)
     alphabet = symbol_classes(asked, conditions_of_facts(asked), source, span)
+    look(span, AUTOMATON)
     automaton = construct(run, alphabet, source)
+    look(span, DETERMINISTIC)
     full = determinize(automaton, source, span, max_states=options.max_states)
+    look(span, MINIMAL)
     minimal = minimise(full)
+    look(span, TABLES)
     tables, _ = tabulate(
         minimal, automaton.letters.machine, apart=flat is None or bool(flat.absent)
     )

@@ -15,12 +15,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import accumulate
 from operator import or_
 
 from celc import formula as core
+from celc.deadline import look
 from celc.errors import CelError, Diagnostic, error
 from celc.formula import DataType, EventType, Predicate
 from celc.normal_form import Event, EventClause, NormalForm, operands_of
@@ -62,14 +63,37 @@ class Alphabet:
 
     types: tuple[TypeConditions, ...]
     symbols: tuple[Symbol, ...]
+    # By stream and name of the type: every event of a formula asks for its own.
+    _conditions: dict[tuple[str, str], TypeConditions] = field(
+        init=False, repr=False, compare=False
+    )
+    _numbers: dict[tuple[str, str], list[int]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        conditions = {(t.type.stream, t.type.name): t for t in self.types}
+        numbers: dict[tuple[str, str], list[int]] = {key: [] for key in conditions}
+        for number, symbol in enumerate(self.symbols):
+            if symbol.type is not None:
+                numbers[symbol.type.stream, symbol.type.name].append(number)
+        object.__setattr__(self, "_conditions", conditions)
+        object.__setattr__(self, "_numbers", numbers)
+
+    def conditions_on(self, event_type: EventType) -> TypeConditions:
+        """What the query asks of events of one of its types."""
+        return self._conditions[event_type.stream, event_type.name]
+
+    def numbered(self, event_type: EventType) -> tuple[tuple[int, Symbol], ...]:
+        """The symbols of one of the types, with their numbers."""
+        numbers = self._numbers[event_type.stream, event_type.name]
+        return tuple((number, self.symbols[number]) for number in numbers)
 
     def matching(self, event_type: EventType, clauses: Sequence[EventClause]) -> tuple[int, ...]:
         """The symbols whose events are of the type and satisfy all of the clauses."""
-        needed = next(t for t in self.types if t.type == event_type).bits(clauses)
+        needed = self.conditions_on(event_type).bits(clauses)
         return tuple(
-            index
-            for index, symbol in enumerate(self.symbols)
-            if symbol.type == event_type and symbol.truth & needed == needed
+            number
+            for number, symbol in self.numbered(event_type)
+            if symbol.truth & needed == needed
         )
 
 
@@ -92,6 +116,7 @@ def symbol_classes(
     """
     needs: dict[EventType, dict[tuple[EventClause, ...], None]] = {}
     for event in events_of(form):
+        look(event.span)
         needs.setdefault(event.type, {}).setdefault(event.clauses)
     asked = {event_type: list(found) for event_type, found in needs.items()}
     for event_type, clause in facts:
@@ -189,6 +214,7 @@ def possible_truths(groups: Sequence[tuple[EventClause, ...]], *, limit: int) ->
         closed = everything & ~still_open
         combined: set[int] = set()
         for outcome in _distinct(outcomes):
+            look()
             for before in reached:
                 truth = before | outcome
                 for mask in several:
@@ -211,10 +237,14 @@ def _distinct(items: Iterable[int]) -> Iterator[int]:
             yield item
 
 
+MOST_COMPARED = 200
+"""Predicates up to which it is found out whether some event may satisfy them all."""
+
+
 def can_hold_together(clauses: Sequence[EventClause]) -> bool:
     """Whether some event may satisfy all clauses; True where it would take long to find out."""
     predicates = [predicate for clause in clauses for predicate in clause.predicates]
-    if len(predicates) > 200 or sum(len(_constants(p)) for p in predicates) > 2000:
+    if len(predicates) > MOST_COMPARED or sum(len(_constants(p)) for p in predicates) > 2000:
         return True
     truths = possible_truths((tuple(clauses),), limit=1000)
     return truths is None or 1 in truths

@@ -8,11 +8,14 @@ left side of UNLESS and the outer parts of an absence; not past a selector or wh
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Sequence as SequenceOf
 from dataclasses import replace
+from operator import itemgetter
 from typing import assert_never
 
 from celc import formula as core
 from celc import normal_form as lp
+from celc.deadline import look
 from celc.facts import every_event
 from celc.fold import fold_predicate
 from celc.formula import Expression, Predicate
@@ -35,7 +38,7 @@ from celc.normal_form import (
     changed,
     labels_of,
 )
-from celc.predicates import can_hold_together
+from celc.predicates import MOST_COMPARED, can_hold_together
 from celc.source import Span
 from celc.terms import Leaf, map_leaves
 
@@ -46,6 +49,7 @@ Parts = Mapping[str, tuple[Predicate, ...]]
 
 def restrict(form: NormalForm, parts: Parts) -> NormalForm:
     """The matches of a form that satisfy one clause, given by label."""
+    look()
     if EVENT in parts:
         return Disjunction((), form.span)
     relevant = {label: parts[label] for label in parts}
@@ -98,20 +102,98 @@ def restrict(form: NormalForm, parts: Parts) -> NormalForm:
     )
 
 
+def restrict_each(
+    form: NormalForm, asked: SequenceOf[tuple[str, tuple[Predicate, ...]]]
+) -> NormalForm:
+    """The matches of a form that satisfy several clauses, each on the events of one label.
+
+    The same as to `restrict` it by one after the other, in one pass over the form.
+    """
+    by_label: dict[str, list[_Asked]] = {}
+    for number, (label, predicates) in enumerate(asked):
+        by_label.setdefault(label, []).append((number, predicates))
+    return _restrict_each(form, by_label)
+
+
+_Asked = tuple[int, tuple[Predicate, ...]]
+"""A clause on the events of one label, with its number among those that are asked."""
+
+
+def _restrict_each(form: NormalForm, asked: Mapping[str, list[_Asked]]) -> NormalForm:
+    look(form.span)
+    here = {label: asked[label] for label in labels_of(form) if label in asked}
+    if not here:
+        return form
+    match form:
+        case Event():
+            clauses = _Clauses(form)
+            for _, predicates in sorted(
+                (one for of_label in here.values() for one in of_label), key=itemgetter(0)
+            ):
+                if not clauses.add(predicates):
+                    return Disjunction((), form.span)
+            return clauses.event()
+        case Disjunction():
+            return disjunction(tuple(_restrict_each(o, here) for o in form.operands), form.span)
+        case Sequence():
+            operands = tuple(_restrict_each(o, here) for o in form.operands)
+            return sequence(operands, form.contiguous, form.span)
+        case Iteration():
+            return iteration(_restrict_each(form.operand, here), form.contiguous, form.span)
+        case _:
+            each = [(number, label, p) for label in here for number, p in here[label]]
+            for _, label, predicates in sorted(each, key=itemgetter(0)):
+                form = restrict(form, {label: predicates})
+            return form
+
+
 def _restrict_event(event: Event, predicates: tuple[Predicate, ...]) -> NormalForm:
-    clause = clause_on_type(EventClause(predicates), event.type)
-    if clause is True:
-        return event
-    if clause is False:
-        return Disjunction((), event.span)
-    new = set(clause.predicates)
-    if any(set(said.predicates) <= new for said in event.clauses):
-        return event  # said already, and more
-    kept = tuple(said for said in event.clauses if not new <= set(said.predicates))
-    clauses = (*kept, clause)
-    if not can_hold_together(clauses):
-        return Disjunction((), event.span)
-    return Event(event.type, clauses, event.labels, event.name, event.span)
+    clauses = _Clauses(event)
+    return clauses.event() if clauses.add(predicates) else Disjunction((), event.span)
+
+
+class _Clauses:
+    """The clauses on an event while others are added: none says what another one says and more.
+
+    Looked up by their predicates, so that many clauses on one event take time for each of them.
+    """
+
+    def __init__(self, event: Event) -> None:
+        self._event = event
+        self._kept = dict(enumerate(event.clauses))
+        self._next = len(event.clauses)
+        self._numbers: dict[Predicate, list[int]] = {}
+        for number, clause in self._kept.items():
+            self._enter(number, clause)
+
+    def _enter(self, number: int, clause: EventClause) -> None:
+        for predicate in clause.predicates:
+            self._numbers.setdefault(predicate, []).append(number)
+
+    def event(self) -> Event:
+        """The event with all clauses."""
+        event, clauses = self._event, tuple(self._kept.values())
+        if clauses == event.clauses:
+            return event
+        return Event(event.type, clauses, event.labels, event.name, event.span)
+
+    def add(self, predicates: tuple[Predicate, ...]) -> bool:
+        """Ask for an OR of predicates as well; False where no event satisfies all clauses."""
+        look()
+        clause = clause_on_type(EventClause(predicates), self._event.type)
+        if isinstance(clause, bool):
+            return clause
+        new = set(clause.predicates)
+        near = {n for p in new for n in self._numbers.get(p, ()) if n in self._kept}
+        if any(new.issuperset(self._kept[number].predicates) for number in near):
+            return True  # said already, and more
+        for number in near:
+            if new.issubset(self._kept[number].predicates):
+                del self._kept[number]
+        self._kept[self._next] = clause
+        self._enter(self._next, clause)
+        self._next += 1
+        return len(self._kept) > MOST_COMPARED or can_hold_together(tuple(self._kept.values()))
 
 
 def on_type(predicate: Predicate, event_type: core.EventType) -> Predicate:
@@ -275,6 +357,7 @@ def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
     AND compares label sets, a selector looks at supports and a condition at labels before it. That
     is so of conditions in what is absent as well.
     """
+    look()
     match form:
         case Event():
             return Event(

@@ -37,6 +37,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from celc.bits import bits_of
+from celc.deadline import look
 from celc.graphs import (
     FINAL,
     INITIAL,
@@ -49,7 +51,7 @@ from celc.graphs import (
     reduced,
     trimmed,
 )
-from celc.letters import Letters, Mask, bits_of, partition
+from celc.letters import Letters, Mask, partition
 from celc.normal_form import Strategy, shown
 
 _BEFORE, _IN, _AFTER = 0, 1, 2
@@ -176,6 +178,7 @@ def select(strategy: Strategy, graph: Graph, everything: Mask, budget: Budget) -
         return found
 
     for tracked in order:
+        look()
         moves = []
         for step in steps:
             following = that_matter(INITIAL, *after(tracked, step, False))
@@ -187,6 +190,7 @@ def select(strategy: Strategy, graph: Graph, everything: Mask, budget: Budget) -
         starts.append(edges_from(INITIAL, tracked))
     edges: list[list[Edge]] = [[], []]
     for state, tracked in inside:
+        look()
         edges.append(edges_from(state, tracked))
     return _reduced(tracker, starts, edges, graph.version, rejects)
 

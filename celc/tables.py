@@ -12,6 +12,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from celc.automaton import State
+from celc.deadline import look
 from celc.determinize import START, DeterministicAutomaton, DetState, Move
 from celc.letters import ContextMachine
 
@@ -186,6 +187,7 @@ def _tables_of(automaton: DeterministicAutomaton, columns: Sequence[_Column]) ->
     kinds: dict[Kind, int] = {}
     steps: list[tuple[Step, ...]] = []
     for column in columns:
+        look()
         grouped: dict[tuple[tuple[str, ...], DetState | None], list[DetState]] = {}
         for state, row in enumerate(column):
             for move in row:
@@ -206,10 +208,7 @@ def _tables_of(automaton: DeterministicAutomaton, columns: Sequence[_Column]) ->
         len(columns),
         automaton.states,
         tuple(kinds),
-        tuple(
-            tuple(_skip_target(state, column[state]) for column in columns)
-            for state in range(automaton.states)
-        ),
+        tuple(_skip_targets(state, rows) for state, rows in enumerate(zip(*columns, strict=True))),
         tuple(steps),
         automaton.members,
     )
@@ -223,6 +222,7 @@ def with_starts_apart(tables: Tables) -> Tables:
     kinds: dict[Kind, int] = {}
     steps = []
     for row in tables.steps:
+        look()
         split = []
         for step in row:
             marks = tables.kinds[step.kind].marks
@@ -242,15 +242,32 @@ _Column = tuple[tuple[Move, ...], ...]
 
 
 def _merge_symbols(automaton: DeterministicAutomaton) -> tuple[tuple[int, ...], list[_Column]]:
-    numbers: dict[_Column, int] = {}
+    numbers: dict[tuple[int, ...], int] = {}
     symbol_of = []
-    for symbol in range(automaton.symbols):
-        column = tuple(rows[symbol] for rows in automaton.moves)
-        symbol_of.append(numbers.setdefault(column, len(numbers)))
-    return tuple(symbol_of), list(numbers)
+    columns: list[_Column] = []
+    # Rows are compared once, and columns by the numbers of their rows.
+    row_numbers: dict[tuple[Move, ...], int] = {}
+    coded = []
+    for rows in automaton.moves:
+        look()
+        known = {id(row): row for row in rows}
+        code = {key: row_numbers.setdefault(row, len(row_numbers)) for key, row in known.items()}
+        coded.append([code[id(row)] for row in rows])
+    for column, code_of in zip(
+        zip(*automaton.moves, strict=True), zip(*coded, strict=True), strict=True
+    ):
+        symbol_of.append(numbers.setdefault(code_of, len(numbers)))
+        if len(columns) < len(numbers):
+            columns.append(column)
+    return tuple(symbol_of), columns
 
 
-def _skip_target(state: int, row: tuple[Move, ...]) -> DetState | None:
+def _skip_targets(state: int, rows: Sequence[tuple[Move, ...]]) -> tuple[DetState | None, ...]:
+    look()
     if state == START:
-        return None
-    return next((move.target for move in row if not move.marks), None)
+        return (None,) * len(rows)
+    found = {
+        key: next((move.target for move in row if not move.marks), None)
+        for key, row in {id(row): row for row in rows}.items()
+    }
+    return tuple([found[id(row)] for row in rows])

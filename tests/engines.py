@@ -15,7 +15,8 @@ import pytest
 from celc_runtime import CompiledQuery, Plan, kernels, shipping
 
 from celc import Matcher
-from celc.pipeline import Options, compile_source
+from celc.options import Options
+from celc.pipeline import compile_source
 from celc.source import Source
 from celc.standalone import ORDER
 

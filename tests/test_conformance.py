@@ -17,7 +17,7 @@ from spark_routes import table
 
 import celc
 from celc.cli import main
-from celc.pipeline import Options
+from celc.options import Options
 
 # How many queries (and cases) each file has, so that a file that lost some does not go unnoticed.
 _SIZES = {

@@ -25,20 +25,21 @@ import ast
 import doctest
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import black
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery
 
 import celc
+import celc.emit
 from celc.cli import main
 from celc.compiled import Compiled
-from celc.pipeline import Options, compile_source
+from celc.options import Options
+from celc.pipeline import compile_source
 from celc.source import Source
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -177,13 +178,14 @@ def interpreted() -> Iterator[None]:
     Compiling and formatting them would take a second or two for each of the many examples.
     """
 
-    def plain(text: str, mode: black.Mode) -> str:
+    def plain(parts: Sequence[str]) -> str:
+        text = "".join(parts)
         line = "from celc_runtime.kernels import njit\n"
         assert line in text
         return text.replace(line, "njit = lambda **_: lambda f: f\n")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(black, "format_str", plain)
+        patch.setattr(celc.emit, "formatted", plain)
         yield
 
 

@@ -14,7 +14,8 @@ import pytest
 
 from celc import dump
 from celc.cli import main
-from celc.pipeline import Options, compile_source
+from celc.options import Options
+from celc.pipeline import compile_source
 from celc.source import Source
 
 _ROOT = Path(__file__).parents[1]

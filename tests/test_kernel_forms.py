@@ -23,7 +23,7 @@ from celc_runtime.table import is_sorted, rises
 from engines import engines, interpreted, only_query
 
 from celc import shapes
-from celc.pipeline import Options
+from celc.options import Options
 
 _DECLARATION = "CREATE STREAM S {{ {} }}\n".format(
     ", ".join(f"EVENT {name} {{ key: INT, ts: LONG }}" for name in "ABCD")

@@ -14,8 +14,10 @@ import pyarrow as pa
 import pytest
 
 import celc
+from celc.determinize import determinize
 from celc.errors import CelError, Diagnostic
-from celc.pipeline import Options, compile_source
+from celc.options import Options
+from celc.pipeline import compile_source
 from celc.source import Source
 
 DECLARATION = """CREATE STREAM S {
@@ -149,6 +151,24 @@ def test_every_limit_is_tested() -> None:
         *("condition-too-large", "normal-form-too-large", "too-many-classes"),
         *("automaton-too-large", "too-many-states", "count-too-large"),
     }
+
+
+def test_large_tables_are_counted_before_they_are_made() -> None:
+    """States times classes of events: each alone may be within its limit."""
+    types = ", ".join(f"EVENT E{k} {{}}" for k in range(40))
+    chain = " ; ".join(f"E{k}" for k in range(40))
+    source = Source("query.cel", f"CREATE STREAM S {{ {types} }}\n{chain}")
+    (stages,) = compile_source(source, Options()).queries
+    cells = stages.full.states * stages.full.symbols
+    span = stages.query.formula.span
+    determinize(stages.automaton, source, span, max_cells=cells)
+    with pytest.raises(CelError) as refused:
+        determinize(stages.automaton, source, span, max_cells=cells - 1)
+    (found,) = refused.value.diagnostics
+    assert found.code == "tables-too-large"
+    assert f"more than {cells - 1:,} entries" in found.message
+    assert source.slice(found.span) == chain
+    assert "split the formula" in found.help[0]
 
 
 def test_more_states_are_allowed_with_max_states() -> None:

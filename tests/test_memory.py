@@ -21,7 +21,7 @@ from reference import as_expected, difference, evaluate
 from strategies import random_stream
 
 import celc
-from celc.pipeline import Options
+from celc.options import Options
 
 _DECLARATION = """CREATE STREAM S {
   EVENT A { id: INT, ts: LONG }, EVENT B { id: INT, ts: LONG }, EVENT C { id: INT, ts: LONG }

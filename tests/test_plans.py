@@ -21,7 +21,8 @@ from reference import Match, check_answer, evaluate
 from strategies_across import TYPES, WIDE_DECLARATION, wide_stream
 from test_random import cramped
 
-from celc.pipeline import Options, Stages, compile_source
+from celc.options import Options
+from celc.pipeline import Stages, compile_source
 from celc.source import Source
 
 Event = dict[str, Any]

@@ -40,7 +40,7 @@ from strategies import DECLARATION, EVERYTHING, Feature, random_query, random_st
 
 import celc
 from celc import CelError, Matcher
-from celc.pipeline import Options
+from celc.options import Options
 
 CASES_FOUND = Path(__file__).parent / "cases_found"
 # What is refused for its size instead of running for ever; it must stay rare.

@@ -34,7 +34,7 @@ from test_random import TOO_LARGE, Tally, cramped
 
 import celc
 from celc import CelError, Matcher
-from celc.pipeline import Options
+from celc.options import Options
 
 WORK_LIMIT = 100_000
 MOST_TOO_LARGE = 0.02

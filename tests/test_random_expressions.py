@@ -18,7 +18,7 @@ from strategies import DECLARATION, REGULAR, Feature, random_query, random_strea
 from test_random import WORK_LIMIT, cramped
 
 from celc import CelError
-from celc.pipeline import Options
+from celc.options import Options
 
 FEATURES = (REGULAR - {Feature.SELECT_NONE, Feature.SELECT_LABELS}) | {
     Feature.SELECT_EXPRESSIONS,

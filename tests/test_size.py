@@ -16,7 +16,8 @@ import pytest
 import celc.construct
 from celc.automaton import Automaton
 from celc.normal_form import NormalForm, count_events
-from celc.pipeline import Options, compile_source
+from celc.options import Options
+from celc.pipeline import compile_source
 from celc.source import Source
 
 DECLARATION = """CREATE STREAM S {

@@ -32,7 +32,8 @@ from spark_conditions import (
 import celc
 from celc.emit_conditions import ConditionCode
 from celc.normal_form import Event
-from celc.pipeline import Options, compile_source
+from celc.options import Options
+from celc.pipeline import compile_source
 from celc.source import Source
 
 NUMBERS_ONLY = {"number": 6, "moment": 2, "boolean": 1}

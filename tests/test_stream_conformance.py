@@ -16,7 +16,7 @@ from engines import answer_of, engines, interpreted, only_query
 from reference import difference
 from streams_by_hand import EVENT_TIME, instant, streamed, timed
 
-from celc.pipeline import Options
+from celc.options import Options
 
 _FOLDERS = tuple(CASES_FOLDER.parent / name for name in ("cases", "cases_found", "cases_papers"))
 _STEMS = [(folder, stem) for folder in _FOLDERS for stem in case_stems(folder)]

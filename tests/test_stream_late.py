@@ -15,7 +15,7 @@ from celc_runtime.stream_tasks import StreamOptions
 from engines import engines, interpreted, only_query, table_of
 from streams_by_hand import EVENT_TIME, Operator, instant
 
-from celc.pipeline import Options
+from celc.options import Options
 
 _DECLARED = """CREATE STREAM S {
   EVENT A { id: INT, name: STRING, v: FLOAT, event_time: TIMESTAMP },

@@ -24,7 +24,7 @@ from test_random_across import LANGUAGES, Drawn, drawn, stream_for
 
 import celc
 from celc import CelError, Matcher
-from celc.pipeline import Options
+from celc.options import Options
 
 # --- random queries -------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from celc_runtime.stream_tasks import PartitionTask, StreamFormats, StreamOption
 from engines import engines, interpreted, only_query, table_of
 from streams_by_hand import AFTER_ALL, EVENT_TIME, Operator, instant
 
-from celc.pipeline import Options
+from celc.options import Options
 
 _EVENTS = """CREATE STREAM S {
   EVENT A { id: INT, k: STRING, ok: BOOLEAN, v: DOUBLE, name: STRING, ts: LONG,

@@ -33,7 +33,7 @@ from engines import batches_of, engines, interpreted, only_query, table_of
 from strategies import DECLARATION, random_stream
 
 import celc
-from celc.pipeline import Options
+from celc.options import Options
 
 SPLIT = (
     "SELECT * FROM S WHERE A ; B ; C WITHIN 4 EVENTS",

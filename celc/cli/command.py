@@ -20,7 +20,7 @@ from celc.cli.output import check_output, say, tell, written
 from celc.cli.problems import CommandProblem, ReadEnough, words
 from celc.cli.signals import Stopped, stopped_by_signals
 from celc.errors import CelError, render_all
-from celc.options import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK, Options
+from celc.options import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK, Options, is_seconds
 from celc.source import Source, visible
 from celc.version import VERSION
 
@@ -162,6 +162,12 @@ def _command(
         action="store_true",
         help="read labels as the first paper does: each is one position",
     )
+    parser.add_argument(
+        "--max-compile-seconds",
+        type=_seconds,
+        metavar="N",
+        help="end the compilation with an error when it has taken so long (default: no end)",
+    )
     return parser
 
 
@@ -171,6 +177,18 @@ def _count(text: str) -> int:
             f"{text} is no number of steps: give a whole number from 1 to {MOST_MAX_WORK}"
         )
     return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not is_seconds(seconds):
+        raise argparse.ArgumentTypeError(
+            f"{text} is no time: give a positive number of seconds, such as 30"
+        )
+    return seconds
 
 
 # --- commands -------------------------------------------------------------------------------------
@@ -276,6 +294,7 @@ def compiled(arguments: argparse.Namespace) -> Compilation:
         max_states=arguments.max_states,
         max_work=arguments.max_work,
         first_order=arguments.first_order,
+        max_compile_seconds=arguments.max_compile_seconds,
     )
     compilation = compile_source(_read_source(arguments.source), options)
     if compilation.warnings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from celc.deadline import look
 from celc.reading.queries import QueryBuilder
 from celc.reading.tables import grammar
 from celc.reading.tokens import Token, terminal_of
@@ -33,6 +34,8 @@ class Machine:
         """
         for index in range(start, len(tokens) if end is None else end):
             token = tokens[index]
+            if index % 64 == 0:
+                look(token.span)
             if token.type == "NAME":
                 token.type = terminal_of(tokens, index, self.accepts)
             if not self._take(token):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from celc.deadline import look
 from celc.errors import Diagnostic, Diagnostics
 from celc.reading import token_errors
 from celc.reading.tables import END, grammar
@@ -127,6 +128,7 @@ class _Lexer:
                 self.diagnostics.add(token_errors.too_many_tokens(MAX_TOKENS, match.start()))
                 return tokens
             token = Token(kind, match.group(), match.start(), match.end())
+            look()
             if kind not in plain:
                 getattr(self, f"_{kind.lower()}")(token)
             tokens.append(token)

@@ -13,6 +13,7 @@ from itertools import chain, product
 from math import prod
 from typing import assert_never
 
+from celc.deadline import look
 from celc.fold import operands_of
 from celc.formula import (
     Absolute,
@@ -117,6 +118,7 @@ def _joined(rows: Iterable[_Row], span: Span) -> _Row:
 def _distinct(rows: Iterable[_Row]) -> list[_Row]:
     distinct: dict[frozenset[int], _Row] = {}
     for row in rows:
+        look(row.span)
         distinct.setdefault(frozenset(row.numbers), row)
     return list(distinct.values())
 

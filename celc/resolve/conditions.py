@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias, assert_never
 
 from celc import syntax
+from celc.deadline import look
 from celc.formula import (
     Aggregate,
     AttributeValue,
@@ -60,6 +61,7 @@ Tree: TypeAlias = Predicate | Every | Some
 
 def condition(node: syntax.Condition, site: Site, *, negated: bool = False) -> Tree | None:
     """The condition, or its negation, as AND and OR over predicates; None after an error."""
+    look(node.span)
     match node:
         case syntax.NotCondition():
             return condition(node.operand, site, negated=not negated)

@@ -9,6 +9,7 @@ from typing import Literal, assert_never
 
 from celc import formula as core
 from celc import syntax
+from celc.deadline import look
 from celc.errors import Diagnostics
 from celc.formula import Predicate
 from celc.messages import types, warnings
@@ -55,6 +56,7 @@ class Builder:
     def build(self, scoped: Scoped, frame: Frame) -> core.Formula:
         """The core formula of a part whose filters see `frame` around their own labels."""
         node, parts = scoped.node, scoped.parts
+        look(node.span)
         match node:
             case syntax.EventAtom():
                 types_of = self.schema.types_of(scoped.support.types)

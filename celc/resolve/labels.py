@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Literal, TypeAlias, TypeVar, assert_never
 
 from celc import syntax
+from celc.deadline import look
 from celc.errors import Diagnostic, Diagnostics
 from celc.messages import names
 from celc.resolve.schema import Schema
@@ -177,6 +178,7 @@ class Annotator:
 
     def annotate(self, node: syntax.Formula) -> Scoped:
         """The formula with its labels; reports names that mean nothing or two things."""
+        look(node.span)
         match node:
             case syntax.EventAtom():
                 return self._atom(node)

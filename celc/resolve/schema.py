@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from celc import syntax
+from celc.bits import bits_of
+from celc.deadline import look
 from celc.errors import Diagnostics
 from celc.formula import AttributeDeclaration, DataType, EventType, Stream
 from celc.messages import names, warnings
@@ -99,6 +101,7 @@ class Schema:
 
     `masks` holds the event types by name, `types` the type of each attribute, `having` the event
     types that have it. Of `flawed` attributes the declaration is wrong, and that has been said.
+    `order` numbers the declarations of event types.
     """
 
     declarations: Declarations
@@ -108,6 +111,7 @@ class Schema:
     types: Mapping[str, DataType]
     having: Mapping[str, int]
     flawed: frozenset[str]
+    order: Mapping[tuple[str, str], int]
 
     @property
     def everything(self) -> int:
@@ -118,7 +122,7 @@ class Schema:
         """The event types of a mask, in the order of FROM."""
         if mask == self.everything:
             return self.event_types
-        return tuple(one for k, one in enumerate(self.event_types) if mask >> k & 1)
+        return tuple(self.event_types[k] for k in bits_of(mask))
 
     def names_of(self, mask: int) -> tuple[str, ...]:
         """The distinct names of the event types of a mask."""
@@ -126,12 +130,10 @@ class Schema:
 
     def attributes_of(self, mask: int) -> tuple[AttributeDeclaration, ...]:
         """The attributes of the event types of a mask, in order of first declaration, each once."""
-        wanted = {(one.stream, one.name) for one in self.types_of(mask)}
+        wanted = sorted(self.types_of(mask), key=lambda one: self.order[one.stream, one.name])
         found: dict[str, None] = {}
-        for stream in self.declarations.streams.values():
-            for one in stream.event_types:
-                if (one.stream, one.name) in wanted:
-                    found.update(dict.fromkeys(item.name for item in one.attributes))
+        for one in wanted:
+            found.update(dict.fromkeys(item.name for item in one.attributes))
         return tuple(AttributeDeclaration(name, self.types[name]) for name in found)
 
     def shared(self, *, of: Iterable[DataType] = DataType) -> tuple[str, ...]:
@@ -171,6 +173,7 @@ def schema_of(query: syntax.Query, declarations: Declarations, found: Diagnostic
     owners: dict[str, EventType] = {}
     flawed = set(declarations.untyped)
     for k, event_type in enumerate(event_types):
+        look()
         masks[event_type.name] = masks.get(event_type.name, 0) | 1 << k
         for attribute in event_type.attributes:
             owner = owners.setdefault(attribute.name, event_type)
@@ -189,7 +192,11 @@ def schema_of(query: syntax.Query, declarations: Declarations, found: Diagnostic
                     )
                 )
     _warn_of_case(owners, declarations, found)
-    return Schema(declarations, streams, event_types, masks, types, having, frozenset(flawed))
+    declared = (one for stream in declarations.streams.values() for one in stream.event_types)
+    order = {(one.stream, one.name): number for number, one in enumerate(declared)}
+    return Schema(
+        declarations, streams, event_types, masks, types, having, frozenset(flawed), order
+    )
 
 
 def _warn_of_case(

@@ -1,0 +1,93 @@
+"""The work of compiling grows with the query, and not with its square.
+
+Work is counted, not timed: calls of functions, those of built-in ones included, and characters that
+black is given. For twice the size that is about twice as much where it is linear, and about four
+times as much where it is quadratic.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import celc.layout
+from celc.options import Options
+from celc.pipeline import compile_source
+from celc.source import Source
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+
+from families import FAMILIES, QUADRATIC
+
+SIZE = 240
+"""Beyond what is decided otherwise for few: straight-line code, conditions compared in pairs."""
+
+LINEAR, SQUARE = 2.3, 4.6
+
+
+@pytest.fixture(autouse=True)
+def given(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How much black is given, instead of the time that it would take."""
+    sizes: list[int] = []
+
+    def format_str(text: str, **_mode: Any) -> str:
+        sizes.append(len(text))
+        return text
+
+    monkeypatch.setattr(celc.layout.black, "format_str", format_str)
+    compile_module(FAMILIES["parentheses"](1))  # what is read and built once
+    sizes.clear()
+    return sizes
+
+
+def compile_module(text: str) -> str:
+    """The module of a query."""
+    compilation = compile_source(Source("query.cel", text), Options())
+    return compilation.module_text("celc compile query.cel")
+
+
+def calls_of(text: str) -> int:
+    """How many functions are called to compile a query."""
+    calls = 0
+
+    def profile(_frame: FrameType, event: str, _argument: Any) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(profile)
+    try:
+        compile_module(text)
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_work_grows_with_the_query(name: str, given: list[int]) -> None:
+    calls, characters = [], []
+    for n in (SIZE, 2 * SIZE):
+        given.clear()
+        calls.append(calls_of(FAMILIES[name](n)))
+        characters.append(sum(given))
+    assert calls[1] <= LINEAR * calls[0], calls
+    assert characters[1] <= LINEAR * characters[0], characters
+
+
+@pytest.mark.parametrize("name", QUADRATIC)
+def test_work_grows_with_the_square_where_tables_do(name: str) -> None:
+    small, large = (calls_of(QUADRATIC[name](n)) for n in (SIZE // 4, SIZE // 2))
+    assert large <= SQUARE * small
+
+
+def test_queries_that_are_alike_are_formatted_once(given: list[int]) -> None:
+    compile_module(FAMILIES["queries, alike"](9))
+    few = sum(given)
+    given.clear()
+    compile_module(FAMILIES["queries, alike"](99))
+    assert len(given) < 20
+    # What the file says of its queries in one place grows, but not what each has for itself.
+    assert sum(given) < 6 * few
