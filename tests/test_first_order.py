@@ -22,8 +22,8 @@ from celc.cli import main
 from celc.errors import CelError, Diagnostic, render_all
 from celc.first_order import MAX_EVENTS, read_first_order
 from celc.messages import first_order as messages
-from celc.parse import parse
 from celc.options import Options
+from celc.parse import parse
 from celc.pipeline import compile_source
 from celc.resolve import MAX_DEPTH, resolve
 from celc.resolve.cnf import parts_of
