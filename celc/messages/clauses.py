@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from celc.errors import Diagnostic, Related, error
-from celc.messages.wording import available, guess, quote, quoted
+from celc.errors import Diagnostic, Fix, Related, error
+from celc.messages.wording import available, guess, guessed, quote, quoted, written
 from celc.source import Span
 
 # --- order columns --------------------------------------------------------------------------------
@@ -21,6 +21,7 @@ def unknown_order_column(name: str, attributes: Collection[str], span: Span) -> 
             *guess(name, attributes),
             *available("attributes that every event type has", attributes),
         ),
+        fixes=guessed(name, attributes, span),
     )
 
 
@@ -58,6 +59,7 @@ def unknown_window_attribute(name: str, attributes: Collection[str], span: Span)
             *guess(name, attributes),
             *available("attributes that every event type has", attributes),
         ),
+        fixes=guessed(name, attributes, span),
     )
 
 
@@ -82,6 +84,7 @@ def duration_on_other_type(
         span,
         f"a duration needs a TIMESTAMP or DATE, but {quote(name)} is {type}",
         help=(*advice, *available("attributes of all event types that hold a time", times)),
+        fixes=tuple(Fix(span, written(one)) for one in times),
     )
 
 
@@ -95,6 +98,7 @@ def number_on_other_type(
         span,
         f"a plain number needs a numeric attribute, but {quote(name)} is {type}",
         help=(*advice, *available("attributes of all event types that hold a number", numbers)),
+        fixes=tuple(Fix(span, written(one)) for one in numbers),
     )
 
 
@@ -117,7 +121,8 @@ def unmeasured_window(
         )
     else:
         advice = "declare a TIMESTAMP or DATE attribute for every event type, and name it here"
-    return error("unmeasured-window", span, message, help=(advice,))
+    fixes = tuple(Fix(Span(span.end, span.end), f" [{written(one)}]") for one in times)
+    return error("unmeasured-window", span, message, help=(advice,), fixes=fixes)
 
 
 def whole_window(span: Span) -> Diagnostic:
@@ -173,6 +178,7 @@ def unknown_partition_attribute(name: str, attributes: Collection[str], span: Sp
             *guess(name, attributes),
             *available("attributes that every event type has", attributes),
         ),
+        fixes=guessed(name, attributes, span),
     )
 
 

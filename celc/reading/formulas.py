@@ -13,6 +13,7 @@ from typing import Any
 
 from celc import syntax
 from celc.errors import Diagnostic, Diagnostics
+from celc.messages.functions import NOW
 from celc.reading import tree_errors
 from celc.reading.token_errors import report
 from celc.reading.tokens import Token, name_text
@@ -64,7 +65,11 @@ class FormulaBuilder:
         }
         # Names without a label, by their places, that nothing has taken as a label so far.
         self._bare: dict[int, syntax.Attribute] = {}
-        self._last_label: str | None = None
+        # The event types of the file, and those that each label of the query may stand for.
+        self._attributes: dict[str, frozenset[str]] = {}
+        self._labels: dict[str, str | None] = {}
+        # Labels that SELECT gives another name.
+        self._renamed: list[tuple[Name, Name]] = []
 
     def report(self, diagnostic: Diagnostic) -> None:
         """Keep what is wrong with the tree."""
@@ -75,10 +80,24 @@ class FormulaBuilder:
         for attribute in self._bare.values():
             span = attribute.span
             if error is None or not error.start <= span.start < error.end:
-                bare = tree_errors.bare_attribute(attribute.attribute, self._last_label)
-                self.report(bare)
+                self.report(self._bare_attribute(attribute.attribute))
         self._bare.clear()
-        self._last_label = None
+        self._labels.clear()
+        self._renamed.clear()
+
+    def _bare_attribute(self, name: Name) -> Diagnostic:
+        if name.text.upper() in NOW:
+            return tree_errors.present_time(name)
+        known = [label for label in self._labels if self._may_have(label, name.text)]
+        is_text = bool(self._attributes) and not any(
+            name.text in attributes for attributes in self._attributes.values()
+        )
+        made = [label for label in known if label not in self._attributes] or known
+        return tree_errors.bare_attribute(name, made[-1] if made else None, is_text=is_text)
+
+    def _may_have(self, label: str, attribute: str) -> bool:
+        event_type = self._labels[label]
+        return event_type not in self._attributes or attribute in self._attributes[event_type]
 
     # --- rules that only collect ---
 
@@ -103,13 +122,13 @@ class FormulaBuilder:
     # --- formulas ---
 
     def event(self, c: Values) -> syntax.EventAtom:
-        if self._last_label is None:
-            self._last_label = c[-1].text
+        self._labels.setdefault(name_text(c[-1]), name_text(c[-1]))
         stream = name_of(c[0]) if len(c) == 3 else None
         return syntax.EventAtom(stream, name_of(c[-1]), c[0].span.to(c[-1].span))
 
     def labelled(self, c: Values) -> syntax.As:
-        self._last_label = c[2].text
+        event = c[0].type.text if isinstance(c[0], syntax.EventAtom) else None
+        self._labels[name_text(c[2])] = event
         return syntax.As(c[0], name_of(c[2]), c[0].span.to(c[2].span))
 
     def renamed(self, c: Values) -> syntax.Rename:
@@ -170,7 +189,7 @@ class FormulaBuilder:
         if at == 0 or at == len(steps) - 1:
             operand, neighbour = near if at == 0 else reversed(near)
             first = at == 0
-            self.report(tree_errors.negation_at_end(step.bang, operand, neighbour, first=first))
+            self._report_open_end(steps, first, (operand, neighbour))
             return
         before, operand, after = near
         for operator in (step.operator, steps[at + 1].operator):
@@ -183,6 +202,14 @@ class FormulaBuilder:
         previous = steps[at - 1].bang
         if previous is not None and at > 1:
             self.report(tree_errors.negation_twice(step.bang, previous, (before, operand)))
+
+    def _report_open_end(self, steps: list[_Step], first: bool, texts: tuple[str, str]) -> None:
+        """`!B ; C` and `A ; !B`, with an event type of the file for the side that is missing."""
+        step, beside = (steps[0], steps[1]) if first else (steps[-1], steps[-2])
+        assert step.bang is not None
+        span = step.span.to(beside.span)
+        other = next((name for name in self._attributes if name not in texts), None)
+        self.report(tree_errors.negation_at_end(step.bang, *texts, other, first=first, span=span))
 
     def _written(self, formula: syntax.Formula) -> str:
         return self.diagnostics.source.slice(formula.span)

@@ -52,6 +52,7 @@ class QueryBuilder(FormulaBuilder):
 
     def event_declaration(self, c: Values) -> syntax.EventDeclaration:
         attributes = tuple(c[3]) if len(c) == 5 else ()
+        self._attributes[name_text(c[1])] = frozenset(one.name.text for one in attributes)
         return syntax.EventDeclaration(name_of(c[1]), attributes, c[0].span.to(c[-1].span))
 
     def attribute_declaration(self, c: Values) -> syntax.AttributeDeclaration:
@@ -64,6 +65,11 @@ class QueryBuilder(FormulaBuilder):
         return self._finished(name_of(c[1]), c[0].span, c[3])
 
     def _finished(self, name: Name | None, start: Span, draft: _Draft) -> syntax.Query:
+        parts = {one.text for one in draft.partition_by or ()}
+        for label, renamed in self._renamed:
+            if label.text not in parts:
+                # Attributes of PARTITION BY are no labels, which is said later.
+                self.report(tree_errors.label_renamed_in_select(label, renamed))
         self.end_of_query()
         assert draft.formula is not None
         return syntax.Query(
@@ -103,10 +109,10 @@ class QueryBuilder(FormulaBuilder):
         if label is None:
             span = c[0].span.to(c[-1].span)
             return syntax.ExpressionItem(c[0], name, span)
+        span = label.span if name is None else label.span.to(name.span)
         if name is not None:
-            renamed = tree_errors.label_renamed_in_select(label, name)
-            self.report(renamed)
-        return syntax.LabelItem(label, None, label.span)
+            self._renamed.append((label, name))
+        return syntax.LabelItem(label, None, span)
 
     def label_item(self, c: Values) -> syntax.LabelItem:
         attributes = tuple(name_of(token) for token in c[2])
@@ -152,8 +158,9 @@ class QueryBuilder(FormulaBuilder):
 
     def duration_part(self, c: Values) -> syntax.DurationPart:
         unit = Name(name_text(c[1]).upper(), c[1].span)
-        if unit.text.removesuffix("S") not in _UNITS:
-            self.report(tree_errors.unknown_unit(c[1].text, c[1].span))
+        if unit.text.removesuffix("S") not in _UNITS and not c[1].flawed:
+            number = self.diagnostics.source.slice(c[0].span)
+            self.report(tree_errors.unknown_unit(number, c[1].text, c[0].span.to(c[1].span)))
         return syntax.DurationPart(c[0], unit, c[0].span.to(c[1].span))
 
     def consume(self, c: Values) -> _Draft:

@@ -69,6 +69,7 @@ def name_text(token: Token) -> str:
 
 # Tried before the grammar's own terminals, which begin alike.
 _BEFORE = {
+    "FOREIGN_COMMENT": r"(?:#|//)[^\n]*",
     "FOREIGN": "|".join(re.escape(text) for text in token_errors.FOREIGN_OPERATORS),
 }
 # Tried after them: what never ends, or what no token begins with. The open ones take the rest of
@@ -80,6 +81,13 @@ _AFTER = {
     "OTHER": r"[\s\S]",
 }
 _OPEN_COMMENT = {"OPEN_COMMENT": r"/\*[\s\S]*"}
+# Signs of other languages, each of which has a meaning there.
+_UNKNOWN_SIGNS = frozenset("?^~")
+_COMPARING = frozenset(
+    {"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "FOREIGN"}
+)
+# How far to look for what a `||` joins.
+_NEAR = 20
 _FREQUENT = ("SPACE", "NAME", "COMMENT", "DOUBLE", "INTEGER", "TEXT")
 
 
@@ -126,6 +134,10 @@ class _Lexer:
             if len(tokens) == MAX_TOKENS:
                 self.diagnostics.add(token_errors.too_many_tokens(MAX_TOKENS, match.start()))
                 return tokens
+            if kind == "FOREIGN_COMMENT":
+                comment = token_errors.foreign_comment(match.group(), match.start())
+                token_errors.report(self.diagnostics, comment)
+                continue
             token = Token(kind, match.group(), match.start(), match.end())
             if kind not in plain:
                 getattr(self, f"_{kind.lower()}")(token)
@@ -178,10 +190,29 @@ class _Lexer:
         self._report(token, quotes, becomes="TEXT")
 
     def _foreign(self, token: Token) -> None:
+        if "|" in token.text and self._joins_texts(token.end):
+            self._report(token, token_errors.joined_texts(token.text, token.start))
+            return
         foreign = token_errors.foreign_operator(token.text, token.start)
         self._report(token, foreign, becomes=token_errors.FOREIGN_OPERATORS[token.text][1])
 
+    def _joins_texts(self, end: int) -> bool:
+        """Whether a `||` stands beside a text that nothing has been compared with."""
+        following = self.source.text[end : end + _NEAR].lstrip()[:1]
+        if following != "'" and not (self.tokens and self.tokens[-1].type == "TEXT"):
+            return False
+        for token in reversed(self.tokens[-_NEAR:]):
+            if token.type in _COMPARING or keyword_of(token) in ("LIKE", "RLIKE", "IN"):
+                return False
+            if keyword_of(token) in ("FILTER", "AND", "OR", "NOT", "WHERE"):
+                break
+        return True
+
     def _other(self, token: Token) -> None:
+        if token.text in _UNKNOWN_SIGNS:
+            # What is said of them depends on what stands around: the parser stops there.
+            token.type = BAD
+            return
         previous = self.tokens[-1] if self.tokens else None
         if previous and previous.type == BAD and previous.end == token.start:
             # One message for a run of them.

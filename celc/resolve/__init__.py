@@ -116,7 +116,7 @@ def _strategy(node: syntax.Query) -> tuple[syntax.Strategy, Span | None]:
 def _selection(node: syntax.Query, site: Site, source: Source) -> Selection:
     items = None if node.select is None else node.select.items
     span = items.span if isinstance(items, syntax.AllItems) else node.formula.span
-    selection = select(items, site, source, span)
     places = {name.text: name.span for name in node.partition_by or ()}
+    selection = select(items, site, source, span, places)
     check_columns(selection, tuple(places.items()), span, site)
     return selection

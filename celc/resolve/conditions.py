@@ -131,10 +131,19 @@ def _compared(
     else:
         shared = common_type(left.type, right.type)
         if shared is None:
-            site.found.add(types.compared_types(left.type.value, right.type.value, span))
+            text = _literal_text(left, right, site)
+            site.found.add(types.compared_types(left.type.value, right.type.value, span, text))
             return None
         data_type = shared
     return Comparison(operator, convert(left, data_type), convert(right, data_type), span)
+
+
+def _literal_text(left: Expression, right: Expression, site: Site) -> tuple[str, Span] | None:
+    """The side of a comparison that names no label, as it is written; None where both do."""
+    for side, other in ((right, left), (left, right)):
+        if not _naming([side]) and _naming([other]):
+            return site.found.source.slice(side.span), side.span
+    return None
 
 
 def _between(node: syntax.Between, site: Site, negated: bool) -> Tree | None:
