@@ -125,7 +125,9 @@ _VALUE = frozenset(
     {"NAME", "ATTRIBUTE", "INTEGER", "DOUBLE", "TEXT", "TRUE", "FALSE", "NULL", "TIMESTAMP"}
     | {"DATE", "MINUS", "PLUS", "LPAR", "PRIOR"}
 )
-_ATOM = frozenset({"NAME", "LPAR", "BANG", "STRICT", "NXT", "NEXT", "LAST", "MAX", "PROJECT"})
+_ATOM = frozenset(
+    {"NAME", "LPAR", "BANG", "NOT", "STRICT", "NXT", "NEXT", "LAST", "MAX", "PROJECT"}
+)
 _STRATEGIES = frozenset({"ALL", "ANY", "STRICT", "NXT", "NEXT", "LAST", "MAX"})
 _STATEMENTS = frozenset({"CREATE", "QUERY", "SELECT"})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from celc.errors import Diagnostic, Fix, Related, error
 from celc.messages.wording import available, guess, guessed, quote, quoted, written
@@ -196,6 +196,51 @@ def partial_partition_attribute(
             "it",
         ),
         related=(Related(declared, "a type that lacks it"),),
+    )
+
+
+def ambiguous_partition_key(
+    alternatives: Sequence[str], event_type: str, has: Sequence[str], span: Span
+) -> Diagnostic:
+    """`PARTITION BY [a, b]` where one event type has both; `has` are those that it has."""
+    listed = ", ".join(map(written, alternatives))
+    return error(
+        "ambiguous-partition-key",
+        span,
+        f"[{listed}] is one key, the attribute of these that an event has, but events of type "
+        f"{quote(event_type)} have {quoted(has)}",
+        help=(
+            f"for two keys write PARTITION BY {listed}",
+            f"for one write PARTITION BY {' or PARTITION BY '.join(map(written, has))}",
+        ),
+        fixes=(Fix(span, listed), *(Fix(span, written(name)) for name in has)),
+    )
+
+
+def partial_alternatives(
+    alternatives: Sequence[str], lacking: Collection[str], span: Span
+) -> Diagnostic:
+    """`PARTITION BY [a, b]` where an event type has neither."""
+    return error(
+        "partial-partition-key",
+        span,
+        f"events of type {quoted(lacking)} have none of the attributes {quoted(alternatives)}, so "
+        "they would belong to no partition",
+        help=("add an attribute of these types to the brackets, or read fewer streams",),
+    )
+
+
+def mixed_partition_key(alternatives: Sequence[str], span: Span) -> Diagnostic:
+    """`PARTITION BY [a, b]` where some event types have a and the others b."""
+    return error(
+        "mixed-partition-key",
+        span,
+        f"a key that is {' or '.join(map(quote, alternatives))}, by the type of the event, cannot "
+        "be computed yet",
+        help=(
+            "give the attribute one name in all event types, and rename the columns before "
+            "matching; then write PARTITION BY with this name",
+        ),
     )
 
 

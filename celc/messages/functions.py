@@ -72,8 +72,8 @@ def advice_on(
     if told:
         return (told,), None
     close = guesses(name, functions)
-    guess_at = f"{close[0]}({', '.join(arguments)})" if close else None
-    return (*guess(name, functions), *available("functions here", functions)), guess_at
+    alike = f"{close[0]}({', '.join(arguments)})" if close else None
+    return (*guess(name, functions), *available("functions here", functions)), alike
 
 
 def _told(word: str, first: str, arguments: Sequence[str]) -> str | None:

@@ -68,6 +68,18 @@ def duplicate_attribute(name: str, event_type: str, span: Span, first: Span) -> 
     )
 
 
+def repeated_primary_time(event_type: str, span: Span, first: Span) -> Diagnostic:
+    """`EVENT A { a: primary_time, b: primary_time }`."""
+    return error(
+        "repeated-primary-time",
+        span,
+        f"event type {quote(event_type)} has two attributes of the type PRIMARY_TIME",
+        help=("the others are TIMESTAMP: one attribute orders the stream",),
+        related=(Related(first, "the first one"),),
+        fixes=(Fix(span, "TIMESTAMP"),),
+    )
+
+
 def reserved_attribute(name: str, span: Span) -> Diagnostic:
     """`EVENT A { pos: INT }`."""
     return error(

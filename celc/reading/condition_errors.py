@@ -100,6 +100,22 @@ def list_of_values(place: Place) -> Diagnostic | None:
         if found.type in ("INTEGER", "DOUBLE", "TEXT"):
             span, mended = place.span(place.index, end), f"({place.raw(place.index, end)})"
             return _wrong("misplaced-sign", span, message, mended, "write IN")
+    in_parentheses = place.opener is not None and place.tokens[place.opener].type == "LPAR"
+    if found.type == "TWO_DOTS" and in_parentheses and place.opener is not None:
+        closer = place.closer(place.opener)
+        if closer is not None and tokens[place.opener - 1].type == "IN":
+            mended = f"{{{place.raw(place.opener + 1, closer)}}}"
+            span = place.span(place.opener, closer + 1)
+            message = "a range stands in braces"
+            return _wrong("misplaced-sign", span, message, mended, "write IN")
+    if place.before == "IN" and place.accepts("LPAR") and _word(found) == "RANGE":
+        closer = place.closer(place.index + 1)
+        limits = [] if closer is None else _arguments(place, place.index + 1, closer)
+        if closer is not None and len(limits) == 2:
+            mended = f"{{{limits[0]}..{limits[1]}}}"
+            span = place.span(place.index, closer + 1)
+            message = "a range is written with two dots"
+            return _wrong("misplaced-sign", span, message, mended, "write IN")
     if place.before in ("LPAR", "LBRACE") and place.tokens[place.index - 2].type == "IN":
         if found.type in ("RPAR", "RBRACE"):
             hints = ["write the values into it, such as IN (1, 2)"]

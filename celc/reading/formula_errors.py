@@ -227,12 +227,12 @@ def misplaced_sign(place: Place) -> Diagnostic | None:
     found, before = place.found.type, place.before
     message, hints, mended = f"{described(place.found)} cannot stand here", "", None
     span = place.found.span
+    if before == "NOT" and place.accepted == {"LPAR"}:
+        return _negated(place)
     if found == "BANG" and place.wants_value:
         hints, mended = "in a condition write NOT", "NOT "
     elif found == "BANG" and before == "UNLESS":
         hints, mended = "UNLESS says 'not' already: leave the ! out", ""
-    elif found == "NOT" and place.wants_formula:
-        return _negated(place)
     elif found == "PLUS" and before == "COLON" and place.wants_formula:
         hints, mended = "one or more, contiguous, is written :+ without a space", ":+"
         span = place.previous.span.to(span)
@@ -279,28 +279,30 @@ def _other_parentheses(place: Place) -> Diagnostic:
 
 def _negated(place: Place) -> Diagnostic:
     """`NOT B` where an event should stand: in a sequence it is `!B`, elsewhere UNLESS."""
-    exists = place.following.text.upper() == "EXISTS"
-    after = place.index + 1 + exists
-    message = f"'{place.text(place.index, after)}' cannot stand here"
+    at = place.index - 1
+    after = place.index + (place.found.text.upper() == "EXISTS")
+    message = f"'{place.text(at, after)}' cannot stand here without parentheses"
+    keyword = place.tokens[at].span
+    other = "NOT(B) is one event of another type than B"
     general = "for no B in between write A ; !B ; C, for none inside a match (A ; C) UNLESS B"
-    left, operand = place.before, place.tokens[after]
+    left, operand = place.tokens[at - 1].type, place.tokens[min(after, len(place.tokens) - 1)]
     end = (place.closer(after) or after) + 1 if operand.type == "LPAR" else after + 1
-    span, written = place.span(place.index, end), place.raw(after, end)
+    span, written = place.span(at, end), place.raw(after, end)
     right = place.tokens[min(end, len(place.tokens) - 1)].type
     if left == "SEMICOLON" == right:
         mended, hint = f"!{written}", f"for none in between write !{shortened(written)}"
     elif left in ("AND", "SEMICOLON") and operand.type in ("NAME", "LPAR"):
         start = place.formula_start()
-        before = in_parentheses(place, start, place.index - 1)
+        before = in_parentheses(place, start, at - 1)
         mended = f"{before} UNLESS {written}"
         span = place.span(start, end)
         hint = f"for none inside the match write {offered(mended)}"
         if place.last("UNLESS", "FILTER") or keyword_of(place.tokens[end]) == "FILTER":
-            return error("misplaced-sign", place.found.span, message, help=[general])
+            return error("misplaced-sign", keyword, message, help=[general])
     else:
-        return error("misplaced-sign", place.found.span, message, help=[general])
-    hints, fixes = [hint, general], [Fix(span, mended)]
-    return error("misplaced-sign", place.found.span, message, help=hints, fixes=fixes)
+        return error("misplaced-sign", keyword, message, help=[general, other])
+    hints, fixes = [hint, general, other], [Fix(span, mended)]
+    return error("misplaced-sign", keyword, message, help=hints, fixes=fixes)
 
 
 def unknown_selector(place: Place) -> Diagnostic | None:

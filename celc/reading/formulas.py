@@ -41,6 +41,14 @@ class _Negated:
 
 
 @dataclass(slots=True)
+class _Range:
+    """`{3..9}`, where either limit may be missing."""
+
+    low: syntax.Expression | None
+    high: syntax.Expression | None
+
+
+@dataclass(slots=True)
 class _Step:
     """An operand of a growing sequence, with the operator before it."""
 
@@ -144,6 +152,11 @@ class FormulaBuilder:
     def projection(self, c: Values) -> syntax.Project:
         labels = tuple(name_of(token) for token in c[2]) if len(c) == 7 else ()
         return syntax.Project(labels, c[-2], c[0].span.to(c[-1].span))
+
+    def other_event(self, c: Values) -> syntax.OtherEvent:
+        if not _is_single_event(c[2]):
+            self.report(tree_errors.not_of_several(c[0].span, self._written(c[2])))
+        return syntax.OtherEvent(c[2], c[0].span.to(c[3].span))
 
     def negated(self, c: Values) -> _Negated:
         bang, operand = c
@@ -253,9 +266,26 @@ class FormulaBuilder:
     def between(self, c: Values) -> syntax.Between:
         return syntax.Between(c[0], c[-3], c[-1], len(c) == 6, c[0].span.to(c[-1].span))
 
-    def in_list(self, c: Values) -> syntax.InList:
+    def in_list(self, c: Values) -> syntax.InList | syntax.Between | syntax.Comparison:
         items, end = c[-1]
-        return syntax.InList(c[0], items, len(c) == 4, c[0].span.to(end))
+        negated, span = len(c) == 4, c[0].span.to(end)
+        if not isinstance(items, _Range):
+            return syntax.InList(c[0], items, negated, span)
+        if items.low is not None and items.high is not None:
+            return syntax.Between(c[0], items.low, items.high, negated, span)
+        if items.low is not None:
+            return syntax.Comparison("<" if negated else ">=", c[0], items.low, span)
+        assert items.high is not None, "the grammar asks for one of the two"
+        return syntax.Comparison(">" if negated else "<=", c[0], items.high, span)
+
+    def range_of_values(self, c: Values) -> tuple[_Range, Span]:
+        return _Range(c[1], c[3]), c[4].span
+
+    def range_from(self, c: Values) -> tuple[_Range, Span]:
+        return _Range(c[1], None), c[3].span
+
+    def range_up_to(self, c: Values) -> tuple[_Range, Span]:
+        return _Range(None, c[2]), c[3].span
 
     def value_list(self, c: Values) -> tuple[tuple[syntax.Expression, ...], Span]:
         return tuple(c[1]), c[2].span
@@ -351,3 +381,19 @@ def _link(step: _Step) -> syntax.Link:
 
 def _joint(c: Values) -> syntax.Joint:
     return syntax.Joint(c[1].type, c[2], c[1].span)
+
+
+def _is_single_event(formula: syntax.Formula) -> bool:
+    """Whether a formula is an event type, with conditions, a label or alternatives."""
+    waiting = [formula]
+    while waiting:
+        match waiting.pop():
+            case syntax.EventAtom():
+                pass
+            case syntax.As(operand=operand) | syntax.Filter(operand=operand):
+                waiting.append(operand)
+            case syntax.Disjunction(operands=operands):
+                waiting.extend(operands)
+            case _:
+                return False
+    return True

@@ -25,7 +25,7 @@ class _Draft:
     span: Span
     streams: tuple[Name, ...] | None = None
     formula: syntax.Formula | None = None
-    partition_by: tuple[Name, ...] | None = None
+    partition_by: tuple[Name | syntax.Alternatives, ...] | None = None
     window: syntax.Window | None = None
     consume: syntax.ConsumeClause | None = None
     limit: syntax.LimitClause | None = None
@@ -65,7 +65,7 @@ class QueryBuilder(FormulaBuilder):
         return self._finished(name_of(c[1]), c[0].span, c[3])
 
     def _finished(self, name: Name | None, start: Span, draft: _Draft) -> syntax.Query:
-        parts = {one.text for one in draft.partition_by or ()}
+        parts = {one.text for one in draft.partition_by or () if isinstance(one, Name)}
         for label, renamed in self._renamed:
             if label.text not in parts:
                 # Attributes of PARTITION BY are no labels, which is said later.
@@ -131,11 +131,16 @@ class QueryBuilder(FormulaBuilder):
 
     def partition(self, c: Values) -> _Draft:
         draft: _Draft = c[0]
-        attributes = c[4] if len(c) == 6 else c[3]
-        draft.partition_by = tuple(name_of(token) for token in attributes)
-        end = c[5] if len(c) == 6 else attributes[-1]
-        draft.span = draft.span.to(end.span)
+        draft.partition_by = tuple(c[3])
+        draft.span = draft.span.to(c[3][-1].span)
         return draft
+
+    def plain_key(self, c: Values) -> Name:
+        return name_of(c[0])
+
+    def alternatives_key(self, c: Values) -> syntax.Alternatives:
+        names = tuple(name_of(token) for token in c[1])
+        return syntax.Alternatives(names, c[0].span.to(c[2].span))
 
     def within(self, c: Values) -> _Draft:
         draft: _Draft = c[0]

@@ -168,6 +168,19 @@ def doubled_bang(span: Span) -> Diagnostic:
     )
 
 
+def not_of_several(keyword: Span, operand: str) -> Diagnostic:
+    """`NOT(A ; B)`, where one event is negated."""
+    return error(
+        "not-of-several",
+        keyword,
+        "NOT(…) is one event of another kind, so an event type stands in it",
+        help=[
+            f"for no match in between write !({shortened(operand)})",
+            "an event type can have conditions: NOT(A FILTER A.price > 100)",
+        ],
+    )
+
+
 # --- attributes and `x[p]` ------------------------------------------------------------------------
 
 

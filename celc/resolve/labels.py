@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias, TypeVar, assert_never
 from celc import syntax
 from celc.errors import Diagnostic, Diagnostics
 from celc.messages import names
+from celc.resolve.other_events import STANDS_FOR, without
 from celc.resolve.schema import Schema
 from celc.source import Span
 
@@ -210,8 +211,17 @@ class Annotator:
             case syntax.Filter() | syntax.Selector():
                 part = self.annotate(node.operand)
                 return Scoped(node, part.labels, part.support, part.length, part.depth + 1, (part,))
+            case syntax.OtherEvent():
+                return self._other_event(node)
             case _:
                 assert_never(node)
+
+    def _other_event(self, node: syntax.OtherEvent) -> Scoped:
+        """`NOT(φ)`: any event of FROM, without a label, where φ has no match."""
+        hidden = dict(self.hidden)
+        scoped = self.annotate(without(node, self.schema))
+        self.hidden = hidden  # a label of a NOT is bound nowhere, rather than cut
+        return scoped
 
     def _hide(self, labels: Labels, why: Cut) -> None:
         for label, binding in labels.items():
@@ -413,5 +423,7 @@ def support_of(scoped: Scoped, wanted: frozenset[str]) -> Extent:
             return fold_joints(node, extents, lambda op, run: JOINTS[op](run))
         case syntax.Unless() | syntax.Filter() | syntax.Selector():
             return support_of(parts[0], wanted)
+        case syntax.OtherEvent():
+            raise AssertionError(STANDS_FOR)
         case _:
             assert_never(node)
