@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+from celc import checking, completion
 from celc.errors import CelError, render_all
 from celc.pipeline import (
     DEFAULT_MAX_STATES,
@@ -79,7 +80,10 @@ def _parser() -> argparse.ArgumentParser:
         "--standalone", action="store_true", help="put the runtime into the module as well"
     )
 
-    _command(commands, "check", "show all errors and warnings of a query", _check)
+    check = _command(
+        commands, "check", "show all errors and warnings of queries", _check, several=True
+    )
+    check.add_argument("--format", choices=checking.FORMATS, default="text")
 
     explain = _command(commands, "explain", "show a stage of the compilation", _explain)
     stages = ["formula", "cea", "det", "tables", "code"]
@@ -94,15 +98,29 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--format", choices=["table", "json", "csv", "parquet"], default="table")
     run.add_argument("-o", "--output", type=Path, help="a file instead of standard output")
     run.add_argument("--force", action="store_true", help="overwrite the output file")
+
+    help = "print a script with which a shell completes celc's command line"
+    completing = commands.add_parser("completion", help=help, description=help)
+    completing.set_defaults(command=_completion)
+    completing.add_argument("shell", choices=completion.SHELLS)
     return parser
 
 
 def _command(
-    commands: Any, name: str, help: str, function: Callable[[argparse.Namespace], int]
+    commands: Any,
+    name: str,
+    help: str,
+    function: Callable[[argparse.Namespace], int],
+    *,
+    several: bool = False,
 ) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=help, description=help)
     parser.set_defaults(command=function)
-    parser.add_argument("source", type=Path, metavar="query.cel")
+    if several:
+        more = "files, folders of .cel files, or - for standard input"
+        parser.add_argument("source", type=Path, nargs="+", metavar="query.cel", help=more)
+    else:
+        parser.add_argument("source", type=Path, metavar="query.cel")
     parser.add_argument(
         "--order-by",
         metavar="COLUMNS",
@@ -163,10 +181,13 @@ def _compile(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    compilation = _compiled(arguments)
-    names = ", ".join(visible(stages.query.name) for stages in compilation.queries)
-    count = len(compilation.warnings)
-    print(f"{names}: fine" + (f", {count} warning{'s' if count != 1 else ''}" if count else ""))
+    return checking.check_paths(
+        arguments.source, _options(arguments), arguments.format, _read_source, CommandProblem
+    )
+
+
+def _completion(arguments: argparse.Namespace) -> int:
+    sys.stdout.write(completion.script(_parser(), arguments.shell))
     return FINE
 
 
@@ -257,15 +278,18 @@ def _run(arguments: argparse.Namespace) -> int:
 # --- parts of commands ----------------------------------------------------------------------------
 
 
-def _compiled(arguments: argparse.Namespace) -> Compilation:
-    options = Options(
+def _options(arguments: argparse.Namespace) -> Options:
+    return Options(
         None if arguments.order_by is None else _columns(arguments.order_by),
         () if arguments.tiebreak is None else _columns(arguments.tiebreak),
         max_states=arguments.max_states,
         max_work=arguments.max_work,
         first_order=arguments.first_order,
     )
-    compilation = compile_source(_read_source(arguments.source), options)
+
+
+def _compiled(arguments: argparse.Namespace) -> Compilation:
+    compilation = compile_source(_read_source(arguments.source), _options(arguments))
     if compilation.warnings:
         print(render_all(compilation.source, compilation.warnings), file=sys.stderr)
     return compilation
