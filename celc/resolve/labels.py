@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, TypeVar, assert_never
 
 from celc import syntax
 from celc.errors import Diagnostic, Diagnostics
-from celc.messages import names
+from celc.messages import names, warnings
 from celc.resolve.other_events import STANDS_FOR, without
 from celc.resolve.schema import Schema
 from celc.source import Span
@@ -272,6 +272,8 @@ class Annotator:
             return 0
         for k, event_type in enumerate(schema.event_types):
             if (event_type.stream, event_type.name) == (stream, name):
+                if len(read) == 1:
+                    self.found.add(warnings.stream_not_read(stream, name, node.span))
                 return 1 << k
         offered = [event_type.name for event_type in declared[stream].event_types]
         self.found.add(

@@ -22,14 +22,18 @@ def without(node: syntax.OtherEvent, schema: Schema) -> syntax.Formula:
         stream = None if operand.stream is None else operand.stream.text
         rest = [one for one in names if one[1] != operand.type.text or one[0] != (stream or one[0])]
         if rest and len(rest) < len(names):
-            return syntax.Project((), _any_of(rest, span), span)
-    every = syntax.Unless(_any_of(names, span), operand, span) if names else operand
+            return syntax.Project((), _any_of(rest, schema, span), span)
+    every = syntax.Unless(_any_of(names, schema, span), operand, span) if names else operand
     return syntax.Project((), every, span)
 
 
-def _any_of(names: list[tuple[str, str]], span: Span) -> syntax.Formula:
+def _any_of(names: list[tuple[str, str]], schema: Schema, span: Span) -> syntax.Formula:
     atoms = tuple(
-        syntax.EventAtom(syntax.Name(stream, span), syntax.Name(name, span), span)
+        syntax.EventAtom(
+            syntax.Name(stream, span) if schema.masks[name].bit_count() > 1 else None,
+            syntax.Name(name, span),
+            span,
+        )
         for stream, name in names
     )
     return atoms[0] if len(atoms) == 1 else syntax.Disjunction(atoms, span)
