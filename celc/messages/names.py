@@ -168,14 +168,17 @@ def repeated_stream(name: str, span: Span, first: Span) -> Diagnostic:
     )
 
 
-def unknown_event_type(name: str, types: Collection[str], where: str, span: Span) -> Diagnostic:
-    """`WHERE Q` where no stream has a type Q."""
+def unknown_event_type(
+    name: str, types: Collection[str], where: str, span: Span, label: Fix | None = None
+) -> Diagnostic:
+    """`WHERE Q` where no stream has a type Q; `label` is the change for `q : A`."""
+    meant = () if label is None else (f"a label stands after its event: {label.text}",)
     return error(
         "unknown-event-type",
         span,
         f"no event type of {where} is called {quote(name)}",
-        help=(*guess(name, types), *available("event types here", types)),
-        fixes=guessed(name, types, span),
+        help=(*meant, *guess(name, types), *available("event types here", types)),
+        fixes=(() if label is None else (label,)) + guessed(name, types, span),
     )
 
 

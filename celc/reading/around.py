@@ -42,7 +42,31 @@ class Declared:
 
 
 def declared(place: Place) -> Declared:
-    """What the declarations at the start of the file say, as far as they are right."""
+    """What the streams in FROM declare, as far as it is right; without FROM all streams."""
+    found = _all_declared(place)
+    read = [name for name in _from_names(place) if name in found.streams]
+    if not read:
+        return found
+    types = {name: found.types[name] for stream in read for name in found.streams[stream]}
+    return Declared(found.streams, types)
+
+
+def _from_names(place: Place) -> list[str]:
+    """The names after FROM in the statement, also where they come after the error."""
+    tokens, end = place.tokens, place.statement_end()
+    at = next(
+        (i for i in range(place.statement_start, end) if keyword_of(tokens[i]) == "FROM"), end
+    )
+    names = []
+    while at + 1 < end and tokens[at + 1].type in ("NAME", "ATTRIBUTE"):
+        names.append(name_text(tokens[at + 1]))
+        if tokens[at + 2].type != "COMMA":
+            break
+        at += 2
+    return names
+
+
+def _all_declared(place: Place) -> Declared:
     found, tokens, at = Declared(), place.tokens, 0
     while keyword_of(tokens[at]) == "CREATE" and at + 3 < len(tokens):
         stream, end = name_text(tokens[at + 2]), place.closer(at + 3)

@@ -38,6 +38,8 @@ def in_units(number: str, unit: str) -> str | None:
     if days is not None:
         return f"{int(number) * days} DAYS" if number.isdecimal() else None
     known = unit_of(word)
+    if number == "1" and known is not None:
+        known = known.removesuffix("S") if known != "EVENTS" else known
     return None if known is None else f"{number} {known}"
 
 
@@ -71,7 +73,9 @@ def spelled(text: str) -> str | None:
     if clock:
         units = ("HOURS", "MINUTES", "SECONDS")
         parts = [(int(n or 0), unit) for n, unit in zip(clock.groups(), units, strict=True)]
-        return _joined([f"{n} {unit}" for n, unit in parts if n])
+        return _joined(
+            [f"{n} {unit.removesuffix('S') if n == 1 else unit}" for n, unit in parts if n]
+        )
     if re.fullmatch(r"P(?:\d+D)?(?:T(?:\d+H)?(?:\d+M)?(?:\d+S)?)?", text) and len(text) > 2:
         text = text[1:].replace("T", " ")
     pieces = re.fullmatch(r"(?:\d+(?:\.\d+)?\s*[A-Z]+(?:\s*,\s*|\s+AND\s+|\s+)?)+", text)

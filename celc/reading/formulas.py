@@ -76,6 +76,9 @@ class FormulaBuilder:
         # The event types of the file, and those that each label of the query may stand for.
         self._attributes: dict[str, frozenset[str]] = {}
         self._labels: dict[str, str | None] = {}
+        # The event types of each stream, and the streams in FROM.
+        self._streams: dict[str, tuple[str, ...]] = {}
+        self._read: tuple[str, ...] = ()
         # Labels that SELECT gives another name.
         self._renamed: list[tuple[Name, Name]] = []
 
@@ -92,6 +95,7 @@ class FormulaBuilder:
         self._bare.clear()
         self._labels.clear()
         self._renamed.clear()
+        self._read = ()
 
     def _bare_attribute(self, name: Name) -> Diagnostic:
         if name.text.upper() in NOW:
@@ -221,7 +225,9 @@ class FormulaBuilder:
         step, beside = (steps[0], steps[1]) if first else (steps[-1], steps[-2])
         assert step.bang is not None
         span = step.span.to(beside.span)
-        other = next((name for name in self._attributes if name not in texts), None)
+        read = self._read or tuple(self._streams)
+        here = [name for stream in read for name in self._streams.get(stream, ())]
+        other = next((name for name in here if name not in texts), None)
         self.report(tree_errors.negation_at_end(step.bang, *texts, other, first=first, span=span))
 
     def _written(self, formula: syntax.Formula) -> str:

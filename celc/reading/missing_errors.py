@@ -72,6 +72,19 @@ def missing_word(place: Place) -> Diagnostic | None:
             message = "a label is a name, not a text"
             fixes = [Fix(found.span, name)]
             return error("missing-word", found.span, message, help=[f"write {name}"], fixes=fixes)
+    if before == "DOT" and place.accepts("ATTRIBUTE") and found.type != "NAME":
+        label = place.tokens[place.index - 2].text
+        event_type = labels(place).get(label) or label
+        example = next(iter(known.types.get(event_type, {})), "")
+        if example:
+            end = place.previous.end
+            return error(
+                "missing-word",
+                found.span,
+                "an attribute is missing after '.'",
+                help=[f"write it there, as in {label}.{example}"],
+                fixes=[] if place.accepts("STAR") else [Fix(Span(end, end), example)],
+            )
     if before == "AS" and place.accepts("NAME") and not place.is_reserved():
         example = new_label(place, place.tokens[place.index - 2].text)
         return _missing(place, at, "a label", f"AS {example}", f"{example} ")

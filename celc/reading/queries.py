@@ -48,6 +48,7 @@ class QueryBuilder(FormulaBuilder):
         return Span(0, len(self.diagnostics.source.text))
 
     def stream_declaration(self, c: Values) -> syntax.StreamDeclaration:
+        self._streams[name_text(c[2])] = tuple(event.name.text for event in c[4])
         return syntax.StreamDeclaration(name_of(c[2]), tuple(c[4]), c[0].span.to(c[5].span))
 
     def event_declaration(self, c: Values) -> syntax.EventDeclaration:
@@ -121,6 +122,7 @@ class QueryBuilder(FormulaBuilder):
     def from_streams(self, c: Values) -> _Draft:
         draft: _Draft = c[0]
         draft.streams = tuple(name_of(token) for token in c[2])
+        self._read = tuple(name.text for name in draft.streams)
         return draft
 
     def where(self, c: Values) -> _Draft:

@@ -6,13 +6,14 @@ and the number of positions that it can have, judged from the structure alone (c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal, TypeAlias, TypeVar, assert_never
 
 from celc import syntax
-from celc.errors import Diagnostic, Diagnostics
+from celc.errors import Diagnostic, Diagnostics, Fix
 from celc.messages import names, warnings
 from celc.resolve.other_events import STANDS_FOR, without
 from celc.resolve.schema import Schema
@@ -20,6 +21,9 @@ from celc.source import Span
 
 MANY = 2
 """Positions are counted 0, 1, many."""
+
+# How far after a name to look for what it could be the label of.
+_NEAR = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +263,9 @@ class Annotator:
             else:
                 where = "this query's streams"
                 self.found.add(
-                    names.unknown_event_type(name, list(schema.masks), where, node.type.span)
+                    names.unknown_event_type(
+                        name, list(schema.masks), where, node.type.span, self._meant_as_label(node)
+                    )
                 )
             return 0
         stream = node.stream.text
@@ -280,6 +286,15 @@ class Annotator:
             names.unknown_event_type(name, offered, f"stream '{stream}'", node.type.span)
         )
         return 0
+
+    def _meant_as_label(self, node: syntax.EventAtom) -> Fix | None:
+        """The change for `x : A`, where x was meant as a label."""
+        text, end = self.found.source.text, node.span.end
+        after = re.match(r"\s*:\s*(\w+)", text[end : end + _NEAR])
+        if after is None or after[1] not in self.schema.masks:
+            return None
+        span = Span(node.span.start, end + after.end())
+        return Fix(span, f"{after[1]} AS {self.found.source.slice(node.span)}")
 
     def _check_new_label(self, label: syntax.Name) -> None:
         if label.text in self.schema.masks:
