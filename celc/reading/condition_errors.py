@@ -12,14 +12,10 @@ from celc.messages.functions import advice_on, is_function
 from celc.reading.around import labels
 from celc.reading.place import Place
 from celc.reading.token_errors import bad_character, offered, shortened
-from celc.reading.tokens import Token, keyword_of
+from celc.reading.tokens import Token, keyword_of, word_of
 from celc.source import Span
 
 _COMPARISONS = frozenset({"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"})
-
-
-def _word(token: Token) -> str:
-    return token.text.upper() if token.type in ("NAME", "ATTRIBUTE") else ""
 
 
 def _wrong(code: str, span: Span, message: str, mended: str, why: str = "write") -> Diagnostic:
@@ -32,7 +28,7 @@ def _wrong(code: str, span: Span, message: str, mended: str, why: str = "write")
 
 def null_test(place: Place) -> Diagnostic | None:
     """`x.a NOT NULL`, `x.a NOTNULL`, `x.a ISNULL`."""
-    word = _word(place.found)
+    word = word_of(place.found)
     if place.found.type == "NULL" and place.before == "NOT":
         start, mended = place.index - 1, "IS NOT NULL"
     elif place.wants_comparison and word in ("NOTNULL", "ISNULL"):
@@ -67,7 +63,7 @@ def is_value(place: Place) -> Diagnostic | None:
 def between(place: Place) -> Diagnostic | None:
     """`BETWEEN 1, 2`, `BETWEEN 1 TO 2` and `BETWEEN (1, 2)`."""
     found = place.found
-    if found.type != "COMMA" and _word(found) not in ("TO",):
+    if found.type != "COMMA" and word_of(found) not in ("TO",):
         return None
     message = "BETWEEN takes its two limits with AND between them"
     if place.accepts("AND") and place.last("BETWEEN") is not None and not place.accepts("OR"):
@@ -100,22 +96,8 @@ def list_of_values(place: Place) -> Diagnostic | None:
         if found.type in ("INTEGER", "DOUBLE", "TEXT"):
             span, mended = place.span(place.index, end), f"({place.raw(place.index, end)})"
             return _wrong("misplaced-sign", span, message, mended, "write IN")
-    in_parentheses = place.opener is not None and place.tokens[place.opener].type == "LPAR"
-    if found.type == "TWO_DOTS" and in_parentheses and place.opener is not None:
-        closer = place.closer(place.opener)
-        if closer is not None and tokens[place.opener - 1].type == "IN":
-            mended = f"{{{place.raw(place.opener + 1, closer)}}}"
-            span = place.span(place.opener, closer + 1)
-            message = "a range stands in braces"
-            return _wrong("misplaced-sign", span, message, mended, "write IN")
-    if place.before == "IN" and place.accepts("LPAR") and _word(found) == "RANGE":
-        closer = place.closer(place.index + 1)
-        limits = [] if closer is None else _arguments(place, place.index + 1, closer)
-        if closer is not None and len(limits) == 2:
-            mended = f"{{{limits[0]}..{limits[1]}}}"
-            span = place.span(place.index, closer + 1)
-            message = "a range is written with two dots"
-            return _wrong("misplaced-sign", span, message, mended, "write IN")
+    if place.before == "IN" or found.type == "TWO_DOTS":
+        return _range(place)
     if place.before in ("LPAR", "LBRACE") and place.tokens[place.index - 2].type == "IN":
         if found.type in ("RPAR", "RBRACE"):
             hints = ["write the values into it, such as IN (1, 2)"]
@@ -128,6 +110,28 @@ def list_of_values(place: Place) -> Diagnostic | None:
             closer = place.closer(place.index - 1)
             span = place.span(place.index, closer) if closer else found.span
             return error("foreign-word", span, "a query cannot stand in a query", help=hints)
+    return None
+
+
+def _range(place: Place) -> Diagnostic | None:
+    """`IN (3..9)` and `IN RANGE (3, 9)`."""
+    found, tokens = place.found, place.tokens
+    in_parentheses = place.opener is not None and place.tokens[place.opener].type == "LPAR"
+    if found.type == "TWO_DOTS" and in_parentheses and place.opener is not None:
+        closer = place.closer(place.opener)
+        if closer is not None and tokens[place.opener - 1].type == "IN":
+            mended = f"{{{place.raw(place.opener + 1, closer)}}}"
+            span = place.span(place.opener, closer + 1)
+            message = "a range stands in braces"
+            return _wrong("misplaced-sign", span, message, mended, "write IN")
+    if place.before == "IN" and place.accepts("LPAR") and word_of(found) == "RANGE":
+        closer = place.closer(place.index + 1)
+        limits = [] if closer is None else _arguments(place, place.index + 1, closer)
+        if closer is not None and len(limits) == 2:
+            mended = f"{{{limits[0]}..{limits[1]}}}"
+            span = place.span(place.index, closer + 1)
+            message = "a range is written with two dots"
+            return _wrong("misplaced-sign", span, message, mended, "write IN")
     return None
 
 
@@ -146,7 +150,7 @@ def comparison(place: Place) -> Diagnostic | None:
         return None
     if not place.wants_comparison:
         return None
-    word = _word(found)
+    word = word_of(found)
     if found.type == "COLON" and place.following.type == "EQUAL":
         return _sign(place, 2, "=")
     if found.text == "~" and place.following.type == "EQUAL":
@@ -156,7 +160,7 @@ def comparison(place: Place) -> Diagnostic | None:
     if word in _WORDS:
         return _sign(place, 1, _WORDS[word])
     if word in _REGEXES:
-        more = _word(place.following) == "TO"
+        more = word_of(place.following) == "TO"
         return _sign(place, 1 + more, "RLIKE")
     return _like(place, word)
 
@@ -179,7 +183,7 @@ def _two_signs(place: Place) -> Diagnostic:
 def _like(place: Place, word: str) -> Diagnostic | None:
     """`ILIKE 'a%'`, `CONTAINS 'a'`, `STARTS WITH 'a'`."""
     first = place.index
-    last = first + 1 + (_word(place.following) in ("WITH", "TEXT"))
+    last = first + 1 + (word_of(place.following) in ("WITH", "TEXT"))
     pattern = place.tokens[min(last, len(place.tokens) - 1)]
     if pattern.type != "TEXT":
         return None
@@ -359,7 +363,7 @@ def misplaced_call(place: Place) -> Diagnostic | None:
         return error("unknown-function", function.span, message, help=hints, fixes=fixes)
     wants_argument = place.before == "LPAR" and place.wants_value
     surplus = place.found.type == "COMMA" and place.accepts("RPAR", "PLUS")
-    distinct = place.before == "NAME" and _word(place.previous) == "DISTINCT"
+    distinct = place.before == "NAME" and word_of(place.previous) == "DISTINCT"
     if not (surplus or distinct or (wants_argument and place.found.type in ("STAR", "RPAR"))):
         return None
     return _wrong_arguments(place, function, arguments, span)

@@ -11,14 +11,10 @@ from celc.reading.clause_errors import ORDER
 from celc.reading.place import CLAUSES, FULL_NAMES, Place, described
 from celc.reading.tables import END
 from celc.reading.token_errors import offered
-from celc.reading.tokens import Token, keyword_of, name_text
+from celc.reading.tokens import keyword_of, word_of
 from celc.source import Span
 
 _DISTINCT = ("DISTINCT", "UNIQUE")
-
-
-def _word(token: Token) -> str:
-    return token.text.upper() if token.type in ("NAME", "ATTRIBUTE") else ""
 
 
 # --- SELECT ---------------------------------------------------------------------------------------
@@ -32,7 +28,7 @@ def select_modifier(place: Place) -> Diagnostic | None:
     if place.tokens[min(select, place.index)].type != "SELECT" or place.index < select + 2:
         return None
     modifier = place.tokens[select + 1]
-    word = _word(modifier)
+    word = word_of(modifier)
     first = select + 3 if word == "TOP" else select + 2
     if word not in (*_DISTINCT, "TOP") or place.index > first + 1:
         return None
@@ -60,7 +56,7 @@ def select_modifier(place: Place) -> Diagnostic | None:
 
 def case_expression(place: Place) -> Diagnostic | None:
     """`CASE WHEN …`, and `IF(…)` with a condition."""
-    in_case = place.before in ("NAME", "ATTRIBUTE") and _word(place.previous) == "CASE"
+    in_case = place.before in ("NAME", "ATTRIBUTE") and word_of(place.previous) == "CASE"
     if in_case:
         start, end = place.index - 1, _end_of_case(place)
     elif _is_if(place):
@@ -86,12 +82,12 @@ def case_expression(place: Place) -> Diagnostic | None:
 def _is_if(place: Place) -> bool:
     if place.opener is None or not place.opener or place.tokens[place.opener].type != "LPAR":
         return False
-    return _word(place.tokens[place.opener - 1]) in ("IF", "IIF")
+    return word_of(place.tokens[place.opener - 1]) in ("IF", "IIF")
 
 
 def _end_of_case(place: Place) -> int:
     end = place.statement_end()
-    return next((i + 1 for i in range(place.index, end) if _word(place.tokens[i]) == "END"), end)
+    return next((i + 1 for i in range(place.index, end) if word_of(place.tokens[i]) == "END"), end)
 
 
 def _labels_in(place: Place, start: int, end: int) -> list[str]:
@@ -106,117 +102,12 @@ def _labels_in(place: Place, start: int, end: int) -> list[str]:
 # --- FROM -----------------------------------------------------------------------------------------
 
 
-def match_recognize(place: Place) -> Diagnostic | None:
-    """`MATCH_RECOGNIZE (…)` and `PATTERN (…)`."""
-    words = ("MATCH_RECOGNIZE", "PATTERN", "MATCHES")
-    if _word(place.found) not in words or place.following.type != "LPAR":
-        return None
-    start = place.index
-    end = (place.closer(start + 1) or place.statement_end() - 1) + 1
-    mended = _from_pattern(place, start, end)
-    more = "conditions of DEFINE follow the formula, after FILTER"
-    return error(
-        "foreign-word",
-        place.found.span,
-        f"there is no {place.found.text.upper()}: a pattern is a formula, and stands after WHERE",
-        help=[f"write {offered(mended)}", more] if mended else [more],
-        fixes=[Fix(place.span(start, end), mended)] if mended else [],
-    )
-
-
-def _from_pattern(place: Place, start: int, end: int) -> str | None:
-    """A formula for `PATTERN (A B+)`, with event types of the file for its variables."""
-    tokens, by = place.tokens, ""
-    at = next((i for i in range(start, end) if _word(tokens[i]) == "PATTERN"), None)
-    if at is None or tokens[at + 1].type != "LPAR":
-        return None
-    for index in range(start, at):
-        if keyword_of(tokens[index]) == "PARTITION" and tokens[index + 2].type == "NAME":
-            by = f" PARTITION BY {tokens[index + 2].text}"
-    types, parts = list(declared(place).types), list[str]()
-    if not types:
-        return None
-    for token in tokens[at + 2 : place.closer(at + 1)]:
-        if token.type == "PLUS" and parts:
-            parts[-1] = f"({parts[-1]}):+" if " " in parts[-1] else f"{parts[-1]}:+"
-        elif token.type != "NAME":
-            return None
-        elif name_text(token) in types:
-            parts.append(token.text)
-        else:
-            parts.append(f"{types[len(parts) % len(types)]} AS {token.text}")
-    return f"WHERE {' : '.join(parts)}{by}" if parts else None
-
-
-def after_stream(place: Place) -> Diagnostic | None:
-    """`FROM S AS s`, `FROM S s`, `FROM S JOIN T` and `FROM S View ; Cart`."""
-    if not place.accepts("COMMA", "WHERE") or place.last("FROM") is None or place.at_end:
-        return None
-    found, following, types = place.found, place.following, declared(place).types
-    if found.type == "SEMICOLON":
-        hints = ["leave the ; out"]
-        return error(
-            "misplaced-sign",
-            found.span,
-            "';' cannot stand between clauses",
-            help=hints,
-            fixes=[Fix(found.span, "")],
-        )
-    if _word(found) in ("JOIN", "INNER", "CROSS", "UNION"):
-        join = place.index + (_word(following) in ("JOIN", "ALL"))
-        span = place.previous.span.to(place.tokens[join].span)
-        fixes = _joined_stream(place, join, span)
-        return error(
-            "unknown-clause",
-            found.span,
-            f"there is no clause '{found.text}'",
-            help=[
-                *(f"write FROM {fix.text}" for fix in fixes),
-                "streams are listed with commas, each once: FROM S, T",
-            ],
-            fixes=fixes,
-        )
-    if name_text(found) in types and following.type not in ("COMMA", "WHERE"):
-        return error(
-            "missing-where",
-            found.span,
-            "WHERE is missing before the formula",
-            help=[f"write WHERE {place.text(place.index, place.formula_end())}"],
-            fixes=[Fix(found.span, f"WHERE {found.text}")],
-        )
-    alias = place.index + 1 if found.type == "AS" else place.index
-    token = place.tokens[alias]
-    is_alias = token.type == "NAME" and keyword_of(token) is None
-    if not is_alias or keyword_of(place.tokens[alias + 1]) not in ("WHERE", None):
-        return None
-    if keyword_of(place.tokens[alias + 1]) is None and place.tokens[alias + 1].type != "COMMA":
-        return None
-    return error(
-        "foreign-word",
-        place.span(place.index, alias + 1),
-        "a stream has no other name than its own",
-        help=[f"leave {place.text(place.index, alias + 1)} out; labels are given to events"],
-        fixes=[Fix(place.span(place.index, alias + 1), "")],
-    )
-
-
-def _joined_stream(place: Place, join: int, span: Span) -> list[Fix]:
-    other = place.tokens[join + 1]
-    streams, listed = declared(place).streams, name_text(place.previous)
-    if name_text(other) not in streams:
-        return []
-    whole = span.to(other.span)
-    if name_text(other) == listed:
-        return [Fix(whole, place.previous.text)]
-    return [Fix(whole, f"{place.previous.text}, {other.text}")]
-
-
 # --- clauses of other languages -------------------------------------------------------------------
 
 
 def foreign_clause(place: Place) -> Diagnostic | None:
     """ORDER BY, GROUP BY, HAVING and others, wherever a clause could stand."""
-    word = _word(place.found)
+    word = word_of(place.found)
     if not word or not place.accepted & {"WHERE", "LIMIT", "SELECT", END}:
         return None
     by = keyword_of(place.following) == "BY"
@@ -230,7 +121,7 @@ def foreign_clause(place: Place) -> Diagnostic | None:
         case "OFFSET" | "FETCH":
             advice = "leave it out: LIMIT is the most matches for each end position"
             return _left_out(place, advice, place.index + 2)
-        case "AFTER" if _word(place.following) == "MATCH":
+        case "AFTER" if word_of(place.following) == "MATCH":
             return _after_match(place)
         case _:
             return None
@@ -309,7 +200,7 @@ def _after_match(place: Place) -> Diagnostic:
 
 def condition_after_clause(place: Place) -> Diagnostic | None:
     """`… WITHIN 5 MINUTES [ts] FILTER p`, a second WHERE, and HAVING."""
-    keyword = "HAVING" if _word(place.found) == "HAVING" else place.found.type
+    keyword = "HAVING" if word_of(place.found) == "HAVING" else place.found.type
     bounds = formula_range(place)
     if keyword not in ("FILTER", "WHERE", "HAVING") or bounds is None:
         return None
@@ -397,62 +288,6 @@ def _measured(place: Place, window: str) -> str:
 # --- statements -----------------------------------------------------------------------------------
 
 
-def foreign_statement(place: Place) -> Diagnostic | None:
-    """UNION, WITH, CREATE VIEW and INSERT."""
-    words = [_word(token) for token in place.tokens[place.start : place.index + 1]]
-    first = place.statement_start
-    start_word = place.tokens[first].text.upper()
-    if words and words[-1] in ("UNION", "INTERSECT", "EXCEPT", "MINUS") and place.after_operand:
-        return _union(place)
-    select = next(
-        (i for i in range(first, len(place.tokens)) if keyword_of(place.tokens[i]) == "SELECT"),
-        None,
-    )
-    if select is None or place.index > first + 4:
-        return None
-    if start_word == "CREATE" and _word(place.found) in ("VIEW", "TABLE", "QUERY"):
-        name = place.following.text
-        return _named(place, first, select, f"QUERY {name}: SELECT", f"a query has a name: {name}")
-    if start_word == "INSERT":
-        advice = "the answer of a query is written by who calls it"
-        return _named(place, first, select, "SELECT", advice)
-    if start_word == "WITH" and place.index == first + 1:
-        hints = [
-            "a query reads streams, not queries: put its formula in parentheses into this one",
-        ]
-        text = "a query cannot begin with WITH"
-        return error("foreign-word", place.tokens[first].span, text, help=hints)
-    return None
-
-
-def _named(place: Place, first: int, select: int, mended: str, advice: str) -> Diagnostic:
-    words = place.raw(first, min(first + 2, select))
-    return error(
-        "foreign-word",
-        place.span(first, select),
-        f"there is no {words.upper()}",
-        help=[f"{advice}; write {mended} …"],
-        fixes=[Fix(place.span(first, select + 1), mended)],
-    )
-
-
-def _union(place: Place) -> Diagnostic:
-    tokens = place.tokens
-    after = place.index + 1 + (_word(place.following) == "ALL")
-    fixes = []
-    rest = range(place.index, len(tokens))
-    where = next((i for i in rest if keyword_of(tokens[i]) == "WHERE"), None)
-    if place.found.text.upper() == "UNION" and where is not None and where > after:
-        fixes = [Fix(place.span(place.index, where + 1), "OR")]
-    return error(
-        "foreign-word",
-        place.found.span,
-        f"there is no {place.found.text.upper()}",
-        help=["join the formulas in one query: WHERE A OR B, or give the file two named queries"],
-        fixes=fixes,
-    )
-
-
 # --- words between events -------------------------------------------------------------------------
 
 _THEN = {"THEN": ";", "NEXT": ":", "FOLLOWED": ";", "FOLLOWEDBY": ";", "BEFORE": ";"}
@@ -461,15 +296,15 @@ _NOT = {"WITHOUT": "UNLESS", "BUT": "UNLESS", "EXCEPT": "UNLESS"}
 
 def word_between_events(place: Place) -> Diagnostic | None:
     """`A THEN B`, `A FOLLOWED BY B`, `A WITHOUT B`, `EVERY A`."""
-    word = _word(place.found)
+    word = word_of(place.found)
     every = place.index - 1
     beside = place.before == "NAME" == place.found.type and place.after_operand
-    if beside and _word(place.previous) == "EVERY":
+    if beside and word_of(place.previous) == "EVERY":
         return _between(place, every, every + 1, "", "leave it out: every match is found")
     ours = _THEN.get(word) or _NOT.get(word)
     if ours is None or not place.after_operand or place.following.type not in ("NAME", "LPAR"):
         return None
-    end = place.index + 1 + (_word(place.following) in ("BY", "NOT"))
+    end = place.index + 1 + (word_of(place.following) in ("BY", "NOT"))
     return _between(place, place.index, end, ours, f"write {ours}")
 
 
@@ -489,7 +324,7 @@ def sequence_function(place: Place) -> Diagnostic | None:
     if place.found.type != "LPAR" or place.before != "NAME" or not place.after_operand:
         return None
     closer = place.closer(place.index)
-    if _word(place.previous) not in ("SEQ", "SEQUENCE", "PATTERN") or closer is None:
+    if word_of(place.previous) not in ("SEQ", "SEQUENCE", "PATTERN") or closer is None:
         return None
     parts, start = [], place.index + 1
     for index in range(place.index + 1, closer + 1):

@@ -73,22 +73,26 @@ def missing_word(place: Place) -> Diagnostic | None:
             fixes = [Fix(found.span, name)]
             return error("missing-word", found.span, message, help=[f"write {name}"], fixes=fixes)
     if before == "DOT" and place.accepts("ATTRIBUTE") and found.type != "NAME":
-        label = place.tokens[place.index - 2].text
-        event_type = labels(place).get(label) or label
-        example = next(iter(known.types.get(event_type, {})), "")
-        if example:
-            end = place.previous.end
-            return error(
-                "missing-word",
-                found.span,
-                "an attribute is missing after '.'",
-                help=[f"write it there, as in {label}.{example}"],
-                fixes=[] if place.accepts("STAR") else [Fix(Span(end, end), example)],
-            )
+        return _attribute_after_dot(place)
     if before == "AS" and place.accepts("NAME") and not place.is_reserved():
         example = new_label(place, place.tokens[place.index - 2].text)
         return _missing(place, at, "a label", f"AS {example}", f"{example} ")
     return None
+
+
+def _attribute_after_dot(place: Place) -> Diagnostic | None:
+    """`x. > 3`."""
+    label = place.tokens[place.index - 2].text
+    event_type = labels(place).get(label) or label
+    example = next(iter(declared(place).types.get(event_type, {})), "")
+    if not example:
+        return None
+    return error(
+        "missing-word",
+        place.found.span,
+        "an attribute is missing after '.'",
+        help=[f"write it there, as in {label}.{example}"],
+    )
 
 
 def _missing(place: Place, at: Span, what: str, text: str, word: str) -> Diagnostic:

@@ -60,6 +60,11 @@ def keyword_of(token: Token) -> str | None:
 _LONGEST_KEYWORD = len("PARTITION")
 
 
+def word_of(token: Token) -> str:
+    """The word of a token in capitals, empty for signs, numbers and texts."""
+    return token.text.upper() if token.type in ("NAME", "ATTRIBUTE") else ""
+
+
 def name_text(token: Token) -> str:
     """The identifier that a name token spells."""
     return token.text[1:-1].replace("``", "`") if token.is_quoted else token.text
