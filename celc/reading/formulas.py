@@ -15,7 +15,7 @@ from celc import syntax
 from celc.errors import Diagnostic, Diagnostics
 from celc.messages.functions import NOW
 from celc.reading import tree_errors
-from celc.reading.token_errors import report
+from celc.reading.token_errors import is_full, report
 from celc.reading.tokens import Token, name_text
 from celc.source import Span
 from celc.syntax import Name
@@ -90,6 +90,8 @@ class FormulaBuilder:
         """Report the attributes without a label, except under an error that was reported."""
         for attribute in self._bare.values():
             span = attribute.span
+            if is_full(self.diagnostics):
+                break
             if error is None or not error.start <= span.start < error.end:
                 self.report(self._bare_attribute(attribute.attribute))
         self._bare.clear()

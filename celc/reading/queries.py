@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from celc import syntax
 from celc.reading import tree_errors
 from celc.reading.formulas import STRATEGY_SYNONYMS, FormulaBuilder, Values, name_of
+from celc.reading.token_errors import is_full
 from celc.reading.tokens import name_text
 from celc.source import Span
 from celc.syntax import Name
@@ -165,7 +166,8 @@ class QueryBuilder(FormulaBuilder):
 
     def duration_part(self, c: Values) -> syntax.DurationPart:
         unit = Name(name_text(c[1]).upper(), c[1].span)
-        if unit.text.removesuffix("S") not in _UNITS and not c[1].flawed:
+        is_known = unit.text.removesuffix("S") in _UNITS or c[1].flawed
+        if not is_known and not is_full(self.diagnostics):
             number = self.diagnostics.source.slice(c[0].span)
             self.report(tree_errors.unknown_unit(number, c[1].text, c[0].span.to(c[1].span)))
         return syntax.DurationPart(c[0], unit, c[0].span.to(c[1].span))

@@ -49,9 +49,14 @@ _SHORT = 60
 _LONGEST_OFFER = 300
 
 
+def is_full(diagnostics: Diagnostics) -> bool:
+    """Whether nobody would read another error, so that it need not be worded either."""
+    return len(diagnostics.items) >= MAX_ERRORS
+
+
 def report(diagnostics: Diagnostics, diagnostic: Diagnostic) -> None:
     """Keep a diagnostic if there are not too many already."""
-    if len(diagnostics.items) < MAX_ERRORS:
+    if not is_full(diagnostics):
         diagnostics.add(diagnostic)
 
 

@@ -162,6 +162,9 @@ class _Lexer:
             if len(token.text) == 2:
                 self._report(token, token_errors.empty_name(token.start), becomes="NAME")
         elif previous and previous.end == token.start and previous.type in ("INTEGER", "DOUBLE"):
+            if token_errors.is_full(self.diagnostics):
+                token.flawed = True
+                return
             glued = token_errors.glued_number(previous.text, token.text, previous.start)
             self._report(token, glued, becomes="NAME")
         elif not token.text.isascii() and not token.text.isidentifier():
