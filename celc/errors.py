@@ -28,11 +28,20 @@ class Related:
 
 
 @dataclass(frozen=True, slots=True)
+class Fix:
+    """A text to put in the place of a span, so that what the diagnostic says is no longer wrong."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One error or warning: a stable code, a place, what is wrong, and what would be right.
 
     `code` is stable across versions (tools may filter on it); `message` says what is wrong;
-    `help` lines say what is available and what to do.
+    `help` lines say what is available and what to do. `fixes` are the changes of the text that the
+    help offers, where it offers some: each is another way to mend it, the likeliest first.
     """
 
     severity: Severity
@@ -41,6 +50,7 @@ class Diagnostic:
     message: str
     help: tuple[str, ...] = ()
     related: tuple[Related, ...] = ()
+    fixes: tuple[Fix, ...] = ()
 
     def render(self, source: Source) -> str:
         """The diagnostic as shown to a person: place, code, message, source line, caret, help."""
@@ -147,9 +157,10 @@ def error(
     *,
     help: Sequence[str] = (),
     related: Sequence[Related] = (),
+    fixes: Sequence[Fix] = (),
 ) -> Diagnostic:
     """A diagnostic that stops the compilation."""
-    return Diagnostic("error", code, span, message, tuple(help), tuple(related))
+    return Diagnostic("error", code, span, message, tuple(help), tuple(related), tuple(fixes))
 
 
 def warning(
@@ -159,6 +170,7 @@ def warning(
     *,
     help: Sequence[str] = (),
     related: Sequence[Related] = (),
+    fixes: Sequence[Fix] = (),
 ) -> Diagnostic:
     """A diagnostic that does not stop the compilation."""
-    return Diagnostic("warning", code, span, message, tuple(help), tuple(related))
+    return Diagnostic("warning", code, span, message, tuple(help), tuple(related), tuple(fixes))

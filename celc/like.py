@@ -28,6 +28,29 @@ def like_to_regex(pattern: str) -> str:
     return "(?s)\\A" + "".join(parts) + "\\z"
 
 
+# What nobody writes into a text that is to be found as it is: `.*`, `^a`, `a$`, `[a-z]`, `a|b`.
+_OF_REGEXES = re.compile(r"\.[*+]|^\^|\$$|\[[^\]]+\]|[^|]\|[^|]|\(\?")
+_SIMPLE_REGEX = re.compile(r"(\^?)((?:\.\*|[^\\.*+?()|\[\]{}^$%_])*)(\$?)")
+
+
+def looks_like_regex(pattern: str) -> bool:
+    """Whether a LIKE pattern without % and _ has signs that only regular expressions need."""
+    return not set("%_") & set(pattern) and bool(_OF_REGEXES.search(pattern))
+
+
+def regex_to_like(pattern: str) -> str | None:
+    """The LIKE pattern that finds what a simple regular expression finds; None of any other.
+
+    Simple are anchors and `.*` among ordinary characters.
+    """
+    simple = _SIMPLE_REGEX.fullmatch(pattern)
+    if simple is None:
+        return None
+    begins, middle, ends = simple.groups()
+    text = middle.replace(".*", "%")
+    return re.sub("%+", "%", f"{'' if begins else '%'}{text}{'' if ends else '%'}")
+
+
 def _literal(character: str) -> str:
     # re.escape is Python's; of what it escapes, RE2 refuses an escaped non-ASCII character and
     # reads an escaped NUL as an octal digit.

@@ -149,6 +149,14 @@ class Project:
     span: Span = _span()
 
 
+@dataclass(frozen=True, slots=True)
+class OtherEvent:
+    """CEQL's `NOT(R)`, one event that is not one of R's; R may have conditions."""
+
+    operand: Formula
+    span: Span = _span()
+
+
 Formula: TypeAlias = (
     EventAtom
     | As
@@ -161,6 +169,7 @@ Formula: TypeAlias = (
     | Filter
     | Selector
     | Project
+    | OtherEvent
 )
 
 # --- conditions -----------------------------------------------------------------------------------
@@ -499,6 +508,14 @@ class LimitClause:
 
 
 @dataclass(frozen=True, slots=True)
+class Alternatives:
+    """CEQL's `[a, b]` in PARTITION BY: one key, the first of these that an event's type has."""
+
+    names: tuple[Name, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """One query; a bare formula is a query whose `select` is None (meaning `SELECT *`).
 
@@ -509,7 +526,7 @@ class Query:
     select: SelectClause | None
     streams: tuple[Name, ...] | None
     formula: Formula
-    partition_by: tuple[Name, ...] | None
+    partition_by: tuple[Name | Alternatives, ...] | None
     window: Window | None
     consume: ConsumeClause | None
     limit: LimitClause | None

@@ -8,28 +8,73 @@ words of the language.
 from __future__ import annotations
 
 from celc.errors import Diagnostic, Related, error
-from celc.reading import clause_errors, formula_errors
+from celc.reading import (
+    clause_errors,
+    condition_errors,
+    filter_errors,
+    foreign_errors,
+    foreign_statements,
+    formula_errors,
+    missing_errors,
+    repeat_errors,
+    select_errors,
+    window_errors,
+)
 from celc.reading.place import CLAUSES, FULL_NAMES, SIGNS, Place, described
 from celc.reading.tables import END, grammar
 from celc.reading.tokens import keyword_of
 
+# The first that applies is taken: from what is surely a habit of another language to guesses.
 _CASES = (
     formula_errors.missing_formula,
-    clause_errors.size,
+    clause_errors.misspelled_statement,
+    window_errors.size,
+    window_errors.rest_of_window,
+    window_errors.limit_of_two,
+    foreign_errors.select_modifier,
+    foreign_errors.case_expression,
+    foreign_statements.match_recognize,
+    foreign_statements.foreign_statement,
+    foreign_errors.foreign_clause,
+    foreign_statements.after_stream,
+    foreign_errors.clause_in_parentheses,
+    foreign_errors.condition_after_clause,
+    foreign_errors.sequence_function,
+    repeat_errors.counted,
+    repeat_errors.optional,
+    select_errors.all_of_label,
+    select_errors.star_in_list,
+    select_errors.name_without_as,
+    select_errors.nothing_selected,
     clause_errors.selector_without_items,
     clause_errors.late_declaration,
+    missing_errors.missing_by,
+    missing_errors.missing_word,
+    missing_errors.missing_value,
     formula_errors.odd_number,
-    formula_errors.bare_condition,
-    formula_errors.operator_after_filter,
-    formula_errors.missing_filter,
+    condition_errors.attribute_of_call,
+    condition_errors.indexed_label,
+    condition_errors.misplaced_call,
+    window_errors.duration_in_condition,
+    condition_errors.null_test,
+    condition_errors.is_value,
+    condition_errors.between,
+    condition_errors.list_of_values,
+    condition_errors.comparison,
+    condition_errors.value,
+    condition_errors.percent,
+    filter_errors.bare_condition,
+    foreign_errors.word_between_events,
+    filter_errors.operator_after_filter,
+    filter_errors.missing_filter,
+    filter_errors.compared_type,
     formula_errors.chained_comparison,
-    formula_errors.misplaced_call,
     clause_errors.misspelled,
     formula_errors.missing_sign,
     clause_errors.unclosed_bracket,
     clause_errors.unopened_bracket,
     clause_errors.clause,
-    clause_errors.missing_where,
+    missing_errors.missing_where,
     clause_errors.reserved_word,
     clause_errors.select_after_name,
     clause_errors.unknown_clause,
@@ -38,6 +83,7 @@ _CASES = (
     formula_errors.misplaced_sign,
     formula_errors.missing_operator,
     formula_errors.missing_join,
+    condition_errors.unknown_sign,
 )
 
 
@@ -81,7 +127,9 @@ _VALUE = frozenset(
     {"NAME", "ATTRIBUTE", "INTEGER", "DOUBLE", "TEXT", "TRUE", "FALSE", "NULL", "TIMESTAMP"}
     | {"DATE", "MINUS", "PLUS", "LPAR", "PRIOR"}
 )
-_ATOM = frozenset({"NAME", "LPAR", "BANG", "STRICT", "NXT", "NEXT", "LAST", "MAX", "PROJECT"})
+_ATOM = frozenset(
+    {"NAME", "LPAR", "BANG", "NOT", "STRICT", "NXT", "NEXT", "LAST", "MAX", "PROJECT"}
+)
 _STRATEGIES = frozenset({"ALL", "ANY", "STRICT", "NXT", "NEXT", "LAST", "MAX"})
 _STATEMENTS = frozenset({"CREATE", "QUERY", "SELECT"})
 

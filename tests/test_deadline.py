@@ -17,7 +17,7 @@ import pytest
 import celc
 from celc import deadline
 from celc.cli import main
-from celc.cli.command import FILE_WRONG, FINE, QUERY_WRONG
+from celc.cli.problems import FILE_WRONG, FINE, QUERY_WRONG
 from celc.errors import CelError, Diagnostic
 from celc.options import Options
 from celc.pipeline import compile_source

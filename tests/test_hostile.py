@@ -335,9 +335,11 @@ def test_query_files(
 
 def test_a_query_file_that_is_none(tmp_path: Path, capsys: Any) -> None:
     for path, said in ((tmp_path / "none.cel", "there is no such file"), (tmp_path, "directory")):
-        for command in ("check", "compile", "explain"):
+        for command in ("compile", "explain"):
             assert _main(command, path) == 2
             assert said in capsys.readouterr().err
+        assert _main("check", path) == 2
+        assert ("no .cel file" if path == tmp_path else said) in capsys.readouterr().err
         assert _main("run", path, tmp_path / "e.jsonl") == 2
         assert said in capsys.readouterr().err
 
@@ -415,7 +417,8 @@ def test_wrong_command_lines(tmp_path: Path, capsys: Any) -> None:
     for arguments in (
         [],
         ["compile"],
-        ["check", source, source],
+        ["compile", source, source],
+        ["completion", "tcl"],
         ["unknown", source],
         ["check", source, "--max-states", "many"],
         ["check", source, "--order-by", "id,,id"],

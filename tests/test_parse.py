@@ -309,7 +309,12 @@ def test_consumption(policy: Any) -> None:
 
 
 def test_partition_in_brackets() -> None:
-    assert query("SELECT * WHERE A PARTITION BY [a, b]").partition_by == names("a", "b")
+    keys = query("SELECT * WHERE A PARTITION BY [a, b], c, [d]").partition_by
+    assert keys is not None
+    first, second, third = keys
+    assert isinstance(first, syntax.Alternatives)
+    assert isinstance(third, syntax.Alternatives)
+    assert (first.names, (second,), third.names) == (names("a", "b"), names("c"), names("d"))
 
 
 def test_declarations() -> None:

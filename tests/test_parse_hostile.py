@@ -177,6 +177,7 @@ def test_large_and_wrong(text: str, codes: list[str]) -> None:
         "SELECT * WHERE A ; ( " * 20_000,
         "A FILTER a = 1" + " OR a = 1" * 50_000,
         "1a " * (MEGABYTE // 3),
+        "SELECT * WHERE A WITHIN " + "5 apples " * (MEGABYTE // 9),
     ],
     ids=lambda value: value[:12].encode("unicode_escape").decode(),
 )

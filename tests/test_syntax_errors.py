@@ -81,8 +81,8 @@ def test_terminals_of_the_grammar_never_show(path: Path) -> None:
         ("SELECT * WHERE A FILTER A.x IN (1, 2 LIMIT 3", "unclosed-bracket", 32),
         ("A ; B)", "unopened-bracket", 6),
         ("A ; B]", "unopened-bracket", 6),
-        ("A AS 'x'", "unexpected", 6),
-        ("A AS", "unexpected-end", 5),
+        ("A AS 'x'", "missing-word", 6),
+        ("A AS", "missing-word", 5),
         ("A +:", "unexpected-end", 5),
     ],
 )

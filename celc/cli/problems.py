@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+FINE, QUERY_WRONG, FILE_WRONG = 0, 1, 2
+"""Exit codes: fine; the query is wrong; the command line or a file is. A signal adds 128 to its
+number."""
+
 
 class ReadEnough(Exception):
     """The reader of standard output has closed it, as `head` does: nothing is wrong."""

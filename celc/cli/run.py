@@ -15,10 +15,10 @@ from celc_runtime import EventError, EventWarning
 from celc_runtime.query import CompiledQuery
 
 from celc.cli import writing
-from celc.cli.command import FINE, chosen_queries, compiled
+from celc.cli.command import chosen_queries, compiled
 from celc.cli.events import EventFile
 from celc.cli.output import check_output, standard_output, written
-from celc.cli.problems import CommandProblem, words
+from celc.cli.problems import FINE, CommandProblem, words
 from celc.cli.wanted import Wanted
 from celc.matcher import Matcher, matches_of
 from celc.pipeline import Stages

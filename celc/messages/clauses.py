@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-from celc.errors import Diagnostic, Related, error
-from celc.messages.wording import available, guess, quote, quoted
+from celc.errors import Diagnostic, Fix, Related, error
+from celc.messages.wording import available, guess, guessed, quote, quoted, written
 from celc.source import Span
 
 # --- order columns --------------------------------------------------------------------------------
@@ -21,6 +21,7 @@ def unknown_order_column(name: str, attributes: Collection[str], span: Span) -> 
             *guess(name, attributes),
             *available("attributes that every event type has", attributes),
         ),
+        fixes=guessed(name, attributes, span),
     )
 
 
@@ -58,6 +59,7 @@ def unknown_window_attribute(name: str, attributes: Collection[str], span: Span)
             *guess(name, attributes),
             *available("attributes that every event type has", attributes),
         ),
+        fixes=guessed(name, attributes, span),
     )
 
 
@@ -82,6 +84,7 @@ def duration_on_other_type(
         span,
         f"a duration needs a TIMESTAMP or DATE, but {quote(name)} is {type}",
         help=(*advice, *available("attributes of all event types that hold a time", times)),
+        fixes=tuple(Fix(span, written(one)) for one in times),
     )
 
 
@@ -95,6 +98,7 @@ def number_on_other_type(
         span,
         f"a plain number needs a numeric attribute, but {quote(name)} is {type}",
         help=(*advice, *available("attributes of all event types that hold a number", numbers)),
+        fixes=tuple(Fix(span, written(one)) for one in numbers),
     )
 
 
@@ -117,7 +121,8 @@ def unmeasured_window(
         )
     else:
         advice = "declare a TIMESTAMP or DATE attribute for every event type, and name it here"
-    return error("unmeasured-window", span, message, help=(advice,))
+    fixes = tuple(Fix(Span(span.end, span.end), f" [{written(one)}]") for one in times)
+    return error("unmeasured-window", span, message, help=(advice,), fixes=fixes)
 
 
 def whole_window(span: Span) -> Diagnostic:
@@ -173,6 +178,7 @@ def unknown_partition_attribute(name: str, attributes: Collection[str], span: Sp
             *guess(name, attributes),
             *available("attributes that every event type has", attributes),
         ),
+        fixes=guessed(name, attributes, span),
     )
 
 
@@ -190,6 +196,51 @@ def partial_partition_attribute(
             "it",
         ),
         related=(Related(declared, "a type that lacks it"),),
+    )
+
+
+def ambiguous_partition_key(
+    alternatives: Sequence[str], event_type: str, has: Sequence[str], span: Span
+) -> Diagnostic:
+    """`PARTITION BY [a, b]` where one event type has both; `has` are those that it has."""
+    listed = ", ".join(map(written, alternatives))
+    return error(
+        "ambiguous-partition-key",
+        span,
+        f"[{listed}] is one key, the attribute of these that an event has, but events of type "
+        f"{quote(event_type)} have {quoted(has)}",
+        help=(
+            f"for two keys write PARTITION BY {listed}",
+            f"for one write PARTITION BY {' or PARTITION BY '.join(map(written, has))}",
+        ),
+        fixes=(Fix(span, listed), *(Fix(span, written(name)) for name in has)),
+    )
+
+
+def partial_alternatives(
+    alternatives: Sequence[str], lacking: Collection[str], span: Span
+) -> Diagnostic:
+    """`PARTITION BY [a, b]` where an event type has neither."""
+    return error(
+        "partial-partition-key",
+        span,
+        f"events of type {quoted(lacking)} have none of the attributes {quoted(alternatives)}, so "
+        "they would belong to no partition",
+        help=("add an attribute of these types to the brackets, or read fewer streams",),
+    )
+
+
+def mixed_partition_key(alternatives: Sequence[str], span: Span) -> Diagnostic:
+    """`PARTITION BY [a, b]` where some event types have a and the others b."""
+    return error(
+        "mixed-partition-key",
+        span,
+        f"a key that is {' or '.join(map(quote, alternatives))}, by the type of the event, cannot "
+        "be computed yet",
+        help=(
+            "give the attribute one name in all event types, and rename the columns before "
+            "matching; then write PARTITION BY with this name",
+        ),
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from celc.errors import Diagnostic, Related, error
-from celc.messages.wording import available, guess, quote, quoted
+from celc.errors import Diagnostic, Fix, Related, error
+from celc.messages.wording import available, guess, guessed, quote, quoted, written
 from celc.source import Span
 
 # What other systems call the types of this language.
@@ -68,6 +68,18 @@ def duplicate_attribute(name: str, event_type: str, span: Span, first: Span) -> 
     )
 
 
+def repeated_primary_time(event_type: str, span: Span, first: Span) -> Diagnostic:
+    """`EVENT A { a: primary_time, b: primary_time }`."""
+    return error(
+        "repeated-primary-time",
+        span,
+        f"event type {quote(event_type)} has two attributes of the type PRIMARY_TIME",
+        help=("the others are TIMESTAMP: one attribute orders the stream",),
+        related=(Related(first, "the first one"),),
+        fixes=(Fix(span, "TIMESTAMP"),),
+    )
+
+
 def reserved_attribute(name: str, span: Span) -> Diagnostic:
     """`EVENT A { pos: INT }`."""
     return error(
@@ -81,12 +93,13 @@ def reserved_attribute(name: str, span: Span) -> Diagnostic:
 def unknown_type(name: str, types: Collection[str], span: Span) -> Diagnostic:
     """`EVENT A { id: INTEGER }`."""
     meant = _OTHER_TYPE_NAMES.get(name.upper())
-    guessed = (f"did you mean {quote(meant)}?",) if meant else guess(name, types)
+    guesses = (f"did you mean {quote(meant)}?",) if meant else guess(name, types)
     return error(
         "unknown-type",
         span,
         f"{quote(name)} is not a type",
-        help=(*guessed, *available("types", types)),
+        help=(*guesses, *available("types", types)),
+        fixes=(Fix(span, meant),) if meant else guessed(name, types, span),
     )
 
 
@@ -130,6 +143,7 @@ def unknown_stream(name: str, streams: Collection[str], span: Span) -> Diagnosti
         span,
         f"no stream is called {quote(name)}",
         help=(*guess(name, streams), *available("declared streams", streams)),
+        fixes=guessed(name, streams, span),
     )
 
 
@@ -154,13 +168,17 @@ def repeated_stream(name: str, span: Span, first: Span) -> Diagnostic:
     )
 
 
-def unknown_event_type(name: str, types: Collection[str], where: str, span: Span) -> Diagnostic:
-    """`WHERE Q` where no stream has a type Q."""
+def unknown_event_type(
+    name: str, types: Collection[str], where: str, span: Span, label: Fix | None = None
+) -> Diagnostic:
+    """`WHERE Q` where no stream has a type Q; `label` is the change for `q : A`."""
+    meant = () if label is None else (f"a label stands after its event: {label.text}",)
     return error(
         "unknown-event-type",
         span,
         f"no event type of {where} is called {quote(name)}",
-        help=(*guess(name, types), *available("event types here", types)),
+        help=(*meant, *guess(name, types), *available("event types here", types)),
+        fixes=(() if label is None else (label,)) + guessed(name, types, span),
     )
 
 
@@ -174,7 +192,7 @@ def event_type_not_in_from(
         span,
         f"event type {quote(name)} belongs to stream {quote(owner)}, which this query does not "
         "read",
-        help=(f"add it to FROM: FROM {', '.join((*streams, owner))}",),
+        help=(f"add it to FROM: FROM {', '.join(map(written, (*streams, owner)))}",),
         related=(Related(declared, "declared here"),),
     )
 
@@ -204,6 +222,7 @@ def unbound_label(label: str, visible: Collection[str], is_type: bool, span: Spa
         span,
         f"label {quote(label)} {reason}",
         help=(*guess(label, visible), *available("labels bound here", visible)),
+        fixes=guessed(label, visible, span),
     )
 
 
@@ -248,6 +267,7 @@ def unbound_in_project(label: str, bound: Collection[str], span: Span) -> Diagno
         span,
         f"PROJECT cannot keep label {quote(label)}: its formula does not bind it",
         help=(*guess(label, bound), *available("labels bound there", bound)),
+        fixes=guessed(label, bound, span),
     )
 
 
@@ -258,6 +278,7 @@ def unbound_in_rename(label: str, bound: Collection[str], span: Span) -> Diagnos
         span,
         f"label {quote(label)} cannot be renamed: the formula before the brackets does not bind it",
         help=(*guess(label, bound), *available("labels bound there", bound)),
+        fixes=guessed(label, bound, span),
     )
 
 
@@ -271,13 +292,34 @@ def rename_to_itself(label: str, span: Span) -> Diagnostic:
     )
 
 
-def unbound_in_select(label: str, bound: Collection[str], span: Span) -> Diagnostic:
-    """`SELECT x WHERE A`."""
+def unbound_in_select(
+    label: str, bound: Collection[str], of_labels: Collection[str], span: Span
+) -> Diagnostic:
+    """`SELECT x WHERE A`; `of_labels` are expressions for the attribute of that name."""
+    named = f"{written(label)}"
+    choices = tuple(f"{call} AS {named}" for call in of_labels)
+    advice = (f"the attribute is a value of a label: {' or '.join(choices)}",) if choices else ()
     return error(
         "unbound-in-select",
         span,
         f"SELECT names label {quote(label)}, but the formula does not bind it",
-        help=(*guess(label, bound), *available("labels bound by the formula", bound)),
+        help=(
+            *advice,
+            *guess(label, bound),
+            *available("labels bound by the formula", bound),
+        ),
+        fixes=(*(Fix(span, choice) for choice in choices), *guessed(label, bound, span)),
+    )
+
+
+def partition_in_select(name: str, span: Span, item: Fix) -> Diagnostic:
+    """`SELECT user, v … PARTITION BY user`; `item` is the change that leaves it out."""
+    return error(
+        "partition-in-select",
+        span,
+        f"PARTITION BY {written(name)} makes a column of it already, and SELECT takes labels",
+        help=("leave it out" if not item.text else f"write {item.text} in its place",),
+        fixes=(item,),
     )
 
 
@@ -313,6 +355,7 @@ def unknown_attribute(
             *guess(attribute, attributes),
             *available(f"attributes of {quoted(types)}", attributes),
         ),
+        fixes=guessed(attribute, attributes, span),
     )
 
 

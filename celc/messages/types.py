@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Sequence
 
-from celc.errors import Diagnostic, error
-from celc.messages.wording import available, counted, guess, quote
+from celc.errors import Diagnostic, Fix, error
+from celc.messages.functions import advice_on
+from celc.messages.wording import counted, quote
 from celc.source import Span
 
 # --- operators ------------------------------------------------------------------------------------
 
 
-def compared_types(left: str, right: str, span: Span) -> Diagnostic:
-    """`x.name > 40`."""
+def compared_types(
+    left: str, right: str, span: Span, text: tuple[str, Span] | None = None
+) -> Diagnostic:
+    """`x.name > 40`; `text` is a literal on one side, as it is written, and its place."""
+    mended = None if text is None else _literal(text[0], {left, right})
     return error(
         "compared-types",
         span,
         f"{left} and {right} cannot be compared",
-        help=_how_to_compare({left, right}),
+        help=_how_to_compare({left, right}) if mended is None else (f"write {mended}",),
+        fixes=() if mended is None or text is None else (Fix(text[1], mended),),
     )
+
+
+def _literal(text: str, types: Collection[str]) -> str | None:
+    """A literal as the other side of a comparison needs it: `'3'` as 3, `2024-01-31` as a DATE."""
+    inner = text.strip("'")
+    is_text = text.startswith("'")
+    if {"TIMESTAMP", "DATE"} & set(types):
+        day = re.fullmatch(r"(\d{4})-(\d\d?)-(\d\d?)", inner.replace(" ", ""))
+        if day:
+            return f"DATE '{day[1]}-{day[2]:0>2}-{day[3]:0>2}'"
+        time = re.fullmatch(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?", inner)
+        return f"TIMESTAMP '{inner.replace('T', ' ')}'" if time and is_text else None
+    if is_text and "BOOLEAN" in types:
+        return inner.upper() if inner.upper() in ("TRUE", "FALSE") else None
+    if is_text:
+        return inner if re.fullmatch(r"\d{1,18}(?:\.\d{1,9})?", inner) else None
+    number = re.fullmatch(r"\d+(?:\.\d+)?", text)
+    return f"'{text}'" if number and "STRING" in types else None
 
 
 def list_types(operand: str, item: str, number: int, span: Span) -> Diagnostic:
@@ -55,8 +79,20 @@ def arithmetic_type(operator: str, type: str, span: Span) -> Diagnostic:
         "arithmetic-type",
         span,
         f"{quote(operator)} works on numbers, but this is {type}",
-        help=("numbers are INT, LONG, FLOAT and DOUBLE",),
+        help=(
+            (
+                _TIME_BETWEEN
+                if type in ("TIMESTAMP", "DATE")
+                else "numbers are INT, LONG, FLOAT and DOUBLE"
+            ),
+        ),
     )
+
+
+_TIME_BETWEEN = (
+    "the time from the first event of a match to the last is bounded by a window: "
+    "WITHIN 5 MINUTES [ts]"
+)
 
 
 def not_a_string(operator: str, type: str, span: Span) -> Diagnostic:
@@ -72,23 +108,34 @@ def not_a_string(operator: str, type: str, span: Span) -> Diagnostic:
 # --- functions ------------------------------------------------------------------------------------
 
 
-def unknown_function(name: str, functions: Collection[str], span: Span) -> Diagnostic:
-    """`MEAN(x.price)`."""
+def unknown_function(
+    name: str,
+    functions: Collection[str],
+    span: Span,
+    argument: tuple[str, Span] | None = None,
+) -> Diagnostic:
+    """`MEAN(x.price)`; `argument` is that of the call, as it is written, with the call's place."""
+    hints, mended = advice_on(name, () if argument is None else (argument[0],), functions)
     return error(
         "unknown-function",
         span,
         f"there is no function {quote(name)}",
-        help=(*guess(name, functions), *available("functions here", functions)),
+        help=hints,
+        fixes=() if mended is None or argument is None else (Fix(argument[1], mended),),
     )
 
 
-def needs_attribute(function: str, span: Span) -> Diagnostic:
-    """`SUM(x)`, `SUM(x.a + 1)`."""
+def needs_attribute(
+    function: str, span: Span, choices: Sequence[str] = (), call: Span | None = None
+) -> Diagnostic:
+    """`SUM(x)`, `SUM(a)`, `SUM(x.a + 1)`; `choices` are what would do for the whole `call`."""
+    advice = f"write {function}(x.a), and do arithmetic outside the parentheses"
     return error(
         "needs-attribute",
         span,
         f"{function} takes an attribute of a label and nothing else",
-        help=(f"write {function}(x.a), and do arithmetic outside the parentheses",),
+        help=(f"write {' or '.join(choices)}" if choices else advice,),
+        fixes=() if call is None else tuple(Fix(call, choice) for choice in choices),
     )
 
 
@@ -102,13 +149,14 @@ def needs_number(function: str, label: str, span: Span) -> Diagnostic:
     )
 
 
-def needs_label(function: str, span: Span) -> Diagnostic:
-    """`COUNT(x.a)`."""
+def needs_label(function: str, span: Span, label: str | None = None) -> Diagnostic:
+    """`COUNT(x.a)`; `label` is the one that its argument names."""
     return error(
         "needs-label",
         span,
         f"{function} takes a label, not an attribute or a value: it counts positions",
-        help=(f"write {function}(x)",),
+        help=(f"write {function}({label or 'x'})",),
+        fixes=() if label is None else (Fix(span, label),),
     )
 
 
@@ -174,16 +222,18 @@ def many_positions(label: str, attribute: str, unbound: bool, span: Span) -> Dia
         span,
         f"{call} needs exactly one position of {quote(label)} in every match, but {reason}",
         help=(f"write FIRST({call}), LAST({call}) or, for all values, COLLECT({call})",),
+        fixes=(Fix(span, f"FIRST({call})"), Fix(span, f"LAST({call})")),
     )
 
 
-def unnamed_expression(text: str, span: Span) -> Diagnostic:
-    """`SELECT SUM(x.a)`."""
+def unnamed_expression(text: str, name: str, span: Span) -> Diagnostic:
+    """`SELECT SUM(x.a)`; `name` is one that nothing else has."""
     return error(
         "unnamed-expression",
         span,
         "an expression in SELECT needs a name for its column",
-        help=(f"write {text} AS name",),
+        help=(f"write {text} AS {name}",),
+        fixes=(Fix(span, f"{text} AS {name}"),),
     )
 
 

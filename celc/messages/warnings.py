@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-from celc.errors import Diagnostic, Related, warning
-from celc.messages.wording import available, quote, quoted
+from celc.errors import Diagnostic, Fix, Related, warning
+from celc.messages.wording import available, quote, quoted, written
 from celc.source import Span
 
 
@@ -21,6 +21,33 @@ def attribute_case(name: str, other: str, span: Span, first: Span) -> Diagnostic
             "Spark reads columns without regard to case: give both the same name, or rename one",
         ),
         related=(Related(first, f"{quote(other)} is declared here"),),
+    )
+
+
+def stream_not_read(stream: str, event_type: str, span: Span) -> Diagnostic:
+    """`FROM S WHERE S>A` where the query reads no other stream."""
+    name = written(event_type)
+    return warning(
+        "stream-not-read",
+        span,
+        f"{written(stream)}> chooses nothing: the query reads one stream, and looks at no column "
+        "'stream'",
+        help=(
+            f"write {name}; rows of other streams are filtered out before the query reads a table",
+        ),
+        fixes=(Fix(span, name),),
+    )
+
+
+def like_regex(choices: Sequence[str], span: Span) -> Diagnostic:
+    """`x.a LIKE '.*foo.*'`; `choices` are conditions that could be meant."""
+    return warning(
+        "like-regex",
+        span,
+        "this pattern looks like a regular expression, but in LIKE only % (any text) and _ (one "
+        "character) are special",
+        help=(f"write {' or '.join(choices)}" if choices else "write it with % and _",),
+        fixes=tuple(Fix(span, choice) for choice in choices),
     )
 
 

@@ -6,6 +6,9 @@ import difflib
 from collections.abc import Collection, Iterable
 from math import log10
 
+from celc.errors import Fix
+from celc.source import Span
+
 _LONGEST_LIST = 12
 _LONGEST_NAME = 60
 # difflib compares letter by letter; past this many names a guess is not worth the wait.
@@ -25,15 +28,29 @@ def quoted(names: Iterable[str]) -> str:
     return f"{', '.join(found[:_LONGEST_LIST])} and {len(found) - _LONGEST_LIST:,} more"
 
 
-def guess(name: str, candidates: Collection[str]) -> tuple[str, ...]:
-    """A help line with the names most like `name` (case aside); empty where none is like it."""
+def guesses(name: str, candidates: Collection[str]) -> list[str]:
+    """The names most like `name` (case aside), the likest first."""
     by_folded: dict[str, str] = {}
     for candidate in list(candidates)[:_MOST_CANDIDATES]:
         by_folded.setdefault(candidate.casefold(), candidate)
     close = difflib.get_close_matches(name.casefold(), by_folded, n=3)
-    if not close:
-        return ()
-    return (f"did you mean {' or '.join(quote(by_folded[folded]) for folded in close)}?",)
+    return [by_folded[folded] for folded in close]
+
+
+def guess(name: str, candidates: Collection[str]) -> tuple[str, ...]:
+    """A help line with the names most like `name`; empty where none is like it."""
+    close = guesses(name, candidates)
+    return (f"did you mean {' or '.join(map(quote, close))}?",) if close else ()
+
+
+def guessed(name: str, candidates: Collection[str], span: Span) -> tuple[Fix, ...]:
+    """The changes that `guess` offers."""
+    return tuple(Fix(span, written(one)) for one in guesses(name, candidates))
+
+
+def written(name: str) -> str:
+    """A name as it is written in a query: in backquotes where it is no plain word."""
+    return name if name.isidentifier() else "`" + name.replace("`", "``") + "`"
 
 
 def available(what: str, names: Collection[str]) -> tuple[str, ...]:

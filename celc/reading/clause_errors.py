@@ -8,15 +8,19 @@ from __future__ import annotations
 from collections.abc import Set
 from difflib import get_close_matches
 
-from celc.errors import Diagnostic, Related, error
+from celc.errors import Diagnostic, Fix, Related, error
+from celc.reading.around import declared
+from celc.reading.durations import spelled
+from celc.reading.missing_errors import missing_where
 from celc.reading.place import CLAUSES, CLOSERS, FULL_NAMES, SIGNS, Place, described
 from celc.reading.tables import END, grammar
+from celc.reading.token_errors import offered
 from celc.reading.tokens import Token, keyword_of
 from celc.source import Span
 
 ORDER = "clauses stand in this order: SELECT, FROM, WHERE, PARTITION BY, WITHIN, CONSUME BY, LIMIT"
 _STRATEGIES = frozenset({"ALL", "ANY", "STRICT", "NXT", "NEXT", "LAST", "MAX"})
-# Clauses of other languages, and what says the same here.
+# Clauses of other languages that have no case of their own, and what says the same here.
 _FOREIGN_CLAUSES = {
     "GROUP": "PARTITION BY splits the stream by attributes",
     "ORDER": "the order of the stream is given at the call, not in the query",
@@ -49,6 +53,7 @@ def unclosed_bracket(place: Place) -> Diagnostic | None:
         f"this '{opener.text}' is never closed",
         help=[f"close it with '{SIGNS[closer]}'"],
         related=[Related(missing, f"'{SIGNS[closer]}' is missing here at the latest")],
+        fixes=[Fix(missing, SIGNS[closer])],
     )
 
 
@@ -62,6 +67,7 @@ def unopened_bracket(place: Place) -> Diagnostic | None:
         place.found.span,
         f"this '{sign}' closes nothing",
         help=["leave it out, or open the bracket where it should begin"],
+        fixes=[Fix(place.found.span, "")],
     )
 
 
@@ -84,6 +90,7 @@ def reserved_word(place: Place) -> Diagnostic | None:
         place.found.span,
         f"{text} is a keyword and cannot be a name as it is",
         help=[f"in backquotes it is a name: `{text}`"],
+        fixes=[Fix(place.found.span, f"`{text}`")],
     )
 
 
@@ -108,18 +115,24 @@ def selector_without_items(place: Place) -> Diagnostic | None:
             f"to select all labels: SELECT {word.upper()} *",
             f"for a label of that name use backquotes: SELECT `{word}`",
         ],
+        fixes=[Fix(place.previous.span, f"{word} *")],
     )
+
+
+def misspelled_statement(place: Place) -> Diagnostic | None:
+    """A first word that is almost SELECT, QUERY or CREATE."""
+    if place.index == place.statement_start + 1 and place.before == "NAME":
+        first = place.previous
+        if keyword_of(first) == "STREAM":
+            return _misspelled(first, "CREATE STREAM", "CREATE STREAM")
+        close = _close(first, {"SELECT", "QUERY", "CREATE"})
+        if close and close != keyword_of(first):
+            return _misspelled(first, close)
+    return None
 
 
 def misspelled(place: Place) -> Diagnostic | None:
     """A word that is almost a keyword which could stand there."""
-    if place.index == place.statement_start + 1 and place.before == "NAME":
-        first = place.previous
-        if keyword_of(first) == "STREAM":
-            return _misspelled(first, "CREATE STREAM")
-        close = _close(first, {"SELECT", "QUERY", "CREATE"})
-        if close and close != keyword_of(first):
-            return _misspelled(first, close)
     if keyword_of(place.found) is None and place.found.type in ("NAME", "ATTRIBUTE"):
         close = _close(place.found, place.accepted & grammar().keywords.keys())
         if close:
@@ -133,49 +146,18 @@ def _close(token: Token, words: Set[str]) -> str | None:
     return close[0] if close else None
 
 
-def _misspelled(token: Token, keyword: str) -> Diagnostic:
+def _misspelled(token: Token, keyword: str, mended: str = "") -> Diagnostic:
     full = FULL_NAMES.get(keyword, keyword)
     return error(
         "unknown-clause" if keyword in CLAUSES else "unknown-word",
         token.span,
         f"{described(token)} means nothing here",
         help=[f"did you mean {full}?"],
+        fixes=[Fix(token.span, mended or keyword)],
     )
 
 
 # --- clauses --------------------------------------------------------------------------------------
-
-
-def size(place: Place) -> Diagnostic | None:
-    """No number, or no unit, where WITHIN and LIMIT need one."""
-    found = place.found
-    if place.accepts("EVENTS"):
-        return error(
-            "missing-unit",
-            found.span,
-            f"it is not said what WITHIN {place.previous.text} counts",
-            help=[
-                "write WITHIN 10 EVENTS, WITHIN 10 MINUTES, or WITHIN 10 [attribute] for a "
-                "distance in the values of an attribute"
-            ],
-        )
-    if place.before not in ("WITHIN", "LIMIT"):
-        return None
-    is_signed = found.type in ("MINUS", "PLUS") and place.following.type in ("INTEGER", "DOUBLE")
-    span = found.span.to(place.following.span) if is_signed else found.span
-    if is_signed:
-        message = f"{place.before} needs a number without a sign, not '{place.source.slice(span)}'"
-    elif found.type == END:
-        message = f"{place.before} needs a number after it"
-    else:
-        message = f"{place.before} needs a number, not {described(found)}"
-    example = "WITHIN 10 EVENTS or WITHIN 10 MINUTES" if place.before == "WITHIN" else "LIMIT 10"
-    return error(
-        "bad-size",
-        span,
-        message,
-        help=[f"write it as in {example}"],
-    )
 
 
 def clause(place: Place) -> Diagnostic | None:
@@ -193,15 +175,47 @@ def clause(place: Place) -> Diagnostic | None:
     if keyword in given:
         related = [Related(given[keyword].span, "the first one")]
         message = f"{full} is given twice"
-        return error("clause-twice", place.found.span, message, help=[ORDER], related=related)
+        end = _end_of_clause(place)
+        return error(
+            "clause-twice",
+            place.found.span,
+            message,
+            help=[f"leave one of the two out: {place.text(place.index, end)}", ORDER],
+            related=related,
+            fixes=[Fix(place.span(place.index, end), "")],
+        )
     later = [word for word in given if CLAUSES.index(word) > CLAUSES.index(keyword)]
     if later:
         message = f"{full} must stand before {FULL_NAMES.get(later[0], later[0])}"
-        return error("clause-order", place.found.span, message, help=[ORDER])
+        return _moved(place, message, given[later[0]])
     if "WHERE" not in given and _where_follows(place):
         message = f"{full} must stand after WHERE"
         return error("clause-order", place.found.span, message, help=[ORDER])
     return missing_where(place)
+
+
+def _end_of_clause(place: Place) -> int:
+    end = place.statement_end()
+    following = range(place.index + 1, end)
+    return next((i for i in following if _begins_clause(place, i)), end)
+
+
+def _begins_clause(place: Place, index: int) -> bool:
+    is_policy = keyword_of(place.tokens[index - 1]) == "BY"
+    return keyword_of(place.tokens[index]) in CLAUSES and not is_policy
+
+
+def _moved(place: Place, message: str, before: Token) -> Diagnostic:
+    """What is said of a clause that stands too late, with the clauses in their order."""
+    end, first = _end_of_clause(place), place.tokens.index(before, place.statement_start)
+    moved = f"{place.raw(place.index, end)} {place.raw(first, place.index)}"
+    return error(
+        "clause-order",
+        place.found.span,
+        message,
+        help=[f"write {offered(moved)}", ORDER],
+        fixes=[Fix(place.span(first, end), moved)],
+    )
 
 
 def _clauses_before(place: Place) -> dict[str, Token]:
@@ -224,6 +238,16 @@ def _where_follows(place: Place) -> bool:
 
 
 def _without_select(place: Place, full: str) -> Diagnostic:
+    begins = place.index == place.statement_start
+    if place.found.type == "FROM" and begins:
+        mended = f"SELECT * {place.raw(place.index, place.statement_end())}"
+        return error(
+            "missing-select",
+            place.found.span,
+            "a query begins with SELECT",
+            help=[f"write {offered(mended)}"],
+            fixes=[Fix(place.span(place.index, place.statement_end()), mended)],
+        )
     if place.found.type == "SELECT":
         formula = place.text(place.statement_start, place.index)
         return error(
@@ -232,32 +256,22 @@ def _without_select(place: Place, full: str) -> Diagnostic:
             "a query begins with SELECT, but something stands before it",
             help=[f"a formula stands after WHERE: SELECT * WHERE {formula}"],
         )
-    if place.found.type == "WHERE" and place.before:
+    if place.found.type == "WHERE" and not begins:
         return error(
             "missing-select",
             place.found.span,
             "a formula that is the whole query has no WHERE",
             help=["a condition on its events stands after FILTER: A AS x FILTER x.price > 100"],
         )
+    first = place.tokens[place.statement_start].start
     given = place.text(place.statement_start, place.statement_end())
-    mended = f"SELECT * WHERE {given}" if place.before else f"SELECT * {given}"
+    mended = f"SELECT * {given}" if begins else f"SELECT * WHERE {given}"
     return error(
         "missing-select",
         place.found.span,
         f"{full} belongs to a query, and a query begins with SELECT",
         help=[f"write {mended}"],
-    )
-
-
-def missing_where(place: Place) -> Diagnostic | None:
-    """A query that ends before its formula."""
-    if not place.accepts("WHERE") or not place.at_end:
-        return None
-    return error(
-        "missing-where",
-        place.found.span,
-        "the query has no WHERE",
-        help=["WHERE and a formula say which events make a match: WHERE A ; B"],
+        fixes=[Fix(Span(first, first), "SELECT * " if begins else "SELECT * WHERE ")],
     )
 
 
@@ -270,6 +284,7 @@ def select_after_name(place: Place) -> Diagnostic | None:
         place.found.span,
         "after QUERY and a name comes SELECT",
         help=[f"write SELECT * WHERE {place.text(place.index, place.formula_end())}"],
+        fixes=[Fix(place.found.span, f"SELECT * WHERE {place.found.text}")],
     )
 
 
@@ -298,9 +313,27 @@ def unknown_clause(place: Place) -> Diagnostic | None:
     if not (ends_here or by_follows or word in _FOREIGN_CLAUSES):
         return None
     hints = [_FOREIGN_CLAUSES[word]] if word in _FOREIGN_CLAUSES else []
+    if word in ("WINDOW", "RANGE") and place.accepts("WITHIN"):
+        return _window(place)
     return error(
         "unknown-clause",
         place.found.span,
         f"there is no clause {described(place.found)}",
         help=[*hints, ORDER],
+    )
+
+
+def _window(place: Place) -> Diagnostic:
+    """`WINDOW 5 MINUTES`."""
+    end, time = _end_of_clause(place), declared(place).time_attribute()
+    size = spelled(place.raw(place.index + 1, end))
+    mended = f"WITHIN {size or '10 MINUTES'}"
+    if time and not mended.endswith("EVENTS"):
+        mended += f" [{time}]"
+    return error(
+        "unknown-clause",
+        place.found.span,
+        f"there is no clause {described(place.found)}",
+        help=[f"a window is written {mended}"],
+        fixes=[Fix(place.span(place.index, end), mended)] if size else [],
     )

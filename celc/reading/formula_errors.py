@@ -5,14 +5,20 @@ Each function returns what it has to say of a place, or None where its case does
 
 from __future__ import annotations
 
-from celc.errors import Diagnostic, error
-from celc.reading.place import CLAUSES, SIGNS, Place, described
+from celc.errors import Diagnostic, Fix, error
+from celc.reading.around import (
+    declared,
+    in_parentheses,
+    labelled,
+)
+from celc.reading.filter_errors import COMPARISONS, JOINING
+from celc.reading.missing_errors import example_formula
+from celc.reading.place import SIGNS, Place, described
 from celc.reading.tables import END
-from celc.reading.tokens import keyword_of
+from celc.reading.token_errors import offered, shortened
+from celc.reading.tokens import keyword_of, name_text
+from celc.source import Span
 
-_COMPARISONS = ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")
-_JOINING = frozenset({"SEMICOLON", "COLON", "AND", "ALL", "OR", "FILTER", "UNLESS"})
-_POSTFIX = frozenset({"PLUS", "COLON_PLUS", "AS", "IN", "LSQB"})
 _SELECTORS = frozenset({"STRICT", "NXT", "NEXT", "LAST", "MAX"})
 _ALL_SELECTORS = "selectors are STRICT(…), NXT(…), LAST(…), MAX(…) and PROJECT[x, y](…)"
 
@@ -29,98 +35,37 @@ def missing_formula(place: Place) -> Diagnostic | None:
         "missing-formula",
         place.found.span,
         "there is no formula" + (" after WHERE" if after_where else " between the parentheses"),
-        help=["a formula says which events make a match, such as: A ; B"],
+        help=[f"a formula says which events make a match, such as: {example_formula(place)}"],
+        fixes=_formula_there(place),
     )
 
 
-def bare_condition(place: Place) -> Diagnostic | None:
-    """A value that nothing is compared with: `x.flag AND …`."""
-    found = place.found.type
-    ends = place.at_end or found in _JOINING | {"RPAR", "RSQB", "COLON_PLUS", "AS"}
-    if not place.wants_comparison or not ends:
-        return None
-    keyword = place.last("FILTER", "AND", "OR", "NOT")
-    start = place.innermost_start if keyword is None else keyword + 1
-    value = place.text(start, place.index)
-    kinds = [token.type for token in place.tokens[start : place.index]]
-    in_brackets = place.opener is not None and place.tokens[place.opener].type == "LSQB"
-    if in_brackets and kinds == ["INTEGER"]:
-        message = f"'{value}' in brackets does not choose an event of the label"
-        hints = ["functions do: FIRST(x.a), LAST(x.a), PREV(x.a)"]
-    elif kinds == ["NAME"]:
-        message = f"'{value}' is not a condition"
-        hints = _joined_formulas(place, keyword) or [f"compare an attribute: {value}.a = 1"]
-    elif kinds[-1:] == ["ATTRIBUTE"]:
-        message = f"'{value}' is a value, not a condition"
-        hints = [f"compare it: {value} = TRUE"]
-    elif kinds in (["TRUE"], ["FALSE"], ["NULL"]):
-        message = f"'{value}' is a value, not a condition"
-        hints = ["compare something with it (x.a = TRUE, x.a IS NULL), or leave it out"]
-    else:
-        message = f"'{value}' is a value, not a condition"
-        hints = [f"compare it: {value} > 0"]
-    return error("bare-condition", place.span(start, place.index), message, help=hints)
-
-
-def _joined_formulas(place: Place, keyword: int | None) -> list[str]:
-    """Help for `A FILTER p AND B`, where B was meant as a formula."""
-    start = place.formula_start()
-    filters = [i for i in place.backwards() if place.tokens[i].type == "FILTER"]
-    if keyword is None or not filters or place.tokens[keyword].type not in ("AND", "OR"):
+def _formula_there(place: Place) -> list[Fix]:
+    if not declared(place).types:
         return []
-    mended = f"({place.text(start, keyword)}) {place.text(keyword, place.index)}"
-    return [f"after FILTER, AND and OR go on with the condition; to join formulas: {mended}"]
-
-
-def operator_after_filter(place: Place) -> Diagnostic | None:
-    """An operator after FILTER or UNLESS, which end their formula."""
-    index = place.index
-    if place.wants_value and place.before == "PLUS" and (place.at_end or _joins(place)):
-        index -= 1  # the + was to repeat the formula
-    elif not _joins(place) or not (place.accepts(END) or place.accepts("RPAR")):
-        return None
-    last = place.last("FILTER", "UNLESS", *CLAUSES)
-    if last is None or place.tokens[last].type in CLAUSES or place.is_trailing:
-        return None
-    keyword, operator = place.tokens[last], place.tokens[index]
-    start, end = place.formula_start(), place.formula_end()
-    left, tail = place.text(start, index), place.text(index, end)
-    space = "" if operator.type in ("PLUS", "COLON_PLUS", "LSQB") else " "
-    hints = [f"put parentheses around what {keyword.type} ends: ({left}){space}{tail}"]
-    if keyword.type == "UNLESS":
-        right = f"{place.text(start, last + 1)} ({place.text(last + 1, end)})"
-        hints.append(f"or around all that follows UNLESS: {right}")
-    elif operator.type == "FILTER":
-        condition = place.text(index + 1, end)
-        hints.append(f"or join the conditions with AND: {left} AND {condition}")
-    return error(
-        "operator-after-filter",
-        operator.span,
-        f"{described(operator)} cannot follow {keyword.type}, which ends its formula",
-        help=hints,
-    )
-
-
-def _joins(place: Place) -> bool:
-    return place.found.type in _JOINING | _POSTFIX
+    at = place.previous.end
+    space = " " if place.before == "WHERE" else ""
+    return [Fix(Span(at, at), space + example_formula(place))]
 
 
 def chained_comparison(place: Place) -> Diagnostic | None:
     """`1 < x.a < 3`."""
-    if place.found.type not in _COMPARISONS or not place.accepts("AND", "MINUS"):
+    if place.found.type not in COMPARISONS or not place.accepts("AND", "MINUS"):
         return None
-    first = place.last(*_COMPARISONS)
+    first = place.last(*COMPARISONS)
     if first is None or place.wants_comparison:
         return None
     keyword = place.last("FILTER", "AND", "OR", "NOT")
     start = place.innermost_start if keyword is None else keyword + 1
     middle = place.text(first + 1, place.index)
     mended = f"{place.text(start, place.index)} AND {middle} {place.found.text} …"
+    raw = f"AND {place.raw(first + 1, place.index)} {place.found.text}"
     return error(
         "chained-comparison",
         place.found.span,
         "comparisons do not chain",
         help=[f"write {mended}"],
+        fixes=[Fix(place.found.span, raw)],
     )
 
 
@@ -132,13 +77,16 @@ def brackets(place: Place) -> Diagnostic | None:
         return None
     if place.accepts("AND", "OR") or place.wants_comparison or place.wants_value:
         hints = ["attributes of x are compared there: x[price > 100 AND name = 'A']"]
+        fixes = []
         if place.found.type == "COMMA":
             hints.append("conditions are joined with AND; a list of attributes belongs to SELECT")
+            fixes = [Fix(place.found.span, " AND")]
         return error(
             "brackets-in-filter",
             place.found.span,
             f"{described(place.found)} cannot stand here: brackets in FILTER hold a condition",
             help=hints,
+            fixes=fixes if place.accepts("AND") else [],
         )
     is_label = place.tokens[place.opener - 1].type not in ("PROJECT", "INTEGER", "DOUBLE", "BY")
     wants_rename = is_label and (
@@ -146,45 +94,128 @@ def brackets(place: Place) -> Diagnostic | None:
     )
     if not (wants_rename or (place.last("ARROW") and place.accepted == {"RSQB"})):
         return None
+    mended, fixes = _filtered_event(place, place.opener)
     return error(
         "brackets-in-formula",
         place.found.span,
         f"{described(place.found)} cannot stand here: brackets after a formula rename one label",
         help=[
+            *mended,
             "a renaming is written (…)[old -> new], a second one follows: (…)[a -> b][c -> d]",
-            "a condition follows FILTER: (A AS x) FILTER x.price > 100",
+            *([] if mended else ["a condition follows FILTER: (A AS x) FILTER x.price > 100"]),
         ],
+        fixes=fixes,
     )
+
+
+def _filtered_event(place: Place, opener: int) -> tuple[list[str], list[Fix]]:
+    """Help for `A[price > 3]` and `A(price > 3)`."""
+    closer, event = place.closer(opener), place.tokens[opener - 1]
+    if closer is None or event.type != "NAME":
+        return [], []
+    known = {name_text(event): name_text(event)}
+    condition = labelled(place, opener + 1, closer, known)
+    if condition is None or not any(
+        token.type in COMPARISONS for token in place.tokens[opener + 1 : closer]
+    ):
+        return [], []
+    mended = f"({event.text} FILTER {condition})"
+    fix = Fix(place.span(opener - 1, closer + 1), mended)
+    return [f"a condition follows FILTER: {offered(mended)}"], [fix]
 
 
 def misplaced_sign(place: Place) -> Diagnostic | None:
     """Signs that mean something in other languages."""
     found, before = place.found.type, place.before
-    message, hints = f"{described(place.found)} cannot stand here", ""
+    message, hints, mended = f"{described(place.found)} cannot stand here", "", None
+    span = place.found.span
+    if before == "NOT" and place.accepted == {"LPAR"}:
+        return _negated(place)
     if found == "BANG" and place.wants_value:
-        hints = "in a condition write NOT"
+        hints, mended = "in a condition write NOT", "NOT "
     elif found == "BANG" and before == "UNLESS":
-        hints = "UNLESS says 'not' already: leave the ! out"
-    elif found == "NOT" and place.wants_formula:
-        hints = "for no B in between write A ; !B ; C, for none inside a match (A ; C) UNLESS B"
+        hints, mended = "UNLESS says 'not' already: leave the ! out", ""
     elif found == "PLUS" and before == "COLON" and place.wants_formula:
-        hints = "one or more, contiguous, is written :+ without a space"
+        hints, mended = "one or more, contiguous, is written :+ without a space", ":+"
+        span = place.previous.span.to(span)
+    elif found == "PLUS" and place.wants_formula and place.following.type == "NAME":
+        hints = f"+ follows its event: {place.following.text}+"
+        span, mended = span.to(place.following.span), f"{place.following.text}+"
     elif found == "ARROW" and place.after_operand:
         hints = "-> only renames labels: write A ; B for 'then', A : B for 'directly then'"
+        mended = ";"
     elif found == "COMMA" and place.after_operand:
         hints = "events are joined with ; (then), : (directly then), AND, ALL or OR"
+        mended = " ;"
     elif found == "COMMA" and place.accepts("AND", "OR"):
-        hints = "conditions are joined with AND"
-    elif found == "STAR" and place.after_operand:
-        hints = "+ is one or more; for none or more say both: A ; C OR A ; B+ ; C"
-    elif found == "LSQB" and before == "IN":
-        hints = "a list stands in parentheses: IN (1, 2)"
-    elif found == "SEMICOLON" and place.accepts(END):
-        hints = "statements need nothing at their end: leave the ; out"
-    elif place.at_end and before == "SEMICOLON":
-        message = "an event is missing after ';'"
-        hints = "statements need nothing at their end: leave the ; out"
-    return error("misplaced-sign", place.found.span, message, help=[hints]) if hints else None
+        hints, mended = "conditions are joined with AND", " AND"
+    elif found in ("LBRACE", "LSQB") and place.wants_formula and place.closer(place.index):
+        return _other_parentheses(place)
+    elif found == "SEMICOLON" or before == "SEMICOLON":
+        return _lone_semicolon(place)
+    fixes = [] if mended is None else [Fix(span, mended)]
+    if not hints:
+        return None
+    return error("misplaced-sign", place.found.span, message, help=[hints], fixes=fixes)
+
+
+def _lone_semicolon(place: Place) -> Diagnostic | None:
+    """A `;` at the end of a statement, at the start of a formula, or twice."""
+    message, hint = f"{described(place.found)} cannot stand here", "leave the ; out"
+    span = place.found.span
+    at_end = "statements need nothing at their end: leave the ; out"
+    if place.found.type == "SEMICOLON" and place.accepts(END):
+        hint = at_end
+    elif place.found.type == "SEMICOLON" and place.wants_formula:
+        message = "an event is missing before ';'"
+        hint = "leave the ; out, or write an event type before it"
+    elif place.at_end and place.before == "SEMICOLON":
+        message, hint, span = "an event is missing after ';'", at_end, place.previous.span
+    else:
+        return None
+    fixes = [Fix(span, "")]
+    return error("misplaced-sign", place.found.span, message, help=[hint], fixes=fixes)
+
+
+def _other_parentheses(place: Place) -> Diagnostic:
+    closer = place.closer(place.index)
+    assert closer is not None
+    mended = f"({place.raw(place.index + 1, closer)})"
+    return error(
+        "misplaced-sign",
+        place.found.span,
+        f"{described(place.found)} cannot stand here: a formula is put in parentheses",
+        help=[f"write {offered(mended)}"],
+        fixes=[Fix(place.span(place.index, closer + 1), mended)],
+    )
+
+
+def _negated(place: Place) -> Diagnostic:
+    """`NOT B` where an event should stand: in a sequence it is `!B`, elsewhere UNLESS."""
+    at = place.index - 1
+    after = place.index + (place.found.text.upper() == "EXISTS")
+    message = f"'{place.text(at, after)}' cannot stand here without parentheses"
+    keyword = place.tokens[at].span
+    other = "NOT(B) is one event of another type than B"
+    general = "for no B in between write A ; !B ; C, for none inside a match (A ; C) UNLESS B"
+    left, operand = place.tokens[at - 1].type, place.tokens[min(after, len(place.tokens) - 1)]
+    end = (place.closer(after) or after) + 1 if operand.type == "LPAR" else after + 1
+    span, written = place.span(at, end), place.raw(after, end)
+    right = place.tokens[min(end, len(place.tokens) - 1)].type
+    if left == "SEMICOLON" == right:
+        mended, hint = f"!{written}", f"for none in between write !{shortened(written)}"
+    elif left in ("AND", "SEMICOLON") and operand.type in ("NAME", "LPAR"):
+        start = place.formula_start()
+        before = in_parentheses(place, start, at - 1)
+        mended = f"{before} UNLESS {written}"
+        span = place.span(start, end)
+        hint = f"for none inside the match write {offered(mended)}"
+        if place.last("UNLESS", "FILTER") or keyword_of(place.tokens[end]) == "FILTER":
+            return error("misplaced-sign", keyword, message, help=[general])
+    else:
+        return error("misplaced-sign", keyword, message, help=[general, other])
+    hints, fixes = [hint, general, other], [Fix(span, mended)]
+    return error("misplaced-sign", keyword, message, help=hints, fixes=fixes)
 
 
 def unknown_selector(place: Place) -> Diagnostic | None:
@@ -195,8 +226,10 @@ def unknown_selector(place: Place) -> Diagnostic | None:
     hints = [_ALL_SELECTORS]
     if name.upper() == "PROJECT":
         hints = ["the labels to keep stand in brackets: PROJECT[x, y](…)"]
-    elif name.upper() in ("SEQ", "SEQUENCE", "THEN"):
-        hints = ["a sequence is written A ; B"]
+    elif _filtered_event(place, place.index)[0]:
+        hints, fixes = _filtered_event(place, place.index)
+        message = f"the conditions of '{name}' do not stand in parentheses after it"
+        return error("unknown-selector", place.previous.span, message, help=hints, fixes=fixes)
     elif name.upper() in ("NOT", "NEG"):
         hints = ["for no B in between write A ; !B ; C, for none inside a match (A ; C) UNLESS B"]
     elif name.upper() in ("ANY", "ALL", "OR", "AND"):
@@ -216,14 +249,21 @@ def missing_operator(place: Place) -> Diagnostic | None:
         return None
     left = place.text(_operand_start(place), place.index)
     right = place.text(place.index, place.index + 1)
+    join = "join them with ; (then), : (directly then), AND, ALL or OR"
+    label = _label_help(place, left)
+    fixes = [Fix(place.found.span, f"; {place.found.text}")]
+    hints = [join, *label]
+    is_type = name_text(place.found) in declared(place).types
+    if place.found.type == "NAME" and label and declared(place).types and not is_type:
+        hints = [*label, join]
+        is_selector = keyword_of(place.previous) in _SELECTORS
+        fixes = [] if is_selector else [Fix(place.found.span, f"AS {place.found.text}")]
     return error(
         "missing-operator",
         place.found.span,
         f"there is no operator between '{left}' and '{right}'",
-        help=[
-            "join them with ; (then), : (directly then), AND, ALL or OR",
-            *_label_help(place, left),
-        ],
+        help=hints,
+        fixes=fixes,
     )
 
 
@@ -252,30 +292,9 @@ def _label_help(place: Place, left: str) -> list[str]:
 
 def _operand_start(place: Place) -> int:
     for index in place.backwards():
-        if place.tokens[index].type in _JOINING | {"WHERE"}:
+        if place.tokens[index].type in JOINING | {"WHERE"}:
             return index + 1
     return place.innermost_start
-
-
-def missing_filter(place: Place) -> Diagnostic | None:
-    """`A.x > 3` in place of a formula, and FILTER without one."""
-    found = place.found
-    if found.type == "FILTER" and place.accepts("WHERE"):
-        return error(
-            "missing-where",
-            found.span,
-            "there is no formula before FILTER",
-            help=["FILTER follows a formula: WHERE A AS x FILTER x.price > 100"],
-        )
-    in_conditions = {"DOT", "MINUS", "SLASH", "PERCENT", "BETWEEN", "LIKE", "RLIKE", "IS", "NOT"}
-    if not place.after_operand or found.type not in in_conditions.union(_COMPARISONS):
-        return None
-    return error(
-        "missing-filter",
-        found.span,
-        f"{described(found)} belongs to a condition, and conditions stand after FILTER",
-        help=["a formula comes first, then its condition: A AS x FILTER x.price > 100"],
-    )
 
 
 def odd_number(place: Place) -> Diagnostic | None:
@@ -284,12 +303,14 @@ def odd_number(place: Place) -> Diagnostic | None:
     if found.type == "DOT" and before == "INTEGER":
         number = place.previous.text
         span = place.previous.span.to(found.span)
-        hints = f"write {number}.0"
-        return error("bad-number", span, f"'{number}.' is not a number", help=[hints])
+        hints, fixes = f"write {number}.0", [Fix(span, f"{number}.0")]
+        message = f"'{number}.' is not a number"
+        return error("bad-number", span, message, help=[hints], fixes=fixes)
     if found.type == "DOT" and place.following.type == "INTEGER" and place.wants_value:
         number = place.following.text
         span = found.span.to(place.following.span)
-        return error("bad-number", span, f"'.{number}' is not a number", help=[f"write 0.{number}"])
+        message, fixes = f"'.{number}' is not a number", [Fix(span, f"0.{number}")]
+        return error("bad-number", span, message, help=[f"write 0.{number}"], fixes=fixes)
     return None
 
 
@@ -307,31 +328,18 @@ def missing_sign(place: Place) -> Diagnostic | None:
                 place.found.span,
                 f"'{sign}' is missing before {found}",
                 help=[f"write {_with_sign(place, sign)}"],
+                fixes=[Fix(Span(place.previous.end, place.found.start), _gap(place, sign))],
             )
     return None
+
+
+def _gap(place: Place, sign: str) -> str:
+    """A sign with the space that lies between two tokens anyhow."""
+    gap = place.source.text[place.previous.end : place.found.start]
+    return sign if sign == "." else sign + (gap if gap.isspace() else " ")
 
 
 def _with_sign(place: Place, sign: str) -> str:
     before = place.text(place.index - 1, place.index)
     glue = "" if sign == "." else " "
     return f"{before}{sign}{glue}{place.text(place.index, place.index + 1)}"
-
-
-def misplaced_call(place: Place) -> Diagnostic | None:
-    """`COUNT(*)`, `COUNT()` and `F(a, b)`."""
-    if place.opener is None or place.tokens[place.opener].type != "LPAR" or place.opener == 0:
-        return None
-    function = place.tokens[place.opener - 1]
-    if function.type not in ("NAME", "ATTRIBUTE") or keyword_of(function) in ("IN",):
-        return None
-    wants_argument = place.before == "LPAR" and place.wants_value
-    surplus = place.found.type == "COMMA" and place.accepts("RPAR", "PLUS")
-    if not (surplus or (wants_argument and place.found.type in ("STAR", "RPAR"))):
-        return None
-    name = place.text(place.opener - 1, place.opener)
-    return error(
-        "call-arguments",
-        place.found.span,
-        f"{name} takes one argument",
-        help=["functions take an attribute, such as MAX(x.price); COUNT takes a label: COUNT(x)"],
-    )

@@ -13,8 +13,9 @@ from typing import Any
 
 from celc import syntax
 from celc.errors import Diagnostic, Diagnostics
+from celc.messages.functions import NOW
 from celc.reading import tree_errors
-from celc.reading.token_errors import report
+from celc.reading.token_errors import is_full, report
 from celc.reading.tokens import Token, name_text
 from celc.source import Span
 from celc.syntax import Name
@@ -37,6 +38,14 @@ class _Negated:
     bang: Span
     operand: syntax.Formula
     doubled: bool = False
+
+
+@dataclass(slots=True)
+class _Range:
+    """`{3..9}`, where either limit may be missing."""
+
+    low: syntax.Expression | None
+    high: syntax.Expression | None
 
 
 @dataclass(slots=True)
@@ -64,7 +73,14 @@ class FormulaBuilder:
         }
         # Names without a label, by their places, that nothing has taken as a label so far.
         self._bare: dict[int, syntax.Attribute] = {}
-        self._last_label: str | None = None
+        # The event types of the file, and those that each label of the query may stand for.
+        self._attributes: dict[str, frozenset[str]] = {}
+        self._labels: dict[str, str | None] = {}
+        # The event types of each stream, and the streams in FROM.
+        self._streams: dict[str, tuple[str, ...]] = {}
+        self._read: tuple[str, ...] = ()
+        # Labels that SELECT gives another name.
+        self._renamed: list[tuple[Name, Name]] = []
 
     def report(self, diagnostic: Diagnostic) -> None:
         """Keep what is wrong with the tree."""
@@ -74,11 +90,28 @@ class FormulaBuilder:
         """Report the attributes without a label, except under an error that was reported."""
         for attribute in self._bare.values():
             span = attribute.span
+            if is_full(self.diagnostics):
+                break
             if error is None or not error.start <= span.start < error.end:
-                bare = tree_errors.bare_attribute(attribute.attribute, self._last_label)
-                self.report(bare)
+                self.report(self._bare_attribute(attribute.attribute))
         self._bare.clear()
-        self._last_label = None
+        self._labels.clear()
+        self._renamed.clear()
+        self._read = ()
+
+    def _bare_attribute(self, name: Name) -> Diagnostic:
+        if name.text.upper() in NOW:
+            return tree_errors.present_time(name)
+        known = [label for label in self._labels if self._may_have(label, name.text)]
+        is_text = bool(self._attributes) and not any(
+            name.text in attributes for attributes in self._attributes.values()
+        )
+        made = [label for label in known if label not in self._attributes] or known
+        return tree_errors.bare_attribute(name, made[-1] if made else None, is_text=is_text)
+
+    def _may_have(self, label: str, attribute: str) -> bool:
+        event_type = self._labels[label]
+        return event_type not in self._attributes or attribute in self._attributes[event_type]
 
     # --- rules that only collect ---
 
@@ -103,13 +136,13 @@ class FormulaBuilder:
     # --- formulas ---
 
     def event(self, c: Values) -> syntax.EventAtom:
-        if self._last_label is None:
-            self._last_label = c[-1].text
+        self._labels.setdefault(name_text(c[-1]), name_text(c[-1]))
         stream = name_of(c[0]) if len(c) == 3 else None
         return syntax.EventAtom(stream, name_of(c[-1]), c[0].span.to(c[-1].span))
 
     def labelled(self, c: Values) -> syntax.As:
-        self._last_label = c[2].text
+        event = c[0].type.text if isinstance(c[0], syntax.EventAtom) else None
+        self._labels[name_text(c[2])] = event
         return syntax.As(c[0], name_of(c[2]), c[0].span.to(c[2].span))
 
     def renamed(self, c: Values) -> syntax.Rename:
@@ -125,6 +158,11 @@ class FormulaBuilder:
     def projection(self, c: Values) -> syntax.Project:
         labels = tuple(name_of(token) for token in c[2]) if len(c) == 7 else ()
         return syntax.Project(labels, c[-2], c[0].span.to(c[-1].span))
+
+    def other_event(self, c: Values) -> syntax.OtherEvent:
+        if not _is_single_event(c[2]):
+            self.report(tree_errors.not_of_several(c[0].span, self._written(c[2])))
+        return syntax.OtherEvent(c[2], c[0].span.to(c[3].span))
 
     def negated(self, c: Values) -> _Negated:
         bang, operand = c
@@ -170,7 +208,7 @@ class FormulaBuilder:
         if at == 0 or at == len(steps) - 1:
             operand, neighbour = near if at == 0 else reversed(near)
             first = at == 0
-            self.report(tree_errors.negation_at_end(step.bang, operand, neighbour, first=first))
+            self._report_open_end(steps, first, (operand, neighbour))
             return
         before, operand, after = near
         for operator in (step.operator, steps[at + 1].operator):
@@ -183,6 +221,16 @@ class FormulaBuilder:
         previous = steps[at - 1].bang
         if previous is not None and at > 1:
             self.report(tree_errors.negation_twice(step.bang, previous, (before, operand)))
+
+    def _report_open_end(self, steps: list[_Step], first: bool, texts: tuple[str, str]) -> None:
+        """`!B ; C` and `A ; !B`, with an event type of the file for the side that is missing."""
+        step, beside = (steps[0], steps[1]) if first else (steps[-1], steps[-2])
+        assert step.bang is not None
+        span = step.span.to(beside.span)
+        read = self._read or tuple(self._streams)
+        here = [name for stream in read for name in self._streams.get(stream, ())]
+        other = next((name for name in here if name not in texts), None)
+        self.report(tree_errors.negation_at_end(step.bang, *texts, other, first=first, span=span))
 
     def _written(self, formula: syntax.Formula) -> str:
         return self.diagnostics.source.slice(formula.span)
@@ -226,9 +274,26 @@ class FormulaBuilder:
     def between(self, c: Values) -> syntax.Between:
         return syntax.Between(c[0], c[-3], c[-1], len(c) == 6, c[0].span.to(c[-1].span))
 
-    def in_list(self, c: Values) -> syntax.InList:
+    def in_list(self, c: Values) -> syntax.InList | syntax.Between | syntax.Comparison:
         items, end = c[-1]
-        return syntax.InList(c[0], items, len(c) == 4, c[0].span.to(end))
+        negated, span = len(c) == 4, c[0].span.to(end)
+        if not isinstance(items, _Range):
+            return syntax.InList(c[0], items, negated, span)
+        if items.low is not None and items.high is not None:
+            return syntax.Between(c[0], items.low, items.high, negated, span)
+        if items.low is not None:
+            return syntax.Comparison("<" if negated else ">=", c[0], items.low, span)
+        assert items.high is not None, "the grammar asks for one of the two"
+        return syntax.Comparison(">" if negated else "<=", c[0], items.high, span)
+
+    def range_of_values(self, c: Values) -> tuple[_Range, Span]:
+        return _Range(c[1], c[3]), c[4].span
+
+    def range_from(self, c: Values) -> tuple[_Range, Span]:
+        return _Range(c[1], None), c[3].span
+
+    def range_up_to(self, c: Values) -> tuple[_Range, Span]:
+        return _Range(None, c[2]), c[3].span
 
     def value_list(self, c: Values) -> tuple[tuple[syntax.Expression, ...], Span]:
         return tuple(c[1]), c[2].span
@@ -324,3 +389,19 @@ def _link(step: _Step) -> syntax.Link:
 
 def _joint(c: Values) -> syntax.Joint:
     return syntax.Joint(c[1].type, c[2], c[1].span)
+
+
+def _is_single_event(formula: syntax.Formula) -> bool:
+    """Whether a formula is an event type, with conditions, a label or alternatives."""
+    waiting = [formula]
+    while waiting:
+        match waiting.pop():
+            case syntax.EventAtom():
+                pass
+            case syntax.As(operand=operand) | syntax.Filter(operand=operand):
+                waiting.append(operand)
+            case syntax.Disjunction(operands=operands):
+                waiting.extend(operands)
+            case _:
+                return False
+    return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -204,6 +204,35 @@ class Place:
     def span(self, start: int, end: int) -> Span:
         """The place of the tokens from one up to another (not including it)."""
         return self.tokens[start].span.to(self.tokens[end - 1].span)
+
+    def raw(self, start: int, end: int) -> str:
+        """The text from one token up to another (not including it), as it stands."""
+        return self.source.slice(self.span(start, end)) if start < end else ""
+
+    def changed(self, start: int, end: int, texts: Mapping[int, str]) -> str:
+        """The text of the tokens from one up to another, some of them with another text.
+
+        The space before a token that becomes empty goes with it.
+        """
+        parts: list[str] = []
+        for index in range(start, end):
+            token = self.tokens[index]
+            text = texts.get(index, token.text)
+            gap = (
+                self.source.text[self.tokens[index - 1].end : token.start] if index > start else ""
+            )
+            parts.append(gap + text if text else "")
+        return "".join(parts).strip()
+
+    def closer(self, opener: int) -> int | None:
+        """The index of the bracket that closes another one; None where there is none."""
+        depth = 0
+        for index in range(opener, len(self.tokens)):
+            kind = self.tokens[index].type
+            depth += (kind in CLOSERS) - (kind in CLOSERS.values())
+            if not depth:
+                return index
+        return None
 
     def is_reserved(self) -> bool:
         """Whether the found token is a reserved word."""

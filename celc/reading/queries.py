@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from celc import syntax
 from celc.reading import tree_errors
 from celc.reading.formulas import STRATEGY_SYNONYMS, FormulaBuilder, Values, name_of
+from celc.reading.token_errors import is_full
 from celc.reading.tokens import name_text
 from celc.source import Span
 from celc.syntax import Name
@@ -25,7 +26,7 @@ class _Draft:
     span: Span
     streams: tuple[Name, ...] | None = None
     formula: syntax.Formula | None = None
-    partition_by: tuple[Name, ...] | None = None
+    partition_by: tuple[Name | syntax.Alternatives, ...] | None = None
     window: syntax.Window | None = None
     consume: syntax.ConsumeClause | None = None
     limit: syntax.LimitClause | None = None
@@ -48,10 +49,12 @@ class QueryBuilder(FormulaBuilder):
         return Span(0, len(self.diagnostics.source.text))
 
     def stream_declaration(self, c: Values) -> syntax.StreamDeclaration:
+        self._streams[name_text(c[2])] = tuple(event.name.text for event in c[4])
         return syntax.StreamDeclaration(name_of(c[2]), tuple(c[4]), c[0].span.to(c[5].span))
 
     def event_declaration(self, c: Values) -> syntax.EventDeclaration:
         attributes = tuple(c[3]) if len(c) == 5 else ()
+        self._attributes[name_text(c[1])] = frozenset(one.name.text for one in attributes)
         return syntax.EventDeclaration(name_of(c[1]), attributes, c[0].span.to(c[-1].span))
 
     def attribute_declaration(self, c: Values) -> syntax.AttributeDeclaration:
@@ -64,6 +67,11 @@ class QueryBuilder(FormulaBuilder):
         return self._finished(name_of(c[1]), c[0].span, c[3])
 
     def _finished(self, name: Name | None, start: Span, draft: _Draft) -> syntax.Query:
+        parts = {one.text for one in draft.partition_by or () if isinstance(one, Name)}
+        for label, renamed in self._renamed:
+            if label.text not in parts:
+                # Attributes of PARTITION BY are no labels, which is said later.
+                self.report(tree_errors.label_renamed_in_select(label, renamed))
         self.end_of_query()
         assert draft.formula is not None
         return syntax.Query(
@@ -103,10 +111,10 @@ class QueryBuilder(FormulaBuilder):
         if label is None:
             span = c[0].span.to(c[-1].span)
             return syntax.ExpressionItem(c[0], name, span)
+        span = label.span if name is None else label.span.to(name.span)
         if name is not None:
-            renamed = tree_errors.label_renamed_in_select(label, name)
-            self.report(renamed)
-        return syntax.LabelItem(label, None, label.span)
+            self._renamed.append((label, name))
+        return syntax.LabelItem(label, None, span)
 
     def label_item(self, c: Values) -> syntax.LabelItem:
         attributes = tuple(name_of(token) for token in c[2])
@@ -115,6 +123,7 @@ class QueryBuilder(FormulaBuilder):
     def from_streams(self, c: Values) -> _Draft:
         draft: _Draft = c[0]
         draft.streams = tuple(name_of(token) for token in c[2])
+        self._read = tuple(name.text for name in draft.streams)
         return draft
 
     def where(self, c: Values) -> _Draft:
@@ -125,11 +134,16 @@ class QueryBuilder(FormulaBuilder):
 
     def partition(self, c: Values) -> _Draft:
         draft: _Draft = c[0]
-        attributes = c[4] if len(c) == 6 else c[3]
-        draft.partition_by = tuple(name_of(token) for token in attributes)
-        end = c[5] if len(c) == 6 else attributes[-1]
-        draft.span = draft.span.to(end.span)
+        draft.partition_by = tuple(c[3])
+        draft.span = draft.span.to(c[3][-1].span)
         return draft
+
+    def plain_key(self, c: Values) -> Name:
+        return name_of(c[0])
+
+    def alternatives_key(self, c: Values) -> syntax.Alternatives:
+        names = tuple(name_of(token) for token in c[1])
+        return syntax.Alternatives(names, c[0].span.to(c[2].span))
 
     def within(self, c: Values) -> _Draft:
         draft: _Draft = c[0]
@@ -152,8 +166,10 @@ class QueryBuilder(FormulaBuilder):
 
     def duration_part(self, c: Values) -> syntax.DurationPart:
         unit = Name(name_text(c[1]).upper(), c[1].span)
-        if unit.text.removesuffix("S") not in _UNITS:
-            self.report(tree_errors.unknown_unit(c[1].text, c[1].span))
+        is_known = unit.text.removesuffix("S") in _UNITS or c[1].flawed
+        if not is_known and not is_full(self.diagnostics):
+            number = self.diagnostics.source.slice(c[0].span)
+            self.report(tree_errors.unknown_unit(number, c[1].text, c[0].span.to(c[1].span)))
         return syntax.DurationPart(c[0], unit, c[0].span.to(c[1].span))
 
     def consume(self, c: Values) -> _Draft:

@@ -61,6 +61,11 @@ def keyword_of(token: Token) -> str | None:
 _LONGEST_KEYWORD = len("PARTITION")
 
 
+def word_of(token: Token) -> str:
+    """The word of a token in capitals, empty for signs, numbers and texts."""
+    return token.text.upper() if token.type in ("NAME", "ATTRIBUTE") else ""
+
+
 def name_text(token: Token) -> str:
     """The identifier that a name token spells."""
     return token.text[1:-1].replace("``", "`") if token.is_quoted else token.text
@@ -70,6 +75,7 @@ def name_text(token: Token) -> str:
 
 # Tried before the grammar's own terminals, which begin alike.
 _BEFORE = {
+    "FOREIGN_COMMENT": r"(?:#|//)[^\n]*",
     "FOREIGN": "|".join(re.escape(text) for text in token_errors.FOREIGN_OPERATORS),
 }
 # Tried after them: what never ends, or what no token begins with. The open ones take the rest of
@@ -81,6 +87,13 @@ _AFTER = {
     "OTHER": r"[\s\S]",
 }
 _OPEN_COMMENT = {"OPEN_COMMENT": r"/\*[\s\S]*"}
+# Signs of other languages, each of which has a meaning there.
+_UNKNOWN_SIGNS = frozenset("?^~")
+_COMPARING = frozenset(
+    {"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "FOREIGN"}
+)
+# How far to look for what a `||` joins.
+_NEAR = 20
 _FREQUENT = ("SPACE", "NAME", "COMMENT", "DOUBLE", "INTEGER", "TEXT")
 
 
@@ -127,6 +140,10 @@ class _Lexer:
             if len(tokens) == MAX_TOKENS:
                 self.diagnostics.add(token_errors.too_many_tokens(MAX_TOKENS, match.start()))
                 return tokens
+            if kind == "FOREIGN_COMMENT":
+                comment = token_errors.foreign_comment(match.group(), match.start())
+                token_errors.report(self.diagnostics, comment)
+                continue
             token = Token(kind, match.group(), match.start(), match.end())
             look()
             if kind not in plain:
@@ -147,6 +164,9 @@ class _Lexer:
             if len(token.text) == 2:
                 self._report(token, token_errors.empty_name(token.start), becomes="NAME")
         elif previous and previous.end == token.start and previous.type in ("INTEGER", "DOUBLE"):
+            if token_errors.is_full(self.diagnostics):
+                token.flawed = True
+                return
             glued = token_errors.glued_number(previous.text, token.text, previous.start)
             self._report(token, glued, becomes="NAME")
         elif not token.text.isascii() and not token.text.isidentifier():
@@ -180,10 +200,29 @@ class _Lexer:
         self._report(token, quotes, becomes="TEXT")
 
     def _foreign(self, token: Token) -> None:
+        if "|" in token.text and self._joins_texts(token.end):
+            self._report(token, token_errors.joined_texts(token.text, token.start))
+            return
         foreign = token_errors.foreign_operator(token.text, token.start)
         self._report(token, foreign, becomes=token_errors.FOREIGN_OPERATORS[token.text][1])
 
+    def _joins_texts(self, end: int) -> bool:
+        """Whether a `||` stands beside a text that nothing has been compared with."""
+        following = self.source.text[end : end + _NEAR].lstrip()[:1]
+        if following != "'" and not (self.tokens and self.tokens[-1].type == "TEXT"):
+            return False
+        for token in reversed(self.tokens[-_NEAR:]):
+            if token.type in _COMPARING or keyword_of(token) in ("LIKE", "RLIKE", "IN"):
+                return False
+            if keyword_of(token) in ("FILTER", "AND", "OR", "NOT", "WHERE"):
+                break
+        return True
+
     def _other(self, token: Token) -> None:
+        if token.text in _UNKNOWN_SIGNS:
+            # What is said of them depends on what stands around: the parser stops there.
+            token.type = BAD
+            return
         previous = self.tokens[-1] if self.tokens else None
         if previous and previous.type == BAD and previous.end == token.start:
             # One message for a run of them.

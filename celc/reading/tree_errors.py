@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from celc import syntax
-from celc.errors import Diagnostic, Related, error
+from celc.errors import Diagnostic, Fix, Related, error
+from celc.messages.functions import NO_PRESENT
+from celc.reading.durations import in_units, is_calendar
 from celc.reading.token_errors import shortened
 from celc.source import Span
 
@@ -61,50 +63,41 @@ def too_deep(span: Span, limit: int) -> Diagnostic:
     )
 
 
-def unknown_unit(unit: str, span: Span) -> Diagnostic:
-    """`WITHIN 10 APPLES`."""
+def unknown_unit(number: str, unit: str, span: Span) -> Diagnostic:
+    """`WITHIN 10 APPLES`; `span` is that of the number and the unit."""
+    mended = in_units(number, unit)
+    hints = []
+    if mended is not None and is_calendar(unit):
+        hints = [f"{unit.lower()} differ in length; in days: {mended}"]
+    elif mended is not None:
+        hints = [f"write {mended}"]
     return error(
         "unknown-unit",
-        span,
+        Span(span.end - len(unit), span.end),
         f"'{shortened(unit)}' is not a unit of time",
         help=[
-            *([f"write {_OTHER_UNITS[unit.upper()]}"] if unit.upper() in _OTHER_UNITS else []),
+            *hints,
             "units are MILLISECONDS, SECONDS, MINUTES, HOURS and DAYS",
             "a number of events is written WITHIN 10 EVENTS, a distance in an attribute's values "
             "WITHIN 10 [attribute]",
         ],
+        fixes=[Fix(span, mended)] if mended else [],
     )
-
-
-_OTHER_UNITS = {
-    "MS": "MILLISECONDS",
-    "MILLIS": "MILLISECONDS",
-    "S": "SECONDS",
-    "SEC": "SECONDS",
-    "SECS": "SECONDS",
-    "M": "MINUTES",
-    "MIN": "MINUTES",
-    "MINS": "MINUTES",
-    "H": "HOURS",
-    "HR": "HOURS",
-    "HRS": "HOURS",
-    "D": "DAYS",
-    "WEEK": "7 DAYS for each",
-    "WEEKS": "7 DAYS for each",
-    "EVENT": "EVENTS",
-    "ROW": "EVENTS",
-    "ROWS": "EVENTS",
-}
 
 
 def label_renamed_in_select(label: syntax.Name, name: syntax.Name) -> Diagnostic:
     """`SELECT x AS y`."""
     old, new = quoted(label.text), quoted(name.text)
+    span = label.span.to(name.span)
     return error(
         "label-renamed",
-        label.span.to(name.span),
+        span,
         "AS in SELECT names an expression; a label keeps its name",
-        help=[f"rename the label in the formula: (…)[{old} -> {new}]"],
+        help=[
+            f"write SELECT {old}, or select an attribute: {old}.a AS {new}",
+            f"for another name rename the label in the formula: (…)[{old} -> {new}]",
+        ],
+        fixes=[Fix(span, old)],
     )
 
 
@@ -124,9 +117,12 @@ def lone_negation(bang: Span) -> Diagnostic:
 _UNLESS = "for no B anywhere inside a match: (A ; C) UNLESS B"
 
 
-def negation_at_end(bang: Span, operand: str, neighbour: str, *, first: bool) -> Diagnostic:
-    """`!B ; C` or `A ; !B`."""
-    parts = ("…", f"!{operand}", neighbour) if first else (neighbour, f"!{operand}", "…")
+def negation_at_end(
+    bang: Span, operand: str, neighbour: str, other: str | None, *, first: bool, span: Span
+) -> Diagnostic:
+    """`!B ; C` or `A ; !B`; `other` is an event type for the other side, `span` that of both."""
+    event = other or "…"
+    parts = (event, f"!{operand}", neighbour) if first else (neighbour, f"!{operand}", event)
     mended = " ; ".join(parts)
     return error(
         "negation-at-end",
@@ -134,6 +130,7 @@ def negation_at_end(bang: Span, operand: str, neighbour: str, *, first: bool) ->
         f"'!' cannot stand at the {'start' if first else 'end'} of a sequence: "
         f"a match {'starts' if first else 'ends'} with an event",
         help=[f"put an event {'before' if first else 'after'} it: {shortened(mended)}", _UNLESS],
+        fixes=[Fix(span, mended)] if other else [],
     )
 
 
@@ -144,6 +141,7 @@ def negation_contiguous(bang: Span, operator: Span, parts: tuple[str, str, str])
         bang,
         "'!' stands only between two ';': next to ':' there is no room for another event",
         help=[f"write ; on both sides: {' ; '.join(shortened(part) for part in parts)}"],
+        fixes=[Fix(operator, ";")],
         related=[Related(operator, "this ':'")],
     )
 
@@ -170,18 +168,51 @@ def doubled_bang(span: Span) -> Diagnostic:
     )
 
 
+def not_of_several(keyword: Span, operand: str) -> Diagnostic:
+    """`NOT(A ; B)`, where one event is negated."""
+    return error(
+        "not-of-several",
+        keyword,
+        "NOT(…) is one event of another kind, so an event type stands in it",
+        help=[
+            f"for no match in between write !({shortened(operand)})",
+            "an event type can have conditions: NOT(A FILTER A.price > 100)",
+        ],
+    )
+
+
 # --- attributes and `x[p]` ------------------------------------------------------------------------
 
 
-def bare_attribute(name: syntax.Name, label: str | None) -> Diagnostic:
-    """`price > 10` outside brackets."""
+def bare_attribute(name: syntax.Name, label: str | None, *, is_text: bool = False) -> Diagnostic:
+    """`price > 10` outside brackets; `is_text` where no event type has such an attribute."""
     attribute = quoted(name.text)
-    mended = f"{label or 'x'}.{attribute}"
+    mended = f"{quoted(label) if label else 'x'}.{attribute}"
+    hints = [f"write the label before it, such as {shortened(mended)}"]
+    fixes = [Fix(name.span, mended)] if label else []
+    if is_text:
+        text = "'" + name.text.replace("'", "''") + "'"
+        hints = [
+            f"a text stands in quotes: {shortened(text)}",
+            "an attribute stands after its label and a dot; no event type has one of this name",
+        ]
+        fixes = [Fix(name.span, text)]
     return error(
         "bare-attribute",
         name.span,
         f"it is not said whose {shortened(attribute)} is meant",
-        help=[f"write the label before it, such as {shortened(mended)}"],
+        help=hints,
+        fixes=fixes,
+    )
+
+
+def present_time(name: syntax.Name) -> Diagnostic:
+    """`x.ts > CURRENT_TIMESTAMP`."""
+    return error(
+        "unknown-function",
+        name.span,
+        f"there is no function '{name.text}'",
+        help=[NO_PRESENT],
     )
 
 

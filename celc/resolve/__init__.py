@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from celc import syntax
 from celc.errors import Diagnostic, Diagnostics
-from celc.formula import Query
+from celc.formula import AttributeDeclaration, Query
 from celc.messages import clauses, names
 from celc.resolve.expressions import Site
 from celc.resolve.formulas import Builder
@@ -86,7 +86,7 @@ def _query(
     frame = Frame(scoped.labels, None, None)
     formula = builder.build(scoped, frame)
     site = Site(schema, frame, annotator.hidden, found, "select")
-    selection = _selection(node, site, source)
+    selection = _selection(node, site, source, around.partition_by)
     if strategy == "ALL" and not bounded and node.limit is None:
         check_growth(scoped, selection.labels, found)
     return Query(
@@ -113,10 +113,20 @@ def _strategy(node: syntax.Query) -> tuple[syntax.Strategy, Span | None]:
     return node.select.strategy or "ALL", node.select.strategy_span
 
 
-def _selection(node: syntax.Query, site: Site, source: Source) -> Selection:
+def _selection(
+    node: syntax.Query,
+    site: Site,
+    source: Source,
+    partition_by: tuple[AttributeDeclaration, ...],
+) -> Selection:
     items = None if node.select is None else node.select.items
     span = items.span if isinstance(items, syntax.AllItems) else node.formula.span
-    selection = select(items, site, source, span)
-    places = {name.text: name.span for name in node.partition_by or ()}
+    places = {
+        name.text: key.span
+        for key in node.partition_by or ()
+        for name in ((key,) if isinstance(key, syntax.Name) else key.names)
+        if name.text in {attribute.name for attribute in partition_by}
+    }
+    selection = select(items, site, source, span, places)
     check_columns(selection, tuple(places.items()), span, site)
     return selection

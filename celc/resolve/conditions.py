@@ -25,7 +25,8 @@ from celc.formula import (
     Predicate,
     Previous,
 )
-from celc.messages import types
+from celc.like import looks_like_regex, regex_to_like
+from celc.messages import types, warnings
 from celc.resolve.expressions import Site, binding_of, common_type, convert, expression, is_null
 from celc.source import Span
 from celc.terms import nodes_of
@@ -133,10 +134,19 @@ def _compared(
     else:
         shared = common_type(left.type, right.type)
         if shared is None:
-            site.found.add(types.compared_types(left.type.value, right.type.value, span))
+            text = _literal_text(left, right, site)
+            site.found.add(types.compared_types(left.type.value, right.type.value, span, text))
             return None
         data_type = shared
     return Comparison(operator, convert(left, data_type), convert(right, data_type), span)
+
+
+def _literal_text(left: Expression, right: Expression, site: Site) -> tuple[str, Span] | None:
+    """The side of a comparison that names no label, as it is written; None where both do."""
+    for side, other in ((right, left), (left, right)):
+        if not _naming([side]) and _naming([other]):
+            return site.found.source.slice(side.span), side.span
+    return None
 
 
 def _between(node: syntax.Between, site: Site, negated: bool) -> Tree | None:
@@ -235,7 +245,24 @@ def _pattern(node: syntax.PatternMatch, site: Site, negated: bool) -> Tree | Non
         return None
     if not sound:
         return None
+    if node.operator == "LIKE" and looks_like_regex(node.pattern.value):
+        site.found.add(warnings.like_regex(_meant_by(node, site), node.span))
     return PatternMatch(node.operator, operand, node.pattern.value, negated, node.span)
+
+
+def _meant_by(node: syntax.PatternMatch, site: Site) -> list[str]:
+    """Conditions that LIKE with a regular expression could mean."""
+    source = site.found.source
+    before = source.slice(Span(node.span.start, node.operand.span.end))
+    negation = "NOT " if node.negated else ""
+    choices = []
+    pattern = regex_to_like(node.pattern.value)
+    if pattern is not None:
+        text = pattern.replace("'", "''")
+        choices.append(f"{before} {negation}LIKE '{text}'")
+    if refusal_of_regex(node.pattern.value) is None:
+        choices.append(f"{before} {negation}RLIKE {source.slice(node.pattern.span)}")
+    return choices
 
 
 def _check_like(pattern: syntax.TextLiteral, site: Site) -> bool:
@@ -252,18 +279,23 @@ def _check_like(pattern: syntax.TextLiteral, site: Site) -> bool:
 
 
 def _check_regex(pattern: syntax.TextLiteral, site: Site) -> bool:
+    reason = refusal_of_regex(pattern.value)
+    if reason is not None:
+        site.found.add(types.invalid_regex(reason, pattern.span))
+    return reason is None
+
+
+def refusal_of_regex(pattern: str) -> str | None:
+    """Why RE2 refuses a regular expression; None if it does not."""
     # RE2 itself judges, through the library that will also run it. Imported here because loading
     # it takes longer than compiling most queries.
     import pyarrow as pa
     import pyarrow.compute as pc
 
     try:
-        pc.match_substring_regex(pa.array([""]), pattern=pattern.value)
+        pc.match_substring_regex(pa.array([""]), pattern=pattern)
     except UnicodeEncodeError:
-        site.found.add(types.invalid_regex("it is not valid Unicode", pattern.span))
-        return False
+        return "it is not valid Unicode"
     except pa.ArrowInvalid as refusal:
-        reason = str(refusal).removeprefix("Invalid regular expression: ")
-        site.found.add(types.invalid_regex(reason, pattern.span))
-        return False
-    return True
+        return str(refusal).removeprefix("Invalid regular expression: ")
+    return None

@@ -7,9 +7,9 @@ together for each expression they speak of, and so are clauses that no event can
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from celc.errors import Diagnostic, Diagnostics
+from celc.errors import Diagnostic, Diagnostics, Fix
 from celc.fold import fold_predicate, operands_of
 from celc.formula import (
     Aggregate,
@@ -117,7 +117,7 @@ def check_clauses(
         if not all(_is_sure(frame, label) for label in clause.labels):
             continue
         if all(fold_predicate(predicate) is False for predicate in clause.predicates):
-            found.add(_never_true(clause))
+            found.add(_never_true(clause, found))
             sound = False
         elif len(clause.predicates) == 1:
             problem = _narrow(clause.predicates[0], ranges, frame)
@@ -173,12 +173,35 @@ def _is_sure(frame: Frame, label: str) -> bool:
     return seen is not None and seen[1]
 
 
-def _never_true(clause: Clause) -> Diagnostic:
+def _never_true(clause: Clause, found: Diagnostics) -> Diagnostic:
     if any(is_null(side) for predicate in clause.predicates for side in operands_of(predicate)):
         reason, advice = "a comparison with NULL is never TRUE", "write IS NULL or IS NOT NULL"
+        mended = _null_test(clause, found)
+        if mended is not None:
+            fixes = (Fix(clause.predicates[0].span, mended),)
+            warning = never_matches(reason, f"write {mended}", clause.span)
+            return replace(warning, fixes=fixes)
     else:
         reason, advice = "this condition is never TRUE", "leave the filter out, or mend it"
     return never_matches(reason, advice, clause.span)
+
+
+def _null_test(clause: Clause, found: Diagnostics) -> str | None:
+    """`x.a IS NULL` for `x.a = NULL`; None for anything else."""
+    match clause.predicates:
+        case (Comparison(operator=("=" | "!=") as operator) as only,):
+            values = [side for side in (only.left, only.right) if not is_null(side)]
+            if len(values) == 1 and _written_with(found.source.slice(only.span), operator):
+                text = found.source.slice(values[0].span)
+                return f"{text} IS {'' if operator == '=' else 'NOT '}NULL"
+    return None
+
+
+def _written_with(text: str, operator: str) -> bool:
+    """Whether a comparison stands in the text as it is meant, not under a NOT."""
+    return any(sign in text for sign in (("!=", "<>") if operator == "!=" else ("=",))) and (
+        operator == "!=" or not ("!=" in text or "<>" in text)
+    )
 
 
 def _narrow(

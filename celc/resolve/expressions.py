@@ -26,6 +26,7 @@ from celc.formula import (
     Previous,
 )
 from celc.messages import names, types, warnings
+from celc.messages.wording import written
 from celc.resolve import literals
 from celc.resolve.labels import Binding, Hidden
 from celc.resolve.schema import Schema
@@ -47,6 +48,9 @@ _FUNCTIONS = {
     "filter": (*_AGGREGATES, "PREV", "ABS"),
     "select": (*_AGGREGATES, "COLLECT", "ABS"),
 }
+
+
+LITERALS = (syntax.IntegerLiteral, syntax.DoubleLiteral)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +127,19 @@ def _report_unbound(label: str, span: Span, site: Site) -> None:
     if hidden is not None:
         site.found.add(names.hidden_label(label, hidden.why, visible, span, hidden.place))
     elif site.use == "select":
-        site.found.add(names.unbound_in_select(label, visible, span))
+        site.found.add(names.unbound_in_select(label, visible, _values_of(label, site), span))
     else:
         site.found.add(names.unbound_label(label, visible, label in site.schema.masks, span))
+
+
+def _values_of(attribute: str, site: Site) -> list[str]:
+    """Expressions of SELECT for an attribute: of each label that has it, its only value or two."""
+    found = []
+    for label in labels_having(attribute, site):
+        extent = site.frame.labels[label].extent
+        value = f"{written(label)}.{written(attribute)}"
+        found.append(value if (extent.least, extent.most) == (1, 1) else f"FIRST({value})")
+    return found
 
 
 def attribute_type(
@@ -315,8 +329,11 @@ def _call(node: syntax.Call, site: Site) -> Expression | None:
             return _aggregate(name, node, site)
         case _:
             functions = _FUNCTIONS[site.use]
+            written_argument = (site.found.source.slice(node.argument.span), node.span)
             site.found.add(
-                types.unknown_function(node.function.text, functions, node.function.span)
+                types.unknown_function(
+                    node.function.text, functions, node.function.span, written_argument
+                )
             )
             return None
 
@@ -329,7 +346,10 @@ def _is_bare(node: syntax.Expression) -> TypeGuard[syntax.Attribute]:
 def _count(node: syntax.Call, site: Site) -> Expression | None:
     argument = node.argument
     if not _is_bare(argument):
-        site.found.add(types.needs_label("COUNT", argument.span))
+        label = argument.label if isinstance(argument, syntax.Attribute) else None
+        site.found.add(
+            types.needs_label("COUNT", argument.span, written(label.text) if label else None)
+        )
         return None
     label = argument.attribute
     if binding_of(label.text, label.span, site) is None:
@@ -341,11 +361,50 @@ def attribute_argument(node: syntax.Call, site: Site) -> tuple[str, str, DataTyp
     """The label, attribute and type of the argument `x.a` of a function of a label's set."""
     argument, name = node.argument, node.function.text.upper()
     if not isinstance(argument, syntax.Attribute) or argument.label is None:
-        site.found.add(types.needs_attribute(name, argument.span))
+        choices = _calls_offered(node, site)
+        site.found.add(types.needs_attribute(name, argument.span, choices, node.span))
         return None
     label = argument.label
     data_type = attribute_type(label.text, label.span, argument.attribute, site)
     return None if data_type is None else (label.text, argument.attribute.text, data_type)
+
+
+def _calls_offered(node: syntax.Call, site: Site) -> list[str]:
+    """Calls that could be meant by `SUM(a)`, `SUM(x)` and `SUM(x.a * 2)`."""
+    argument, name = node.argument, node.function.text
+    slice_of, prior = site.found.source.slice, "PRIOR " if node.prior else ""
+    if isinstance(argument, syntax.Arithmetic) and argument.operator in ("*", "/"):
+        left, right = argument.left, argument.right
+        if isinstance(left, syntax.Attribute) and isinstance(right, LITERALS):
+            rest = f"{argument.operator} {slice_of(right.span)}"
+            return [f"{name}({prior}{slice_of(left.span)}) {rest}"]
+    if not _is_bare(argument):
+        return []
+    label = look_up(site.frame, argument.attribute.text)
+    if label is not None:
+        attributes = site.schema.attributes_of(label[0].extent.types)
+        allowed = _AGGREGATED_TYPES.get(name.upper(), tuple(DataType))
+        named = [one.name for one in attributes if one.type in allowed][:3]
+        own = slice_of(argument.span)
+        return [f"{name}({prior}{own}.{written(attribute)})" for attribute in named]
+    return [
+        f"{name}({prior}{written(one)}.{slice_of(argument.span)})"
+        for one in labels_having(argument.attribute.text, site)
+    ]
+
+
+def labels_having(attribute: str, site: Site) -> list[str]:
+    """The visible labels whose events all have an attribute; those made with AS, if there are."""
+    visible = visible_labels(site.frame)
+    found = []
+    for label in visible:
+        seen = look_up(site.frame, label)
+        assert seen is not None
+        mask = seen[0].extent.types
+        if mask and attribute in site.schema.types and not mask & site.schema.lacking(attribute):
+            found.append(label)
+    made = [label for label in found if label not in site.schema.masks]
+    return (made or found)[:3]
 
 
 def _previous(node: syntax.Call, site: Site) -> Expression | None:

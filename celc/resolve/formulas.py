@@ -26,6 +26,7 @@ from celc.resolve.labels import (
     one_after_another,
     positive_parts,
 )
+from celc.resolve.other_events import STANDS_FOR
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Beside, Frame, surely_bound
 from celc.resolve.suspicions import check_search, check_sides, check_use
@@ -87,6 +88,8 @@ class Builder:
                 return self._filter(parts[0], node, frame)
             case syntax.Selector():
                 return self._selector(parts[0], node, frame)
+            case syntax.OtherEvent():
+                raise AssertionError(STANDS_FOR)
             case _:
                 assert_never(node)
 
@@ -217,6 +220,8 @@ def _filters_within(scoped: Scoped) -> Iterator[Span]:
             parts = parts[:1]
         case syntax.As() | syntax.Iteration() | syntax.Conjunction() | syntax.Selector():
             pass
+        case syntax.OtherEvent():
+            raise AssertionError(STANDS_FOR)
         case _:
             assert_never(node)
     for part in parts:

@@ -26,6 +26,7 @@ from celc.resolve.labels import (
     merge,
     positive_parts,
 )
+from celc.resolve.other_events import STANDS_FOR
 from celc.resolve.schema import Schema
 from celc.resolve.suspicions import check_sides
 from celc.source import Span
@@ -82,6 +83,8 @@ def _reach(scoped: Scoped) -> _Reach:
             | syntax.Selector()
         ):
             return _reach(parts[0])
+        case syntax.OtherEvent():
+            raise AssertionError(STANDS_FOR)
         case _:
             assert_never(scoped.node)
 
@@ -271,6 +274,8 @@ def _sure_patterns(scoped: Scoped) -> list[tuple[int, ...]]:
             return _in_a_row([_sure_patterns(part) for part in parts])
         case syntax.Conjunction() | syntax.Unless() | syntax.Filter():
             return []
+        case syntax.OtherEvent():
+            raise AssertionError(STANDS_FOR)
         case _:
             assert_never(scoped.node)
 

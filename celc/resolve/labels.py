@@ -6,6 +6,7 @@ and the number of positions that it can have, judged from the structure alone (c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -13,13 +14,17 @@ from typing import Literal, TypeAlias, TypeVar, assert_never
 
 from celc import syntax
 from celc.deadline import look
-from celc.errors import Diagnostic, Diagnostics
-from celc.messages import names
+from celc.errors import Diagnostic, Diagnostics, Fix
+from celc.messages import names, warnings
+from celc.resolve.other_events import STANDS_FOR, without
 from celc.resolve.schema import Schema
 from celc.source import Span
 
 MANY = 2
 """Positions are counted 0, 1, many."""
+
+# How far after a name to look for what it could be the label of.
+_NEAR = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +217,17 @@ class Annotator:
             case syntax.Filter() | syntax.Selector():
                 part = self.annotate(node.operand)
                 return Scoped(node, part.labels, part.support, part.length, part.depth + 1, (part,))
+            case syntax.OtherEvent():
+                return self._other_event(node)
             case _:
                 assert_never(node)
+
+    def _other_event(self, node: syntax.OtherEvent) -> Scoped:
+        """`NOT(φ)`: any event of FROM, without a label, where φ has no match."""
+        hidden = dict(self.hidden)
+        scoped = self.annotate(without(node, self.schema))
+        self.hidden = hidden  # a label of a NOT is bound nowhere, rather than cut
+        return scoped
 
     def _hide(self, labels: Labels, why: Cut) -> None:
         for label, binding in labels.items():
@@ -251,7 +265,9 @@ class Annotator:
             else:
                 where = "this query's streams"
                 self.found.add(
-                    names.unknown_event_type(name, list(schema.masks), where, node.type.span)
+                    names.unknown_event_type(
+                        name, list(schema.masks), where, node.type.span, self._meant_as_label(node)
+                    )
                 )
             return 0
         stream = node.stream.text
@@ -264,12 +280,23 @@ class Annotator:
             return 0
         for k, event_type in enumerate(schema.event_types):
             if (event_type.stream, event_type.name) == (stream, name):
+                if len(read) == 1:
+                    self.found.add(warnings.stream_not_read(stream, name, node.span))
                 return 1 << k
         offered = [event_type.name for event_type in declared[stream].event_types]
         self.found.add(
             names.unknown_event_type(name, offered, f"stream '{stream}'", node.type.span)
         )
         return 0
+
+    def _meant_as_label(self, node: syntax.EventAtom) -> Fix | None:
+        """The change for `x : A`, where x was meant as a label."""
+        text, end = self.found.source.text, node.span.end
+        after = re.match(r"\s*:\s*(\w+)", text[end : end + _NEAR])
+        if after is None or after[1] not in self.schema.masks:
+            return None
+        span = Span(node.span.start, end + after.end())
+        return Fix(span, f"{after[1]} AS {self.found.source.slice(node.span)}")
 
     def _check_new_label(self, label: syntax.Name) -> None:
         if label.text in self.schema.masks:
@@ -415,5 +442,7 @@ def support_of(scoped: Scoped, wanted: frozenset[str]) -> Extent:
             return fold_joints(node, extents, lambda op, run: JOINTS[op](run))
         case syntax.Unless() | syntax.Filter() | syntax.Selector():
             return support_of(parts[0], wanted)
+        case syntax.OtherEvent():
+            raise AssertionError(STANDS_FOR)
         case _:
             assert_never(node)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from celc import syntax
+from celc.errors import Fix
 from celc.formula import (
     AttributeDeclaration,
     Collection,
@@ -43,10 +44,12 @@ class Selection:
 Items: TypeAlias = syntax.AllItems | syntax.NoItems | tuple[syntax.SelectItem, ...]
 
 
-def select(items: Items | None, site: Site, source: Source, span: Span) -> Selection:
+def select(
+    items: Items | None, site: Site, source: Source, span: Span, partition_by: Container[str] = ()
+) -> Selection:
     """What SELECT keeps of a formula whose labels `site` shows; without SELECT the same as `*`.
 
-    `span` is the place of what comes from `*`.
+    `span` is the place of what comes from `*`. The attributes of `partition_by` are columns anyhow.
     """
     match items:
         case None | syntax.AllItems():
@@ -56,7 +59,7 @@ def select(items: Items | None, site: Site, source: Source, span: Span) -> Selec
         case syntax.NoItems():
             return Selection((), frozenset())
         case _:
-            return _listed(items, site, source)
+            return _listed(items, site, source, partition_by)
 
 
 def star(labels: Labels) -> tuple[str, ...]:
@@ -82,7 +85,9 @@ def _column(
     return OutputLabel(label, attributes, span)
 
 
-def _listed(items: tuple[syntax.SelectItem, ...], site: Site, source: Source) -> Selection:
+def _listed(
+    items: tuple[syntax.SelectItem, ...], site: Site, source: Source, partition_by: Container[str]
+) -> Selection:
     columns: list[OutputLabel | OutputExpression] = []
     places: dict[str, Span] = {}
     mentioned: dict[str, None] = {}
@@ -96,10 +101,22 @@ def _listed(items: tuple[syntax.SelectItem, ...], site: Site, source: Source) ->
         mentioned[label] = None
         if label in places:
             site.found.add(names.repeated_label(label, "SELECT", span, places[label]))
+        elif label in partition_by and label not in site.frame.labels:
+            site.found.add(names.partition_in_select(label, span, _without(item, items)))
         elif binding_of(label, span, site) is not None:
             columns.append(_column(label, _attributes(item, site), span, site))
         places.setdefault(label, span)
     return Selection(tuple(columns), frozenset(mentioned))
+
+
+def _without(item: syntax.SelectItem, items: tuple[syntax.SelectItem, ...]) -> Fix:
+    """The change that leaves an item of SELECT out."""
+    at = items.index(item)
+    if len(items) == 1:
+        return Fix(item.span, "NONE")
+    if at:
+        return Fix(Span(items[at - 1].span.end, item.span.end), "")
+    return Fix(Span(item.span.start, items[1].span.start), "")
 
 
 def _attributes(item: syntax.LabelItem, site: Site) -> tuple[AttributeDeclaration, ...] | None:
@@ -132,12 +149,25 @@ def _expression_column(
         value = expression(node, site)
     text = source.slice(node.span)
     if item.name is None:
-        site.found.add(types.unnamed_expression(text, node.span))
+        site.found.add(types.unnamed_expression(text, _name_for(node), node.span))
         return None
     if value is None:
         return None
     labels = tuple(dict.fromkeys(_labels_in(node)))
     return OutputExpression(item.name.text, text, value, labels, item.name.span)
+
+
+def _name_for(node: syntax.Expression) -> str:
+    """A name for the column of an expression, after what stands in it."""
+    match node:
+        case syntax.Attribute(label=syntax.Name() as label):
+            words = [label.text, node.attribute.text]
+        case syntax.Call(argument=syntax.Attribute() as argument):
+            words = [node.function.text.lower(), argument.attribute.text]
+        case _:
+            words = ["value"]
+    name = "_".join(words)
+    return name if name.isidentifier() else "value"
 
 
 def _labels_in(node: syntax.Expression) -> Iterator[str]:

@@ -89,11 +89,14 @@ def order_columns(
     span: Span,
     found: Diagnostics,
 ) -> tuple[AttributeDeclaration, ...]:
-    """The order columns: those named at the call, else WITHIN's attribute, else none."""
+    """The order columns: those named at the call, else WITHIN's attribute, else `primary_time`."""
     if order_by is None:
         attribute = None if isinstance(window, syntax.EventsWindow | None) else window.attribute
+        if attribute is None:
+            primary = schema.primary_time()
+            return () if primary is None else (schema.attribute(primary),)
         # A wrong attribute of WITHIN is reported with the window.
-        if attribute is None or attribute.text not in schema.shared():
+        if attribute.text not in schema.shared():
             return ()
         return (schema.attribute(attribute.text),)
     columns = {}
@@ -226,20 +229,25 @@ def check_window_length(window: Window | None, length: int, span: Span, found: D
 
 
 def partition_attributes(
-    nodes: tuple[syntax.Name, ...] | None, schema: Schema, found: Diagnostics
+    nodes: tuple[syntax.Name | syntax.Alternatives, ...] | None,
+    schema: Schema,
+    found: Diagnostics,
 ) -> tuple[AttributeDeclaration, ...]:
     """The attributes of PARTITION BY."""
     places: dict[str, Span] = {}
     declared = []
     for node in nodes or ():
-        name = node.text
+        chosen = node if isinstance(node, syntax.Name) else one_of_alternatives(node, schema, found)
+        if chosen is None:
+            continue
+        name = chosen.text
         if name in places:
             found.add(names.repeated_attribute(name, "PARTITION BY", node.span, places[name]))
             continue
         places[name] = node.span
         attribute = _shared_attribute(
             name,
-            node.span,
+            chosen.span,
             schema,
             found,
             unknown=clauses.unknown_partition_attribute,
@@ -250,6 +258,46 @@ def partition_attributes(
         if attribute is not None:
             declared.append(attribute)
     return tuple(declared)
+
+
+def one_of_alternatives(
+    node: syntax.Alternatives, schema: Schema, found: Diagnostics
+) -> syntax.Name | None:
+    """The attribute that `[a, b]` is for every event; None where it is not one, which is reported.
+
+    A key of which event types have different attributes is refused.
+    """
+    if len(node.names) == 1:
+        return node.names[0]
+    places: dict[str, Span] = {}
+    for name in node.names:
+        if name.text in places:
+            repeated = names.repeated_attribute(name.text, "[…]", name.span, places[name.text])
+            found.add(repeated)
+            return None
+        places[name.text] = name.span
+        if name.text not in schema.having and name.text not in schema.flawed:
+            offered = schema.shared()
+            found.add(clauses.unknown_partition_attribute(name.text, offered, name.span))
+            return None
+    listed = [name.text for name in node.names]
+    for k, event_type in enumerate(schema.event_types):
+        has = [name for name in listed if schema.having.get(name, 0) >> k & 1]
+        if len(has) > 1:
+            found.add(clauses.ambiguous_partition_key(listed, event_type.name, has, node.span))
+            return None
+    whole = [name for name in node.names if not schema.lacking(name.text)]
+    if whole:
+        return whole[0]
+    having = 0
+    for text in listed:
+        having |= schema.having.get(text, 0)
+    lacking = schema.names_of(schema.everything & ~having)
+    if lacking:
+        found.add(clauses.partial_alternatives(listed, lacking, node.span))
+    else:
+        found.add(clauses.mixed_partition_key(listed, node.span))
+    return None
 
 
 def limit_of(node: syntax.LimitClause | None, found: Diagnostics) -> int | None:

@@ -17,7 +17,12 @@ from celc.formula import AttributeDeclaration, DataType, EventType, Stream
 from celc.messages import names, warnings
 from celc.source import Span
 
-TYPE_NAMES = {data_type.value: data_type for data_type in DataType} | {"BIGINT": DataType.LONG}
+# CORE's type of the attribute that orders a stream and measures its windows.
+PRIMARY_TIME = "PRIMARY_TIME"
+TYPE_NAMES = {data_type.value: data_type for data_type in DataType} | {
+    "BIGINT": DataType.LONG,
+    PRIMARY_TIME: DataType.TIMESTAMP,
+}
 RESERVED_ATTRIBUTES = frozenset({"pos", "type", "stream"})
 
 
@@ -27,17 +32,20 @@ class Declarations:
 
     Keys of `places` are (stream,), (stream, type) and (stream, type, attribute). `untyped` are the
     attributes with a type that means nothing: they are declared, and yet in none of the streams.
+    `primary` has the attribute of (stream, type) that is declared as its time, where one is.
     """
 
     streams: Mapping[str, Stream]
     places: Mapping[tuple[str, ...], Span]
     untyped: frozenset[str]
+    primary: Mapping[tuple[str, str], str]
 
 
 def declare(streams: Iterable[syntax.StreamDeclaration], found: Diagnostics) -> Declarations:
     """Read the declarations of a file; of two with one name the first counts."""
     declared: dict[str, Stream] = {}
     places: dict[tuple[str, ...], Span] = {}
+    primary: dict[tuple[str, str], str] = {}
     for stream in streams:
         name = stream.name.text
         if name in declared:
@@ -52,9 +60,12 @@ def declare(streams: Iterable[syntax.StreamDeclaration], found: Diagnostics) -> 
                 continue
             places[key] = event.name.span
             attributes = _attributes(event, key, places, found)
+            time = _primary_time(event, found)
+            if time is not None:
+                primary[key] = time
             event_types[key[1]] = EventType(name, key[1], attributes)
         declared[name] = Stream(name, tuple(event_types.values()))
-    return Declarations(declared, places, _untyped(places, declared))
+    return Declarations(declared, places, _untyped(places, declared), primary)
 
 
 def _untyped(
@@ -67,6 +78,14 @@ def _untyped(
         for attribute in event_type.attributes
     }
     return frozenset(key[2] for key in places if len(key) == 3 and key not in typed)
+
+
+def _primary_time(event: syntax.EventDeclaration, found: Diagnostics) -> str | None:
+    times = [one for one in event.attributes if one.type.text.upper() == PRIMARY_TIME]
+    for one in times[1:]:
+        first = times[0].type.span
+        found.add(names.repeated_primary_time(event.name.text, one.type.span, first))
+    return times[0].name.text if times else None
 
 
 def _attributes(
@@ -127,6 +146,11 @@ class Schema:
     def names_of(self, mask: int) -> tuple[str, ...]:
         """The distinct names of the event types of a mask."""
         return tuple(dict.fromkeys(one.name for one in self.types_of(mask)))
+
+    def primary_time(self) -> str | None:
+        """The attribute that all event types declare as their time; None where there is none."""
+        named = {self.declarations.primary.get((one.stream, one.name)) for one in self.event_types}
+        return named.pop() if len(named) == 1 else None
 
     def attributes_of(self, mask: int) -> tuple[AttributeDeclaration, ...]:
         """The attributes of the event types of a mask, in order of first declaration, each once."""

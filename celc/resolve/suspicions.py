@@ -28,6 +28,7 @@ from celc.messages import warnings
 from celc.messages.wording import quote
 from celc.resolve.cnf import labels_named, parts_of
 from celc.resolve.labels import MANY, Binding, Labels, Scoped, fold_joints, positive_parts
+from celc.resolve.other_events import STANDS_FOR
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Frame, look_up
 from celc.source import Span
@@ -193,6 +194,8 @@ def _growing(scoped: Scoped, kept: frozenset[str]) -> tuple[Span, ...]:
             return fold_joints(node, [_growing(part, kept) for part in parts], _growing_together)
         case syntax.Disjunction() | syntax.Filter():
             pass
+        case syntax.OtherEvent():
+            raise AssertionError(STANDS_FOR)
         case _:
             assert_never(node)
     return tuple(span for part in parts for span in _growing(part, kept))

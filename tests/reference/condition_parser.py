@@ -102,12 +102,29 @@ class ConditionParser:
             return Comparison(word, (left, low, self.expression()), negated)
         if word == "IN":
             closing = {"(": ")", "{": "}"}[cursor.expect("(", "{")]
+            if closing == "}" and (found := self._range(left, negated)) is not None:
+                return found
             items = [self.expression()]
             while cursor.accept(","):
                 items.append(self.expression())
             cursor.expect(closing)
             return Comparison(word, (left, *items), negated)
         return Comparison(word, (left, self.expression()), negated)
+
+    def _range(self, left: Expression, negated: bool) -> Comparison | None:
+        """`{3..9}`, `{3..}` and `{..9}`, after the brace; None where a list stands there."""
+        cursor, start = self.cursor, self.cursor.index
+        low = None if cursor.at("..") else self.expression()
+        if not cursor.accept(".."):
+            cursor.index = start
+            return None
+        high = None if cursor.at("}") else self.expression()
+        cursor.expect("}")
+        if low is not None and high is not None:
+            return Comparison("BETWEEN", (left, low, high), negated)
+        bound = low or high
+        assert bound is not None, "a range has a limit"
+        return Comparison(">=" if high is None else "<=", (left, bound), negated)
 
     # --- expressions ---
 

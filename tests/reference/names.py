@@ -68,6 +68,8 @@ def _kept(formula: n.Formula) -> list[_Kept]:
         case n.As():
             inside = [kept for kept in _kept(formula.body) if not kept.is_type]
             return [*inside, _Kept(formula.place, formula.label, False)]
+        case n.OtherEvent():
+            return []
         case n.Project():
             return [_Kept(place, label, False) for label, place in formula.kept]
         case n.Rename():
@@ -162,7 +164,7 @@ def _check_formula(formula: n.Formula, schema: Schema, visible: frozenset[str]) 
                 raise CelError(f"FILTER: nothing in scope binds {_listed(unbound)}")
             for comparison in n.comparisons(formula.condition):
                 _check_attributes(comparison.operands, schema)
-        case n.Repeat() | n.Selector() | n.Project() | n.Rename():
+        case n.Repeat() | n.Selector() | n.Project() | n.Rename() | n.OtherEvent():
             _check_formula(formula.body, schema, visible | formula.body.labels)
             if isinstance(formula, n.Project):
                 missing = {label for label, _ in formula.kept} - formula.body.labels
@@ -180,7 +182,7 @@ def _made_labels(formula: n.Formula) -> frozenset[str]:
             return _made_labels(formula.body) | {formula.label}
         case n.Rename():
             return _made_labels(formula.body) | {formula.new}
-        case n.Filter() | n.Repeat() | n.Selector() | n.Project():
+        case n.Filter() | n.Repeat() | n.Selector() | n.Project() | n.OtherEvent():
             return _made_labels(formula.body)
         case n.NotBetween():
             sides = _made_labels(formula.left) | _made_labels(formula.right)

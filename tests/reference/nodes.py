@@ -323,6 +323,15 @@ class Project(_Scope):
 
 
 @dataclass(frozen=True, eq=False)
+class OtherEvent(_Scope):
+    """`NOT(φ)`: one event at which φ has no match; it binds no label."""
+
+    @cached_property
+    def labels(self) -> Labels:
+        return frozenset()
+
+
+@dataclass(frozen=True, eq=False)
 class Rename(_Scope):
     """`φ[old -> new]`; `place` is where `new` stands in the text."""
 

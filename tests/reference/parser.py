@@ -21,6 +21,7 @@ from .nodes import (
     Next,
     NotBetween,
     Or,
+    OtherEvent,
     Project,
     Query,
     Rename,
@@ -114,6 +115,8 @@ class _FormulaParser:
         cursor = self.cursor
         if cursor.at("("):
             return self._parenthesized()
+        if cursor.accept_word("NOT"):
+            return OtherEvent(self._parenthesized())
         if cursor.accept_word("PROJECT"):
             cursor.expect("[")
             kept = [self._placed_name()]
@@ -187,7 +190,7 @@ class _FileParser(_FormulaParser):
             name = cursor.attribute()
             cursor.expect(":")
             word = cursor.take().keyword
-            word = "LONG" if word == "BIGINT" else word
+            word = {"BIGINT": "LONG", "PRIMARY_TIME": "TIMESTAMP"}.get(word, word)
             if word == "NULL" or word not in Kind.__members__:
                 raise CelError(f"{word or 'that'} is not the type of an attribute")
             attributes[name] = Kind[word]

@@ -161,6 +161,8 @@ class Evaluator:
                 return self._project(formula, nu)
             case n.Rename():
                 return self._rename(formula, nu)
+            case n.OtherEvent():
+                return self._other_event(formula, nu)
             case n.Selector():
                 matches = self.scope(formula.body, nu)
                 # What is chosen from a superset need not be a superset of what is chosen.
@@ -240,6 +242,13 @@ class Evaluator:
         if None in inner.values():
             return frozenset()
         return self.scope(formula, inner)
+
+    def _other_event(self, formula: n.OtherEvent, nu: Environment) -> Iterable[ComplexEvent]:
+        matches = frozenset() if self._unknown(formula, nu) else self.scope(formula.body, nu)
+        taken = {start for start, end, _ in matches if start == end}
+        for i in range(self.first, len(self.rows)):
+            if i not in taken:
+                yield i, i, frozenset()
 
     def _unless(self, formula: n.Unless, nu: Environment) -> Iterable[ComplexEvent]:
         for i, j, mu in self.matches(formula.left, nu):

@@ -1,0 +1,268 @@
+"""`celc check`: the messages about one file or many, as text, JSON or SARIF.
+
+SARIF is what code hosts and editors read; its form is the OASIS standard 2.1.0.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from celc.cli.output import say, tell
+from celc.cli.problems import FILE_WRONG, FINE, QUERY_WRONG, CommandProblem, words
+from celc.errors import CelError, Diagnostic, render_all
+from celc.options import Options
+from celc.pipeline import compile_source
+from celc.source import Source, Span, visible
+from celc.version import VERSION
+
+STANDARD_INPUT = Path("-")
+
+_SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_SUFFIX = ".cel"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found in one file; `source` has the name under which messages speak of it.
+
+    `queries` are the names of its queries, none where one is wrong.
+    """
+
+    source: Source
+    diagnostics: tuple[Diagnostic, ...]
+    queries: tuple[str, ...]
+
+    @property
+    def errors(self) -> int:
+        """How many of the messages are errors."""
+        return sum(found.severity == "error" for found in self.diagnostics)
+
+
+def check_paths(
+    paths: Sequence[Path],
+    options: Options,
+    format: str,
+    read: Callable[[Path], Source],
+) -> int:
+    """Check files, folders and standard input (`-`), and write what was found; the exit code.
+
+    read: gives the text of a file, or raises CommandProblem where there is none. Such a file is
+    told on standard error, and the others are checked all the same.
+    """
+    files, wrong = _files(paths)
+    checked: list[Checked] = []
+    for path in files:
+        try:
+            source = _standard_input() if path == STANDARD_INPUT else read(path)
+        except CommandProblem as problem:
+            wrong.append(str(problem))
+            continue
+        alone = format == "text" and len(files) == 1 and path in paths
+        is_file = path != STANDARD_INPUT and not alone
+        name = path.as_posix() if is_file else source.name
+        checked.append(_check(source, name, options))
+        if format == "text":
+            _write_text(checked[-1])
+    if format == "json":
+        _write(json_objects(checked))
+    elif format == "sarif":
+        _write(sarif(checked))
+    elif sum(one.errors for one in checked):
+        _count_errors(checked)
+    for told in wrong:
+        tell(f"celc: {visible(told)}")
+    if wrong:
+        return FILE_WRONG
+    return QUERY_WRONG if any(one.errors for one in checked) else FINE
+
+
+def _files(paths: Iterable[Path]) -> tuple[list[Path], list[str]]:
+    """The files that are meant, each once, and what is wrong with folders."""
+    files: dict[Path, None] = {}
+    wrong = []
+    for path in paths:
+        if not path.is_dir():
+            files[path] = None
+            continue
+        below = sorted(one for one in path.rglob(f"*{_SUFFIX}") if one.is_file())
+        if not below:
+            wrong.append(f"{path}: there is no {_SUFFIX} file in this folder")
+        files.update(dict.fromkeys(below))
+    return list(files), wrong
+
+
+def _standard_input() -> Source:
+    if sys.stdin is None:
+        raise CommandProblem("standard input is closed")
+    try:
+        data = sys.stdin.buffer.read()
+    except OSError as problem:
+        raise CommandProblem(f"standard input: {words(problem)}") from None
+    try:
+        return Source("stdin.cel", data.decode("utf-8").removeprefix("\ufeff"))
+    except UnicodeDecodeError as trouble:
+        byte = f"byte {trouble.start} is 0x{data[trouble.start]:02x}"
+        raise CommandProblem(f"standard input is not UTF-8 text: {byte}") from None
+
+
+def _check(source: Source, name: str, options: Options) -> Checked:
+    named = Source(name, source.text)
+    try:
+        compilation = compile_source(source, options)
+    except CelError as problem:
+        return Checked(named, problem.diagnostics, ())
+    queries = tuple(stages.query.name for stages in compilation.queries)
+    return Checked(named, compilation.warnings, queries)
+
+
+# --- text -----------------------------------------------------------------------------------------
+
+
+def _write_text(checked: Checked) -> None:
+    if checked.diagnostics:
+        tell(render_all(checked.source, checked.diagnostics))
+    if checked.errors:
+        tell("")
+        return
+    names = ", ".join(visible(name) for name in checked.queries)
+    count = len(checked.diagnostics)
+    told = f", {count} warning{'s' if count != 1 else ''}" if count else ""
+    folder = "" if "/" not in checked.source.name else f"{visible(checked.source.name)}: "
+    say(f"{folder}{names}: fine{told}\n")
+
+
+def _count_errors(checked: Sequence[Checked]) -> None:
+    count, wrong = sum(one.errors for one in checked), sum(one.errors > 0 for one in checked)
+    text = f"{count} error{'s' if count != 1 else ''}"
+    if len(checked) > 1:
+        text += f" in {wrong} of {len(checked)} files"
+    tell(text)
+
+
+def _write(value: object) -> None:
+    say(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+
+def json_objects(checked: Iterable[Checked]) -> list[dict[str, Any]]:
+    """Each message as an object. Lines and columns count from 1; the end is not included."""
+    return [_json_object(one.source, found) for one in checked for found in one.diagnostics]
+
+
+def _json_object(source: Source, found: Diagnostic) -> dict[str, Any]:
+    return {
+        "code": found.code,
+        "severity": found.severity,
+        "file": source.name,
+        **_json_place(source, found.span),
+        "message": found.message,
+        "help": list(found.help),
+        "related": [
+            {**_json_place(source, one.span), "message": one.text} for one in found.related
+        ],
+        "fixes": [{**_json_place(source, fix.span), "text": fix.text} for fix in found.fixes],
+    }
+
+
+def _json_place(source: Source, span: Span) -> dict[str, Any]:
+    line, column = source.line_and_column(span.start)
+    end_line, end_column = source.line_and_column(span.end)
+    return {"line": line, "column": column, "end": {"line": end_line, "column": end_column}}
+
+
+# --- SARIF ----------------------------------------------------------------------------------------
+
+
+def sarif(checked: Sequence[Checked]) -> dict[str, Any]:
+    """All messages as a SARIF 2.1.0 log of one run."""
+    codes = sorted({found.code for one in checked for found in one.diagnostics})
+    driver = {
+        "name": "celc",
+        "semanticVersion": VERSION,
+        "rules": [{"id": code, "name": _camel_case(code)} for code in codes],
+    }
+    return {
+        "$schema": _SARIF_SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {"driver": driver},
+                "columnKind": "unicodeCodePoints",
+                "results": [
+                    _result(one.source, found, codes.index(found.code))
+                    for one in checked
+                    for found in one.diagnostics
+                ],
+            }
+        ],
+    }
+
+
+def _camel_case(code: str) -> str:
+    return "".join(word.capitalize() for word in code.split("-"))
+
+
+def _result(source: Source, found: Diagnostic, rule: int) -> dict[str, Any]:
+    text = "\n".join((found.message, *(f"help: {line}" for line in found.help)))
+    result: dict[str, Any] = {
+        "ruleId": found.code,
+        "ruleIndex": rule,
+        "level": found.severity,
+        "message": {"text": text},
+        "locations": [{"physicalLocation": _location(source, found.span)}],
+    }
+    if found.related:
+        result["relatedLocations"] = [
+            {
+                "id": number,
+                "physicalLocation": _location(source, one.span),
+                "message": {"text": one.text},
+            }
+            for number, one in enumerate(found.related, start=1)
+        ]
+    if found.fixes:
+        result["fixes"] = [
+            {
+                "artifactChanges": [
+                    {
+                        "artifactLocation": {"uri": _uri(source)},
+                        "replacements": [
+                            {
+                                "deletedRegion": _region(source, fix.span),
+                                "insertedContent": {"text": fix.text},
+                            }
+                        ],
+                    }
+                ]
+            }
+            for fix in found.fixes
+        ]
+    return result
+
+
+def _location(source: Source, span: Span) -> dict[str, Any]:
+    return {"artifactLocation": {"uri": _uri(source)}, "region": _region(source, span)}
+
+
+def _uri(source: Source) -> str:
+    # All but "/" is escaped: a ":" before the first one would make a scheme of what is before it.
+    return quote(source.name, safe="/")
+
+
+def _region(source: Source, span: Span) -> dict[str, int]:
+    line, column = source.line_and_column(span.start)
+    end_line, end_column = source.line_and_column(span.end)
+    return {
+        "startLine": line,
+        "startColumn": column,
+        "endLine": end_line,
+        "endColumn": end_column,
+    }
