@@ -1,13 +1,12 @@
-"""A worker without celc runs the very query: what is compiled there is the text, with other imports.
+"""A worker without celc runs the very query, whatever its texts look like.
 
-The runtime travels as text and gets a name of its own, which no other version on the worker can clash
-with. So imports of the runtime are compiled with another name, and nothing but they.
+The runtime travels as text and gets a name of its own, which no other version on the worker can
+clash with. So imports of the runtime are compiled with another name, and nothing but they.
 """
 
 from __future__ import annotations
 
 import ast
-import json
 import pickle
 from pathlib import Path
 from typing import Any
@@ -143,7 +142,7 @@ def f():
 
 
 def test_the_runtime_is_imported_from_and_not_imported() -> None:
-    """`import celc_runtime.x` would bind the name `celc_runtime`, so nothing that is sent has it."""
+    """`import celc_runtime.x` would bind the name `celc_runtime`, so nothing sent has it."""
     folder = Path(kernels.__file__).parent
     texts = [path.read_text("utf-8") for path in folder.glob("*.py")]
     texts += [celc.compile(_DECLARED + text).source for text in _QUERIES.values()]

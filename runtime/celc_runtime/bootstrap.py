@@ -157,7 +157,7 @@ def kept(name: str) -> bytes | None:
         return None
     path = root / name
     try:
-        # Opened first and asked then, so that it is the same file; one that is no file cannot block.
+        # Opened first and asked then, so that it is the same file. What is no file cannot block.
         handle = os.open(path, os.O_RDONLY | _NO_LINK | getattr(os, "O_BINARY", 0))
         with os.fdopen(handle, "rb") as stream:
             status = os.fstat(handle)
@@ -250,8 +250,8 @@ class _TextFinder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     """Imports packages and modules out of texts, and keeps their bytecode.
 
     Texts stay as they were handed over, so that they can be sent on: that is what `sources` and the
-    modules' `__celc_text__` give back, and what tracebacks show. Where the runtime has a name of its
-    own, only the import statements are compiled with that name (`_code`).
+    modules' `__celc_text__` give back, and what tracebacks show. Where the runtime has a name of
+    its own, only the import statements are compiled with that name (`_code`).
     """
 
     def __init__(self) -> None:
