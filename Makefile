@@ -4,12 +4,15 @@
 #   make test ARGS="-k parse"     ARGS goes to pytest, examples/demo.py or the benchmark
 #   make test PYTHON=python3.12   the Python that the environment is made with
 #   make test VENV=/path/to/env   another environment (celc is installed into it)
+#   make slice VENV=.venv-4.1 PYSPARK=4.1.0   a slice of the tests with another PySpark
 #   make test PROCESSES=4         how many processes share the tests; 0: pytest's own, for a debugger
 
 SHELL := /bin/sh
 MAKEFLAGS += --no-builtin-rules
 
 VENV := .venv
+LOWEST := .venv-lowest
+PYSPARK :=
 PROCESSES := 2
 $(if $(word 2,$(VENV)),$(error VENV must be a path without spaces))
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
@@ -30,7 +33,7 @@ SPARK_ENV = JAVA_HOME="$$("$(PY)" tools/java.py)" && export JAVA_HOME && unset S
 	export SPARK_LOCAL_IP="$${SPARK_LOCAL_IP:-127.0.0.1}" &&
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test long lint golden bench clean notes
+.PHONY: help venv demo test long slice lowest lint golden bench clean notes
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -43,14 +46,28 @@ demo: $(INSTALLED) notes ## run both examples, in Spark and without, on a year o
 test: $(INSTALLED) notes ## run the test suite
 	@$(SPARK_ENV) "$(PY)" -m pytest -q -m "not long" -n $(PROCESSES) --dist loadgroup $(ARGS)
 
-long: $(INSTALLED) notes ## run the tests that take longer than the suite may
+long: $(INSTALLED) notes ## run the tests that take longer than the suite may, and lowest
 	@$(SPARK_ENV) "$(PY)" -m pytest -q -m long $(ARGS)
+	@$(MAKE) --no-print-directory lowest
+
+# The language in all its parts, the modules that are made, and every way to run a query on Spark.
+SLICE = tests/test_conformance.py tests/test_golden.py tests/test_syntax_errors.py \
+	tests/test_resolve_errors.py tests/test_runtime_in_text.py tests/test_shared_cache.py
+SLICE_ON_SPARK = tests/on_spark/test_conformance_on_spark.py tests/on_spark/test_streams.py \
+	tests/on_spark/test_internal_names_on_spark.py
+
+slice: $(INSTALLED) notes ## run a slice of the tests, for other versions (PYTHON=, PYSPARK=, VENV=)
+	@$(SPARK_ENV) "$(PY)" -m pytest -q -m "not long" $(SLICE) $(ARGS)
+	@$(SPARK_ENV) CELC_TEST_SPARK=classic "$(PY)" -m pytest -q -m "not long" $(SLICE_ON_SPARK) $(ARGS)
+
+lowest: ## run that slice with the lowest versions of all that celc needs, in .venv-lowest
+	@$(MAKE) --no-print-directory slice VENV="$(LOWEST)" REQUIRED="tools/lowest.py"
 
 lint: $(INSTALLED) ## ruff, black and mypy, changing nothing
 	@"$(PY)" -m ruff check .
 	@"$(PY)" -m black --check --quiet . || "$(PY)" -m black --check .
 	@"$(PY)" -m mypy
-	@"$(PY)" -m mypy tools/java.py examples/*.py
+	@"$(PY)" -m mypy tools/java.py tools/lowest.py examples/*.py
 
 golden: $(INSTALLED) notes ## write the golden files anew; review them with git diff
 	@$(SPARK_ENV) "$(PY)" -m pytest -q --update-golden -k golden $(ARGS)
@@ -61,7 +78,7 @@ bench: $(INSTALLED) notes ## measure; ARGS="--full --record", "--compare", "--on
 clean: ## remove what was built, and caches; .venv stays
 	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis \
 		spark-warehouse metastore_db derby.log
-	@find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+	@find . -name __pycache__ -not -path './.venv*/*' -prune -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "make: no python3.11, python3.12, python3.13 or new enough" \
@@ -70,7 +87,13 @@ $(INSTALLED): pyproject.toml
 		echo "make: $(PYTHON) is not a Python 3.11 or newer" >&2; exit 1; }
 	@echo "making $(VENV) with celc and all it needs (the first time takes minutes)" >&2
 	@test -x "$(PY)" || "$(PYTHON)" -m venv "$(VENV)"
+ifdef REQUIRED
+	@"$(PY)" -m pip install -qq --disable-pip-version-check $$("$(PY)" $(REQUIRED)) --editable .
+else
 	@"$(PY)" -m pip install -qq --disable-pip-version-check --editable ".[spark,dev,bench]"
+endif
+	@test -z "$(PYSPARK)" || "$(PY)" -m pip install -qq --disable-pip-version-check \
+		"pyspark[connect]==$(PYSPARK)"
 	@touch "$@"
 
 # What the caller's environment says and these targets do not follow is not passed over in silence.

@@ -263,8 +263,9 @@ class AddRole:
 SUPPORT = ""
 """A mark that is no label: the event is in the support. No label is spelled like it."""
 
-ROLE = "\0"
-"""How marks begin that are no labels, but roles in conditions across events (`roles`)."""
+ROLE = "\0\ud800"
+"""How marks begin that are no labels, but roles in conditions across events (`roles`). No label
+does: half of a character (a surrogate) is an error wherever it stands in a query."""
 
 
 def shown(labels: frozenset[str]) -> frozenset[str]:

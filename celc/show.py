@@ -144,4 +144,5 @@ def show_labels(labels: tuple[str, ...]) -> str:
     in conditions across events follow: `{x} role 0`."""
     names = [label for label in labels if label != SUPPORT and not label.startswith(ROLE)]
     text = "•" if SUPPORT in labels and not names else "{" + ", ".join(names) + "}"
-    return " ".join([text, *(label.removeprefix(ROLE) for label in labels if label[:1] == ROLE)])
+    roles = (label.removeprefix(ROLE) for label in labels if label.startswith(ROLE))
+    return " ".join([text, *roles])

@@ -31,6 +31,13 @@ def worker_python(folder: Path) -> Path:
     return path
 
 
+def has_table_functions() -> bool:
+    """Whether this PySpark has the table functions that `register` needs (4.1)."""
+    from pyspark.sql import functions
+
+    return hasattr(functions, "arrow_udtf")
+
+
 def table(events: list[dict[str, Any]]) -> pa.Table:
     """A case's events with a row number for a tiebreak."""
     names = ["type", "id", "value", "name", "ts"]

@@ -9,9 +9,6 @@ import ast
 import json
 import os
 import pickle
-import subprocess
-import sys
-import sysconfig
 import tempfile
 import warnings
 import zipfile
@@ -21,95 +18,17 @@ from typing import Any
 
 import pytest
 from celc_runtime import bootstrap, kernels
+from processes import COUNT, DECLARED, MORE_PLANS, PLANS, run, started
 
 import celc
 from celc.cli import main
-
-_DECLARED = """CREATE STREAM S {
-  EVENT A { id: INT, value: DOUBLE, ts: LONG }, EVENT B { id: INT, value: DOUBLE, ts: LONG },
-  EVENT C { id: INT, value: DOUBLE, ts: LONG }
-}
-"""
-_PLANS = {
-    "plain": "SELECT * FROM S WHERE A ; B ; C WITHIN 20 EVENTS",
-    "selector": "SELECT NXT * FROM S WHERE A+ ; B ; C WITHIN 20 EVENTS",
-    "keyed and checked": "SELECT * FROM S WHERE (A AS x ; B AS y ; C AS z) "
-    "FILTER x.id = y.id AND y.id = z.id AND x.value < z.value WITHIN 20 [ts]",
-}
-_MORE_PLANS = {
-    "greedy": "SELECT LAST * FROM S WHERE A+ ; B WITHIN 20 EVENTS",
-    "tables": "SELECT * FROM S WHERE (A ; C) UNLESS B WITHIN 20 EVENTS",
-    "interleaved": "SELECT * FROM S WHERE A ; B PARTITION BY id WITHIN 9 [ts] CONSUME BY ANY",
-    "tracked": "SELECT MAX * FROM S WHERE (A+ ; B)+ ; C WITHIN 9 EVENTS",
-    "nested": "SELECT * FROM S WHERE A ; NXT(B ; C)+",
-    "aggregate": "SELECT * FROM S WHERE (B ; (A AS x)+ ; C) FILTER C.value > AVG(x.value) "
-    "WITHIN 9 EVENTS",
-    "witness": "SELECT * FROM S WHERE (B ; (A AS x)+ ; C) FILTER x.value > MIN(PRIOR x.value) "
-    "WITHIN 9 EVENTS",
-    "absent": "SELECT * FROM S WHERE A AS x ; !(B AS y FILTER y.id = x.id) ; C WITHIN 9 EVENTS",
-    "definition": "SELECT * FROM S WHERE A AS x ; NXT(B AS y FILTER y.id = x.id ; C) "
-    "WITHIN 9 EVENTS",
-    "values": "SELECT x, COUNT(x) AS n, SUM(x.value) / 2 AS half, COLLECT(x.id) AS ids "
-    "FROM S WHERE (A AS x)+ ; B WITHIN 9 EVENTS",
-    "window of real numbers": "SELECT * FROM S WHERE A ; B WITHIN 3 [value]",
-}
-
-# Runs queries, and counts what was loaded and what was compiled.
-_COUNT = """
-import gc, json, pickle, sys
-from pathlib import Path
-import numpy as np, pyarrow as pa
-from numba.core.dispatcher import Dispatcher
-sys.path[:0] = sys.argv[1:2]
-rows = np.arange(60)
-events = pa.table({
-    "type": pa.array(np.array(list("ABC"))[rows * 7 % 5 % 3]),
-    "id": pa.array(rows % 3, pa.int32()), "value": pa.array(rows * 0.25), "ts": pa.array(rows)})
-found = {}
-for name in sys.argv[2:]:
-    if name.endswith(".pickle"):
-        query = pickle.loads(Path(name).read_bytes())
-    else:
-        query, = __import__(name).QUERIES.values()
-    found[name] = len(query.match_table(events))
-dispatchers = [o for o in gc.get_objects() if isinstance(o, Dispatcher)]
-print(json.dumps({
-    "matches": found,
-    "hits": sum(sum(d.stats.cache_hits.values()) for d in dispatchers),
-    "misses": [d.__name__ for d in dispatchers for _ in range(sum(d.stats.cache_misses.values()))],
-    "modules": [name for name in sys.modules if name.startswith("celc")]}))
-"""
-
-
-def _run(script: str, *arguments: object, alone: bool = False, **env: str | None) -> Any:
-    """What a script prints as JSON; `alone`: where neither celc nor its runtime is installed."""
-    before = ""
-    if alone:
-        before = f"import sys\nsys.path.append({sysconfig.get_paths()['purelib']!r})\n"
-    done = _started(before + script, *arguments, flags=["-S"] if alone else [], env=env)
-    out, error = done.communicate()
-    assert done.returncode == 0, error[-4000:]
-    return json.loads(out)
-
-
-def _started(
-    script: str, *arguments: object, flags: list[str], env: dict[str, str | None]
-) -> subprocess.Popen[str]:
-    changed = {**os.environ, **env}
-    return subprocess.Popen(
-        [sys.executable, *flags, "-c", script, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={name: value for name, value in changed.items() if value is not None},
-    )
 
 
 def _compiled(plans: dict[str, str], folder: Path) -> list[str]:
     """Modules made by the command line; their names."""
     names = [f"q_{name.replace(' ', '_')}" for name in plans]
     for name, text in zip(names, plans.values(), strict=True):
-        (folder / f"{name}.cel").write_text(_DECLARED + text)
+        (folder / f"{name}.cel").write_text(DECLARED + text)
         arguments = ["compile", str(folder / f"{name}.cel"), "-o", str(folder / f"{name}.py")]
         assert main(arguments) == 0
     return names
@@ -120,8 +39,8 @@ def _compiled(plans: dict[str, str], folder: Path) -> list[str]:
 
 def _check_second_process(plans: dict[str, str], folder: Path) -> None:
     names = _compiled(plans, folder)
-    first = _run(_COUNT, folder, *names)
-    second = _run(_COUNT, folder, *names)
+    first = run(COUNT, folder, *names)
+    second = run(COUNT, folder, *names)
     assert all(second["matches"].values()), second
     assert second["matches"] == first["matches"]
     assert second["misses"] == []
@@ -130,17 +49,17 @@ def _check_second_process(plans: dict[str, str], folder: Path) -> None:
 
 def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
     """Each kind of plan; the first process fills the user's own cache, as it does for users."""
-    _check_second_process(_PLANS, tmp_path)
+    _check_second_process(PLANS, tmp_path)
 
 
 @pytest.mark.long
 def test_a_second_process_compiles_nothing_for_any_plan(tmp_path: Path) -> None:
-    _check_second_process(_PLANS | _MORE_PLANS, tmp_path)
+    _check_second_process(PLANS | MORE_PLANS, tmp_path)
 
 
 def test_what_a_worker_loads_is_kept(tmp_path: Path) -> None:
     """Nothing is compiled here: each function knows the name of its file."""
-    query = celc.compile(_DECLARED + _PLANS["keyed and checked"]).queries["query"]
+    query = celc.compile(DECLARED + PLANS["keyed and checked"]).queries["query"]
     (tmp_path / "query.pickle").write_bytes(pickle.dumps(query))
     script = """
 import gc, json, pickle, sys
@@ -152,7 +71,7 @@ again = pickle.dumps(query) == open(sys.argv[1], "rb").read()
 print(json.dumps([names, again]))
 """
     cache = str(tmp_path / "cache")
-    names, again = _run(script, tmp_path / "query.pickle", alone=True, CELC_CACHE_DIR=cache)
+    names, again = run(script, tmp_path / "query.pickle", alone=True, CELC_CACHE_DIR=cache)
     assert {"update_1", "classify_1", "admits_1", "listing", "walk", "list_fired"} <= set(names)
     assert all(names.values()), names
     assert again
@@ -163,18 +82,18 @@ print(json.dumps([names, again]))
 def test_a_second_worker_compiles_nothing(archive: bool, tmp_path: Path) -> None:
     """What is shipped, where there is nothing of celc, or the runtime is in an archive."""
     cache, folder = str(tmp_path / "cache"), tmp_path / "modules.zip"
-    for number, text in enumerate(_PLANS.values()):
-        query = celc.compile(_DECLARED + text).queries["query"]
+    for number, text in enumerate(PLANS.values()):
+        query = celc.compile(DECLARED + text).queries["query"]
         (tmp_path / f"{number}.pickle").write_bytes(pickle.dumps(query))
     if archive:
         _zipped(folder)
-    pickles = [tmp_path / f"{number}.pickle" for number in range(len(_PLANS))]
+    pickles = [tmp_path / f"{number}.pickle" for number in range(len(PLANS))]
     for number, path in enumerate(pickles):
-        found = _run(_COUNT, folder, path, alone=True, CELC_CACHE_DIR=cache)
+        found = run(COUNT, folder, path, alone=True, CELC_CACHE_DIR=cache)
         # Each query is compiled, but the runtime for the first of them only.
         assert ("list_fired" in found["misses"]) == (number == 0), found["misses"]
         assert ("celc_runtime" in found["modules"]) == archive
-    second = _run(_COUNT, folder, *pickles, alone=True, CELC_CACHE_DIR=cache)
+    second = run(COUNT, folder, *pickles, alone=True, CELC_CACHE_DIR=cache)
     assert all(second["matches"].values())
     assert second["misses"] == []
 
@@ -190,7 +109,7 @@ def test_an_archive_of_the_runtime_ships_itself(tmp_path: Path) -> None:
     """As `spark-submit --py-files` hands it to a driver without celc."""
     archive = tmp_path / "modules.zip"
     _zipped(archive)
-    (name,) = _compiled({"plain": _PLANS["plain"]}, tmp_path)
+    (name,) = _compiled({"plain": PLANS["plain"]}, tmp_path)
     with zipfile.ZipFile(archive, "a") as opened:
         opened.write(tmp_path / f"{name}.py", f"{name}.py")
     script = f"""
@@ -202,9 +121,9 @@ print(json.dumps({name}.__file__))
 """
     pickled = tmp_path / "query.pickle"
     plain = {"NUMBA_DISABLE_JIT": "1", "CELC_CACHE_DIR": str(tmp_path / "cache")}
-    place = _run("import sys\n" + script, archive, pickled, alone=True, **plain)
+    place = run("import sys\n" + script, archive, pickled, alone=True, **plain)
     assert place == f"{archive}/{name}.py"
-    found = _run(_COUNT, tmp_path / "none", pickled, alone=True, **plain)
+    found = run(COUNT, tmp_path / "none", pickled, alone=True, **plain)
     assert found["matches"] == {str(pickled): found["matches"][str(pickled)]}
     assert "celc_runtime" not in found["modules"]
 
@@ -249,10 +168,10 @@ def test_functions_of_one_name_are_not_mixed_up(tmp_path: Path) -> None:
     for number, path in enumerate(paths, 1):
         path.write_text(_KERNEL.format(number=number))
     env = {"CELC_CACHE_DIR": str(tmp_path / "cache")}
-    assert _run(_ANSWERS, paths[0], 10, **env) == [[1, 10], 0]
-    assert _run(_ANSWERS, paths[1], 20, **env) == [[2, 20], 0]
+    assert run(_ANSWERS, paths[0], 10, **env) == [[1, 10], 0]
+    assert run(_ANSWERS, paths[1], 20, **env) == [[2, 20], 0]
     both = f"{paths[0]},{paths[1]}"
-    found, hits = _run(_ANSWERS, both, 10, 20, **env)
+    found, hits = run(_ANSWERS, both, 10, 20, **env)
     assert (found, hits) == ([1, 10, 20, 2, 10, 20], 4)
 
 
@@ -383,7 +302,7 @@ print(json.dumps([json.loads(done.stdout), done.stderr]))
 """
     (tmp_path / "module.py").write_text(_KERNEL.format(number=1))
     (tmp_path / "file").write_text("")
-    (found, _), error = _run(
+    (found, _), error = run(
         script, _ANSWERS, tmp_path / "module.py", 7, 8, CELC_CACHE_DIR=str(tmp_path / "file")
     )
     assert found == [1, 7, 8]
@@ -434,11 +353,11 @@ def test_processes_that_start_at_once(processes: int, tmp_path: Path) -> None:
     module, cache = tmp_path / "module.py", tmp_path / "cache"
     module.write_text(_KERNEL.format(number=1))
     env: dict[str, str | None] = {"CELC_CACHE_DIR": str(cache)}
-    started = [_started(_ANSWERS, module, 5, flags=[], env=env) for _ in range(processes)]
-    for process in started:
+    running = [started(_ANSWERS, module, 5, flags=[], env=env) for _ in range(processes)]
+    for process in running:
         out, error = process.communicate()
         assert process.returncode == 0, error
         assert not error
         assert json.loads(out)[0] == [1, 5]
     assert sorted(path.name.partition("-")[0] for path in cache.iterdir()) == ["answer"] * 2
-    assert _run(_ANSWERS, module, 5, **env) == [[1, 5], 2]
+    assert run(_ANSWERS, module, 5, **env) == [[1, 5], 2]

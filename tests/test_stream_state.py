@@ -102,7 +102,7 @@ def _formats(name: str) -> StreamFormats:
 
 def _with_checksum(data: bytes) -> bytes:
     """The bytes with the checksum that they should have."""
-    return data[:8] + struct.pack("<I", zlib.crc32(data[12:])) + data[12:]
+    return data[:8] + struct.pack("<I", zlib.crc32(data[:8] + data[12:])) + data[12:]
 
 
 # --- as it was written ----------------------------------------------------------------------------
@@ -228,6 +228,21 @@ def _run_mutated(name: str, count: int, seed: int) -> tuple[int, int]:
             went_on += 1
     assert all("query 'query': " in told for told in refused), refused
     return len(refused), went_on
+
+
+@pytest.mark.parametrize("name", _QUERIES)
+def test_no_flipped_bit_goes_unnoticed(name: str) -> None:
+    """Each bit of a state: of its mark, version, flags, header, events, and of the checksum."""
+    states = _formats(name).states
+    for data in (min(_states(name), key=len), _states(name)[-1]):
+        changed = bytearray(data)
+        for place in range(len(data)):
+            for bit in range(8):
+                changed[place] ^= 1 << bit
+                with pytest.raises(StateError):
+                    states.read(bytes(changed))
+                changed[place] ^= 1 << bit
+        assert changed == data
 
 
 @pytest.mark.parametrize("name", _QUERIES)
@@ -368,7 +383,7 @@ def test_of_a_file_with_several_queries_only_its_own_counts() -> None:
     assert normalised(first + second, "two") != normalised(changed + first, "two")
 
 
-@pytest.mark.parametrize("version", [0, 2, 2**16 - 1])
+@pytest.mark.parametrize("version", [0, 1, 3, 2**16 - 1])
 def test_another_version_of_the_format_is_refused(version: int) -> None:
     """Before the checksum is looked at, which another format may make otherwise."""
     data = bytearray(_states("time")[0])

@@ -166,7 +166,7 @@ def test_a_hot_key_in_ranges_beside_others(text: str) -> None:
     matches = 0
     for seed in range(4):
         rng = random.Random(f"{text} {seed}")
-        events = sorted_for(query.plan, table_of(query.plan, _events(rng, 150)))
+        events, _ = sorted_for(query.plan, table_of(query.plan, _events(rng, 150)))
         of_key = {key: events.filter(_is(events["id"], key)) for key in (None, 0, 1, 2, 3)}
         hot = rng.choice([None, 1])
         parts: list[pa.Table] = []

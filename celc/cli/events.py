@@ -158,9 +158,14 @@ class EventFile:
             columns.append(column)
             fields.append(pa.field(field.name, column.type))
         if not columns:
-            # A query that looks at nothing still counts events.
-            return pa.RecordBatch.from_arrays([pa.nulls(len(batch))], ["*"])
+            return self._counted(len(batch))
         return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+    def _counted(self, rows: int) -> pa.RecordBatch:
+        """Rows for a query that looks at no column but counts events: a column with a name that
+        is longer than all names that the query asks for."""
+        name = "*" * (1 + max(map(len, self._wanted.schema.names), default=0))
+        return pa.RecordBatch.from_arrays([pa.nulls(rows)], [name])
 
     # --- formats ----------------------------------------------------------------------------------
 
@@ -181,7 +186,7 @@ class EventFile:
             if not present:
                 for group in range(file.num_row_groups):
                     rows = file.metadata.row_group(group).num_rows
-                    yield self._completed(pa.RecordBatch.from_arrays([pa.nulls(rows)], ["*"]))
+                    yield self._counted(rows)
                 return
             columns = [name for name in schema.names if name in present]
             file = pyarrow.parquet.ParquetFile(stream, read_dictionary=texts, pre_buffer=False)
@@ -250,7 +255,8 @@ class EventFile:
                 if rows_without_type is not None:
                     del columns[type_name]
             if not columns:
-                columns["*"] = pa.nulls(len(batch))
+                yield self._counted(len(batch))
+                continue
             batch = pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
             yield self._completed(with_times(batch, schema))
 

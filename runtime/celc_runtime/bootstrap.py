@@ -12,6 +12,7 @@ filled without anyone seeing half of it, and its files be compared before each i
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib.abc
 import importlib.util
@@ -36,6 +37,7 @@ _PACKAGE = "celc_runtime"
 _ENTRY = "celc_query.py"
 _MOST_BYTES = 512 << 20
 _DAY = 86_400
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def digest_of(files: dict[str, str]) -> str:
@@ -90,22 +92,48 @@ def _candidates() -> Iterator[Path]:
 def _problem_with(folder: Path) -> str | None:
     """Why a folder cannot be used; None if it can. It is made where it is missing.
 
-    Code is loaded from it, so nobody else may be able to put a file there.
+    Code is loaded from it, so nobody else may be able to put a file there, nor another folder in
+    its place.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.lstat() if folder.parent == Path(tempfile.gettempdir()) else folder.stat()
-    except OSError as problem:
-        return str(problem)
-    if not stat.S_ISDIR(status.st_mode):
-        return f"{folder} is not a folder"
-    if hasattr(os, "getuid"):
-        if status.st_uid != os.getuid():
-            return f"{folder} belongs to another user"
-        if status.st_mode & 0o022:
-            return f"others can write to {folder}"
-    if not os.access(folder, os.R_OK | os.X_OK):
+        if not stat.S_ISDIR(status.st_mode):
+            return f"{folder} is not a folder"
+        problem = _foreign(folder, status) or _problem_on_the_way_to(folder)
+    except (OSError, RuntimeError) as error:  # the latter of links that go in a circle
+        return str(error)
+    if problem is None and not os.access(folder, os.R_OK | os.X_OK):
         return f"{folder} cannot be read"
+    return problem
+
+
+def _foreign(path: Path, status: os.stat_result) -> str | None:
+    """Who else can decide what is in a file or folder; None where nobody can."""
+    if not hasattr(os, "getuid"):
+        return None
+    if status.st_uid != os.getuid():
+        return f"{path} belongs to another user"
+    if status.st_mode & 0o022:
+        return f"others can write to {path}"
+    return None
+
+
+def _problem_on_the_way_to(folder: Path) -> str | None:
+    """Who else can put another folder in the place of this one; None where nobody can.
+
+    That is whoever can rename one on its path, as it is written or behind a link of it. In a
+    folder with the sticky bit, such as /tmp, that is an entry's owner alone. The administrator may.
+    """
+    if not hasattr(os, "getuid"):
+        return None
+    trusted = (0, os.getuid())
+    for place in dict.fromkeys([*folder.parents, folder, *folder.resolve().parents]):
+        for status in (place.lstat(), place.stat()):
+            if status.st_uid not in trusted:
+                return f"{place} belongs to another user, who can replace {folder}"
+        if place != folder and status.st_mode & 0o022 and not status.st_mode & stat.S_ISVTX:
+            return f"others can write to {place}, and so replace {folder}"
     return None
 
 
@@ -123,21 +151,25 @@ def say(problem: str) -> None:
 
 
 def kept(name: str) -> bytes | None:
-    """What `keep` put under a name; None where there is nothing, or something damaged."""
+    """What `keep` put under a name; None where there is nothing, or nothing to be trusted."""
     root = cache_root()
     if root is None:
         return None
     path = root / name
     try:
-        with path.open("rb") as stream:
+        # Opened first and asked then, so that it is the same file. What is no file cannot block.
+        handle = os.open(path, os.O_RDONLY | _NO_LINK | getattr(os, "O_BINARY", 0))
+        with os.fdopen(handle, "rb") as stream:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode) or _foreign(path, status) is not None:
+                return None  # `keep` puts another in its place
             data = stream.read()
-            age = time.time() - os.fstat(stream.fileno()).st_mtime
     except OSError:
         return None
     digest, content = data[:32], data[32:]
     if hashlib.sha256(content).digest() != digest:
         return None  # as a machine that went down leaves it; it will be written again
-    if age > _DAY:
+    if time.time() - status.st_mtime > _DAY:
         with suppress(OSError):  # only to tell what is in use
             os.utime(path)
     return content
@@ -217,23 +249,21 @@ def installed_sources(package: str = _PACKAGE) -> dict[str, str]:
 class _TextFinder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     """Imports packages and modules out of texts, and keeps their bytecode.
 
-    `original` are the texts of a package or module by file name, as they were handed over; that is
-    what `sources` and the modules' `__celc_text__` give back, so that they can be sent on.
+    Texts stay as they were handed over, so that they can be sent on: that is what `sources` and the
+    modules' `__celc_text__` give back, and what tracebacks show. Where the runtime has a name of
+    its own, only the import statements are compiled with that name (`_code`).
     """
 
     def __init__(self) -> None:
         self._files: dict[str, tuple[str, str]] = {}
         self._texts: dict[str, dict[str, str]] = {}
-        self._originals: dict[str, dict[str, str]] = {}
+        self._packages: dict[str, str] = {}
         self._codes: dict[str, dict[str, CodeType]] = {}
 
     def add(self, name: str, original: dict[str, str], package: str) -> None:
         """Make a module or package known; imports of the runtime become ones of `package`."""
-        self._originals[name] = original
-        self._texts[name] = {
-            file: text.replace(f"from {_PACKAGE}", f"from {package}")
-            for file, text in original.items()
-        }
+        self._texts[name] = original
+        self._packages[name] = package
         for file in original:
             module = file.removesuffix(".py")
             full = name if file in ("__init__.py", _ENTRY) else f"{name}.{module}"
@@ -241,7 +271,7 @@ class _TextFinder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
 
     def sources(self, name: str) -> dict[str, str]:
         """The texts that a package or module was made of."""
-        return self._originals[name]
+        return self._texts[name]
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """A specification, if it is one of these modules."""
@@ -268,7 +298,7 @@ class _TextFinder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     def exec_module(self, module: ModuleType) -> None:
         """Run a module."""
         name, file = self._files[module.__name__]
-        module.__dict__["__celc_text__"] = self._originals[name][file]
+        module.__dict__["__celc_text__"] = self._texts[name][file]
         super().exec_module(module)
 
     def _place(self, fullname: str) -> str:
@@ -278,16 +308,44 @@ class _TextFinder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     def _compiled(self, name: str) -> dict[str, CodeType]:
         python = f"{importlib.util.MAGIC_NUMBER.hex()}-{sys.flags.optimize}"
         cache_file = f"{name}-{digest_of(self._texts[name])[:32]}.{python}.code"
-        known = kept(cache_file)
-        if known is not None:
-            codes: dict[str, CodeType] = marshal.loads(known)
-            return codes
+        known = _codes_in(kept(cache_file))
+        if known is not None and known.keys() == self._texts[name].keys():
+            return known
         codes = {
-            file: compile(text, f"<{name}>/{file}", "exec", dont_inherit=True)
+            file: _code(text, f"<{name}>/{file}", self._packages[name])
             for file, text in self._texts[name].items()
         }
         keep(cache_file, marshal.dumps(codes))
         return codes
+
+
+def _code(text: str, place: str, package: str) -> CodeType:
+    """The bytecode of a module whose imports of the runtime are imports of `package`.
+
+    The statements are changed in the syntax tree, where nothing else looks like them: a query may
+    compare a text with 'from celc_runtime'. Rejected: relative imports, which a generated module, a
+    file of the user's own, cannot have; an `__import__` of its own in the builtins of each module,
+    which functions lose that a pickler takes apart; and an alias in `sys.modules` while a module
+    runs, which other threads see, and which is gone when a function imports later.
+    """
+    tree = ast.parse(text, place)
+    for node in ast.walk(tree) if package != _PACKAGE else ():
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            first, *others = str(node.module).split(".")
+            node.module = ".".join([package if first == _PACKAGE else first, *others])
+    return compile(tree, place, "exec", dont_inherit=True)
+
+
+def _codes_in(data: bytes | None) -> dict[str, CodeType] | None:
+    """What `_TextFinder` kept; None where there is nothing, or something else."""
+    if data is None:
+        return None
+    try:
+        codes = marshal.loads(data)
+    except (EOFError, ValueError, TypeError):
+        return None  # it will be written again
+    whole = isinstance(codes, dict) and all(isinstance(code, CodeType) for code in codes.values())
+    return codes if whole else None
 
 
 _FINDER = _TextFinder()

@@ -6,8 +6,9 @@ the events: missing columns, other types, NULLs where there can be none, an orde
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -26,13 +27,9 @@ from celc_runtime.codes import DeclaredTypes
 from celc_runtime.conditions import TextComparison, TextCondition
 from celc_runtime.errors import EventError
 from celc_runtime.numbers import LAST_DAY, MICROSECONDS_PER_DAY
-from celc_runtime.paths import with_fields
+from celc_runtime.paths import unused_name, with_fields
 from celc_runtime.plan import ARROW_TYPES, Plan
 from celc_runtime.undeclared import Undeclared
-
-ROW_NUMBERS = "\0row"
-"""The name of a column with the rows' numbers among those that were given, where they are not in
-their places any more: they have been sorted, or others have been left out."""
 
 _WIDENING = {
     "INT": (pa.int8(), pa.int16(), pa.uint8(), pa.uint16()),
@@ -46,12 +43,20 @@ _WIDENING = {
 _TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 
 
-def conforming(plan: Plan, events: pa.RecordBatch, rows_seen: int = 0) -> pa.RecordBatch:
+def names_read(plan: Plan) -> list[str]:
+    """The columns that a query reads; that of the types also where it can do without."""
+    return [plan.type_name, *plan.input_schema().names, *plan.tiebreak]
+
+
+def conforming(
+    plan: Plan, events: pa.RecordBatch, rows_seen: int = 0, numbered: str | None = None
+) -> pa.RecordBatch:
     """The columns that the query reads, in the types that it declares.
 
     Texts may be dictionary-coded, with a dictionary of plain texts none of which is NULL. Raises
     EventError for a missing column, a column given twice, or one of another type; `rows_seen` rows
-    have come before.
+    have come before. `numbered`: the column with the rows' numbers among those that were given,
+    where they are not in their places any more; it is kept.
     """
     read = [plan.type_name, *(a.name for a in plan.attributes), *plan.tiebreak]
     events = with_fields(events, read)
@@ -60,6 +65,7 @@ def conforming(plan: Plan, events: pa.RecordBatch, rows_seen: int = 0) -> pa.Rec
     if not plan.type_column and plan.type_name in names:
         # One event type needs no such column; where there is one, it still says which rows count.
         wanted.append(pa.field(plan.type_name, pa.string()))
+    row_of = partial(_row, events, rows_seen=rows_seen, numbered=numbered)
     fields: dict[str, pa.Array] = {}
     for field in wanted:
         if field.name in fields:
@@ -71,17 +77,17 @@ def conforming(plan: Plan, events: pa.RecordBatch, rows_seen: int = 0) -> pa.Rec
             raise EventError(
                 f"query {plan.name!r} reads the column {field.name!r}, which {problem}; "
                 "the columns are: "
-                f"{', '.join(repr(n) for n in names if n != ROW_NUMBERS) or 'none'} "
+                f"{', '.join(repr(n) for n in names if n != numbered) or 'none'} "
                 f"({remedy})"
             )
         column = events.column(names.index(field.name))
         if pa.types.is_null(field.type):
             _refuse_unordered(plan, field.name, column.type)
         else:
-            column = _conforming_column(plan, field, column, events, rows_seen)
+            column = _conforming_column(plan, field, column, row_of)
         fields[field.name] = column
-    if ROW_NUMBERS in names:
-        fields[ROW_NUMBERS] = events.column(ROW_NUMBERS)
+    if numbered is not None:
+        fields[numbered] = events.column(numbered)
     if not fields:
         # A query that looks at nothing still counts events.
         return pa.RecordBatch.from_arrays([pa.nulls(len(events))], ["*"])
@@ -89,7 +95,7 @@ def conforming(plan: Plan, events: pa.RecordBatch, rows_seen: int = 0) -> pa.Rec
 
 
 def _conforming_column(
-    plan: Plan, field: pa.Field, column: pa.Array, events: pa.RecordBatch, rows_seen: int
+    plan: Plan, field: pa.Field, column: pa.Array, row_of: Callable[[int], str]
 ) -> pa.Array:
     found = column.type
     if pa.types.is_dictionary(found):
@@ -114,7 +120,7 @@ def _conforming_column(
             )
             raise EventError(
                 f"query {plan.name!r} declares {field.name!r} as TIMESTAMP, which counts whole "
-                f"microseconds in 64 bits, but {_row(events, row, rows_seen)} has "
+                f"microseconds in 64 bits, but {row_of(row)} has "
                 f"{shown(column[row])}: round or filter such times"
             ) from None
     fits = next((name for name, arrow in ARROW_TYPES.items() if arrow == type), None)
@@ -166,8 +172,20 @@ class Prepared:
 class Columns:
     """Prepares the batches of one run; remembers the last event for the checks across batches."""
 
-    def __init__(self, plan: Plan, *, ties_are_errors: bool, continues: bool = False) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        ties_are_errors: bool,
+        continues: bool = False,
+        numbered: str | None = None,
+    ) -> None:
+        """`numbered`: the column of each batch with the rows' numbers; none: they are in their
+        places."""
         self._plan = plan
+        self._numbered = numbered
+        # Once rows are left out, those that stay are numbered in a column of their own.
+        self._numbers = numbered or unused_name("row", names_read(plan))
         self._ties_are_errors = ties_are_errors
         self._continues = continues
         self._last: dict[str, pa.Array] | None = None
@@ -196,9 +214,9 @@ class Columns:
         dropped = 0
         if known is not None:
             dropped = int(len(events) - known.sum())
-            if ROW_NUMBERS not in events.schema.names:
+            if self._numbered is None:
                 given = np.arange(self._rows_seen, self._rows_seen + len(events))
-                events = events.append_column(ROW_NUMBERS, pa.array(given))
+                events = events.append_column(self._numbers, pa.array(given))
             streams = events.column("stream") if plan.stream_column else None
             self.undeclared.add(events.column(plan.type_name), streams, known)
             events = events.filter(pa.array(known))
@@ -243,7 +261,7 @@ class Columns:
         """`conforming`, without another look at a schema of which all columns serve as they are."""
         if self._schema is not None and events.schema.equals(self._schema):
             return events.select(self._places)
-        found = conforming(self._plan, events, self._rows_seen)
+        found = conforming(self._plan, events, self._rows_seen, self._numbered)
         names = events.schema.names
         # A column may also be a field of a struct, or not be there at all (`*`).
         if set(found.schema.names) <= set(names):
@@ -348,7 +366,13 @@ class Columns:
 
     def _first_row(self, events: pa.RecordBatch, wrong: pa.Array | np.ndarray) -> str:
         """The first row for which something is true, as messages name it."""
-        return _row(events, int(np.flatnonzero(np.asarray(wrong))[0]), self._rows_seen)
+        return self._row(events, int(np.flatnonzero(np.asarray(wrong))[0]))
+
+    def _row(self, events: pa.RecordBatch, row: int) -> str:
+        """A row of a batch that conforms, as messages name it."""
+        # No column that the query reads has this name, and it has no others.
+        numbered = self._numbers if self._numbers in events.schema.names else None
+        return _row(events, row, rows_seen=self._rows_seen, numbered=numbered)
 
     # --- partitions and order ---------------------------------------------------------------------
 
@@ -377,7 +401,7 @@ class Columns:
                 )
                 raise EventError(
                     f"query {plan.name!r}: the partition {partition} comes back in "
-                    f"{_row(events, int(starts[number]), self._rows_seen)} after others: sort the "
+                    f"{self._row(events, int(starts[number]))} after others: sort the "
                     f"events by {', '.join(plan.partition_by)} first, or use match_table"
                 )
             self._keys_seen.add(key)
@@ -534,13 +558,9 @@ class Columns:
         return falls
 
 
-def _row(events: pa.RecordBatch, row: int, rows_seen: int) -> str:
+def _row(events: pa.RecordBatch, row: int, *, rows_seen: int, numbered: str | None) -> str:
     """A row of a batch as messages name it: by its number among all that were given."""
-    number = (
-        events.column(ROW_NUMBERS)[row].as_py()
-        if ROW_NUMBERS in events.schema.names
-        else rows_seen + row
-    )
+    number = rows_seen + row if numbered is None else events.column(numbered)[row].as_py()
     return f"row {number:,} (counted from 0)"
 
 

@@ -15,6 +15,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from celc_runtime.order_column import OrderColumn, ValueColumn
+from celc_runtime.paths import unused_name
 from celc_runtime.plan import Window
 from celc_runtime.time_ranges import (
     Cuts,
@@ -139,8 +140,9 @@ def _samples(
 ) -> list[Sample]:
     from pyspark.sql import functions
 
-    numbered = sample.rows.withColumn("number", _number(keys, hot))
-    of_hot = numbered.where(functions.col("number").isNotNull()).groupBy("number")
+    number_of = unused_name("number", sample.rows.columns)
+    numbered = sample.rows.withColumn(number_of, _number(keys, hot))
+    of_hot = numbered.where(functions.col(number_of).isNotNull()).groupBy(number_of)
     found = [Sample(0, ()) for _ in hot]
     for number, count, grid in of_hot.agg(
         functions.count(functions.lit(1)), quantiles(order)
@@ -160,13 +162,14 @@ def _counted(
     """How many rows each hot key has between its borders."""
     from pyspark.sql import functions
 
+    number_of = unused_name("number", rows.columns)
     place = functions.when(functions.lit(False), 0)
     for at, of_key in enumerate(cuts, 1):
-        place = place.when(functions.col("number") == at, bucket(order, of_key.borders))
-    numbered = rows.withColumn("number", _number(keys, hot)).where(order.column.isNotNull())
-    of_hot = numbered.where(functions.col("number").isNotNull())
+        place = place.when(functions.col(number_of) == at, bucket(order, of_key.borders))
+    numbered = rows.withColumn(number_of, _number(keys, hot)).where(order.column.isNotNull())
+    of_hot = numbered.where(functions.col(number_of).isNotNull())
     counts = [[0] * (len(of_key.borders) + 1) for of_key in cuts]
-    found = of_hot.groupBy("number", place.alias("bucket")).agg(functions.count(functions.lit(1)))
+    found = of_hot.groupBy(number_of, place.alias("bucket")).agg(functions.count(functions.lit(1)))
     for number, at, count in found.collect():
         counts[number - 1][at] = count
     return counts

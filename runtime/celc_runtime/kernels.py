@@ -8,8 +8,10 @@ different types at the same time may exchange its files. And to load a function 
 that Numba needs to compile one, 0.1 s.
 
 Here a file is named after everything that machine code depends on: the texts of the module and of
-the runtime, the function, its types and options, what its closure holds, the versions of Python,
-Numba and LLVM, and the processor. So files are never out of date, and need no index.
+the runtime, the name that this process has for the runtime (types name its classes), the function,
+its types and options, what its closure holds, the versions of Python, Numba and LLVM, and the
+processor. So files are never out of date, and need no index. Should one not load all the same, the
+function is compiled as if it were not there.
 """
 
 from __future__ import annotations
@@ -88,13 +90,18 @@ class KernelCache:
         """The function compiled for these types; None if it is not there."""
         if not self._enabled:
             return None
-        data = kept(self._file(sig, target_context.codegen()))
+        name = self._file(sig, target_context.codegen())
+        data = kept(name)
         if data is None:
             return None
         # What machine code calls. Numba's own cache refreshes the context here, that is, it loads
         # the definitions of all that can be compiled; the compiler does that itself when needed.
         rtsys.initialize(target_context)
-        return CompileResult._rebuild(target_context, *_Unpickler(io.BytesIO(data)).load())
+        try:
+            return _rebuilt(data, sig, target_context)
+        except Exception as problem:  # of any kind: a pickle calls whatever it names
+            say(f"{name} cannot be loaded: {type(problem).__name__}: {problem}")
+            return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a function that has been compiled for these types."""
@@ -108,6 +115,16 @@ class KernelCache:
         state = hashlib.sha256(self.content.encode())
         state.update(repr((types, codegen.magic_tuple(), settings, _versions())).encode())
         return f"{self._name}-{state.hexdigest()[:40]}.kernel"
+
+
+def _rebuilt(data: bytes, sig: Any, target_context: Any) -> CompileResult:
+    """The compiled function that `save_overload` kept; raises whatever keeps it from being made."""
+    parts = _Unpickler(io.BytesIO(data)).load()
+    signature = parts[3]
+    types, _ = sigutils.normalize_signature(sig)
+    if tuple(signature.args) != tuple(types):
+        raise TypeError(f"it is compiled for {signature.args}, not {types}")
+    return CompileResult._rebuild(target_context, *parts)
 
 
 class _Unpickler(pickle.Unpickler):
@@ -173,7 +190,10 @@ def _module_content(module: dict[str, Any]) -> str | None:
             return f"{module['__name__']} {_runtime_digest()}"
         if module is globals():
             return _own_digest()
-        return digest_of({"module": text_of(module), "runtime": _runtime_digest()})
+        # By `__name__` other files find the classes of the runtime: where this process has them.
+        return digest_of(
+            {"module": text_of(module), "runtime": _runtime_digest(), "name": __name__}
+        )
     except (RuntimeError, OSError) as problem:  # such as where there are .pyc files only
         say(str(problem))
         return None
@@ -193,4 +213,4 @@ def _runtime_digest() -> str:
 @cache
 def _own_digest() -> str:
     """Of a file that holds all of the runtime: a long text, and many functions that ask."""
-    return digest_of({"module": text_of(globals())})
+    return digest_of({"module": text_of(globals()), "name": __name__})

@@ -56,21 +56,52 @@ def arrow_fields(type: pa.DataType | pa.Schema) -> Fields:
     return ()
 
 
+_WIRE = "celc:"
+_NOT_SENT = frozenset(".`\0")
+"""Spark looks a name up as a path, and sends one only up to the character NUL."""
+
+
 def wire_name(name: str) -> str:
-    """What a column is called on its way to a worker: its name, if Spark can look that up."""
-    return f"celc:{name.encode().hex()}" if "." in name or "`" in name else name
+    """What a column is called on its way to a worker: its name, if Spark can look that up.
+
+    No two columns are called alike, because one whose name looks like that of another on its way
+    gets another name as well.
+    """
+    if not _NOT_SENT.isdisjoint(name) or name.startswith(_WIRE):
+        return _WIRE + name.encode().hex()
+    return name
+
+
+def received(events: pa.RecordBatch) -> pa.RecordBatch:
+    """What was sent with `wire_name`, under the names that its columns have."""
+    names = events.schema.names
+    if not any(name.startswith(_WIRE) for name in names):
+        return events
+    return events.rename_columns(list(map(_name_of, names)))
+
+
+def _name_of(sent: str) -> str:
+    try:
+        name = bytes.fromhex(sent.removeprefix(_WIRE)).decode()
+    except ValueError:
+        return sent  # not sent by celc: somebody maps a function over columns of their own
+    return name if wire_name(name) == sent else sent
+
+
+def unused_name(name: str, names: Iterable[str]) -> str:
+    """A name for one more column, which none of these has; Spark does not tell upper from lower
+    case. The same for the same names."""
+    lower = {other.lower() for other in names}
+    while name in lower:
+        name += "_"
+    return name
 
 
 def with_fields(events: Any, names: Iterable[str]) -> Any:
-    """Events with a column for each name that leads to a field of a struct, or that Spark could
-    not send; see `wire_name`."""
+    """Events with a column for each name that leads to a field of a struct."""
     known = events.schema.names
     for name in dict.fromkeys(names):
-        sent = wire_name(name)
-        if sent == name or name in known:
-            continue
-        if sent in known:
-            events = events.append_column(name, events.column(sent))
+        if "." not in name or name in known:
             continue
         try:
             path = path_of(name, arrow_fields(events.schema), arrow_fields)

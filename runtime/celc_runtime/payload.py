@@ -14,8 +14,9 @@ from celc_runtime.batch import Batch
 from celc_runtime.columns import plain
 from celc_runtime.kernels import njit
 
-POSITION = "\0position"
-"""The name of the positions among the stored columns; no attribute can be called that."""
+POSITION = "\ud800position"
+"""The name of the positions among the stored columns. No column can be called that: it begins with
+half of a character (a surrogate), which neither a query's text nor a table of Arrow's can hold."""
 
 
 class PastEvents:

@@ -13,6 +13,7 @@ from celc_runtime.by_definition import Definition
 from celc_runtime.checked import Checks, checked_listing
 from celc_runtime.frames import pandas_matches
 from celc_runtime.joins import Joins
+from celc_runtime.paths import received
 from celc_runtime.plan import Plan
 from celc_runtime.progress import watched
 from celc_runtime.range_reader import ShippedRange, matches_in_ranges
@@ -198,7 +199,7 @@ class CompiledQuery:
     def _match_ranges(
         self, column: str, ranges: tuple[ShippedRange, ...], batches: Iterable[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        return matches_in_ranges(self, column, ranges, batches)
+        return matches_in_ranges(self, column, ranges, map(received, batches))
 
     def _match_arrow(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return self._matches(batches, ties_are_errors=False)
@@ -206,7 +207,7 @@ class CompiledQuery:
     def _match_arrow_without_ties(
         self, batches: Iterable[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        return self._matches(batches, ties_are_errors=True)
+        return self._matches(map(received, batches), ties_are_errors=True)
 
     def _match_pandas(self, frame: pandas.DataFrame) -> pandas.DataFrame:
         return pandas_matches(self, frame)
@@ -214,7 +215,10 @@ class CompiledQuery:
     def _matches(
         self, batches: Iterable[pa.RecordBatch], *, ties_are_errors: bool
     ) -> Iterator[pa.RecordBatch]:
-        run = Run(self, ties_are_errors=ties_are_errors)
+        return self._read(Run(self, ties_are_errors=ties_are_errors), batches)
+
+    @staticmethod
+    def _read(run: Run, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             yield from run.push(batch)
         run.finish()
@@ -225,8 +229,10 @@ class CompiledQuery:
         The table is sorted by PARTITION BY and the order columns where it is not sorted yet; rows
         equal in all of them keep their order.
         """
-        batches = sorted_for(self.plan, table).to_batches(max_chunksize=1 << 22)
-        return pa.Table.from_batches(self.match_arrow(batches), self.output_schema)
+        table, numbered = sorted_for(self.plan, table)
+        run = Run(self, numbered=numbered)
+        matches = self._read(run, table.to_batches(max_chunksize=1 << 22))
+        return pa.Table.from_batches(matches, self.output_schema)
 
     def match(
         self,

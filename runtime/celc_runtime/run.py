@@ -104,7 +104,8 @@ class Run:
     Events come in the order of the stream; with PARTITION BY (unless partitions interleave, as
     CONSUME BY ANY needs) all events of a partition come one after another. `first_node` lets tests
     begin near the limits of smaller numbers. `first_position`: that of the first event;
-    `continues`: its partition is not entered with it, but was before.
+    `continues`: its partition is not entered with it, but was before. `numbered`: the column of
+    each batch with the rows' numbers, for messages, where they are not in their places.
     """
 
     def __init__(
@@ -115,12 +116,15 @@ class Run:
         first_node: int = 1,
         first_position: int = 0,
         continues: bool = False,
+        numbered: str | None = None,
     ) -> None:
         plan = query.plan
         self._query = query
         self._plan = plan
         self._schema = query.output_schema
-        self._columns = Columns(plan, ties_are_errors=ties_are_errors, continues=continues)
+        self._columns = Columns(
+            plan, ties_are_errors=ties_are_errors, continues=continues, numbered=numbered
+        )
         self._memory = new_memory(plan.piles or 0, first_node=first_node)
         self._memory.counters[SHIFT] = -first_position
         self._lists = None if plan.piles is not None else new_lists(plan.states)

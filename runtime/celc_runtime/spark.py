@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from celc_runtime.errors import EventError, PlanWarning
 from celc_runtime.hot_keys import HotKey, hot_keys, range_numbers, sampled_keys
 from celc_runtime.order_column import OrderColumn, ValueColumn
+from celc_runtime.paths import unused_name
 from celc_runtime.plan import Plan, quoted
 from celc_runtime.pushdown import can_matter, why_not_filtered
 from celc_runtime.spark_input import Counting, mapped, needed_columns, without_order
@@ -249,9 +250,7 @@ class _Planner:
     def _with_hot_keys(self, hot: Sequence[HotKey]) -> DataFrame:
         from pyspark.sql import functions
 
-        name = "range"
-        while name in self._rows.columns:
-            name += "_"
+        name = unused_name("range", self._rows.columns)
         numbers = functions.explode(range_numbers(self._keys, self._order, hot))
         numbered = self._rows.withColumn(name, numbers)
         by_key = [*(key.column for key in self._keys), functions.col(name)]

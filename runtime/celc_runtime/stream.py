@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from celc_runtime.errors import EventError, PlanWarning
 from celc_runtime.order_column import OrderColumn
+from celc_runtime.paths import unused_name
 from celc_runtime.plan import ARROW_TYPES, Plan, quoted
 from celc_runtime.pushdown import can_matter, why_not_filtered
 from celc_runtime.spark_input import mapped, needed_columns, without_order
@@ -230,7 +231,7 @@ def _watermarked(
     from pyspark.sql import functions
 
     names = rows.columns
-    time, ahead = (_unused(name, names) for name in ("celc_time", "celc_ahead"))
+    time, ahead = (unused_name(name, names) for name in ("celc_time", "celc_ahead"))
     if skew is None:
         marked = rows.withColumn(time, instant).withWatermark(time, delay)
         return _filtered(plan, marked, time).select(*map(_named, names)), ""
@@ -258,13 +259,6 @@ def _filtered(plan: Plan, marked: DataFrame, time: str) -> DataFrame:
     if why_not_filtered(plan):
         return marked
     return marked.where(can_matter(plan, marked.schema) | _named(time).isNull())
-
-
-def _unused(name: str, names: list[str]) -> str:
-    lower = {other.lower() for other in names}
-    while name in lower:
-        name += "_"
-    return name
 
 
 def _named(name: str) -> Column:

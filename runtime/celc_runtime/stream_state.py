@@ -10,7 +10,7 @@ offset type
 4      u2    version of this format
 6      u2    flags: 1, a frontier is known; 2, a timer is set; 4, 8, 16: which of the numbers that
              may follow the header do
-8      u4    CRC-32 of everything behind it
+8      u4    CRC-32 of all other bytes, those before it and those behind it
 12     18s   what query wrote it: a hash of each of `IDENTITY`
 30     u2    context of the first kept event (what the stream before means to nested selectors)
 32     u4    number of kept events
@@ -53,10 +53,10 @@ from celc_runtime.stream_rows import RowLayout, Rows, row_bytes
 
 _HEADER = struct.Struct("<4sHHI18sHIIqqq")
 _MAGIC = b"celc"
-_VERSION = 1
+_VERSION = 2
 _HAS_FRONTIER, _HAS_TIMER, _HAS_MOMENTS = 1, 2, (4, 8, 16)
 _MOMENT = struct.Struct("<q")
-_CHECKED_FROM = 12
+_CHECKSUM = slice(8, 12)
 _MOST_POSITIONS = 2**62
 _LONG_HASH = 6
 
@@ -143,7 +143,7 @@ class StateFormat:
         if len(state.waiting.records):
             parts.append(row_bytes(state.waiting))
         data = bytearray(b"".join(parts))
-        struct.pack_into("<I", data, 8, zlib.crc32(memoryview(data)[_CHECKED_FROM:]))
+        data[_CHECKSUM] = struct.pack("<I", checksum_of(data))
         return bytes(data)
 
     def read(self, data: bytes) -> PartitionState:
@@ -164,7 +164,7 @@ class StateFormat:
                 f"reads format {_VERSION}: go on with the version that wrote it, or begin a new "
                 "checkpoint"
             )
-        if checksum != zlib.crc32(memoryview(data)[_CHECKED_FROM:]):
+        if checksum != checksum_of(data):
             raise self._damaged("its checksum does not fit")
         if found != self._identity:
             raise self._other_query(found)
@@ -234,6 +234,12 @@ class StateFormat:
             f"differs: {', '.join(different)}. Run the query that it was begun with, or begin a "
             "new checkpoint"
         )
+
+
+def checksum_of(data: bytes | bytearray) -> int:
+    """The checksum of a state: of all its bytes but those four that hold it."""
+    view = memoryview(data)
+    return zlib.crc32(view[_CHECKSUM.stop :], zlib.crc32(view[: _CHECKSUM.start]))
 
 
 def _moments(state: PartitionState) -> tuple[int | None, int | None, int | None]:

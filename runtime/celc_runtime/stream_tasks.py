@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from celc_runtime.columns import conforming, plain
 from celc_runtime.errors import EventError
 from celc_runtime.lists import TableUpdate
+from celc_runtime.paths import received
 from celc_runtime.plan import ARROW_TYPES, Plan
 from celc_runtime.stream_partition import END_OF_TIME, PartitionReader, Step, key_layout, row_layout
 from celc_runtime.stream_rows import RowLayout, Rows, groups, key_columns, row_bytes
@@ -83,7 +84,7 @@ def packed(
 ) -> Iterator[pa.RecordBatch]:
     """One row for each partition in each batch."""
     formats = StreamFormats(query, options)
-    for batch in batches:
+    for batch in map(received, batches):
         if len(batch):
             found = _packed_batch(query.plan, formats, options, batch)
             if found:

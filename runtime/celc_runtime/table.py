@@ -10,14 +10,14 @@ import pyarrow.compute as pc
 
 from celc_runtime.batch import disorder
 from celc_runtime.columns import (
-    ROW_NUMBERS,
     is_ordered,
+    names_read,
     numbers,
     order_of_neighbours,
     plain,
     sortable,
 )
-from celc_runtime.paths import with_fields
+from celc_runtime.paths import unused_name, with_fields
 from celc_runtime.plan import Plan
 
 
@@ -30,21 +30,21 @@ def sort_columns(plan: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*partitions, *plan.order_by, *plan.tiebreak)))
 
 
-def sorted_for(plan: Plan, table: pa.Table) -> pa.Table:
+def sorted_for(plan: Plan, table: pa.Table) -> tuple[pa.Table, str | None]:
     """The table in the order the query reads; equal rows keep theirs, sorted ones are not moved.
 
-    A table that had to be sorted has its rows' numbers in the column ROW_NUMBERS. Columns that are
-    missing or have no order are left to the check that names them all.
+    With a table that had to be sorted comes the name of a column of its own, which holds the rows'
+    numbers. Columns that are missing or have no order are left to the check that names them all.
     """
     names = sort_columns(plan)
     table = with_fields(table, names)
     if not names or len(table) < 2 or not _can_sort(table.schema, names):
-        return table
+        return table, None
     if rises(table.column(names[0])):
-        return table
+        return table, None
     columns = [sortable(plain(_whole(table.column(name)))) for name in names]
     if is_sorted(columns):
-        return table
+        return table, None
     keys: list[pa.Array] = []
     for column in columns:
         if column.null_count:
@@ -52,7 +52,8 @@ def sorted_for(plan: Plan, table: pa.Table) -> pa.Table:
         keys.append(column)
     sorting = pa.table(keys, names=list(map(str, range(len(keys)))))
     order = pc.sort_indices(sorting, [(name, "ascending") for name in sorting.column_names])
-    return table.take(order).append_column(ROW_NUMBERS, order.cast(pa.int64()))
+    numbered = unused_name("row", [*table.schema.names, *names_read(plan)])
+    return table.take(order).append_column(numbered, order.cast(pa.int64())), numbered
 
 
 def _can_sort(schema: pa.Schema, names: Sequence[str]) -> bool:
