@@ -50,6 +50,7 @@ ORDER = (
     "run",
     "table",
     "frames",
+    "forms",
     "spark_input",
     "pushdown",
     "order_column",

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from celc_runtime.by_definition import Definition
 from celc_runtime.checked import Checks, checked_listing
+from celc_runtime.forms import batches_of, table_of
 from celc_runtime.frames import pandas_matches
 from celc_runtime.joins import Joins
 from celc_runtime.plan import Plan
@@ -164,9 +165,10 @@ class CompiledQuery:
     def match_arrow(self) -> Route:
         """The matches of a stream of batches, as batches of bounded size.
 
-        A function from an iterable of record batches to an iterator of them. The events come in
-        the order of the stream, with PARTITION BY one partition after another (CONSUME BY ANY: in
-        one common order). For `mapInArrow` on partitioned and sorted data.
+        A function from an iterable of record batches, or events in any other form that
+        `match_table` takes, to an iterator of record batches. The events come in the order of the
+        stream, with PARTITION BY one partition after another (CONSUME BY ANY: in one common order).
+        For `mapInArrow` on partitioned and sorted data.
         """
         return Route(self, "match_arrow", self._match_arrow)
 
@@ -200,8 +202,8 @@ class CompiledQuery:
     ) -> Iterator[pa.RecordBatch]:
         return matches_in_ranges(self, column, ranges, batches)
 
-    def _match_arrow(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return self._matches(batches, ties_are_errors=False)
+    def _match_arrow(self, events: Any) -> Iterator[pa.RecordBatch]:
+        return self._matches(batches_of(self, events), ties_are_errors=False)
 
     def _match_arrow_without_ties(
         self, batches: Iterable[pa.RecordBatch]
@@ -219,14 +221,23 @@ class CompiledQuery:
             yield from run.push(batch)
         run.finish()
 
-    def match_table(self, table: pa.Table) -> pa.Table:
+    def match_table(self, events: Any) -> pa.Table:
         """All matches of a table, on this machine and without Spark.
 
-        The table is sorted by PARTITION BY and the order columns where it is not sorted yet; rows
-        equal in all of them keep their order.
+        events: a pyarrow Table, RecordBatch, RecordBatchReader or dataset, record batches one
+        after another, a data frame of pandas or polars (a LazyFrame is run), a relation of DuckDB,
+        anything else with `__arrow_c_stream__`, a dictionary of columns, or the path of a Parquet
+        file. Of other columns than the query reads nothing is copied. Rows are sorted by PARTITION
+        BY and the order columns where they are not sorted yet; rows equal in all of them keep their
+        order.
+
+        Raises TypeError for what is no table, EventError where it does not fit the query.
         """
-        batches = sorted_for(self.plan, table).to_batches(max_chunksize=1 << 22)
-        return pa.Table.from_batches(self.match_arrow(batches), self.output_schema)
+        table = sorted_for(self.plan, table_of(self, events))
+        batches = table.to_batches(max_chunksize=1 << 22)
+        return pa.Table.from_batches(
+            self._matches(batches, ties_are_errors=False), self.output_schema
+        )
 
     def match(
         self,
