@@ -51,6 +51,7 @@ ORDER = (
     "table",
     "frames",
     "forms",
+    "display",
     "spark_input",
     "pushdown",
     "order_column",

@@ -57,10 +57,11 @@ def table_of(query: CompiledQuery, events: Any) -> pa.Table:
 
 def batches_of(query: CompiledQuery, events: Any) -> Iterable[pa.RecordBatch]:
     """The same as record batches in the order of the events, one after another where it can be."""
-    columns = _columns_of(query, events)
+    columns: Iterable[pa.RecordBatch] | pa.Table = _columns_of(query, events)
+    batches: Iterable[pa.RecordBatch] = columns
     if isinstance(columns, pa.Table):
-        return iter(_narrowed(query, columns).to_batches())
-    return columns
+        batches = _narrowed(query, columns).to_batches()
+    return batches
 
 
 def _columns_of(query: CompiledQuery, events: Any) -> pa.Table | Iterable[pa.RecordBatch]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from celc_runtime.by_definition import Definition
 from celc_runtime.checked import Checks, checked_listing
+from celc_runtime.display import queries_html, query_text
 from celc_runtime.forms import batches_of, table_of
 from celc_runtime.frames import pandas_matches
 from celc_runtime.joins import Joins
@@ -51,7 +52,7 @@ class Route:
         self._function = function
 
     def __repr__(self) -> str:
-        return f"<{self._name} of {self._query!r}>"
+        return f"<{self._name} of query {self._query.name!r}>"
 
     def __call__(self, *arguments):  # type: ignore[no-untyped-def]
         # Not one named argument: Spark counts those, `self` included, and would take a second one
@@ -98,7 +99,10 @@ class CompiledQuery:
         self._output_schema: pa.Schema | None = None
 
     def __repr__(self) -> str:
-        return f"<query {self.name!r} of {self._module['__name__']}>"
+        return query_text(self.plan)
+
+    def _repr_html_(self) -> str:
+        return queries_html([self.plan], self.text)
 
     @property
     def name(self) -> str:
