@@ -24,7 +24,7 @@ _WIDTH = 100
 _MOST_LINES = 4
 _MOST_QUERIES = 12
 _MOST_EVENTS = 50
-_UNITS = (
+_TIME_UNITS = (
     ("DAY", 86_400_000_000),
     ("HOUR", 3_600_000_000),
     ("MINUTE", 60_000_000),
@@ -75,7 +75,7 @@ def _window(plan: Plan, window: Window) -> str:
     on = f"[{_name(plan.window_attribute or '')}]"
     if window.unit != "MICROSECONDS":
         return f"{window.size:,} {on}"
-    unit, size = next((u, s) for u, s in _UNITS if window.size % s == 0)
+    unit, size = next((u, s) for u, s in _TIME_UNITS if window.size % s == 0)
     count = int(window.size) // size
     return f"{count:,} {unit}{'' if count == 1 else 'S'} {on}"
 
@@ -144,7 +144,7 @@ def as_html(matches: pa.Table | pa.RecordBatch, *, rows: int = 20) -> Html:
     first = matches.slice(0, rows)
     head = "".join(f"<th>{escape(name)}</th>" for name in matches.schema.names)
     body = "".join(
-        f"<tr>{''.join(_cell(column[row]) for column in first.columns)}</tr>"
+        f"<tr>{''.join(_html_cell(column[row]) for column in first.columns)}</tr>"
         for row in range(first.num_rows)
     )
     count = matches.num_rows
@@ -156,26 +156,26 @@ def as_html(matches: pa.Table | pa.RecordBatch, *, rows: int = 20) -> Html:
     )
 
 
-def _cell(value: pa.Scalar) -> str:
+def _html_cell(value: pa.Scalar) -> str:
     if not value.is_valid or not pa.types.is_list(value.type):
-        return f"<td>{_text(value)}</td>"
-    show: Callable[[pa.Scalar], str] = _text
+        return f"<td>{_html_text(value)}</td>"
+    show: Callable[[pa.Scalar], str] = _html_text
     if pa.types.is_struct(value.type.value_type):
-        show = _event
+        show = _html_event
     items = [show(value.values[place]) for place in range(min(len(value.values), _MOST_EVENTS))]
     if len(value.values) > _MOST_EVENTS:
         items.append(f"… and {len(value.values) - _MOST_EVENTS:,} more")
     return f"<td>{'<br>'.join(items)}</td>"
 
 
-def _event(value: pa.Scalar) -> str:
+def _html_event(value: pa.Scalar) -> str:
     parts = []
     for name, field in value.items():
-        parts.append(f"#{field}" if name == "pos" else f"{escape(name)}={_text(field)}")
+        parts.append(f"#{field}" if name == "pos" else f"{escape(name)}={_html_text(field)}")
     return " ".join(parts)
 
 
-def _text(value: pa.Scalar) -> str:
+def _html_text(value: pa.Scalar) -> str:
     if value.is_valid and pa.types.is_string(value.type):
         return escape(value.as_py())
     return escape(shown(value))

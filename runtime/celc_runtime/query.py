@@ -313,7 +313,8 @@ class CompiledQuery:
         refused here and now (the latter is in any case, by the first micro-batch).
 
         Needs PySpark 4.0 and, in the session, Spark's RocksDB state store. Raises EventError where
-        the query or the DataFrame does not fit a stream, ValueError for options that cannot be.
+        the query or the DataFrame does not fit a stream, ValueError for options that cannot be,
+        RuntimeError for a session that cannot run it.
         """
         query = self
         if tiebreak is not None:
