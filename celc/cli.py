@@ -94,6 +94,12 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--format", choices=["table", "json", "csv", "parquet"], default="table")
     run.add_argument("-o", "--output", type=Path, help="a file instead of standard output")
     run.add_argument("--force", action="store_true", help="overwrite the output file")
+    run.add_argument(
+        "--max-matches",
+        type=_matches,
+        metavar="N",
+        help="stop after this many matches in all (LIMIT: for each event that ends a match)",
+    )
     return parser
 
 
@@ -140,6 +146,14 @@ def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= MOST_MAX_WORK:
         raise argparse.ArgumentTypeError(
             f"{text} is no number of steps: give a whole number from 1 to {MOST_MAX_WORK}"
+        )
+    return int(text)
+
+
+def _matches(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no number of matches: give a whole number from 1"
         )
     return int(text)
 
@@ -226,6 +240,7 @@ def _svg(dot: str) -> str:
 
 def _run(arguments: argparse.Namespace) -> int:
     from celc_runtime import EventError, EventWarning
+    from celc_runtime.output import FirstMatches
 
     from celc.files import EventFile, FileProblem
     from celc.matcher import Matcher, matches_of
@@ -239,6 +254,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if not arguments.events.is_file():
         raise CommandProblem(f"{arguments.events}: there is no such file")
     matcher = Matcher(compilation.module_text("celc run"))
+    first = FirstMatches(arguments.max_matches)
     with _output(arguments) as out:
         for stages in chosen:
             query = matcher.queries[stages.query.name]
@@ -246,11 +262,19 @@ def _run(arguments: argparse.Namespace) -> int:
                 with _progress(arguments.events) as progress:
                     write = _writer(arguments.format, query, out)
                     file = EventFile(arguments.events, query.file_schema)
-                    for batch in matches_of(query, partial(file.batches, progress)):
+                    for batch in first.of(matches_of(query, partial(file.batches, progress))):
                         write(batch)
                     write(None)
             except (EventError, FileProblem) as problem:
                 raise CommandProblem(str(problem)) from None
+            if first.are_all:
+                break
+    if first.are_all:
+        count = f"{arguments.max_matches:,} match{'' if arguments.max_matches == 1 else 'es'}"
+        print(
+            f"celc: stopped after {count} (--max-matches); there may be more",
+            file=sys.stderr,
+        )
     return FINE
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
@@ -12,9 +13,11 @@ import pyarrow as pa
 from celc_runtime.by_definition import Definition
 from celc_runtime.checked import Checks, checked_listing
 from celc_runtime.display import queries_html, query_text
+from celc_runtime.errors import EventWarning
 from celc_runtime.forms import batches_of, table_of
 from celc_runtime.frames import pandas_matches
 from celc_runtime.joins import Joins
+from celc_runtime.output import FirstMatches
 from celc_runtime.plan import Plan
 from celc_runtime.progress import watched
 from celc_runtime.range_reader import ShippedRange, matches_in_ranges
@@ -225,7 +228,7 @@ class CompiledQuery:
             yield from run.push(batch)
         run.finish()
 
-    def match_table(self, events: Any) -> pa.Table:
+    def match_table(self, events: Any, *, max_matches: int | None = None) -> pa.Table:
         """All matches of a table, on this machine and without Spark.
 
         events: a pyarrow Table, RecordBatch, RecordBatchReader or dataset, record batches one
@@ -233,15 +236,25 @@ class CompiledQuery:
         anything else with `__arrow_c_stream__`, a dictionary of columns, or the path of a Parquet
         file. Of other columns than the query reads nothing is copied. Rows are sorted by PARTITION
         BY and the order columns where they are not sorted yet; rows equal in all of them keep their
-        order.
+        order. max_matches: stop after so many in all, with an EventWarning that says so; LIMIT in a
+        query is for each event that ends a match.
 
-        Raises TypeError for what is no table, EventError where it does not fit the query.
+        Raises TypeError for what is no table, EventError where it does not fit the query, and
+        ValueError for a number of matches that cannot be.
         """
+        first = FirstMatches(max_matches)
         table = sorted_for(self.plan, table_of(self, events))
         batches = table.to_batches(max_chunksize=1 << 22)
-        return pa.Table.from_batches(
-            self._matches(batches, ties_are_errors=False), self.output_schema
-        )
+        matches = first.of(self._matches(batches, ties_are_errors=False))
+        found = pa.Table.from_batches(matches, self.output_schema)
+        if first.are_all:
+            warnings.warn(
+                f"query {self.name!r} was stopped after {max_matches:,} "
+                f"match{'' if max_matches == 1 else 'es'} (max_matches); there may be more",
+                EventWarning,
+                stacklevel=2,
+            )
+        return found
 
     def match(
         self,
