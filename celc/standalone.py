@@ -47,6 +47,7 @@ ORDER = (
     "joins",
     "definition",
     "by_definition",
+    "many",
     "run",
     "table",
     "frames",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 import warnings
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from celc_runtime import CompiledQuery, EventWarning
+from celc_runtime import CompiledQuery, EventWarning, arena, many, run
 from engines import interpreted, only_query
 
 import celc
+from celc import Matcher
 from celc.cli import main
+from celc.pipeline import Options, compile_source
+from celc.source import Source
 
 STREAM = """CREATE STREAM S {
   EVENT A { id: INT, ts: LONG }, EVENT B { id: INT, ts: LONG }
@@ -113,3 +118,129 @@ def test_the_command_line_takes_a_whole_number_above_0(
         main(["run", str(tmp_path / "q.cel"), "events.csv", "--max-matches", text])
     assert stop.value.code == 2
     assert "--max-matches" in capsys.readouterr().err
+
+
+# --- a warning where one event ends too many ------------------------------------------------------
+
+
+FORMULAS = [
+    "(A AS x)+ ; B AS y",
+    "(A AS x)+ ; (B AS y)+",
+    "A AS x ; B AS y",
+    "A AS x ; A AS y ; A AS z ; B AS w",
+    "(A AS x ; B AS y)+",
+    "(A AS x OR B AS y)+ ; B AS z",
+    "(A AS x ; A AS y) ALL (B AS z ; B AS w)",
+    "(A AS x ; B AS y)+ FILTER COUNT(x) >= 2",
+    "(A AS x)+ ; ((B AS y)+ : A AS z) ; B AS w",
+    "(A AS x ; B AS y) OR (B AS x ; A AS y ; B AS z)",
+]
+
+
+@pytest.mark.parametrize("clauses", ["", "WITHIN 6 EVENTS", "WITHIN 7 [ts]", "PARTITION BY id"])
+@pytest.mark.parametrize("straight", [True, False])
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_matches_are_counted_as_many_as_are_listed(
+    formula: str, straight: bool, clauses: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every time that the buffers are full, what is counted is compared with what is listed."""
+    compiled = compile_source(
+        Source("q.cel", f"{STREAM}SELECT * FROM S WHERE {formula} {clauses}"),
+        Options(order_by=("ts",)),
+        straight_lines=straight,
+    )
+    with interpreted():
+        query = only_query(Matcher(compiled.module_text("test")))
+    events = _events("".join(random.Random(5).choices("AAB", k=14)))
+    if "PARTITION" in clauses:
+        events = events.sort_by([("id", "ascending"), ("ts", "ascending")])
+    counted: dict[int, float] = {}
+
+    def look(self: Any, memory: Any, output: Any, kinds: Any, *_: Any) -> None:
+        if memory.counters[arena.STACK_SIZE] or memory.counters[arena.RUN_LEFT]:
+            fire = memory.fires[memory.counters[arena.LISTED] - 1]
+            counted[int(fire[1])] = many.count_matches(memory, kinds, fire, bool(query.plan.shape))
+
+    monkeypatch.setattr(many.ManyMatches, "look", look)
+    monkeypatch.setattr(run, "_MATCHES_PER_BATCH", 1)
+    monkeypatch.setattr(run, "_ENTRIES_PER_BATCH", 4)
+    listed: Counter[int] = Counter()
+    batches = run.Run(query).push(events.to_batches()[0])
+    whole = events.to_pylist()
+    for match in pa.Table.from_batches(batches, query.output_schema).to_pylist():
+        (row,) = [n for n, event in enumerate(whole) if event["ts"] == match["end_time"]]
+        listed[row] += 1
+    assert counted or max(listed.values(), default=0) < 2
+    for row, count in counted.items():
+        assert count == listed[row], row
+
+
+def _until_warned(query: CompiledQuery, events: pa.Table) -> int:
+    """How many matches are handed out before the first warning, which is raised."""
+    listed = 0
+    try:
+        for batch in query.run().push(events.to_batches()[0]):
+            listed += len(batch)
+    except EventWarning as warning:
+        warning.add_note(str(listed))
+        raise
+    return listed
+
+
+@pytest.mark.filterwarnings("error::celc_runtime.EventWarning")
+def test_more_matches_than_a_million_at_one_event_are_told_before_they_are_listed() -> None:
+    text = "SELECT x FROM S WHERE ((A AS x)+ ; B) FILTER COUNT(x) >= 100 WITHIN 300 EVENTS"
+    query = only_query(celc.compile(STREAM + text, order_by="ts"))
+    said = (
+        r"query 'query': about 10\^60 matches end at position 200; for fewer, use SELECT NXT, LAST "
+        r"or MAX, LIMIT, a smaller WITHIN, .*--max-matches or match_table\(…, max_matches=…\)"
+    )
+    with pytest.raises(EventWarning, match=said) as told:
+        _until_warned(query, _events("A" * 200 + "B"))
+    assert int(told.value.__notes__[0]) < many.MOST_MATCHES / 10
+
+
+def _warned(query: CompiledQuery, events: pa.Table, batch: int | None = None) -> list[str]:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in query.match_arrow(events.to_batches(max_chunksize=batch)):
+            pass
+    return [str(item.message) for item in told]
+
+
+def test_the_number_is_exact_where_it_can_be() -> None:
+    query = only_query(celc.compile(STREAM + "SELECT x FROM S WHERE (A AS x)+ ; B"))
+    (said,) = _warned(query, _events("A" * 20 + "B"))
+    assert "1,048,575 matches end at position 20;" in said
+
+
+def test_it_is_said_once() -> None:
+    query = only_query(
+        celc.compile(STREAM + "SELECT x, y, z FROM S WHERE A AS x ; A AS y ; B AS z")
+    )
+    (said,) = _warned(query, _events("A" * 1500 + "BB"))
+    assert "1,124,250 matches end at position 1,500;" in said
+
+
+def test_matches_with_conditions_count_as_they_are_listed() -> None:
+    text = "SELECT * FROM S WHERE (A AS x ; A AS y ; B AS z) FILTER x.ts < y.ts + 0"
+    query = only_query(celc.compile(STREAM + text))
+    assert query.checks is not None
+    (said,) = _warned(query, _events("A" * 1500 + "B"))
+    assert "more than 1,000,000 matches end at position 1,500;" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        ("SELECT * FROM S WHERE A AS x ; B AS y", "A" * 1100 + "B" * 1100),
+        ("SELECT * FROM S WHERE (A AS x)+ ; B LIMIT 70000", "A" * 40 + "BB"),
+        ("SELECT LAST * FROM S WHERE (A AS x)+ ; B", "A" * 40 + "BB"),
+        ("SELECT MAX * FROM S WHERE (A AS x)+ ; B WITHIN 100 EVENTS", "A" * 40 + "BB"),
+        ("SELECT * FROM S WHERE (A AS x)+ ; B WITHIN 18 EVENTS", "A" * 40 + "BB"),
+        ("SELECT x FROM S WHERE (A AS x):+", "A" * 900),
+    ],
+)
+def test_ordinary_queries_are_not_warned_of(text: str, types: str) -> None:
+    query = only_query(celc.compile(STREAM + text, order_by="ts"))
+    assert not _warned(query, _events(types))
