@@ -190,7 +190,7 @@ def _until_warned(query: CompiledQuery, events: pa.Table) -> int:
 @pytest.mark.filterwarnings("error::celc_runtime.EventWarning")
 def test_more_matches_than_a_million_at_one_event_are_told_before_they_are_listed() -> None:
     text = "SELECT x FROM S WHERE ((A AS x)+ ; B) FILTER COUNT(x) >= 100 WITHIN 300 EVENTS"
-    query = only_query(celc.compile(STREAM + text, order_by="ts"))
+    query = _query(text, order_by="ts")
     said = (
         r"query 'query': about 10\^60 matches end at position 200; for fewer, use SELECT NXT, LAST "
         r"or MAX, LIMIT, a smaller WITHIN, .*--max-matches or match_table\(…, max_matches=…\)"
@@ -209,15 +209,13 @@ def _warned(query: CompiledQuery, events: pa.Table, batch: int | None = None) ->
 
 
 def test_the_number_is_exact_where_it_can_be() -> None:
-    query = only_query(celc.compile(STREAM + "SELECT x FROM S WHERE (A AS x)+ ; B"))
+    query = _query("SELECT x FROM S WHERE (A AS x)+ ; B")
     (said,) = _warned(query, _events("A" * 20 + "B"))
     assert "1,048,575 matches end at position 20;" in said
 
 
 def test_it_is_said_once() -> None:
-    query = only_query(
-        celc.compile(STREAM + "SELECT x, y, z FROM S WHERE A AS x ; A AS y ; B AS z")
-    )
+    query = _query("SELECT x, y, z FROM S WHERE A AS x ; A AS y ; B AS z")
     (said,) = _warned(query, _events("A" * 1500 + "BB"))
     assert "1,124,250 matches end at position 1,500;" in said
 
@@ -242,5 +240,5 @@ def test_matches_with_conditions_count_as_they_are_listed() -> None:
     ],
 )
 def test_ordinary_queries_are_not_warned_of(text: str, types: str) -> None:
-    query = only_query(celc.compile(STREAM + text, order_by="ts"))
+    query = _query(text, order_by="ts")
     assert not _warned(query, _events(types))

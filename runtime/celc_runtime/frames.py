@@ -67,9 +67,14 @@ def fitted(query: CompiledQuery, name: str, values: Any, wanted: pa.DataType | N
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as problem:
         first = str(problem).split("\n", 1)[0]
         raise EventError(
-            f"query {query.name!r} declares {name!r} as {wanted}, which the column "
+            f"query {query.name!r} declares {name!r} as {_declared(query, name)}, which the column "
             f"does not fit: {first}"
         ) from None
+
+
+def _declared(query: CompiledQuery, name: str) -> str:
+    types = {attribute.name: attribute.type for attribute in query.plan.attributes}
+    return types.get(name, "STRING")
 
 
 def _inferred(values: Any) -> pa.Array:
