@@ -242,3 +242,50 @@ def test_matches_with_conditions_count_as_they_are_listed() -> None:
 def test_ordinary_queries_are_not_warned_of(text: str, types: str) -> None:
     query = _query(text, order_by="ts")
     assert not _warned(query, _events(types))
+
+
+# --- a warning of the compiler --------------------------------------------------------------------
+
+_CHOICES = "SELECT * FROM S WHERE ((A AS x)+ ; B AS y)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{_CHOICES} FILTER COUNT(x) >= 100 WITHIN 1000 [ts]",
+        f"{_CHOICES} FILTER COUNT(x) > 99 AND x.id > 3 WITHIN 103 EVENTS",
+        f"{_CHOICES} FILTER 20 <= COUNT(x) PARTITION BY id WITHIN 90 [ts]",
+        "SELECT x FROM S WHERE (((A AS x)+ FILTER COUNT(x) >= 100) ; B) WITHIN 1000 [ts]",
+    ],
+)
+def test_large_choices_in_a_window_are_warned_of(text: str) -> None:
+    assert [found.code for found in celc.check(STREAM + text)] == ["many-choices"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{_CHOICES} FILTER COUNT(x) >= 100 WITHIN 102 EVENTS",  # no room for 104 of them
+        f"{_CHOICES} FILTER COUNT(x) >= 19 WITHIN 1000 [ts]",
+        f"{_CHOICES} FILTER COUNT(x) <= 100 WITHIN 1000 [ts]",
+        f"{_CHOICES} FILTER COUNT(x) = 100 WITHIN 1000 [ts]",
+        f"{_CHOICES} FILTER COUNT(x) >= 100 OR y.id > 3 WITHIN 1000 [ts]",
+        f"{_CHOICES} FILTER COUNT(x) >= 100 WITHIN 1000 [ts] LIMIT 1",
+        f"{_CHOICES} FILTER COUNT(x) >= 100 WITHIN 1000 [ts]".replace("SELECT", "SELECT MAX"),
+        f"{_CHOICES} FILTER COUNT(x) >= 100 WITHIN 1000 [ts]".replace("*", "y"),
+        f"{_CHOICES} FILTER COUNT(x) >= 100 WITHIN 1000 [ts]".replace(")+", "):+"),
+    ],
+)
+def test_other_choices_are_not_warned_of(text: str) -> None:
+    assert not celc.check(STREAM + text)
+
+
+@pytest.mark.filterwarnings("ignore::celc_runtime.EventWarning")
+def test_the_number_of_events_in_the_warning_is_the_smallest_that_is_enough() -> None:
+    (found,) = celc.check(f"{STREAM}{_CHOICES} FILTER COUNT(x) >= 20 WITHIN 99 [ts]")
+    assert "of 28 events for 'x' within the window, more than 1,000,000 matches" in found.message
+    query = _query("SELECT x FROM S WHERE (A AS x)+ FILTER COUNT(x) >= 20", order_by="ts")
+    ends: Counter[int] = Counter()
+    for batch in query.run().push(_events("A" * 28).to_batches()[0]):
+        ends.update(batch["end_pos"].to_pylist())
+    assert ends[26] <= many.MOST_MATCHES < ends[27]
