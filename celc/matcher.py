@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
+from celc_runtime.display import file_text, queries_html
 from celc_runtime.query import CompiledQuery
 from celc_runtime.shipping import module_of
 from celc_runtime.table import is_sorted_stream, plain_batch
@@ -34,6 +35,15 @@ class Matcher:
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._module, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._module)})
+
+    def __repr__(self) -> str:
+        return file_text(query.plan for query in self.queries.values())
+
+    def _repr_html_(self) -> str:
+        return queries_html([query.plan for query in self.queries.values()], self._module.QUERY)
 
     def __reduce__(self) -> tuple[type[Matcher], tuple[str, tuple[Diagnostic, ...]]]:
         return Matcher, (self.source, self.warnings)

@@ -92,7 +92,7 @@ def only_query(matcher: Matcher) -> CompiledQuery:
 def table_of(plan: Plan, events: Sequence[Event]) -> pa.Table:
     """Events as a table: the columns that the query reads, and all others that the events have."""
     read = {field.name: field.type for field in plan.input_schema()}
-    names = dict.fromkeys([*read, *(name for event in events for name in event)])
+    names = dict.fromkeys([*read, *plan.tiebreak, *(name for event in events for name in event)])
     types = {name: read.get(name, COLUMNS.get(name)) for name in names}
     return pa.table(
         {

@@ -14,9 +14,9 @@ An HTML comment on the line before a fenced block says what the block is:
     <!-- worked: a/b.cel -->    that file of examples/worked; a query without the streams at its
                                 top, which are the declarations; of an answer, some of the lines
 
-Blocks of one document share a folder and run in the order of the page. In a console block and in a
-worked answer, a line that is just `…` stands for lines left out. A ```cel block must compile also
-without a comment.
+Blocks of one document share a folder and run in the order of the page; sessions with `>>>` share
+their names. In a console block and in a worked answer, a line that is just `…` stands for lines
+left out. A ```cel block must compile also without a comment.
 """
 
 from __future__ import annotations
@@ -90,6 +90,7 @@ def test_blocks(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     declarations = ""
+    names: dict[str, object] = {}
     with interpreted():
         for block in blocks_in(path.read_text(encoding="utf-8")):
             place = f"{path.name}, line {block.line}"
@@ -109,7 +110,7 @@ def test_blocks(
                 case ("run", _, _), "console":
                     check_console(block.text, place, capfd)
                 case ("run", _, _), "python":
-                    check_session(block, place)
+                    check_session(block, place, names)
                 case ("spark", _, _), "python":
                     assert ">>> " in block.text, place
                 case ("run", _, _), "text":
@@ -229,11 +230,13 @@ def matches_shown(shown: str, text: str) -> bool:
     return re.fullmatch(wanted, text) is not None
 
 
-def check_session(block: Block, place: str) -> None:
-    session = doctest.DocTestParser().get_doctest(block.text, {}, place, None, block.line)
+def check_session(block: Block, place: str, names: dict[str, object]) -> None:
+    """`names` are those of the sessions before, and get those of this one."""
+    session = doctest.DocTestParser().get_doctest(block.text, names, place, None, block.line)
     told: list[str] = []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-    runner.run(session, out=told.append)
+    runner.run(session, out=told.append, clear_globs=False)
+    names.update(session.globs)
     assert session.examples
     assert not told, "".join(told)
 

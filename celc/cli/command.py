@@ -130,6 +130,12 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="an attribute that no row of the events has is an error",
     )
+    run.add_argument(
+        "--max-matches",
+        type=_matches,
+        metavar="N",
+        help="stop after this many matches in all (LIMIT: for each event that ends a match)",
+    )
 
     help = "print a script with which a shell completes celc's command line"
     completing = commands.add_parser("completion", help=help, description=help)
@@ -210,6 +216,14 @@ def _seconds(text: str) -> float:
             f"{text} is no time: give a positive number of seconds, such as 30"
         )
     return seconds
+
+
+def _matches(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no number of matches: give a whole number from 1"
+        )
+    return int(text)
 
 
 # --- commands -------------------------------------------------------------------------------------

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from celc_runtime import EventError, EventWarning
+from celc_runtime.output import FirstMatches
 from celc_runtime.query import CompiledQuery
 
 from celc.cli import writing
 from celc.cli.command import chosen_queries, compiled
 from celc.cli.events import EventFile
-from celc.cli.output import check_output, standard_output, written
+from celc.cli.output import check_output, standard_output, tell, written
 from celc.cli.problems import FINE, CommandProblem, words
 from celc.cli.wanted import Wanted
 from celc.matcher import Matcher, matches_of
@@ -38,11 +39,17 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandProblem(f"name a query with --query ({names}), or use --format json")
     _check_events(arguments.events)
     matcher = Matcher(compilation.module_text("celc run"))
+    first = FirstMatches(arguments.max_matches)
     with _output(arguments.output, format) as out:
         for stages in chosen:
             query = matcher.queries[stages.query.name]
             write = _writer(format, query, out, in_file=arguments.output is not None)
-            _match(stages, query, arguments, write)
+            _match(stages, query, arguments, write, first)
+            if first.are_all:
+                break
+    if first.are_all:
+        count = f"{arguments.max_matches:,} match{'' if arguments.max_matches == 1 else 'es'}"
+        tell(f"celc: stopped after {count} (--max-matches); there may be more")
     return FINE
 
 
@@ -60,18 +67,21 @@ def _match(
     query: CompiledQuery,
     arguments: argparse.Namespace,
     write: Callable[[Any], None],
+    first: FirstMatches,
 ) -> None:
     """The matches of one query, and at the end a word on what the events lacked."""
     events = EventFile(arguments.events, Wanted.of(stages.query, query))
     try:
         with _progress(arguments.events) as progress:
-            for batch in matches_of(query, partial(events.batches, progress)):
+            for batch in first.of(matches_of(query, partial(events.batches, progress))):
                 write(batch)
             write(None)
     except EventError as problem:
         # Events that lack what the query reads are often wrong in another way as well.
         events.refuse_misspelt()
         raise CommandProblem(str(problem)) from None
+    if first.are_all:
+        return  # the rest of the events was not read, and may have what these lack
     events.refuse_misspelt()
     if lacking := events.lacking():
         text = events.words_on(lacking)

@@ -137,6 +137,17 @@ def exponential_output(span: Span) -> Diagnostic:
     )
 
 
+def many_choices(label: str, events: int, most: int, span: Span) -> Diagnostic:
+    """`(A AS x)+ FILTER COUNT(x) >= 100 WITHIN 1 MINUTE`."""
+    return warning(
+        "many-choices",
+        span,
+        f"'+' takes every choice of events that is large enough: of {events:,} events for "
+        f"{quote(label)} within the window, more than {most:,} matches end with the last",
+        help=("report fewer with SELECT NXT, LAST, MAX or ANY, or with LIMIT",),
+    )
+
+
 def exponential_search(why: str, selector: str | None, span: Span) -> Diagnostic:
     """`(A AS x)+ FILTER SUM(x.a) > 3` without a window; `selector` is that of the formula around.
 

@@ -14,11 +14,12 @@ from celc.messages import clauses, names
 from celc.resolve.expressions import Site
 from celc.resolve.formulas import Builder
 from celc.resolve.labels import Annotator
+from celc.resolve.multitude import check_counts
 from celc.resolve.output import Selection, check_columns, select
 from celc.resolve.query_clauses import check_window_length, clauses_of_query
 from celc.resolve.schema import Declarations, declare, schema_of
 from celc.resolve.scopes import Frame
-from celc.resolve.suspicions import check_growth
+from celc.resolve.suspicions import check_growth, growing_labels
 from celc.source import Source, Span
 
 __all__ = ["MAX_DEPTH", "resolve"]
@@ -89,6 +90,9 @@ def _query(
     selection = _selection(node, site, source, around.partition_by)
     if strategy == "ALL" and not bounded and node.limit is None:
         check_growth(scoped, selection.labels, found)
+    elif strategy == "ALL" and node.limit is None:
+        growing = growing_labels(scoped, selection.labels)
+        check_counts(formula, growing, around.window, found)
     return Query(
         name=node.name.text if node.name else source.name.removesuffix(".cel"),
         streams=schema.streams,

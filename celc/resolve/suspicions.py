@@ -169,6 +169,19 @@ def check_growth(scoped: Scoped, kept: frozenset[str], found: Diagnostics) -> No
         found.add(warnings.exponential_output(span))
 
 
+def growing_labels(scoped: Scoped, kept: frozenset[str]) -> frozenset[str]:
+    """The labels among `kept` that stand for choices of events of a `+`."""
+    places = set(_growing(scoped, kept))
+    return frozenset(label for label in kept if any(_binds(scoped, places, label)))
+
+
+def _binds(scoped: Scoped, places: set[Span], label: str) -> Iterator[bool]:
+    if scoped.node.span in places:
+        yield label in scoped.labels
+    for part in scoped.parts:
+        yield from _binds(part, places, label)
+
+
 def _growing(scoped: Scoped, kept: frozenset[str]) -> tuple[Span, ...]:
     node, parts = scoped.node, scoped.parts
     match node:

@@ -71,16 +71,8 @@ def conforming(
         if field.name in fields:
             continue
         if names.count(field.name) != 1:
-            problem, remedy = "is missing", "add it, or rename the column that holds it"
-            if field.name in names:
-                problem, remedy = "occurs more than once", "drop or rename all but one"
-            raise EventError(
-                f"query {plan.name!r} reads the column {field.name!r}, which {problem}; "
-                "the columns are: "
-                f"{', '.join(repr(n) for n in names if n != numbered) or 'none'} "
-                f"({remedy})"
-            )
-        column = events.column(names.index(field.name))
+            raise not_found(plan, field.name, names, numbered)
+        column = without_views(events.column(names.index(field.name)))
         if pa.types.is_null(field.type):
             _refuse_unordered(plan, field.name, column.type)
         else:
@@ -92,6 +84,37 @@ def conforming(
         # A query that looks at nothing still counts events.
         return pa.RecordBatch.from_arrays([pa.nulls(len(events))], ["*"])
     return pa.RecordBatch.from_arrays(list(fields.values()), list(fields))
+
+
+def not_found(
+    plan: Plan, name: str, names: Sequence[str], numbered: str | None = None
+) -> EventError:
+    """The error for a column that a query reads and that is missing or there twice.
+
+    numbered: a column that the runtime has added, and that is no column to the user.
+    """
+    problem, remedy = "is missing", "add it, or rename the column that holds it"
+    if name in names:
+        problem, remedy = "occurs more than once", "drop or rename all but one"
+    return EventError(
+        f"query {plan.name!r} reads the column {name!r}, which {problem}; the columns are: "
+        f"{', '.join(repr(n) for n in names if n != numbered) or 'none'} ({remedy})"
+    )
+
+
+def without_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The column with its texts one after another, where Arrow holds them as views: it can neither
+    sort nor pick those."""
+    if pa.types.is_string_view(column.type):
+        return column.cast(pa.large_string())
+    if not (
+        pa.types.is_dictionary(column.type) and pa.types.is_string_view(column.type.value_type)
+    ):
+        return column
+    if isinstance(column, pa.ChunkedArray):
+        type = pa.dictionary(column.type.index_type, pa.large_string())
+        return pa.chunked_array([without_views(chunk) for chunk in column.chunks], type)
+    return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(pa.large_string()))
 
 
 def _conforming_column(
@@ -651,7 +674,8 @@ def immeasurable(column: pa.Array) -> np.ndarray:
 
 
 def plain(column: pa.Array) -> pa.Array:
-    """The column itself, not dictionary-coded."""
+    """The column itself, neither dictionary-coded nor of views."""
+    column = without_views(column)
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -50,6 +50,37 @@ def matches_batch(
         else:
             columns.append(_label_column(plan, item, labels))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+class FirstMatches:
+    """Hands on matches until there are as many as were asked for; `most` None: all of them.
+
+    What comes behind is not looked for: a batch is asked for only as long as more are wanted.
+    """
+
+    def __init__(self, most: int | None) -> None:
+        if most is not None and (type(most) is not int or most < 1):
+            raise ValueError(f"max_matches must be a whole number from 1, not {most!r}")
+        self._left = most
+
+    @property
+    def are_all(self) -> bool:
+        """Whether that many have been handed on, so that the run was stopped."""
+        return self._left == 0
+
+    def of(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches of matches, the last of them cut."""
+        if self.are_all:
+            return
+        for batch in batches:
+            if self._left is None:
+                yield batch
+                continue
+            batch = batch.slice(0, self._left)
+            self._left -= len(batch)
+            yield batch
+            if self.are_all:
+                return
 
 
 class _Values:

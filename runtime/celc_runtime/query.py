@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
@@ -11,8 +12,12 @@ import pyarrow as pa
 
 from celc_runtime.by_definition import Definition
 from celc_runtime.checked import Checks, checked_listing
+from celc_runtime.display import queries_html, query_text
+from celc_runtime.errors import EventWarning
+from celc_runtime.forms import batches_of, table_of
 from celc_runtime.frames import pandas_matches
 from celc_runtime.joins import Joins
+from celc_runtime.output import FirstMatches
 from celc_runtime.paths import received
 from celc_runtime.plan import Plan
 from celc_runtime.progress import watched
@@ -51,7 +56,7 @@ class Route:
         self._function = function
 
     def __repr__(self) -> str:
-        return f"<{self._name} of {self._query!r}>"
+        return f"<{self._name} of query {self._query.name!r}>"
 
     def __call__(self, *arguments):  # type: ignore[no-untyped-def]
         # Not one named argument: Spark counts those, `self` included, and would take a second one
@@ -98,7 +103,10 @@ class CompiledQuery:
         self._output_schema: pa.Schema | None = None
 
     def __repr__(self) -> str:
-        return f"<query {self.name!r} of {self._module['__name__']}>"
+        return query_text(self.plan)
+
+    def _repr_html_(self) -> str:
+        return queries_html([self.plan], self.text)
 
     @property
     def name(self) -> str:
@@ -165,9 +173,10 @@ class CompiledQuery:
     def match_arrow(self) -> Route:
         """The matches of a stream of batches, as batches of bounded size.
 
-        A function from an iterable of record batches to an iterator of them. The events come in
-        the order of the stream, with PARTITION BY one partition after another (CONSUME BY ANY: in
-        one common order). For `mapInArrow` on partitioned and sorted data.
+        A function from an iterable of record batches, or events in any other form that
+        `match_table` takes, to an iterator of record batches. The events come in the order of the
+        stream, with PARTITION BY one partition after another (CONSUME BY ANY: in one common order).
+        For `mapInArrow` on partitioned and sorted data.
         """
         return Route(self, "match_arrow", self._match_arrow)
 
@@ -201,8 +210,8 @@ class CompiledQuery:
     ) -> Iterator[pa.RecordBatch]:
         return matches_in_ranges(self, column, ranges, map(received, batches))
 
-    def _match_arrow(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return self._matches(batches, ties_are_errors=False)
+    def _match_arrow(self, events: Any) -> Iterator[pa.RecordBatch]:
+        return self._matches(batches_of(self, events), ties_are_errors=False)
 
     def _match_arrow_without_ties(
         self, batches: Iterable[pa.RecordBatch]
@@ -223,16 +232,33 @@ class CompiledQuery:
             yield from run.push(batch)
         run.finish()
 
-    def match_table(self, table: pa.Table) -> pa.Table:
+    def match_table(self, events: Any, *, max_matches: int | None = None) -> pa.Table:
         """All matches of a table, on this machine and without Spark.
 
-        The table is sorted by PARTITION BY and the order columns where it is not sorted yet; rows
-        equal in all of them keep their order.
+        events: a pyarrow Table, RecordBatch, RecordBatchReader or dataset, record batches one
+        after another, a data frame of pandas or polars (a LazyFrame is run), a relation of DuckDB,
+        anything else with `__arrow_c_stream__`, a dictionary of columns, or the path of a Parquet
+        file. Of other columns than the query reads nothing is copied. Rows are sorted by PARTITION
+        BY and the order columns where they are not sorted yet; rows equal in all of them keep their
+        order. max_matches: stop after so many in all, with an EventWarning that says so; LIMIT in a
+        query is for each event that ends a match.
+
+        Raises TypeError for what is no table, EventError where it does not fit the query, and
+        ValueError for a number of matches that cannot be.
         """
-        table, numbered = sorted_for(self.plan, table)
+        first = FirstMatches(max_matches)
+        table, numbered = sorted_for(self.plan, table_of(self, events))
         run = Run(self, numbered=numbered)
-        matches = self._read(run, table.to_batches(max_chunksize=1 << 22))
-        return pa.Table.from_batches(matches, self.output_schema)
+        matches = first.of(self._read(run, table.to_batches(max_chunksize=1 << 22)))
+        found = pa.Table.from_batches(matches, self.output_schema)
+        if first.are_all:
+            warnings.warn(
+                f"query {self.name!r} was stopped after {max_matches:,} "
+                f"match{'' if max_matches == 1 else 'es'} (max_matches); there may be more",
+                EventWarning,
+                stacklevel=2,
+            )
+        return found
 
     def match(
         self,
@@ -304,7 +330,8 @@ class CompiledQuery:
         refused here and now (the latter is in any case, by the first micro-batch).
 
         Needs PySpark 4.0 and, in the session, Spark's RocksDB state store. Raises EventError where
-        the query or the DataFrame does not fit a stream, ValueError for options that cannot be.
+        the query or the DataFrame does not fit a stream, ValueError for options that cannot be,
+        RuntimeError for a session that cannot run it.
         """
         query = self
         if tiebreak is not None:

@@ -58,6 +58,7 @@ from celc_runtime.lists import (
     with_longer_lists,
     with_more_slots,
 )
+from celc_runtime.many import ManyMatches
 from celc_runtime.output import matches_batch
 from celc_runtime.payload import Payload
 from celc_runtime.runs import list_runs
@@ -162,6 +163,7 @@ class Run:
             assert query.listing is not None
             self._checked = Checked(query.checks, plan, query.listing)
             self._chooser = self._checked
+        self._many = ManyMatches(plan, are_paths=self._chooser is None)
         self._lists_matches = True
         self.lists_matches = True
         self._stretch: Prepared | None = None
@@ -305,6 +307,7 @@ class Run:
         rows = len(prepared.events)
         counters = self._memory.counters
         counters[ROW] = counters[PART] = counters[READ] = 0
+        self._many.enter()
         self._payload.enter(prepared.events, prepared.batch, positions.of, int(counters[ENTRY]))
         if self._by_definition is not None:
             of_rows = positions.of(np.arange(rows))
@@ -335,6 +338,7 @@ class Run:
     def _listed(self, prepared: Prepared, positions: _Positions) -> Iterator[pa.RecordBatch]:
         for _ in self._advance(prepared, positions):
             if self._output.used[0]:
+                self._many.look(self._memory, self._output, self._kinds, positions.of)
                 yield self._take(prepared)
 
     def finish(self) -> None:

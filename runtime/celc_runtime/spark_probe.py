@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _CHEAP = re.compile(
     r"(Project|Filter|ColumnarToRow|Union|Coalesce|Range|FileScan|BatchScan|Scan "
@@ -75,3 +75,18 @@ def parallelism(frame: DataFrame) -> int:
     slices = frame.sparkSession.range(1 << 16).select(functions.spark_partition_id().alias("slice"))
     row = slices.agg(functions.max("slice")).collect()[0]
     return int(row[0]) + 1
+
+
+def has_class(spark: SparkSession, name: str) -> bool:
+    """Whether Spark can load a class of Java's; True where the session does not let that be asked.
+
+    By SQL, because a Connect session has no Java that could be asked by itself.
+    """
+    from pyspark.errors import PySparkException
+
+    try:
+        frame = spark.sql("SELECT try_reflect('java.lang.Class', 'forName', :name)", {"name": name})
+        return frame.collect()[0][0] is not None
+    except PySparkException:
+        # Some clusters forbid reflection. Then Spark itself says what it lacks, if it does.
+        return True

@@ -12,16 +12,16 @@ not anything of the row's partition has been run, and knows only rows, not packe
 from __future__ import annotations
 
 import re
-import warnings
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
-from celc_runtime.errors import EventError, PlanWarning
+from celc_runtime.errors import EventError
 from celc_runtime.order_column import OrderColumn
 from celc_runtime.paths import unused_name
 from celc_runtime.plan import ARROW_TYPES, Plan, quoted
 from celc_runtime.pushdown import can_matter, why_not_filtered
 from celc_runtime.spark_input import mapped, needed_columns, without_order
+from celc_runtime.spark_probe import has_class
 from celc_runtime.stream_finish import STATE, check_checkpoint, remember_plan
 from celc_runtime.stream_monitor import METRICS, READ_METRICS
 from celc_runtime.stream_tasks import PACKED_DDL, STEP_DDL, StreamOptions, side_schema
@@ -36,6 +36,8 @@ MOST_EVENTS = 1 << 20
 
 _STORE = "spark.sql.streaming.stateStore.providerClass"
 _ROCKS_DB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+_ROCKS_DB_LIBRARY = "org.rocksdb.RocksDB"
 
 _LATE = ("drop", "error", "side")
 _APIS = ("row", "pandas")
@@ -104,10 +106,11 @@ def stream_matches(
             f"query {plan.name!r} has a column {min(taken)!r}, and late='side' adds one: choose "
             "another name with AS"
         )
-    _warn_of_store(events.sparkSession)
+    chosen_api = _chosen_api(api)
+    _check_store(events.sparkSession)
     if checkpoint is not None:
         check_checkpoint(events.sparkSession, checkpoint, query, options._asdict())
-    return _steps(query, rows, options, _chosen_api(api))
+    return _steps(query, rows, options, chosen_api)
 
 
 def _check_stream(query: CompiledQuery, events: DataFrame, *, allow_unbounded_state: bool) -> None:
@@ -143,15 +146,27 @@ def _check_stream(query: CompiledQuery, events: DataFrame, *, allow_unbounded_st
         )
 
 
-def _warn_of_store(spark: SparkSession) -> None:
-    """Spark says so as well, but only when the stream runs."""
-    if "RocksDB" not in str(spark.conf.get(_STORE, "")):
-        warnings.warn(
-            f"match_stream keeps its states in Spark's RocksDB store, and the session has another: "
-            f"before the stream is started, call spark.conf.set({_STORE!r}, {_ROCKS_DB!r})",
-            PlanWarning,
-            stacklevel=4,
+def _check_store(spark: SparkSession) -> None:
+    """Refuse a session that could not run the stream; Spark would say so when it runs, in a trace.
+
+    A store of somebody else's with that name will do, as long as Spark can load it.
+    """
+    store = str(spark.conf.get(_STORE, ""))
+    if not store.endswith(f".{_ROCKS_DB.rpartition('.')[2]}"):
+        raise RuntimeError(
+            f"match_stream keeps its states in Spark's RocksDB store, and the session has "
+            f"{store or 'another'!r}: before match_stream is called, call "
+            f"spark.conf.set({_STORE!r}, {_ROCKS_DB!r})"
         )
+    for name, remedy in (
+        (store, f"call spark.conf.set({_STORE!r}, {_ROCKS_DB!r}), or add the JAR that has it"),
+        (_ROCKS_DB_LIBRARY, "add the JAR of org.rocksdb:rocksdbjni that belongs to this Spark"),
+    ):
+        if not has_class(spark, name):
+            raise RuntimeError(
+                f"match_stream keeps its states in Spark's RocksDB store, and Spark cannot load "
+                f"its class {name}: {remedy}"
+            )
 
 
 def _why_unbounded(query: CompiledQuery) -> str:

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from celc_runtime import EventError, split_late
-from stream_routes import END, query, table
+from celc_runtime import EventError, split_late, stream
+from stream_routes import END, SETTINGS, query, settings, table
 
 WINDOWED = "SELECT * FROM S WHERE A AS x ; B AS y PARTITION BY id WITHIN 5 SECONDS [ts]"
 
 
+STORE = "spark.sql.streaming.stateStore.providerClass"
+
+
 @pytest.fixture(scope="module")
-def frame(spark: Any) -> Any:
+def frame(spark: Any) -> Iterator[Any]:
     """A streaming DataFrame of events; nobody ever asks for its rows."""
+    with settings(spark, SETTINGS):
+        yield _frame(spark)
+
+
+def _frame(spark: Any) -> Any:
     return (
         spark.readStream.format("rate")
         .load()
@@ -155,3 +164,42 @@ def test_unbounded_state_can_be_allowed(frame: Any) -> None:
     found = unbounded.match_stream(frame, allow_unbounded_state=True)
     assert found.isStreaming
     assert found.columns == unbounded.output_schema.names
+
+
+@pytest.mark.parametrize(
+    ("store", "said"),
+    [
+        (
+            "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
+            "RocksDB store, and the session has 'org.apache.spark.sql.execution.streaming.state."
+            f"HDFSBackedStateStoreProvider': before match_stream is called, call spark.conf.set("
+            f"'{STORE}'",
+        ),
+        ("RocksDB", "the session has 'RocksDB': before match_stream"),
+        (
+            "com.acme.RocksDBStateStoreProvider",
+            "Spark cannot load its class com.acme.RocksDBStateStoreProvider: call spark.conf.set(",
+        ),
+        ("it's.RocksDBStateStoreProvider", "Spark cannot load its class it's.RocksDBStateStore"),
+    ],
+)
+def test_a_session_without_the_store_is_refused_before_a_stream_starts(
+    store: str, said: str, frame: Any, spark: Any
+) -> None:
+    with settings(spark, {STORE: store}):
+        _refused(RuntimeError, said, WINDOWED, frame)
+    assert query(WINDOWED).match_stream(frame).isStreaming
+
+
+def test_a_session_that_says_nothing_of_a_store_is_refused(frame: Any, spark: Any) -> None:
+    with settings(spark, {STORE: ""}):
+        spark.conf.unset(STORE)
+        _refused(RuntimeError, "spark.conf.set(", WINDOWED, frame)
+
+
+def test_a_spark_without_the_library_of_the_store_is_refused(
+    frame: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "_ROCKS_DB_LIBRARY", "org.rocksdb.NotThere")
+    said = "cannot load its class org.rocksdb.NotThere: add the JAR of org.rocksdb:rocksdbjni"
+    _refused(RuntimeError, said, WINDOWED, frame)

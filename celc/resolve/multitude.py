@@ -1,0 +1,114 @@
+"""A warning about COUNT(x) ≥ k under `+`, where a window that holds little more than k events has
+millions of matches.
+
+A `+` takes every choice of events. Without a window that is said of any `+` (`suspicions`); under
+one, how many events there will be is not known. Where a choice has to be large, though, a few
+events more than it needs are enough: of 104 events 100 can be chosen in 4,598,126 ways. So a query
+is warned of if half as many events again as its matches need end more than a million matches at one
+of them, and if the window, where it counts events, has room for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import comb
+
+from celc.errors import Diagnostics
+from celc.fold import fold_predicate
+from celc.formula import (
+    Aggregate,
+    As,
+    Cast,
+    Comparison,
+    Constant,
+    DataType,
+    Filter,
+    Formula,
+    Sequence,
+    Window,
+    WindowUnit,
+)
+from celc.messages import warnings
+
+MOST_MATCHES = 1_000_000
+_LEAST_COUNT = 20
+_MOST_COUNT = 1_000
+"""COUNT is compared with no larger numbers."""
+
+
+def check_counts(
+    formula: Formula, growing: frozenset[str], window: Window | None, found: Diagnostics
+) -> None:
+    """Warn of the first filter that demands large choices of a label under `+`.
+
+    growing: the labels that SELECT keeps of those whose events a `+` chooses. Only filters that
+    every match must satisfy count.
+    """
+    most = None
+    if window is not None and window.unit is WindowUnit.EVENTS:
+        most = int(window.size) + 1
+    for comparison in _comparisons(formula):
+        counted = _counted(comparison)
+        if counted is None or counted.label not in growing:
+            continue
+        least = _least(comparison, counted)
+        events = None if least is None else _enough(least)
+        if events is not None and (most is None or events <= most):
+            found.add(warnings.many_choices(counted.label, events, MOST_MATCHES, comparison.span))
+            return
+
+
+def _comparisons(formula: Formula) -> Iterator[Comparison]:
+    match formula:
+        case Filter():
+            for clause in formula.clauses:
+                first, *others = clause.predicates or (None,)
+                if not others and isinstance(first, Comparison):
+                    yield first
+            yield from _comparisons(formula.operand)
+        case As():
+            yield from _comparisons(formula.operand)
+        case Sequence():
+            for operand in formula.operands:
+                yield from _comparisons(operand)
+
+
+def _counted(comparison: Comparison) -> Aggregate | None:
+    """The COUNT that is compared with a constant."""
+    sides = (comparison.left, comparison.right)
+    for side, other in (sides, sides[::-1]):
+        inner = side.operand if isinstance(side, Cast) else side
+        if isinstance(inner, Aggregate) and inner.function == "COUNT" and not inner.prior:
+            return inner if isinstance(other, Constant) else None
+    return None
+
+
+def _least(comparison: Comparison, counted: Aggregate) -> int | None:
+    """The number from which on all counts satisfy a comparison; None: there is none, or a small
+    one."""
+    numbers = range(_MOST_COUNT + 1)
+    first = next((n for n in numbers if _holds(comparison, n)), None)
+    if first is None or first < _LEAST_COUNT or not _holds(comparison, _MOST_COUNT + 1):
+        return None
+    return first
+
+
+def _holds(comparison: Comparison, number: int) -> bool:
+    def side(one: object) -> Constant:
+        if isinstance(one, Constant):
+            return one
+        assert isinstance(one, Aggregate | Cast)
+        value = float(number) if one.type is DataType.DOUBLE else number
+        return Constant(value, one.type, one.span)
+
+    left, right = side(comparison.left), side(comparison.right)
+    return bool(fold_predicate(Comparison(comparison.operator, left, right, comparison.span)))
+
+
+def _enough(least: int) -> int | None:
+    """How many events have more than a million choices of at least that many which end with the
+    last of them; None: more than half as many again."""
+    for events in range(least, least + least // 2 + 1):
+        if sum(comb(events - 1, size - 1) for size in range(least, events + 1)) > MOST_MATCHES:
+            return events
+    return None

@@ -1,0 +1,181 @@
+"""What a query and its matches look like to a person: in a shell, and in a notebook.
+
+Matches stay the pyarrow Table that they are, because that is what everything else reads; a wrapper
+with a `_repr_html_` of its own would be in the way of all of it. So it is a function that shows
+them: `as_html(matches)`.
+
+Texts of events and names of columns are whatever somebody has written into a table: in HTML all of
+them are escaped, and in a shell a name with control characters is shown as Python quotes it.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterable
+from html import escape
+
+import pyarrow as pa
+
+from celc_runtime.columns import shown
+from celc_runtime.expressions import Computed
+from celc_runtime.plan import Plan, Window
+
+_WIDTH = 100
+_MOST_LINES = 4
+_MOST_QUERIES = 12
+_MOST_EVENTS = 50
+_TIME_UNITS = (
+    ("DAY", 86_400_000_000),
+    ("HOUR", 3_600_000_000),
+    ("MINUTE", 60_000_000),
+    ("SECOND", 1_000_000),
+    ("MILLISECOND", 1_000),
+    ("MICROSECOND", 1),
+)
+
+
+class Html(str):
+    """A text of HTML, which a notebook shows as such."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return str(self)
+
+
+# --- queries --------------------------------------------------------------------------------------
+
+
+def described(plan: Plan) -> list[tuple[str, str]]:
+    """What a query reads and returns, as pairs of a word and a text of one line."""
+    types = {attribute.name: attribute.type for attribute in plan.attributes}
+    read = [f"{_name(name)} {types.get(name, 'STRING')}" for name in plan.input_schema().names]
+    labels = {label.name for label in plan.items if not isinstance(label, Computed)}
+    returned = [
+        f"{_name(name)}[]" if name in labels else _name(name) for name in plan.output_schema().names
+    ]
+    order = ", ".join(map(_name, plan.order_by)) or "as the events come"
+    if plan.tiebreak:
+        order += f", then {', '.join(map(_name, plan.tiebreak))}"
+    lines = [("reads", ", ".join(read) or "no column"), ("order", order)]
+    if plan.partition_by:
+        lines.append(("partitions", ", ".join(map(_name, plan.partition_by))))
+    if plan.window is not None:
+        lines.append(("window", _window(plan, plan.window)))
+    if plan.consume_by != "NONE":
+        lines.append(("consumes", f"by {plan.consume_by}"))
+    if plan.limit is not None:
+        lines.append(("limit", f"{plan.limit:,} for each event that ends a match"))
+    return [*lines, ("returns", ", ".join(returned))]
+
+
+def _window(plan: Plan, window: Window) -> str:
+    if window.unit == "EVENTS":
+        return f"{int(window.size):,} EVENTS"
+    on = f"[{_name(plan.window_attribute or '')}]"
+    if window.unit != "MICROSECONDS":
+        return f"{window.size:,} {on}"
+    unit, size = next((u, s) for u, s in _TIME_UNITS if window.size % s == 0)
+    count = int(window.size) // size
+    return f"{count:,} {unit}{'' if count == 1 else 'S'} {on}"
+
+
+def _name(name: str) -> str:
+    return name if name.isprintable() else repr(name)
+
+
+def query_text(plan: Plan) -> str:
+    """A query in a few lines for a shell: what it reads, in which order, and what it returns."""
+    lines = [f"query {_name(plan.name)}"]
+    for word, text in described(plan):
+        indent = " " * 13
+        wrapped = textwrap.wrap(text, _WIDTH - len(indent), break_long_words=False)
+        if len(wrapped) > _MOST_LINES:
+            wrapped = [*wrapped[: _MOST_LINES - 1], "…"]
+        lines.append(f"  {word:<10} " + f"\n{indent}".join(wrapped))
+    return "\n".join(lines)
+
+
+def file_text(plans: Iterable[Plan]) -> str:
+    """The queries of a file for a shell: one in full, several by name."""
+    plans = list(plans)
+    if len(plans) == 1:
+        return query_text(plans[0])
+    lines = [f"{len(plans)} queries"]
+    for plan in plans[:_MOST_QUERIES]:
+        returned = ", ".join(map(_name, plan.output_schema().names))
+        lines.append(textwrap.shorten(f"{_name(plan.name)}: {returned}", _WIDTH, placeholder=" …"))
+    if len(plans) > _MOST_QUERIES:
+        lines.append(f"… and {len(plans) - _MOST_QUERIES:,} more")
+    return "\n  ".join(lines)
+
+
+def queries_html(plans: Iterable[Plan], text: str) -> Html:
+    """The same for a notebook, with the text of the file to be unfolded."""
+    parts = []
+    for plan in plans:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{word}</th>"
+            f"<td style='text-align:left'>{escape(line)}</td></tr>"
+            for word, line in described(plan)
+        )
+        parts.append(f"<b>query {escape(_name(plan.name))}</b><table>{rows}</table>")
+    parts.append(f"<details><summary>text</summary><pre>{escape(text)}</pre></details>")
+    return Html(f"<div>{''.join(parts)}</div>")
+
+
+# --- matches --------------------------------------------------------------------------------------
+
+
+def as_html(matches: pa.Table | pa.RecordBatch, *, rows: int = 20) -> Html:
+    """Matches as a table of HTML, which a notebook shows where a cell ends with it.
+
+    rows: how many matches are shown at most; below the table is said how many there are. Labels
+    show their events one below the other, each with its position and attributes. What comes from
+    the events is escaped. Raises TypeError for what is no table of Arrow.
+    """
+    if not isinstance(matches, pa.Table | pa.RecordBatch):
+        raise TypeError(
+            f"as_html shows what match_table returns, a pyarrow Table, and no "
+            f"{type(matches).__name__}"
+        )
+    if type(rows) is not int or rows < 0:
+        raise ValueError(f"rows must be a whole number from 0, not {rows!r}")
+    first = matches.slice(0, rows)
+    head = "".join(f"<th>{escape(name)}</th>" for name in matches.schema.names)
+    body = "".join(
+        f"<tr>{''.join(_html_cell(column[row]) for column in first.columns)}</tr>"
+        for row in range(first.num_rows)
+    )
+    count = matches.num_rows
+    told = f"{count:,} match{'' if count == 1 else 'es'}"
+    if count > first.num_rows:
+        told += f", the first {first.num_rows:,} shown"
+    return Html(
+        f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{told}</p></div>"
+    )
+
+
+def _html_cell(value: pa.Scalar) -> str:
+    if not value.is_valid or not pa.types.is_list(value.type):
+        return f"<td>{_html_text(value)}</td>"
+    show: Callable[[pa.Scalar], str] = _html_text
+    if pa.types.is_struct(value.type.value_type):
+        show = _html_event
+    items = [show(value.values[place]) for place in range(min(len(value.values), _MOST_EVENTS))]
+    if len(value.values) > _MOST_EVENTS:
+        items.append(f"… and {len(value.values) - _MOST_EVENTS:,} more")
+    return f"<td>{'<br>'.join(items)}</td>"
+
+
+def _html_event(value: pa.Scalar) -> str:
+    parts = []
+    for name, field in value.items():
+        parts.append(f"#{field}" if name == "pos" else f"{escape(name)}={_html_text(field)}")
+    return " ".join(parts)
+
+
+def _html_text(value: pa.Scalar) -> str:
+    if value.is_valid and pa.types.is_string(value.type):
+        return escape(value.as_py())
+    return escape(shown(value))
