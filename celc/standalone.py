@@ -36,6 +36,7 @@ ORDER = (
     "latest",
     "conditions",
     "codes",
+    "undeclared",
     "columns",
     "payload",
     "values",
