@@ -1,20 +1,31 @@
 """Transition tables → straight-line updates: which piles there are, and what each symbol does.
 
-A *pile* is a prepend-only list of cells. Where unmarked events leave every match in its state, the
-cells that are made for one state out of one set of sources come in the order of their starts: what
-the sources hold only grows, so the latest start among it never goes back. So there is a pile for
-each pair (target, sources), each is in time order by construction, a state's content is the union
-of its piles, and the number of piles is known when the code is written.
+A *pile* is a prepend-only list of cells in the order of their starts: behind a dead cell all are
+dead. It is so by construction, because all cells of one pile follow one *clock*: a time that is
+known for each event and never goes back, the latest start of what a cell is made of.
+
+Where unmarked events leave every match in its state, what a state holds only grows, so the latest
+start among some states is such a clock; and where a match begins here, the event itself is one. So
+there is a pile for each pair (target, sources), and a state's content is the union of its piles.
 
 A state can also be *fleeting*: any event that passes unmarked loses its matches, as between the two
-sides of `:` and inside STRICT. Then what it holds was made by the event just before, all of it out
-of the same sources at the same time, so that a pile is in time order again. It begins empty at each
-event (`fresh`), and counts only if the last event that mattered was the neighbour.
+sides of `:` and inside STRICT. What it holds was made by the event just before. So it follows the
+clock of what it was made of, an event late, and it has a pile for each such clock. It begins empty
+at each event (`fresh`), and counts only if the last event that mattered was the neighbour.
+
+Now an event can find matches of several clocks: some in states that stay, others in fleeting states
+that happen to hold something. One cell made out of all of them would follow no clock, since the
+next one may be made out of the staying ones alone, whose matches begin earlier. So there is a cell
+for each clock, on a pile of its own. A clock that is never ahead of another one that always runs
+needs none: what came out of a state that stays is no later than what this state holds now, and what
+a state has taken in is no later than what it hands to itself.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from celc.deadline import look
 from celc.determinize import START, DetState
@@ -27,18 +38,33 @@ the general engine's tables are then the better form. See `can_be_straight_line`
 
 
 @dataclass(frozen=True, slots=True)
+class Clock:
+    """The latest start in some states that stay, `late` events ago; of START: the event itself."""
+
+    states: frozenset[DetState]
+    late: int = 0
+
+    def a_step_later(self) -> Clock:
+        """The clock of what is made of it at the next event."""
+        return Clock(self.states, self.late + 1)
+
+
+@dataclass(frozen=True, slots=True)
 class Pile:
-    """The cells of `target` that were made out of `sources` (START: matches that begin there)."""
+    """The cells of `target` that were made out of `sources` (START: matches that begin there) and
+    follow one clock."""
 
     target: DetState
     sources: tuple[DetState, ...]
+    clock: Clock
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
     """One cell to make: out of the piles `reads` (and a match begun here, where `starts`).
 
-    `pile` is the pile it is put on; None: it ends a match.
+    `step` has the sources of this cell alone. `pile` is the pile it is put on; None: it ends a
+    match.
     """
 
     step: Step
@@ -71,22 +97,19 @@ def plan_straight_line(tables: Tables) -> StraightLine | None:
     """
     if why_not_straight_line(tables) is not None:
         return None
+    clocks = _clocks_of(tables)
+    assert clocks is not None
     piles: dict[Pile, int] = {}
     for steps in tables.steps:
-        look()
         for step in steps:
             if step.target is not None:
-                piles.setdefault(Pile(step.target, step.sources), len(piles))
-    of_state: dict[DetState, tuple[int, ...]] = {}
-    for pile, index in piles.items():
-        of_state[pile.target] = (*of_state.get(pile.target, ()), index)
+                for clock, sources in _by_clock(tables, step, clocks).items():
+                    piles.setdefault(Pile(step.target, tuple(sources), clock), len(piles))
     fleeting = frozenset(index for pile, index in piles.items() if not _stays(tables, pile.target))
     writes, saved = [], []
     for steps in tables.steps:
-        look()
-        ordered, copies = _in_safe_order(
-            [_write(step, piles, of_state) for step in steps], fleeting
-        )
+        of_symbol = [write for step in steps for write in _writes(tables, step, clocks, piles)]
+        ordered, copies = _in_safe_order(of_symbol, fleeting)
         writes.append(ordered)
         saved.append(copies)
     most = max(
@@ -96,12 +119,75 @@ def plan_straight_line(tables: Tables) -> StraightLine | None:
     return StraightLine(tuple(piles), fleeting, tuple(writes), tuple(saved), max(1, most))
 
 
-def _write(step: Step, piles: dict[Pile, int], of_state: dict[DetState, tuple[int, ...]]) -> Write:
-    reads = tuple(
-        pile for source in step.sources if source != START for pile in of_state.get(source, ())
-    )
-    pile = None if step.target is None else piles[Pile(step.target, step.sources)]
-    return Write(step, START in step.sources, reads, pile)
+_Clocks: TypeAlias = dict[DetState, tuple[Clock, ...]]
+"""The clocks that what a fleeting state holds can follow."""
+
+
+def _clocks_of(tables: Tables) -> _Clocks | None:
+    """The clocks of all fleeting states; None where they are too many.
+
+    They follow from those of the states before. Where fleeting states feed each other in a loop
+    that is also entered on the way, as in `A ; B : (C : D):+ : E`, they never end.
+    """
+    clocks: _Clocks = {}
+    fleeting = [
+        (step, step.target)
+        for steps in tables.steps
+        for step in steps
+        if step.target is not None and not _stays(tables, step.target)
+    ]
+    changed = True
+    while changed:
+        changed = False
+        for step, target in fleeting:
+            known = clocks.get(target, ())
+            more = [clock for clock in _by_clock(tables, step, clocks) if clock not in known]
+            if more:
+                clocks[target] = (*known, *more)
+                changed = True
+        if sum(map(len, clocks.values())) > MAX_PILES:
+            return None
+    return clocks
+
+
+def _by_clock(
+    tables: Tables, step: Step, clocks: _Clocks
+) -> dict[Clock, dict[DetState, frozenset[Clock]]]:
+    """For each clock that an event can meet in the sources of a step, these sources, and which of
+    their own clocks count: all are an event late, or ahead of none that always runs."""
+    staying = [s for s in step.sources if s != START and _stays(tables, s)]
+    always = Clock(frozenset([START] if START in step.sources else staying))
+    groups: dict[Clock, dict[DetState, frozenset[Clock]]] = {}
+
+    def never_ahead(clock: Clock) -> bool:
+        # A state that feeds itself goes on from the latest start of all that it ever took in.
+        return START in always.states or clock.states <= always.states or step.target in staying
+
+    for source in step.sources:
+        if source == START or source in staying:
+            groups.setdefault(always, {})[source] = frozenset()
+            continue
+        for own in clocks.get(source, ()):
+            group = groups.setdefault(always if never_ahead(own) else own.a_step_later(), {})
+            group[source] = group.get(source, frozenset()) | {own}
+    return groups
+
+
+def _writes(tables: Tables, step: Step, clocks: _Clocks, piles: dict[Pile, int]) -> Iterator[Write]:
+    """The cells of a step. One that ends a match is on no pile, and follows no clock."""
+    if step.target is None:
+        reads = [n for s in step.sources for pile, n in piles.items() if pile.target == s]
+        yield Write(step, START in step.sources, tuple(reads), None)
+        return
+    for clock, sources in _by_clock(tables, step, clocks).items():
+        reads = [
+            number
+            for source, own in sources.items()
+            for pile, number in piles.items()
+            if pile.target == source and (not own or pile.clock in own)
+        ]
+        number = piles[Pile(step.target, tuple(sources), clock)]
+        yield Write(replace(step, sources=tuple(sources)), START in sources, tuple(reads), number)
 
 
 def why_not_straight_line(tables: Tables) -> str | None:
@@ -116,6 +202,8 @@ def why_not_straight_line(tables: Tables) -> str | None:
     writes = sum(map(len, tables.steps))
     if len(piles) > MAX_PILES or writes > MAX_WRITES:
         return f"{writes} moves of {len(piles)} kinds are too many for code that is read"
+    if _clocks_of(tables) is None:
+        return "matches that go on at once, of ever more ages, meet in one state"
     return None
 
 

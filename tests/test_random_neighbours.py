@@ -1,0 +1,78 @@
+"""Random formulas of `:` and `;` under small windows: the compiled answers against the reference's.
+
+    python tests/test_random_neighbours.py 0 500     # seeds 0 to 499, and the counts
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+
+import pytest
+from engines import answers, engines, interpreted, only_query
+from reference import check_answer, evaluate
+from strategies import DECLARATION, random_stream
+from strategies_neighbours import neighbour_query
+from test_random import Tally, cramped
+
+from celc.options import Options
+
+
+def check(seed: int, tally: Tally) -> None:
+    """Compare the answers of one random query on some streams, and count them."""
+    rng = random.Random(seed)
+    text = DECLARATION + neighbour_query(rng)
+    tally.drawn += 1
+    with interpreted():
+        matchers = engines(text, Options(None))
+    for _ in range(6):
+        events = random_stream(rng, 11, nulls=0)
+        for event in events:
+            event["type"] = rng.choice("ABC")
+        wanted = evaluate(text, events)
+        tally.pairs += 1
+        tally.pairs_with_matches += bool(wanted)
+        tally.matches += len(wanted)
+        tally.texts.add(text)
+        for engine, matcher in matchers.items():
+            with cramped(rng):
+                for route, answer in answers(only_query(matcher), events, rng).items():
+                    try:
+                        check_answer(text, wanted, answer)
+                    except AssertionError as problem:
+                        raise AssertionError(
+                            f"seed {seed}: {engine} engine, {route}: {problem}\n{text}{events}"
+                        ) from None
+
+
+@pytest.mark.parametrize("first", [0, 100])
+def test_neighbours_of_different_ages(first: int) -> None:
+    """Seeds 128 and 184 are among those that a pile without order gets wrong."""
+    tally = Tally()
+    for seed in range(first, first + 100):
+        check(seed, tally)
+    assert tally.pairs >= 600, tally
+    assert tally.pairs_with_matches >= 150, tally
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(1000, 4000, 500))
+def test_neighbours_of_different_ages_in_many_queries(first: int) -> None:
+    for seed in range(first, first + 500):
+        check(seed, Tally())
+
+
+def main() -> None:
+    """Run seeds; the first difference ends it."""
+    parser = argparse.ArgumentParser(description="compare random queries of some seeds")
+    parser.add_argument("first", type=int)
+    parser.add_argument("end", type=int)
+    asked = parser.parse_args()
+    tally = Tally()
+    for seed in range(asked.first, asked.end):
+        check(seed, tally)
+    print(tally)
+
+
+if __name__ == "__main__":
+    main()
