@@ -20,7 +20,7 @@ from celc.reading.tokens import MAX_TOKENS, Token, tokenize
 from celc.source import Source
 
 # No text may take longer, on a slow machine. Most take a hundredth of it.
-WALL_LIMIT = 5.0
+CPU_LIMIT = 5.0
 
 MEGABYTE = 1_000_000
 
@@ -36,9 +36,9 @@ def outcome(text: str) -> syntax.File | list[str]:
 
 def in_time(text: str) -> syntax.File | list[str]:
     grammar()
-    start = time.perf_counter()
+    start = time.process_time()
     result = outcome(text)
-    assert time.perf_counter() - start < WALL_LIMIT
+    assert time.process_time() - start < CPU_LIMIT
     return result
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from celc_runtime import bootstrap, kernels
-from processes import other_version, run
+from other_processes import other_version, run
 
 import celc
 

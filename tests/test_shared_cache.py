@@ -26,7 +26,7 @@ import numpy as np
 import pytest
 from celc_runtime import bootstrap, kernels
 from numba.core.serialize import dumps
-from processes import COUNT, DECLARED, MORE_PLANS, PLANS, other_version, run
+from other_processes import COUNT, DECLARED, MORE_PLANS, PLANS, other_version, run
 
 import celc
 from celc.standalone import standalone

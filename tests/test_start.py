@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from celc_runtime import bootstrap, kernels
-from processes import COUNT, DECLARED, MORE_PLANS, PLANS, run, started
+from other_processes import COUNT, DECLARED, MORE_PLANS, PLANS, run, started
 
 import celc
 from celc.cli import main

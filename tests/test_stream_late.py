@@ -184,9 +184,9 @@ def test_a_tiebreak_orders_as_spark_does(type: str, ascending: list[Any]) -> Non
     rng.shuffle(events)
     names = ("type", "id", EVENT_TIME, "name", "v")
     read = [{name: event.get(name) for name in names} for event in events]
-    table = table_of(query.plan, read).append_column(
-        "tie", pa.array([event["tie"] for event in events], _TIE_TYPES[type])
-    )
+    table = table_of(query.plan, read)
+    ties = pa.array([event["tie"] for event in events], _TIE_TYPES[type])
+    table = table.set_column(table.schema.get_field_index("tie"), "tie", ties)
     rows = operator.advance(table, 20)
     assert [row["x"][0]["id"] for row in rows] == [*range(len(ascending))]
 
