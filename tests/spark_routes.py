@@ -18,14 +18,16 @@ import pyarrow as pa
 _TYPES = {"id": pa.int32(), "value": pa.float64(), "ts": pa.int64()}
 
 
-def worker_python(folder: Path) -> Path:
-    """A Python that sees the installed packages, but none that an editable install adds."""
+def worker_python(folder: Path, *, compiles: bool = False) -> Path:
+    """A Python that sees the installed packages, but none that an editable install adds.
+
+    compiles: whether what is generated becomes machine code; for answers alone it need not.
+    """
     path = folder / "python-without-celc"
     packages = sysconfig.get_paths()["purelib"]
-    # Where only the answers matter, what is generated need not be compiled.
+    setting = "" if compiles else "NUMBA_DISABLE_JIT=1 "
     path.write_text(
-        "#!/bin/sh\n"
-        f'NUMBA_DISABLE_JIT=1 PYTHONPATH="{packages}" exec "{sys.executable}" -S "$@"\n'
+        f'#!/bin/sh\n{setting}PYTHONPATH="{packages}" exec "{sys.executable}" -S "$@"\n'
     )
     path.chmod(0o755)
     return path

@@ -104,7 +104,7 @@ def test_files_archives_and_closures(way: str, tmp_path: Path) -> None:
         cwd=tmp_path,
         env=os.environ
         | {
-            "PYSPARK_PYTHON": str(worker_python(tmp_path)),
+            "PYSPARK_PYTHON": str(worker_python(tmp_path, compiles=True)),
             "PYSPARK_DRIVER_PYTHON": sys.executable,
             "CELC_CACHE_DIR": str(tmp_path / "cache"),
         },
