@@ -109,7 +109,12 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("--force", action="store_true", help="overwrite the output file")
 
     run = _command(commands, "run", "find the matches in a file of events", _run)
-    run.add_argument("events", type=Path, help="a .parquet, .csv or .jsonl file")
+    run.add_argument(
+        "events",
+        nargs="+",
+        metavar="EVENTS",
+        help="files, folders, patterns of names in quotes, or - for standard input",
+    )
     run.add_argument("--query", help="which query of the file")
     run.add_argument(
         "--format",
@@ -123,7 +128,43 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="an attribute that no row of the events has is an error",
     )
+    _add_input_options(run)
     return parser
+
+
+def _add_input_options(run: argparse.ArgumentParser) -> None:
+    """How `celc run` reads events."""
+    reading = run.add_argument_group("how the events are read")
+    reading.add_argument(
+        "--input-format",
+        choices=["csv", "json", "parquet"],
+        help="default: what the endings of the names say",
+    )
+    reading.add_argument(
+        "--delimiter", metavar="SIGN", help="what is between the fields of CSV (default: ,)"
+    )
+    reading.add_argument(
+        "--null-text",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="a text without quotes that stands for NULL in CSV, besides the empty one",
+    )
+    reading.add_argument(
+        "--time-format",
+        metavar="FORMAT",
+        help="of times in CSV and JSON: as in '%%d/%%m/%%Y %%H:%%M:%%S', or s, ms, us, ns for "
+        "numbers since 1970 (default: ISO 8601)",
+    )
+    reading.add_argument(
+        "--time-zone",
+        default="UTC",
+        metavar="ZONE",
+        help="of times that name none, as in Europe/Berlin (default: UTC)",
+    )
+    reading.add_argument(
+        "--type-column", metavar="NAME", help="the column of the event types (default: type)"
+    )
 
 
 def _command(

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,66 +15,105 @@ from celc_runtime.query import CompiledQuery
 
 from celc.cli import writing
 from celc.cli.command import FINE, chosen_queries, compiled
-from celc.cli.events import EventFile
+from celc.cli.events import Form
 from celc.cli.output import check_output, standard_output, written
-from celc.cli.problems import CommandProblem, words
+from celc.cli.problems import CommandProblem
+from celc.cli.sources import Origin, origins_of
+from celc.cli.stream import EventStream
+from celc.cli.times import TimeForm
 from celc.cli.wanted import Wanted
 from celc.matcher import Matcher, matches_of
-from celc.pipeline import Stages
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Match each chosen query against the events; returns the exit code."""
     warnings.simplefilter("always", EventWarning)
     format = writing.format_of(arguments.output, arguments.format)
-    if arguments.output is not None:
-        inputs = [arguments.source, arguments.events]
-        check_output(arguments.output, force=arguments.force, inputs=inputs)
+    form = _form(arguments)
     compilation = compiled(arguments)
     chosen = chosen_queries(compilation, arguments.query)
     if len(chosen) > 1 and format != "json":
         names = ", ".join(stages.query.name for stages in chosen)
         raise CommandProblem(f"name a query with --query ({names}), or use --format json")
-    _check_events(arguments.events)
-    matcher = Matcher(compilation.module_text("celc run"))
-    with _output(arguments.output, format) as out:
-        for stages in chosen:
-            query = matcher.queries[stages.query.name]
-            write = _writer(format, query, out, in_file=arguments.output is not None)
-            _match(stages, query, arguments, write)
+    origins = origins_of(arguments.events, arguments.input_format)
+    try:
+        if arguments.output is not None:
+            read = [origin.path for origin in origins if origin.path is not None]
+            inputs = [arguments.source, *read]
+            check_output(arguments.output, force=arguments.force, inputs=inputs)
+        _check_form(arguments, origins)
+        matcher = Matcher(compilation.module_text("celc run"))
+        with _output(arguments.output, format) as out:
+            for stages in chosen:
+                query = _typed(matcher.queries[stages.query.name], arguments.type_column)
+                write = _writer(format, query, out, in_file=arguments.output is not None)
+                events = EventStream(origins, Wanted.of(stages.query, query), form)
+                _match(query, events, write, strict=arguments.strict_schema)
+    finally:
+        for origin in origins:
+            origin.close()
     return FINE
 
 
-def _check_events(path: Path) -> None:
+def _form(arguments: argparse.Namespace) -> Form:
+    """How texts are read, as the options say."""
+    delimiter = arguments.delimiter
+    if delimiter is not None:
+        delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
+        if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
+            raise CommandProblem(
+                f"--delimiter {arguments.delimiter}: give one ASCII sign that is no quotation mark "
+                "and no end of a line; \\t is a tab"
+            )
+    times = TimeForm(arguments.time_format, arguments.time_zone)
+    times.check()
+    return Form(delimiter, tuple(arguments.null_text), times)
+
+
+def _check_form(arguments: argparse.Namespace, origins: Sequence[Origin]) -> None:
+    """Raises CommandProblem for an option that has no meaning for any of the files."""
+    formats = {origin.format for origin in origins}
+    for option, given, needed in (
+        ("--delimiter", arguments.delimiter is not None, {"csv"}),
+        ("--null-text", bool(arguments.null_text), {"csv"}),
+        ("--time-format", arguments.time_format is not None, {"csv", "json"}),
+    ):
+        if given and not formats & needed:
+            raise CommandProblem(
+                f"{option} is for {' and '.join(sorted(needed))}, and the events are "
+                f"{' and '.join(sorted(formats))}: leave it out"
+            )
+
+
+def _typed(query: CompiledQuery, type_column: str | None) -> CompiledQuery:
+    if type_column is None:
+        return query
     try:
-        there = path.is_file()
-    except OSError as problem:
-        raise CommandProblem(f"{path}: {words(problem)}") from None
-    if not there:
-        raise CommandProblem(f"{path}: there is no such file")
+        return query.with_options(type_column=type_column)
+    except ValueError as problem:
+        raise CommandProblem(f"--type-column: {problem}") from None
 
 
 def _match(
-    stages: Stages,
     query: CompiledQuery,
-    arguments: argparse.Namespace,
+    events: EventStream,
     write: Callable[[Any], None],
+    *,
+    strict: bool,
 ) -> None:
     """The matches of one query, and at the end a word on what the events lacked."""
-    events = EventFile(arguments.events, Wanted.of(stages.query, query))
     try:
-        with _progress(arguments.events) as progress:
-            for batch in matches_of(query, partial(events.batches, progress)):
-                write(batch)
-            write(None)
+        for batch in matches_of(query, events.batches):
+            write(batch)
+        write(None)
     except EventError as problem:
         # Events that lack what the query reads are often wrong in another way as well.
         events.refuse_misspelt()
-        raise CommandProblem(str(problem)) from None
+        raise CommandProblem(events.placed(str(problem))) from None
     events.refuse_misspelt()
     if lacking := events.lacking():
         text = events.words_on(lacking)
-        if arguments.strict_schema:
+        if strict:
             raise CommandProblem(f"{text} (--strict-schema)")
         warnings.warn(text, EventWarning, stacklevel=2)
 
@@ -86,21 +124,6 @@ def _output(path: Path | None, format: str) -> AbstractContextManager[IO[bytes]]
     if format == "parquet" and sys.stdout is not None and sys.stdout.isatty():
         raise CommandProblem("parquet is not for terminals: name a file with -o")
     return standard_output()
-
-
-@contextmanager
-def _progress(path: Path) -> Iterator[Callable[[int], None] | None]:
-    """A progress bar on a terminal, for input that is long enough to ask for one."""
-    size = path.stat().st_size
-    if sys.stderr is None or not sys.stderr.isatty() or size < 64 << 20:
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(path.name, total=size)
-        yield lambda done: bar.update(task, completed=done)
 
 
 def _writer(

@@ -6,6 +6,7 @@ the events: missing columns, other types, NULLs where there can be none, an orde
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -542,6 +543,12 @@ def _row(events: pa.RecordBatch, row: int, rows_seen: int) -> str:
         else rows_seen + row
     )
     return f"row {number:,} (counted from 0)"
+
+
+def row_named_in(message: str) -> int | None:
+    """The number of the first row that a message about events names; None: it names none."""
+    found = re.search(r"row ([\d,]+) \(counted from 0\)", message)
+    return None if found is None else int(found[1].replace(",", ""))
 
 
 # --- arrays ---------------------------------------------------------------------------------------
