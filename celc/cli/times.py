@@ -31,6 +31,7 @@ _PLAIN = re.compile(r"(%[YmdHMS]|[^%])*")
 """Formats that Arrow writes and reads exactly as Python does."""
 
 _OF_DAYS = re.compile(r"(%[YymdbBaAjUWuGV%]|[^%])*")
+_NO_INSTANT = re.compile(r"timezone '([^']*)': (\S+ [^ .]+)\S* is (ambiguous|in a gap)")
 _LAST = 253_402_300_800_000_000
 _FIRST = -62_135_596_800_000_000
 
@@ -180,13 +181,11 @@ def _parsed(text: str, format: str) -> datetime:
 
 def _of_column(name: str, problem: pa.ArrowInvalid) -> pa.ArrowInvalid:
     first = str(problem).splitlines()[0]
-    for word in ("is ambiguous", "is in a gap"):
-        if word in first:
-            time = first.rsplit(": ", 1)[-1].split(" is ")[0].removesuffix(".000000")
-            zone = first.split("'")[1]
-            many = "twice" if word == "is ambiguous" else "never"
-            first = (
-                f"{time} was {many} shown by clocks in {zone}: write times with their zones, as in "
-                "2026-10-25T02:30:00+01:00"
-            )
+    if found := _NO_INSTANT.search(first):
+        zone, time, why = found.groups()
+        many = "twice" if why == "ambiguous" else "never"
+        first = (
+            f"{time} was {many} shown by clocks in {zone}: write times with their zones, as in "
+            "2026-10-25T02:30:00+01:00"
+        )
     return pa.ArrowInvalid(f"column {name!r}: {first}")
