@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,13 +18,17 @@ from celc_runtime.query import CompiledQuery
 from celc.cli import writing
 from celc.cli.command import FINE, chosen_queries, compiled
 from celc.cli.events import Form
-from celc.cli.output import check_output, standard_output, written
+from celc.cli.output import check_output, is_written_directly, standard_output, written
 from celc.cli.problems import CommandProblem
+from celc.cli.progress import shown
 from celc.cli.sources import Origin, origins_of
 from celc.cli.stream import EventStream
 from celc.cli.times import TimeForm
 from celc.cli.wanted import Wanted
 from celc.matcher import Matcher, matches_of
+
+WIDTH = 80
+"""Signs in a line of a table that does not go to a terminal."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -48,7 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
                 query = _typed(matcher.queries[stages.query.name], arguments.type_column)
                 write = _writer(format, query, out, in_file=arguments.output is not None)
                 events = EventStream(origins, Wanted.of(stages.query, query), form)
-                _match(query, events, write, strict=arguments.strict_schema)
+                _match(query, events, _live(write, out, arguments.output))
+                _tell_lacking(events, strict=arguments.strict_schema)
     finally:
         for origin in origins:
             origin.close()
@@ -94,22 +101,38 @@ def _typed(query: CompiledQuery, type_column: str | None) -> CompiledQuery:
         raise CommandProblem(f"--type-column: {problem}") from None
 
 
-def _match(
-    query: CompiledQuery,
-    events: EventStream,
-    write: Callable[[Any], None],
-    *,
-    strict: bool,
-) -> None:
-    """The matches of one query, and at the end a word on what the events lacked."""
+def _live(
+    write: Callable[[Any], None], out: IO[bytes], output: Path | None
+) -> Callable[[Any], None]:
+    """A writer whose matches can be read at once by whoever waits for them."""
+    if output is not None and not is_written_directly(output):
+        return write
+
+    def write_at_once(matches: Any) -> None:
+        write(matches)
+        out.flush()
+
+    return write_at_once
+
+
+def _match(query: CompiledQuery, events: EventStream, write: Callable[[Any], None]) -> None:
+    """The matches of one query."""
     try:
-        for batch in matches_of(query, events.batches):
-            write(batch)
+        with shown(events.size) as bar:
+            read = partial(events.batches, bar.read if bar is not None else None)
+            for batch in matches_of(query, read):
+                if bar is not None:
+                    bar.found(len(batch))
+                write(batch)
         write(None)
     except EventError as problem:
         # Events that lack what the query reads are often wrong in another way as well.
         events.refuse_misspelt()
         raise CommandProblem(events.placed(str(problem))) from None
+
+
+def _tell_lacking(events: EventStream, *, strict: bool) -> None:
+    """A word at the end on what the events lacked."""
     events.refuse_misspelt()
     if lacking := events.lacking():
         text = events.words_on(lacking)
@@ -138,5 +161,8 @@ def _writer(
         case "parquet":
             return writing.parquet(query, out)
         case _:
+            from celc.cli.table import table
+
             most = writing.ROWS_IN_FILE if in_file else writing.ROWS_SHOWN
-            return writing.table(query, out, most)
+            width = shutil.get_terminal_size((WIDTH, 0)).columns if out.isatty() else WIDTH
+            return table(query, out, most, width, warn_beyond=in_file)

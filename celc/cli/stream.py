@@ -29,6 +29,13 @@ class EventStream:
         self._starts: list[int] = []
         """The rows before each file, of those that were begun."""
 
+    @property
+    def size(self) -> int | None:
+        """The bytes of all files; None: some are not known before they are read."""
+        sizes = [file.origin.size for file in self._files]
+        known = [size for size in sizes if size is not None]
+        return sum(known) if len(known) == len(sizes) else None
+
     def batches(self, progress: Progress | None = None) -> Iterator[pa.RecordBatch]:
         """The events; raises CommandProblem, which names the file."""
         types: dict[str, tuple[pa.DataType, str]] = {}
