@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+import select
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,7 @@ from rich.cells import cell_len
 
 from celc.cli import events as event_files
 from celc.cli import main, progress, run, table
+from celc.cli.lines import whole_lines
 
 STREAM = "CREATE STREAM S { EVENT A { id: LONG, note: STRING, ts: TIMESTAMP } }\n"
 
@@ -154,9 +156,13 @@ def read_all(reading: int) -> str:
 
 
 @pytest.mark.parametrize("format", ["json", "csv"])
-def test_matches_are_written_while_events_are_still_to_come(format: str, tmp_path: Path) -> None:
-    (tmp_path / "q.cel").write_text(f"{STREAM}SELECT x[id] FROM S WHERE A AS x FILTER x.id < 100")
-    options = ["--input-format", "json", "--format", format]
+@pytest.mark.parametrize("given", ["json", "csv"])
+def test_matches_are_written_while_events_are_still_to_come(
+    given: str, format: str, tmp_path: Path
+) -> None:
+    stream = "CREATE STREAM S { EVENT A { id: LONG } }\n"
+    (tmp_path / "q.cel").write_text(f"{stream}SELECT x[id] FROM S WHERE A AS x")
+    options = ["--input-format", given, "--format", format]
     running = subprocess.Popen(
         [sys.executable, "-m", "celc", "run", "q.cel", "-", *options],
         stdin=subprocess.PIPE,
@@ -165,21 +171,38 @@ def test_matches_are_written_while_events_are_still_to_come(format: str, tmp_pat
     )
     assert running.stdin is not None
     assert running.stdout is not None
-    # Arrow reads some blocks ahead, and no more.
-    pad = "x" * 1000
-    sent = 0
-    while sent < 20_000:
-        for _ in range(2000):
-            running.stdin.write(json.dumps({"id": sent, "pad": pad}).encode() + b"\n")
-            sent += 1
+    running.stdin.write(b"type,id\n" if given == "csv" else b"")
+    header = int(format == "csv")
+    sent = seen = 0
+    while seen < 3 + header:
+        assert sent < 2000
+        line = f"A,{sent}" if given == "csv" else f'{{"id": {sent}}}'
+        running.stdin.write(f"{line}\n".encode())
         running.stdin.flush()
-    lines = [running.stdout.readline() for _ in range(100)]
-    assert running.poll() is None
+        sent += 1
+        while select.select([running.stdout], [], [], 0.05)[0]:
+            seen += os.read(running.stdout.fileno(), 1 << 16).count(b"\n")
     running.stdin.close()
-    lines += running.stdout.readlines()
+    seen += len(running.stdout.readlines())
     assert running.wait(timeout=60) == 0
-    assert len(lines) == 100 + (format == "csv")
+    assert seen == sent + header
     running.stdout.close()
+
+
+def test_lines_are_handed_on_whole_and_at_once() -> None:
+    class Pieces(io.RawIOBase):
+        def __init__(self, *pieces: bytes) -> None:
+            self.left = list(pieces)
+
+        def read(self, size: int = -1) -> bytes:
+            return self.left.pop(0) if self.left else b""
+
+    pieces = Pieces(b"a\nb", b"c\n", b"\n", b"d", b"e", b"\nf\n", b"g")
+    found = whole_lines(pieces, 9, 100)
+    assert (next(found), len(pieces.left)) == (b"a\n", 6)
+    assert list(found) == [b"bc\n", b"de\nf\n", b"g"]
+    with pytest.raises(pa.ArrowInvalid, match="straddling"):
+        list(whole_lines(Pieces(b"abc", b"def"), 3, 5))
 
 
 # --- progress -------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ import pyarrow.parquet
 from celc_runtime.paths import arrow_fields, path_of, with_fields
 
 from celc.cli.json_rows import Fields, keys_of
-from celc.cli.lines import csv_rows, first_wrong, json_rows
+from celc.cli.lines import csv_rows, first_wrong, json_rows, whole_lines
 from celc.cli.problems import CommandProblem, words
 from celc.cli.sources import Feed, Origin
 from celc.cli.times import TimeForm, with_times
@@ -215,7 +215,12 @@ class EventFile:
         def parsed(stream: Any, block: int, names: list[str] | None = None) -> Any:
             return pyarrow.csv.open_csv(
                 stream,
-                read_options=pyarrow.csv.ReadOptions(block_size=block, column_names=names),
+                read_options=pyarrow.csv.ReadOptions(
+                    block_size=block,
+                    column_names=names,
+                    # With threads, dozens of blocks are read ahead of the rows that are handed on.
+                    use_threads=not self._comes_slowly,
+                ),
                 parse_options=pyarrow.csv.ParseOptions(
                     delimiter=self._delimiter, newlines_in_values=True
                 ),
@@ -337,7 +342,7 @@ class EventFile:
             try:
                 with self.origin.opened() as stream:
                     try:
-                        for batch in parsed(stream, block):
+                        for batch in self._parsed(parsed, stream, block):
                             progress(stream.taken)
                             left = min(again, len(batch))
                             again -= left
@@ -362,6 +367,20 @@ class EventFile:
                     "values that the query does not need, or write the file as Parquet"
                 )
             block *= _GROWTH
+
+    @property
+    def _comes_slowly(self) -> bool:
+        """Whether rows may still have to be written by somebody while others are matched."""
+        return self.origin.spool is not None
+
+    def _parsed(
+        self, parsed: Callable[[Any, int], Any], stream: Feed, block: int
+    ) -> Iterator[pa.RecordBatch]:
+        if self._comes_slowly and self.origin.format == "json":
+            for lines in whole_lines(stream, block, _LONGEST_BLOCK):
+                yield from parsed(io.BytesIO(lines), len(lines) + 1)
+        else:
+            yield from parsed(stream, block)
 
     def _located(
         self,

@@ -60,6 +60,29 @@ def json_rows(stream: io.RawIOBase) -> Iterator[Row]:
             yield number, line
 
 
+def whole_lines(stream: io.RawIOBase, block: int, longest: int) -> Iterator[bytes]:
+    """The lines of a stream that are not empty, in pieces of whole lines, as soon as they come.
+
+    Arrow's reader of JSON goes on to the next blocks before it hands on the rows of one. Raises its
+    error for a line that is longer than `longest`.
+    """
+    rest: list[bytes] = []
+    length = 0
+    while data := stream.read(block):
+        end = data.rfind(b"\n") + 1
+        if end:
+            lines = b"".join([*rest, data[:end]])
+            rest, length = [], 0
+            if lines.strip():
+                yield lines
+        rest.append(data[end:])
+        length += len(data) - end
+        if length > longest:
+            raise pa.ArrowInvalid("straddling object")
+    if (last := b"".join(rest)).strip():
+        yield last
+
+
 def first_wrong(
     rows: Iterator[Row],
     given: int,
