@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -446,10 +447,16 @@ def test_standard_input_beside_files(run: Run, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_named_pipes(run: Run) -> None:
-    put("e.csv", csv_bytes(frame()))
-    os.mkfifo("pipe.csv")
-    with subprocess.Popen("cat e.csv > pipe.csv", shell=True):
-        assert run("pipe.csv")[:2] == (0, pairs_of(frame()))
+    """Several as well, after which signals are told to nobody, as before."""
+    events = frame()
+    names = ("one", "two")
+    for name, part in zip(names, (events.iloc[:30], events.iloc[30:]), strict=True):
+        put(f"{name}.csv", csv_bytes(part))
+        os.mkfifo(f"{name}.pipe.csv")
+    with subprocess.Popen("cat one.csv > one.pipe.csv & cat two.csv > two.pipe.csv", shell=True):
+        found = run("one.pipe.csv", "two.pipe.csv")
+    assert found[:2] == (0, pairs_of(events))
+    assert signal.set_wakeup_fd(-1) == -1
 
 
 def test_what_is_kept_of_standard_input_has_no_name(

@@ -108,7 +108,12 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("-o", "--output", type=Path, help="a file instead of standard output")
     explain.add_argument("--force", action="store_true", help="overwrite the output file")
 
-    run = _command(commands, "run", "find the matches in a file of events", _run)
+    _add_run(commands)
+    return parser
+
+
+def _add_run(commands: Any) -> None:
+    run = _command(commands, "run", "find the matches in files of events", _run)
     run.add_argument(
         "events",
         nargs="+",
@@ -129,7 +134,6 @@ def _parser() -> argparse.ArgumentParser:
         help="an attribute that no row of the events has is an error",
     )
     _add_input_options(run)
-    return parser
 
 
 def _add_input_options(run: argparse.ArgumentParser) -> None:

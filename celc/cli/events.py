@@ -224,12 +224,8 @@ class EventFile:
                 parse_options=pyarrow.csv.ParseOptions(
                     delimiter=self._delimiter, newlines_in_values=True
                 ),
-                convert_options=pyarrow.csv.ConvertOptions(
-                    column_types=types,
-                    include_columns=[] if given.count(columns[0]) > 1 else columns,
-                    null_values=["", *self._form.null_texts],
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=False,
+                convert_options=self._conversion(
+                    types, [] if given.count(columns[0]) > 1 else columns
                 ),
             )
 
@@ -244,6 +240,15 @@ class EventFile:
                 finished(batch)
 
         yield from self._in_blocks(parsed, finished, check, progress, given)
+
+    def _conversion(self, types: dict[str, pa.DataType], columns: list[str]) -> Any:
+        return pyarrow.csv.ConvertOptions(
+            column_types=types,
+            include_columns=columns,
+            null_values=["", *self._form.null_texts],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        )
 
     @property
     def _delimiter(self) -> str:
@@ -299,9 +304,13 @@ class EventFile:
             for batch in parsed(io.BytesIO(row), len(row) + 1):
                 finished(batch)
 
+        yield from self._agreeing(self._in_blocks(parsed, finished, check, progress))
+
+    def _agreeing(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Complete batches, without the column of the event types where no row says its own."""
         type_name = self._wanted.type_name
         rows_without_type: int | None = 0
-        for batch in self._in_blocks(parsed, finished, check, progress):
+        for batch in batches:
             if type_name not in self._wanted.required and rows_without_type is not None:
                 types = batch.column(type_name)
                 rows_without_type = self._typeless(types, rows_without_type)
@@ -361,12 +370,15 @@ class EventFile:
                 if "straddling" not in str(problem):
                     raise self._located(problem, given, check, names) from None
             if block >= _LONGEST_BLOCK:
-                raise CommandProblem(
-                    f"{self.name}: a row after row {given:,} is longer than "
-                    f"{_LONGEST_BLOCK >> 20} MiB, which is the most that can be read: shorten the "
-                    "values that the query does not need, or write the file as Parquet"
-                )
+                raise self._too_long(given)
             block *= _GROWTH
+
+    def _too_long(self, given: int) -> CommandProblem:
+        return CommandProblem(
+            f"{self.name}: a row after row {given:,} is longer than {_LONGEST_BLOCK >> 20} MiB, "
+            "which is the most that can be read: shorten the values that the query does not need, "
+            "or write the file as Parquet"
+        )
 
     @property
     def _comes_slowly(self) -> bool:

@@ -57,7 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
                 _match(query, events, _live(write, out, arguments.output))
                 _tell_lacking(events, strict=arguments.strict_schema)
     finally:
-        for origin in origins:
+        # The last one that was told of signals is the one that is told of them now.
+        for origin in reversed(origins):
             origin.close()
     return FINE
 
