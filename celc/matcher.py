@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
+from celc_runtime.columns import conforming
 from celc_runtime.display import file_text, queries_html
 from celc_runtime.query import CompiledQuery
 from celc_runtime.shipping import module_of
@@ -57,8 +58,17 @@ def matches_of(
     Where the query needs an order, a first reading finds out whether the events have it. If they
     do, they are matched batch by batch; otherwise they are gathered and sorted.
     """
-    if is_sorted_stream(query.plan, read()):
-        yield from query.match_arrow(read())
+
+    def conformed() -> Iterator[pa.RecordBatch]:
+        # Files can have one column in several types, in which values do not compare.
+        rows = 0
+        for batch in read():
+            yield conforming(query.plan, batch, rows)
+            rows += len(batch)
+
+    if is_sorted_stream(query.plan, conformed()):
+        yield from query.match_arrow(conformed())
         return
-    table = pa.Table.from_batches([plain_batch(batch) for batch in read()])
+    tables = [pa.Table.from_batches([plain_batch(batch)]) for batch in conformed()]
+    table = pa.concat_tables(tables, promote_options="default")
     yield from query.match_table(table).to_batches()

@@ -17,6 +17,7 @@ from engines import interpreted
 import celc
 from celc.cli import events as event_files
 from celc.cli import main
+from celc.cli.sources import Origin, origins_of
 
 Row = dict[str, Any]
 
@@ -76,6 +77,11 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any
         return code, ids, printed.err
 
     return run
+
+
+def origin_of(path: Path) -> Origin:
+    (origin,) = origins_of([str(path)], None)
+    return origin
 
 
 # --- nested fields --------------------------------------------------------------------------------
@@ -385,7 +391,8 @@ def test_ordinary_files_are_read_in_small_blocks(
     )
     for place, length, expected in ((0, 60_000, [1]), (30, 3 << 20, [1, 8])):
         sizes.clear()
-        events = event_files.EventFile(long_file(tmp_path / "e", format, place, length), wanted)
+        path = long_file(tmp_path / "e", format, place, length)
+        events = event_files.EventFile(origin_of(path), wanted, event_files.Form())
         assert [n for batch in events.batches() for n in batch["id"].to_pylist()] == [*range(40)]
         assert sizes == [size << 20 for size in expected]
 
@@ -400,7 +407,7 @@ def test_memory_does_not_grow_with_a_file_that_lacks_a_name(tmp_path: Path) -> N
     peaks = []
     for rows in (20_000, 80_000):
         path = write_json(tmp_path / "e", [{f"k{n % 50}": "x" * 40} for n in range(rows)])
-        events = event_files.EventFile(path, wanted)
+        events = event_files.EventFile(origin_of(path), wanted, event_files.Form())
         assert sum(len(batch) for batch in events.batches()) == rows
         tracemalloc.start()
         assert events.lacking() == ["id"]

@@ -115,8 +115,23 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("-o", "--output", type=Path, help="a file instead of standard output")
     explain.add_argument("--force", action="store_true", help="overwrite the output file")
 
-    run = _command(commands, "run", "find the matches in a file of events", _run)
-    run.add_argument("events", type=Path, help="a .parquet, .csv or .jsonl file")
+    _add_run(commands)
+
+    help = "print a script with which a shell completes celc's command line"
+    completing = commands.add_parser("completion", help=help, description=help)
+    completing.set_defaults(command=_completion)
+    completing.add_argument("shell", choices=completion.SHELLS)
+    return parser
+
+
+def _add_run(commands: Any) -> None:
+    run = _command(commands, "run", "find the matches in files of events", _run)
+    run.add_argument(
+        "events",
+        nargs="+",
+        metavar="EVENTS",
+        help="files, folders, patterns of names in quotes, or - for standard input",
+    )
     run.add_argument("--query", help="which query of the file")
     run.add_argument(
         "--format",
@@ -136,12 +151,42 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="stop after this many matches in all (LIMIT: for each event that ends a match)",
     )
+    _add_input_options(run)
 
-    help = "print a script with which a shell completes celc's command line"
-    completing = commands.add_parser("completion", help=help, description=help)
-    completing.set_defaults(command=_completion)
-    completing.add_argument("shell", choices=completion.SHELLS)
-    return parser
+
+def _add_input_options(run: argparse.ArgumentParser) -> None:
+    """How `celc run` reads events."""
+    reading = run.add_argument_group("how the events are read")
+    reading.add_argument(
+        "--input-format",
+        choices=["csv", "json", "parquet"],
+        help="default: what the endings of the names say",
+    )
+    reading.add_argument(
+        "--delimiter", metavar="SIGN", help="what is between the fields of CSV (default: ,)"
+    )
+    reading.add_argument(
+        "--null-text",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="a text without quotes that stands for NULL in CSV, besides the empty one",
+    )
+    reading.add_argument(
+        "--time-format",
+        metavar="FORMAT",
+        help="of times in CSV and JSON: as in '%%d/%%m/%%Y %%H:%%M:%%S', or s, ms, us, ns for "
+        "numbers since 1970 (default: ISO 8601)",
+    )
+    reading.add_argument(
+        "--time-zone",
+        default="UTC",
+        metavar="ZONE",
+        help="of times that name none, as in Europe/Berlin (default: UTC)",
+    )
+    reading.add_argument(
+        "--type-column", metavar="NAME", help="the column of the event types (default: type)"
+    )
 
 
 def _command(

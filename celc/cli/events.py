@@ -1,6 +1,6 @@
-"""Event files for `celc run`: parquet, CSV and JSON lines.
+"""The events of one file for `celc run`: Parquet, CSV and JSON lines.
 
-Files are read batch by batch and only the columns that the query reads, so that sorted input of any
+They are read batch by batch and only the columns that the query reads, so that sorted input of any
 size is matched in bounded memory.
 """
 
@@ -10,8 +10,8 @@ import csv
 import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, BinaryIO
+from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -20,8 +20,10 @@ import pyarrow.parquet
 from celc_runtime.paths import arrow_fields, path_of, with_fields
 
 from celc.cli.json_rows import Fields, keys_of
+from celc.cli.lines import csv_rows, first_wrong, json_rows, whole_lines
 from celc.cli.problems import CommandProblem, words
-from celc.cli.times import readable, with_times
+from celc.cli.sources import Feed, Origin
+from celc.cli.times import TimeForm, with_times
 from celc.cli.wanted import Wanted
 
 _BLOCK = 1 << 20
@@ -35,36 +37,41 @@ _GROWTH = 8
 Progress = Callable[[int], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How texts in files are to be read: `delimiter` (default: by the file's ending) and
+    `null_texts` (besides the empty one) in CSV, `times` in CSV and JSON."""
+
+    delimiter: str | None = None
+    null_texts: tuple[str, ...] = ()
+    times: TimeForm = TimeForm()
+
+
 class EventFile:
-    """A file of events, of which the wanted columns are read.
+    """The events of one origin, of which the wanted columns are read.
 
     It can be read again and again; what it is asked afterwards is about all that was read so far.
-    Times in CSV and JSON are ISO 8601; without a zone they are UTC.
     """
 
-    def __init__(self, path: Path, wanted: Wanted) -> None:
-        self.path = path
+    def __init__(self, origin: Origin, wanted: Wanted, form: Form) -> None:
+        self.origin = origin
         self._wanted = wanted
+        self._form = form
         self._found: set[str] = set()
         self._types: set[str] = set()
         self._keys: list[str] | None = None
-        self._read: Callable[[Progress], Iterator[pa.RecordBatch]] | None = {
-            ".parquet": self._parquet,
-            ".csv": self._csv,
-            ".jsonl": self._json,
-            ".ndjson": self._json,
-        }.get(path.suffix.lower())
+        self._read = {"csv": self._csv, "json": self._json, "parquet": self._parquet}[origin.format]
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.origin.name
 
     def batches(self, progress: Progress | None = None) -> Iterator[pa.RecordBatch]:
         """The events in the order of the file; `progress` is told the bytes read so far.
 
         Raises CommandProblem for a file that cannot be read, or that spells a column otherwise.
         """
-        if self._read is None:
-            raise CommandProblem(
-                f"{self.path.name}: events are read from files that end in .csv, .jsonl, .ndjson, "
-                ".parquet"
-            )
         with self._reporting():
             for batch in self._read(progress or (lambda _: None)):
                 yield self._noted(batch)
@@ -74,24 +81,27 @@ class EventFile:
 
         Of CSV and Parquet that is known before any row is read.
         """
-        if self._read != self._json:
-            return
-        if missing := self._unseen():
-            known = self._known_keys()
-            missing = [name for name in missing if name not in known]
-            self._wanted.refuse_misspelt(self.path.name, missing, known)
+        if self.origin.format == "json" and (missing := self.lacking()):
+            self._wanted.refuse_misspelt(self.name, missing, self._known_keys())
 
     def lacking(self) -> list[str]:
         """The wanted names that no row had, though there were events that declare them."""
-        unseen = self._unseen()
-        if unseen and self._read == self._json:
-            known = self._known_keys()
-            unseen = [name for name in unseen if name not in known]
-        return unseen
+        return [name for name in self._unseen() if not self.has(name)]
 
-    def words_on(self, lacking: list[str]) -> str:
-        """What to say of the names that no row had."""
-        return self._wanted.words_on(self.path.name, lacking)
+    def has(self, name: str) -> bool:
+        """Whether some row that was read has a wanted name, be it with NULL."""
+        if name in self._found:
+            return True
+        return self.origin.format == "json" and name in self._known_keys()
+
+    def place_of(self, row: int) -> str:
+        """Where the row of a number (counted from 0) is."""
+        if self.origin.format != "parquet":
+            with self.origin.opened() as stream:
+                for number, (line, _) in enumerate(self._rows(stream)):
+                    if number == row:
+                        return f"{self.name}, line {line:,}"
+        return f"{self.name}, row {row:,} (counted from 0)"
 
     # --- what was found ---------------------------------------------------------------------------
 
@@ -123,13 +133,13 @@ class EventFile:
     def _known_keys(self) -> list[str]:
         if self._keys is None:
             depth = max((name.count(".") for name in self._wanted.schema.names), default=0)
-            with self._reporting():
-                self._keys = keys_of(self.path, depth)
+            with self._reporting(), self.origin.opened() as stream:
+                self._keys = keys_of(stream, depth)
         return self._keys
 
     def _check_columns(self, given: list[str], present: set[str]) -> None:
         """Whether a file that says what its columns are has those that the query needs."""
-        wanted, file = self._wanted, self.path.name
+        wanted, file = self._wanted, self.name
         for name in wanted.schema.names:
             if given.count(name) > 1:
                 raise CommandProblem(
@@ -171,7 +181,7 @@ class EventFile:
 
     def _parquet(self, progress: Progress) -> Iterator[pa.RecordBatch]:
         schema = self._wanted.schema
-        with self.path.open("rb") as stream:
+        with self.origin.seekable() as stream:
             file = pyarrow.parquet.ParquetFile(stream)
             given = arrow_fields(file.schema_arrow)
             top = [name for name, _ in given]
@@ -192,47 +202,89 @@ class EventFile:
             file = pyarrow.parquet.ParquetFile(stream, read_dictionary=texts, pre_buffer=False)
             for batch in file.iter_batches(batch_size=1 << 16, columns=columns):
                 progress(stream.tell())
-                yield self._completed(with_fields(batch, columns))
+                batch = with_fields(batch, columns)
+                yield self._completed(self._form.times.zoned(batch, schema))
 
     def _csv(self, progress: Progress) -> Iterator[pa.RecordBatch]:
         schema = self._wanted.schema
-        given = _header(self.path)
+        given = self._header()
         present = set(given).intersection(schema.names)
         self._check_columns(given, present)
         # With no column to read, the first one tells how many rows there are.
         columns = [name for name in schema.names if name in present] or given[:1]
-        known = readable(schema)
+        known = self._form.times.readable(schema)
         types = {name: known[name] for name in columns if name in known}
         if not present:
             types = {columns[0]: pa.string()}
 
-        def parsed(stream: BinaryIO, block: int) -> Any:
+        def parsed(stream: Any, block: int, names: list[str] | None = None) -> Any:
             return pyarrow.csv.open_csv(
                 stream,
-                read_options=pyarrow.csv.ReadOptions(block_size=block),
-                convert_options=pyarrow.csv.ConvertOptions(
-                    column_types=types,
-                    include_columns=[] if given.count(columns[0]) > 1 else columns,
-                    null_values=[""],
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=False,
+                read_options=pyarrow.csv.ReadOptions(
+                    block_size=block,
+                    column_names=names,
+                    # With threads, dozens of blocks are read ahead of the rows that are handed on.
+                    use_threads=not self._comes_slowly,
+                ),
+                parse_options=pyarrow.csv.ParseOptions(
+                    delimiter=self._delimiter, newlines_in_values=True
+                ),
+                convert_options=self._conversion(
+                    types, [] if given.count(columns[0]) > 1 else columns
                 ),
             )
 
-        for batch in self._in_blocks(parsed, progress):
+        def finished(batch: pa.RecordBatch) -> pa.RecordBatch:
             for field in batch.schema:
                 # What Arrow has found out of a column holds when a longer block is tried.
                 types.setdefault(field.name, field.type)
-            yield self._completed(with_times(batch, schema))
+            return self._completed(with_times(batch, schema, self._form.times))
+
+        def check(row: bytes) -> None:
+            for batch in parsed(io.BytesIO(row), len(row) + 1, given):
+                finished(batch)
+
+        yield from self._in_blocks(parsed, finished, check, progress, given)
+
+    def _conversion(self, types: dict[str, pa.DataType], columns: list[str]) -> Any:
+        return pyarrow.csv.ConvertOptions(
+            column_types=types,
+            include_columns=columns,
+            null_values=["", *self._form.null_texts],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        )
+
+    @property
+    def _delimiter(self) -> str:
+        return self._form.delimiter or ("\t" if self.origin.tabbed else ",")
+
+    def _header(self) -> list[str]:
+        """The names in the first row of a CSV file. Bytes that are no UTF-8 are in no name."""
+        with self.origin.opened() as stream:
+            lines = io.TextIOWrapper(
+                io.BufferedReader(stream), "utf-8-sig", errors="surrogateescape", newline=""
+            )
+            try:
+                row = next(filter(None, csv.reader(lines, delimiter=self._delimiter)), None)
+            except csv.Error as problem:
+                raise CommandProblem(f"{self.name}: the names of its columns: {problem}") from None
+            stream.check()
+        if row is None:
+            raise CommandProblem(
+                f"{self.name} is empty: a CSV file begins with the names of columns"
+            )
+        return row
 
     def _json(self, progress: Progress) -> Iterator[pa.RecordBatch]:
         schema = self._wanted.schema
-        known = readable(schema)
-        fields = Fields(self.path, known)
+        known = self._form.times.readable(schema)
+        with self.origin.opened() as stream:
+            fields = Fields(self.name, known, stream)
         untyped = {name: pa.null() for name in schema.names if name not in known}
         asked = {field.name: field.type for field in fields.schema}
 
-        def parsed(stream: BinaryIO, block: int) -> Any:
+        def parsed(stream: Any, block: int) -> Any:
             return pyarrow.json.open_json(
                 stream,
                 read_options=pyarrow.json.ReadOptions(block_size=block),
@@ -242,23 +294,34 @@ class EventFile:
                 ),
             )
 
-        rows_without_type: int | None = 0
-        for batch in self._in_blocks(parsed, progress):
+        def finished(batch: pa.RecordBatch) -> pa.RecordBatch:
             columns = {name: fields.column(batch, name) for name in known}
             for name in untyped:
                 if name in batch.schema.names:
                     columns[name] = batch.column(name)
                     asked.setdefault(name, columns[name].type)
-            type_name = self._wanted.type_name
-            if type_name not in self._wanted.required and rows_without_type is not None:
-                rows_without_type = self._typeless(columns[type_name], rows_without_type)
-                if rows_without_type is not None:
-                    del columns[type_name]
             if not columns:
-                yield self._counted(len(batch))
-                continue
+                return self._counted(len(batch))
             batch = pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
-            yield self._completed(with_times(batch, schema))
+            return with_times(batch, schema, self._form.times)
+
+        def check(row: bytes) -> None:
+            for batch in parsed(io.BytesIO(row), len(row) + 1):
+                finished(batch)
+
+        yield from self._agreeing(self._in_blocks(parsed, finished, check, progress))
+
+    def _agreeing(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Complete batches, without the column of the event types where no row says its own."""
+        type_name = self._wanted.type_name
+        rows_without_type: int | None = 0
+        for batch in batches:
+            if type_name not in self._wanted.required and rows_without_type is not None:
+                types = batch.column(type_name)
+                rows_without_type = self._typeless(types, rows_without_type)
+                if rows_without_type is not None:
+                    batch = batch.drop_columns([type_name])
+            yield self._completed(batch)
 
     def _typeless(self, types: pa.Array, before: int) -> int | None:
         """How many rows the file has so far, if none of them says its event type; else None.
@@ -270,61 +333,99 @@ class EventFile:
             return before + len(types)
         if before:
             raise CommandProblem(
-                f"{self.path.name}: {self._wanted.type_name!r} is NULL or not there in the first "
+                f"{self.name}: {self._wanted.type_name!r} is NULL or not there in the first "
                 f"{before:,} rows, and there in later ones: say the event type in all rows or none"
             )
         return None
 
     def _in_blocks(
-        self, parsed: Callable[[BinaryIO, int], Any], progress: Progress
+        self,
+        parsed: Callable[[Feed, int], Any],
+        finished: Callable[[pa.RecordBatch], pa.RecordBatch],
+        check: Callable[[bytes], None],
+        progress: Progress,
+        names: list[str] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Batches of parsed rows, in longer blocks from where a row is too long for one."""
+        """Batches of parsed rows, in longer blocks from where a row is too long for one.
+
+        `check` raises what is wrong with a row alone, whose columns have the names.
+        """
         block, given = _BLOCK, 0
         while True:
             again = given
             try:
-                with self.path.open("rb") as stream:
-                    for batch in parsed(stream, block):
-                        progress(stream.tell())
-                        left = min(again, len(batch))
-                        again -= left
-                        batch = batch.slice(left)
-                        given += len(batch)
-                        if len(batch):
-                            yield batch
+                with self.origin.opened() as stream:
+                    try:
+                        for batch in self._parsed(parsed, stream, block):
+                            progress(stream.taken)
+                            left = min(again, len(batch))
+                            again -= left
+                            batch = finished(batch.slice(left))
+                            given += len(batch)
+                            if len(batch):
+                                yield batch
+                    except pa.ArrowInvalid:
+                        # A row that is cut off is no news where the file is.
+                        stream.check()
+                        raise
                 return
             except pa.ArrowInvalid as problem:
+                if str(problem) == "Empty JSON stream":
+                    return
                 if "straddling" not in str(problem):
-                    raise
+                    raise self._located(problem, given, check, names) from None
             if block >= _LONGEST_BLOCK:
-                raise CommandProblem(
-                    f"{self.path.name}: a row after row {given:,} is longer than "
-                    f"{_LONGEST_BLOCK >> 20} MiB, which is the most that can be read: shorten the "
-                    "values that the query does not need, or write the file as Parquet"
-                )
+                raise self._too_long(given)
             block *= _GROWTH
+
+    def _too_long(self, given: int) -> CommandProblem:
+        return CommandProblem(
+            f"{self.name}: a row after row {given:,} is longer than {_LONGEST_BLOCK >> 20} MiB, "
+            "which is the most that can be read: shorten the values that the query does not need, "
+            "or write the file as Parquet"
+        )
+
+    @property
+    def _comes_slowly(self) -> bool:
+        """Whether rows may still have to be written by somebody while others are matched."""
+        return self.origin.spool is not None
+
+    def _parsed(
+        self, parsed: Callable[[Any, int], Any], stream: Feed, block: int
+    ) -> Iterator[pa.RecordBatch]:
+        if self._comes_slowly and self.origin.format == "json":
+            for lines in whole_lines(stream, block, _LONGEST_BLOCK):
+                yield from parsed(io.BytesIO(lines), len(lines) + 1)
+        else:
+            yield from parsed(stream, block)
+
+    def _located(
+        self,
+        problem: pa.ArrowInvalid,
+        given: int,
+        check: Callable[[bytes], None],
+        names: list[str] | None,
+    ) -> CommandProblem:
+        """The problem with the line of the first row that has it, among those after `given`."""
+        with self.origin.opened() as stream:
+            line, text = first_wrong(self._rows(stream), given, check, problem, names)
+        where = self.name if line is None else f"{self.name}, line {line:,}"
+        return CommandProblem(f"{where}: {text}")
+
+    def _rows(self, stream: Feed) -> Iterator[tuple[int, bytes]]:
+        """The rows of a file of text, each with the number of its first line."""
+        if self.origin.format == "csv":
+            return csv_rows(stream, self._delimiter)
+        return json_rows(stream)
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:
         try:
             yield
         except pa.ArrowException as problem:
-            raise CommandProblem(f"{self.path.name}: {str(problem).split(chr(10), 1)[0]}") from None
+            raise CommandProblem(f"{self.name}: {str(problem).split(chr(10), 1)[0]}") from None
         except OSError as problem:
-            raise CommandProblem(f"{self.path.name}: {words(problem)}") from None
-
-
-def _header(path: Path) -> list[str]:
-    """The names in the first row of a CSV file. Bytes that are no UTF-8 are in no name."""
-    with path.open("rb") as stream:
-        text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
-        try:
-            row = next(filter(None, csv.reader(text)), None)
-        except csv.Error as problem:
-            raise CommandProblem(f"{path.name}: the names of its columns: {problem}") from None
-    if row is None:
-        raise CommandProblem(f"{path.name} is empty: a CSV file begins with the names of columns")
-    return row
+            raise CommandProblem(f"{self.name}: {words(problem)}") from None
 
 
 def _leads_somewhere(name: str, given: Any) -> bool:

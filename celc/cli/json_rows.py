@@ -7,9 +7,9 @@ with the longest key counts, as `celc_runtime.paths` decides for the columns of 
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -37,15 +37,15 @@ def places_of(name: str) -> Iterator[Place]:
 class Fields:
     """The columns to ask Arrow for, and how to make one column of each attribute of them."""
 
-    def __init__(self, path: Path, types: Mapping[str, pa.DataType]) -> None:
+    def __init__(self, file: str, types: Mapping[str, pa.DataType], stream: io.RawIOBase) -> None:
         for name in types:
             if name.count(".") > _MOST_DOTS:
                 raise CommandProblem(
-                    f"{path.name}: {name!r} can stand for too many fields of objects: a name can "
+                    f"{file}: {name!r} can stand for too many fields of objects: a name can "
                     f"have {_MOST_DOTS} dots at most in JSON"
                 )
         inside = any("." in name for name in types)
-        plain = _plain_places(path, types) if inside else set()
+        plain = _plain_places(stream, types) if inside else set()
         self._tree: dict[str, Any] = {}
         self.places: dict[str, list[Place]] = {}
         asked = [(place, name) for name in types for place in places_of(name)]
@@ -89,7 +89,7 @@ def _at(batch: pa.RecordBatch, place: Place) -> pa.Array:
     return column
 
 
-def _plain_places(path: Path, types: Mapping[str, pa.DataType]) -> set[Place]:
+def _plain_places(stream: io.RawIOBase, types: Mapping[str, pa.DataType]) -> set[Place]:
     """Where the first rows hold plain values and objects were possible: nothing is inside there."""
     possible = {
         place[:length]
@@ -98,14 +98,13 @@ def _plain_places(path: Path, types: Mapping[str, pa.DataType]) -> set[Place]:
         for length in range(1, len(place))
     }
     plain = set()
-    with path.open("rb") as stream:
-        for row in _rows(stream.read(_PEEK).splitlines()):
-            for place in possible:
-                value: Any = row
-                for key in place:
-                    value = value.get(key) if isinstance(value, dict) else None
-                if value is not None and not isinstance(value, dict):
-                    plain.add(place)
+    for row in _rows(io.BufferedReader(stream).read(_PEEK).splitlines()):
+        for place in possible:
+            value: Any = row
+            for key in place:
+                value = value.get(key) if isinstance(value, dict) else None
+            if value is not None and not isinstance(value, dict):
+                plain.add(place)
     return plain
 
 
@@ -120,7 +119,7 @@ def _rows(lines: Any) -> Iterator[dict[str, Any]]:
             yield row
 
 
-def keys_of(path: Path, depth: int) -> list[str]:
+def keys_of(stream: io.RawIOBase, depth: int) -> list[str]:
     """The keys of a file's rows in order of appearance, and those inside of objects as paths with
     dots; the first 10,000, so that memory is bounded."""
     found: dict[str, None] = {}
@@ -132,7 +131,6 @@ def keys_of(path: Path, depth: int) -> list[str]:
             if depth and isinstance(value, dict):
                 note(value, f"{before}{key}.", depth - 1)
 
-    with path.open("rb") as stream:
-        for row in _rows(stream):
-            note(row, "", depth)
+    for row in _rows(io.BufferedReader(stream)):
+        note(row, "", depth)
     return list(found)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -17,75 +18,138 @@ from celc_runtime.query import CompiledQuery
 
 from celc.cli import writing
 from celc.cli.command import chosen_queries, compiled
-from celc.cli.events import EventFile
-from celc.cli.output import check_output, standard_output, tell, written
-from celc.cli.problems import FINE, CommandProblem, words
+from celc.cli.events import Form
+from celc.cli.output import check_output, is_written_directly, standard_output, tell, written
+from celc.cli.problems import FINE, CommandProblem
+from celc.cli.progress import shown
+from celc.cli.sources import Origin, origins_of
+from celc.cli.stream import EventStream
+from celc.cli.times import TimeForm
 from celc.cli.wanted import Wanted
 from celc.matcher import Matcher, matches_of
-from celc.pipeline import Stages
+
+WIDTH = 80
+"""Signs in a line of a table that does not go to a terminal."""
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Match each chosen query against the events; returns the exit code."""
     warnings.simplefilter("always", EventWarning)
     format = writing.format_of(arguments.output, arguments.format)
-    if arguments.output is not None:
-        inputs = [arguments.source, arguments.events]
-        check_output(arguments.output, force=arguments.force, inputs=inputs)
+    form = _form(arguments)
     compilation = compiled(arguments)
     chosen = chosen_queries(compilation, arguments.query)
     if len(chosen) > 1 and format != "json":
         names = ", ".join(stages.query.name for stages in chosen)
         raise CommandProblem(f"name a query with --query ({names}), or use --format json")
-    _check_events(arguments.events)
-    matcher = Matcher(compilation.module_text("celc run"))
-    first = FirstMatches(arguments.max_matches)
-    with _output(arguments.output, format) as out:
-        for stages in chosen:
-            query = matcher.queries[stages.query.name]
-            write = _writer(format, query, out, in_file=arguments.output is not None)
-            _match(stages, query, arguments, write, first)
-            if first.are_all:
-                break
+    origins = origins_of(arguments.events, arguments.input_format)
+    try:
+        if arguments.output is not None:
+            read = [origin.path for origin in origins if origin.path is not None]
+            inputs = [arguments.source, *read]
+            check_output(arguments.output, force=arguments.force, inputs=inputs)
+        _check_form(arguments, origins)
+        matcher = Matcher(compilation.module_text("celc run"))
+        first = FirstMatches(arguments.max_matches)
+        with _output(arguments.output, format) as out:
+            for stages in chosen:
+                query = _typed(matcher.queries[stages.query.name], arguments.type_column)
+                write = _writer(format, query, out, in_file=arguments.output is not None)
+                events = EventStream(origins, Wanted.of(stages.query, query), form)
+                _match(query, events, first, _live(write, out, arguments.output))
+                if first.are_all:
+                    break  # the rest of the events was not read, and may have what these lack
+                _tell_lacking(events, strict=arguments.strict_schema)
+    finally:
+        # The last one that was told of signals is the one that is told of them now.
+        for origin in reversed(origins):
+            origin.close()
     if first.are_all:
         count = f"{arguments.max_matches:,} match{'' if arguments.max_matches == 1 else 'es'}"
         tell(f"celc: stopped after {count} (--max-matches); there may be more")
     return FINE
 
 
-def _check_events(path: Path) -> None:
+def _form(arguments: argparse.Namespace) -> Form:
+    """How texts are read, as the options say."""
+    delimiter = arguments.delimiter
+    if delimiter is not None:
+        delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
+        if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
+            raise CommandProblem(
+                f"--delimiter {arguments.delimiter}: give one ASCII sign that is no quotation mark "
+                "and no end of a line; \\t is a tab"
+            )
+    times = TimeForm(arguments.time_format, arguments.time_zone)
+    times.check()
+    return Form(delimiter, tuple(arguments.null_text), times)
+
+
+def _check_form(arguments: argparse.Namespace, origins: Sequence[Origin]) -> None:
+    """Raises CommandProblem for an option that has no meaning for any of the files."""
+    formats = {origin.format for origin in origins}
+    for option, given, needed in (
+        ("--delimiter", arguments.delimiter is not None, {"csv"}),
+        ("--null-text", bool(arguments.null_text), {"csv"}),
+        ("--time-format", arguments.time_format is not None, {"csv", "json"}),
+    ):
+        if given and not formats & needed:
+            raise CommandProblem(
+                f"{option} is for {' and '.join(sorted(needed))}, and the events are "
+                f"{' and '.join(sorted(formats))}: leave it out"
+            )
+
+
+def _typed(query: CompiledQuery, type_column: str | None) -> CompiledQuery:
+    if type_column is None:
+        return query
     try:
-        there = path.is_file()
-    except OSError as problem:
-        raise CommandProblem(f"{path}: {words(problem)}") from None
-    if not there:
-        raise CommandProblem(f"{path}: there is no such file")
+        return query.with_options(type_column=type_column)
+    except ValueError as problem:
+        raise CommandProblem(f"--type-column: {problem}") from None
+
+
+def _live(
+    write: Callable[[Any], None], out: IO[bytes], output: Path | None
+) -> Callable[[Any], None]:
+    """A writer whose matches can be read at once by whoever waits for them."""
+    if output is not None and not is_written_directly(output):
+        return write
+
+    def write_at_once(matches: Any) -> None:
+        write(matches)
+        out.flush()
+
+    return write_at_once
 
 
 def _match(
-    stages: Stages,
     query: CompiledQuery,
-    arguments: argparse.Namespace,
-    write: Callable[[Any], None],
+    events: EventStream,
     first: FirstMatches,
+    write: Callable[[Any], None],
 ) -> None:
-    """The matches of one query, and at the end a word on what the events lacked."""
-    events = EventFile(arguments.events, Wanted.of(stages.query, query))
+    """The matches of one query."""
     try:
-        with _progress(arguments.events) as progress:
-            for batch in first.of(matches_of(query, partial(events.batches, progress))):
+        with shown(events.size) as bar:
+            read = partial(events.batches, bar.read if bar is not None else None)
+            for batch in first.of(matches_of(query, read)):
+                if bar is not None:
+                    bar.found(len(batch))
                 write(batch)
-            write(None)
+        write(None)
     except EventError as problem:
         # Events that lack what the query reads are often wrong in another way as well.
         events.refuse_misspelt()
-        raise CommandProblem(str(problem)) from None
-    if first.are_all:
-        return  # the rest of the events was not read, and may have what these lack
+        raise CommandProblem(events.placed(str(problem))) from None
+
+
+def _tell_lacking(events: EventStream, *, strict: bool) -> None:
+    """A word at the end on what the events lacked."""
     events.refuse_misspelt()
     if lacking := events.lacking():
         text = events.words_on(lacking)
-        if arguments.strict_schema:
+        if strict:
             raise CommandProblem(f"{text} (--strict-schema)")
         warnings.warn(text, EventWarning, stacklevel=2)
 
@@ -96,21 +160,6 @@ def _output(path: Path | None, format: str) -> AbstractContextManager[IO[bytes]]
     if format == "parquet" and sys.stdout is not None and sys.stdout.isatty():
         raise CommandProblem("parquet is not for terminals: name a file with -o")
     return standard_output()
-
-
-@contextmanager
-def _progress(path: Path) -> Iterator[Callable[[int], None] | None]:
-    """A progress bar on a terminal, for input that is long enough to ask for one."""
-    size = path.stat().st_size
-    if sys.stderr is None or not sys.stderr.isatty() or size < 64 << 20:
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(path.name, total=size)
-        yield lambda done: bar.update(task, completed=done)
 
 
 def _writer(
@@ -125,5 +174,8 @@ def _writer(
         case "parquet":
             return writing.parquet(query, out)
         case _:
+            from celc.cli.table import table
+
             most = writing.ROWS_IN_FILE if in_file else writing.ROWS_SHOWN
-            return writing.table(query, out, most)
+            width = shutil.get_terminal_size((WIDTH, 0)).columns if out.isatty() else WIDTH
+            return table(query, out, most, width, warn_beyond=in_file)

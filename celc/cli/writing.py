@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
@@ -128,64 +126,6 @@ class _ParquetWriter(pyarrow.parquet.ParquetWriter):  # type: ignore[misc]
     def __del__(self) -> None:
         # The base class would try to end the file, which is closed by then.
         pass
-
-
-def table(query: CompiledQuery, out: IO[bytes], most: int = ROWS_SHOWN) -> Writer:
-    """The first `most` matches as a table for people, and how many there are."""
-    from rich.console import Console
-    from rich.table import Table
-
-    shown = Table()
-    for name in query.output_schema.names:
-        shown.add_column(name, overflow="fold")
-    count = 0
-
-    def write(matches: pa.RecordBatch | None) -> None:
-        nonlocal count
-        if matches is not None:
-            for row in matches.slice(0, max(0, most - count)).to_pylist():
-                shown.add_row(*(_cell(value) for value in row.values()))
-            count += len(matches)
-            return
-        text = f"{count:,} match{'es' if count != 1 else ''}"
-        if count > most:
-            text += f", the first {most:,} shown"
-            if most != ROWS_SHOWN:
-                warnings.warn(
-                    f"the file has the first {most:,} of {count:,} matches, the most that a table "
-                    "can have: use another format for all of them",
-                    stacklevel=2,
-                )
-        # Not on the output itself: where that is closed, a console would end the process.
-        drawing = _Drawing(out.isatty())
-        console = Console(file=drawing, markup=False, highlight=False)
-        console.print(shown)
-        console.print(text)
-        out.write(drawing.getvalue().encode("utf-8", "backslashreplace"))
-
-    return write
-
-
-class _Drawing(io.StringIO):
-    """What a console draws on, for a terminal or for a file."""
-
-    def __init__(self, terminal: bool) -> None:
-        super().__init__()
-        self._terminal = terminal
-
-    def isatty(self) -> bool:
-        return self._terminal
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, list):
-        return "\n".join(_event(item) if isinstance(item, dict) else _cell(item) for item in value)
-    return "NULL" if value is None else str(value)
-
-
-def _event(event: dict[str, object]) -> str:
-    attributes = ", ".join(f"{name}={value}" for name, value in event.items() if name != "pos")
-    return f"#{event['pos']}" + (f" {attributes}" if attributes else "")
 
 
 def _flat(matches: pa.RecordBatch) -> pa.RecordBatch:

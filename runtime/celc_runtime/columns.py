@@ -6,6 +6,7 @@ the events: missing columns, other types, NULLs where there can be none, an orde
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -585,6 +586,12 @@ def _row(events: pa.RecordBatch, row: int, *, rows_seen: int, numbered: str | No
     """A row of a batch as messages name it: by its number among all that were given."""
     number = rows_seen + row if numbered is None else events.column(numbered)[row].as_py()
     return f"row {number:,} (counted from 0)"
+
+
+def row_named_in(message: str) -> int | None:
+    """The number of the first row that a message about events names; None: it names none."""
+    found = re.search(r"row ([\d,]+) \(counted from 0\)", message)
+    return None if found is None else int(found[1].replace(",", ""))
 
 
 # --- arrays ---------------------------------------------------------------------------------------

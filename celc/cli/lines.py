@@ -1,0 +1,129 @@
+"""Lines of CSV and JSON files: where a row is that Arrow cannot read, and what is wrong with it.
+
+Arrow reads blocks side by side and does not say the line. So the rows are gone through once more,
+one by one, where there is something to say.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+from celc_runtime.plan import ARROW_TYPES
+
+Row = tuple[int, bytes]
+"""The number of a row's first line, counted from 1, and its bytes."""
+
+_LONGEST_FIELD = 64 << 20
+
+_NOT_CONVERTED = re.compile(
+    r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error to ([^:]+): (.*)", re.DOTALL
+)
+_COUNT = re.compile(r"CSV parse error: (?:Row #\d+: )?Expected (\d+) columns, got (\d+)")
+_JSON_KIND = re.compile(r"JSON parse error: Column\(/(.*)\) changed from (\w+) to (\w+)")
+_JSON_VALUE = re.compile(r"Failed to convert JSON to ([^,]+), couldn't parse: ?(.*)", re.DOTALL)
+_TYPES = {str(type): name for name, type in ARROW_TYPES.items()}
+
+
+def csv_rows(stream: io.RawIOBase, delimiter: str) -> Iterator[Row]:
+    """The rows of a CSV file after the names of columns. Bytes that are no UTF-8 stay as they
+    are."""
+    kept: list[str] = []
+
+    def lines() -> Iterator[str]:
+        text = io.TextIOWrapper(
+            io.BufferedReader(stream), "utf-8-sig", errors="surrogateescape", newline=""
+        )
+        for line in text:
+            kept.append(line)
+            yield line
+
+    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
+    reader = csv.reader(lines(), delimiter=delimiter)
+    named, first = False, 1
+    for row in reader:
+        raw = "".join(kept).encode("utf-8", "surrogateescape")
+        kept.clear()
+        if row and named:
+            yield first, raw
+        named = named or bool(row)
+        first = reader.line_num + 1
+
+
+def json_rows(stream: io.RawIOBase) -> Iterator[Row]:
+    """The lines of a JSON lines file that are not empty."""
+    for number, line in enumerate(io.BufferedReader(stream), start=1):
+        if line.strip():
+            yield number, line
+
+
+def whole_lines(stream: io.RawIOBase, block: int, longest: int) -> Iterator[bytes]:
+    """The lines of a stream that are not empty, in pieces of whole lines, as soon as they come.
+
+    Arrow's reader of JSON goes on to the next blocks before it hands on the rows of one. Raises its
+    error for a line that is longer than `longest`.
+    """
+    rest: list[bytes] = []
+    length = 0
+    while data := stream.read(block):
+        end = data.rfind(b"\n") + 1
+        if end:
+            lines = b"".join([*rest, data[:end]])
+            rest, length = [], 0
+            if lines.strip():
+                yield lines
+        rest.append(data[end:])
+        length += len(data) - end
+        if length > longest:
+            raise pa.ArrowInvalid("straddling object")
+    if (last := b"".join(rest)).strip():
+        yield last
+
+
+def first_wrong(
+    rows: Iterator[Row],
+    given: int,
+    check: Callable[[bytes], None],
+    problem: Exception,
+    names: Sequence[str] | None,
+) -> tuple[int | None, str]:
+    """The line of the first row that `check` raises for, among those after the first `given`, and
+    what is wrong with it.
+
+    Where there is none, because it is wrong beside others only, the problem as it is.
+    """
+    for _ in range(given):
+        next(rows, None)
+    for line, row in rows:
+        try:
+            check(row)
+        except pa.ArrowInvalid as found:
+            return line, in_words(str(found), names)
+    return None, in_words(str(problem), names)
+
+
+def in_words(problem: str, names: Sequence[str] | None) -> str:
+    """What Arrow says of a row, in words for the user."""
+    if (found := _NOT_CONVERTED.match(problem)) and names is not None:
+        column, type, reason = names[int(found[1])], _type(found[2]), found[3]
+        if value := re.match(r"invalid value '(.*)'", reason, re.DOTALL):
+            return f"column {column!r}: {value[1]!r} is no {type}"
+        return f"column {column!r}: no {type}: {reason.splitlines()[0]}"
+    if found := _COUNT.match(problem):
+        return f"the file has {found[1]} columns, and this row has {found[2]}"
+    if found := _JSON_KIND.match(problem):
+        if not found[1]:
+            return f"a row is an object, and this is of another kind: {found[3]}"
+        return f"{found[1]!r} is of the kind {found[3]}, and {found[2]} is needed"
+    if found := _JSON_VALUE.match(problem):
+        return f"{found[2]} is no {_type(found[1])}"
+    first = problem.splitlines()[0]
+    return re.sub(r"\.? in row \d+$", "", first.replace("JSON parse error: ", "no JSON: "))
+
+
+def _type(arrow: str) -> str:
+    """A type as queries name it."""
+    return _TYPES.get(arrow, arrow)
