@@ -230,17 +230,44 @@ def partial_alternatives(
     )
 
 
-def mixed_partition_key(alternatives: Sequence[str], span: Span) -> Diagnostic:
-    """`PARTITION BY [a, b]` where some event types have a and the others b."""
+def partition_key_types(
+    alternatives: tuple[str, str], types: tuple[str, str], span: Span
+) -> Diagnostic:
+    """`PARTITION BY [a, b]` where a is an INT and b a STRING."""
+    first, other = alternatives
     return error(
-        "mixed-partition-key",
+        "partition-key-types",
         span,
-        f"a key that is {' or '.join(map(quote, alternatives))}, by the type of the event, cannot "
-        "be computed yet",
+        f"{quote(first)} is {types[0]} and {quote(other)} is {types[1]}, but the attributes of one "
+        "key have one type",
+        help=(f"declare both as {types[0]}, or both as {types[1]}, and cast the column",),
+    )
+
+
+def repeated_key(alternatives: Sequence[str], span: Span, first: Span) -> Diagnostic:
+    """`PARTITION BY [a, b], [b, a]`."""
+    listed = ", ".join(map(written, alternatives))
+    return error(
+        "repeated-partition-key",
+        span,
+        f"[{listed}] is the same key as one before it",
+        help=("leave it out: events that are equal in one are equal in the other",),
+        related=(Related(first, "first written here"),),
+    )
+
+
+def repeated_key_column(alternatives: Sequence[str], span: Span, first: Span) -> Diagnostic:
+    """`PARTITION BY [a, b], [a, c]`: the columns of both would be called a."""
+    listed = ", ".join(map(written, alternatives))
+    return error(
+        "repeated-key-column",
+        span,
+        f"[{listed}] makes the column {quote(alternatives[0])}, and another key makes one already",
         help=(
-            "give the attribute one name in all event types, and rename the columns before "
-            "matching; then write PARTITION BY with this name",
+            "a key's column is called like the first attribute in the brackets: write another one "
+            "first",
         ),
+        related=(Related(first, "the other key"),),
     )
 
 
