@@ -326,7 +326,8 @@ def test_cases_found(stem: str) -> None:
             rng = random.Random(seed)
             for engine, matcher in compiled.items():
                 query = only_query(matcher)
-                with cramped(rng):
+                with cramped(rng), warnings.catch_warnings():
+                    warnings.simplefilter("ignore", EventWarning)
                     for route, answer in answers(query, case.events, rng).items():
                         told = difference(answer, case.expected)
                         assert not told, f"{case.name} {engine} {route}: {told}"
