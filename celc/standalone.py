@@ -37,6 +37,7 @@ ORDER = (
     "latest",
     "conditions",
     "codes",
+    "undeclared",
     "columns",
     "payload",
     "values",

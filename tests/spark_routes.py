@@ -15,7 +15,13 @@ from typing import Any
 
 import pyarrow as pa
 
-_TYPES = {"id": pa.int32(), "src": pa.int32(), "dst": pa.int32(), "value": pa.float64(), "ts": pa.int64()}
+_TYPES = {
+    "id": pa.int32(),
+    "src": pa.int32(),
+    "dst": pa.int32(),
+    "value": pa.float64(),
+    "ts": pa.int64(),
+}
 
 
 def worker_python(folder: Path) -> Path:

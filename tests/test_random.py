@@ -164,7 +164,15 @@ _WORDS = (
     *("SELECT NXT", "SELECT LAST", "SELECT MAX", "SELECT STRICT", "SELECT ANY"),
     *(" AND ", " ALL ", " UNLESS ", "; !", "COUNT(", "FIRST(", "MIN(", "PROJECT", ":+", "->"),
     *("PREV(", "(PRIOR ", "SUM("),
-    *("PARTITION BY", "[src, dst]", "EVENTS", "[ts]", "CONSUME BY ANY", "CONSUME BY PARTITION", "LIMIT"),
+    *(
+        "PARTITION BY",
+        "[src, dst]",
+        "EVENTS",
+        "[ts]",
+        "CONSUME BY ANY",
+        "CONSUME BY PARTITION",
+        "LIMIT",
+    ),
 )
 
 

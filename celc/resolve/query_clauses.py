@@ -279,6 +279,41 @@ def _chosen_key(
     node: syntax.Alternatives, schema: Schema, found: Diagnostics
 ) -> PartitionKey | None:
     """The key `[a, b]`: of each event type the one attribute of these that it has."""
+    places = _places_of_alternatives(node, schema, found)
+    if places is None:
+        return None
+    listed = list(places)
+    types: dict[str, list[tuple[str, str]]] = {name: [] for name in listed}
+    lacking = []
+    for k, event_type in enumerate(schema.event_types):
+        has = [name for name in listed if schema.having[name] >> k & 1]
+        if len(has) > 1:
+            offers = _unambiguous(listed, has, schema)
+            found.add(
+                clauses.ambiguous_partition_key(listed, event_type.name, has, offers, node.span)
+            )
+            return None
+        if has:
+            types[has[0]].append((event_type.stream, event_type.name))
+        else:
+            lacking.append(event_type.name)
+    if lacking:
+        found.add(clauses.partial_alternatives(listed, dict.fromkeys(lacking), node.span))
+        return None
+    first = schema.types[listed[0]]
+    for other in listed[1:]:
+        if schema.types[other] is not first:
+            both = (first.value, schema.types[other].value)
+            found.add(clauses.partition_key_types((listed[0], other), both, places[other]))
+            return None
+    ways = tuple((attribute, tuple(having)) for attribute, having in types.items())
+    return PartitionKey(listed[0], first, ways)
+
+
+def _places_of_alternatives(
+    node: syntax.Alternatives, schema: Schema, found: Diagnostics
+) -> dict[str, Span] | None:
+    """The attributes in brackets; None where one has no meaning, which is reported."""
     places: dict[str, Span] = {}
     for name in node.names:
         if name.text in places:
@@ -291,31 +326,23 @@ def _chosen_key(
                 offered = schema.shared()
                 found.add(clauses.unknown_partition_attribute(name.text, offered, name.span))
             return None
-    listed = list(places)
-    if not schema.flawed.isdisjoint(listed):
-        return None
-    types: dict[str, list[tuple[str, str]]] = {name: [] for name in listed}
-    lacking = []
-    for k, event_type in enumerate(schema.event_types):
-        has = [name for name in listed if schema.having[name] >> k & 1]
-        if len(has) > 1:
-            found.add(clauses.ambiguous_partition_key(listed, event_type.name, has, node.span))
-            return None
-        if has:
-            types[has[0]].append((event_type.stream, event_type.name))
-        else:
-            lacking.append(event_type.name)
-    if lacking:
-        found.add(clauses.partial_alternatives(listed, dict.fromkeys(lacking), node.span))
-        return None
-    first = schema.types[listed[0]]
-    for name in listed[1:]:
-        if schema.types[name] is not first:
-            both = (first.value, schema.types[name].value)
-            found.add(clauses.partition_key_types((listed[0], name), both, places[name]))
-            return None
-    ways = tuple((name, tuple(of_name)) for name, of_name in types.items())
-    return PartitionKey(listed[0], first, ways)
+    return places if schema.flawed.isdisjoint(places) else None
+
+
+def _unambiguous(
+    listed: list[str], has: list[str], schema: Schema
+) -> tuple[list[list[str]], list[list[str]]]:
+    """What can be written for an ambiguous key: as keys of their own, and as one key."""
+
+    def serves(names: list[str]) -> bool:
+        masks = [schema.having[name] for name in names]
+        apart = all(one & other == 0 for k, one in enumerate(masks) for other in masks[:k])
+        one_type = len({schema.types[name] for name in names}) == 1
+        return one_type and apart and sum(masks) == schema.everything
+
+    several = [listed] if all(serves([name]) for name in listed) else []
+    fewer = ([name for name in listed if name not in has or name == kept] for kept in has)
+    return several, [names for names in fewer if serves(names)]
 
 
 def limit_of(node: syntax.LimitClause | None, found: Diagnostics) -> int | None:

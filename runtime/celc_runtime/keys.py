@@ -78,11 +78,13 @@ def _key_expression(plan: Plan, key: ChosenKey, types: Mapping[str, str]) -> Col
         chosen = chosen.when(
             _are_rows_of(plan, of_types), _as_declared(plan, key, attribute, types)
         )
-    return chosen
+    # Rows of undeclared types are dropped, but moved first: not all of them to one task.
+    attributes = [_as_declared(plan, key, attribute, types) for attribute, _ in key.ways]
+    return chosen.otherwise(functions.coalesce(*attributes))
 
 
 def _as_declared(plan: Plan, key: ChosenKey, attribute: str, types: Mapping[str, str]) -> Column:
-    """An attribute's column in the type that is declared, so that those of a key are of one type."""
+    """An attribute's column in the type that is declared: those of a key are of one type then."""
     from pyspark.sql import functions
 
     column = functions.col(quoted(attribute))
@@ -103,11 +105,13 @@ def utc_instant(column: Column) -> Column:
 def _are_rows_of(plan: Plan, types: tuple[tuple[str, str], ...]) -> Column:
     from pyspark.sql import functions
 
-    column = functions.col(quoted(plan.type_name))
+    # Without its collation: the workers tell types apart byte by byte.
+    column = functions.col(quoted(plan.type_name)).cast("string")
     if not plan.stream_column:
         return column.isin([name for _, name in types])
+    streams = functions.col("stream").cast("string")
     pairs = [
-        (functions.col("stream") == functions.lit(stream)) & (column == functions.lit(name))
+        (streams == functions.lit(stream)) & (column == functions.lit(name))
         for stream, name in types
     ]
     return reduce(lambda one, other: one | other, pairs)

@@ -356,7 +356,7 @@ class _Planner:
         from pyspark.sql import functions
 
         names = [f"key{number}" for number in range(len(self._keys))]
-        keys = self._rows.select(
+        keys = self._counting().select(
             *(key.column.alias(name) for key, name in zip(self._keys, names, strict=True))
         )
         if is_spread_by(keys, names):

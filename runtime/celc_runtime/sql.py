@@ -135,8 +135,7 @@ class TaskStream:
                 f"query {plan.name!r} is partitioned by {', '.join(plan.key_columns)}, but the "
                 "table by something else: two of its partitions have "
                 + ", ".join(
-                    f"{name}={value!r}"
-                    for name, value in zip(plan.key_columns, first, strict=True)
+                    f"{name}={value!r}" for name, value in zip(plan.key_columns, first, strict=True)
                 )
                 + f"; write TABLE(…) PARTITION BY ({', '.join(plan.key_sql)})"
             )

@@ -122,7 +122,7 @@ def _sent_by_value() -> Iterator[None]:
         cloudpickle.unregister_pickle_by_value(module)
 
 
-# --- a key by the type of the event -----------------------------------------------------------------
+# --- a key by the type of the event ---------------------------------------------------------------
 
 CHOSEN = """CREATE STREAM S {
   EVENT A { id: INT, v: DOUBLE, name: STRING, ts: TIMESTAMP },
@@ -159,7 +159,10 @@ def test_a_key_by_the_type_of_the_event(spark: Any, tmp_path: Path) -> None:
     assert sorted(rows_of(found) + rows_of(more)) == rows_of(expected)
     assert len(rows_of(expected)) > 10
     (told,) = refused.toArrow().to_pylist()
-    assert told == {"kind": "late", **{n: late[n] for n in ("type", "id", "v", "name", "ts", "other")}}
+    assert told == {
+        "kind": "late",
+        **{n: late[n] for n in ("type", "id", "v", "name", "ts", "other")},
+    }
 
 
 # --- one after another ----------------------------------------------------------------------------
