@@ -131,7 +131,7 @@ def test_brackets_of_one_attribute_are_that_attribute() -> None:
         ("A { k: INT, l: STRING }, EVENT B { k: INT }", "[k, l]", {"k"}),
         ("A { k: INT, l: INT }, EVENT B { m: INT }", "[k, l, m]", {"[k, m]", "[l, m]"}),
         ("A { k: INT, l: STRING }, EVENT B { m: INT }", "[k, l, m]", {"[k, m]"}),
-        ("A { k: INT, l: INT }, EVENT B { l: INT, m: INT }", "[k, l, m]", set()),
+        ("A { k: INT, l: INT }, EVENT B { l: INT, m: INT }", "[k, l, m]", {"[k, m]"}),
         ("A { k: INT, l: INT }, EVENT B { m: INT }", "[k, l]", set()),
     ],
 )

@@ -262,6 +262,30 @@ def test_a_key_of_columns_of_two_types(spark: Any, tmp_path: Path) -> None:
         spark.conf.set("spark.sql.session.timeZone", zone)
 
 
+def test_a_key_by_the_stream_and_type_of_the_event(spark: Any) -> None:
+    """One type name has another attribute in each stream; names need quotes, one is a field's."""
+    text = """CREATE STREAM S { EVENT `it's\\` { `h.src`: LONG, ts: TIMESTAMP } }
+    CREATE STREAM T { EVENT `it's\\` { dst: LONG, ts: TIMESTAMP } }
+    SELECT x, y FROM S, T WHERE S>`it's\\` AS x ; T>`it's\\` AS y
+    PARTITION BY [`h.src`, dst] WITHIN 9 EVENTS"""
+    with interpreted():
+        query = only_query(celc.compile(text, order_by="ts", tiebreak="row"))
+    plain = stream(10, 900).filter(pc.not_equal(stream(10, 900)["type"], "C"))
+    known = pc.if_else(pc.equal(plain["type"], "Stranger"), "Stranger", "it's\\")
+    streams = pc.if_else(pc.equal(plain["type"], "A"), "S", "T")
+    keyed = _with_chosen_keys(plain)
+    events = keyed.set_column(0, "type", known).append_column("stream", streams)
+    src = events["src"].combine_chunks()
+    struct = pa.StructArray.from_arrays([src], fields=[pa.field("src", pa.int64())])
+    events = events.drop_columns("src").append_column("h", struct)
+    frame, wanted = spark.createDataFrame(events), _wanted(query, events)
+    assert _matches(query, frame) == wanted
+    assert _matches(query, frame, ranges=3) == wanted
+    key = _expr(query.plan.key_sql[0].replace("`h.src`", "h.src"))
+    spread = frame.repartition(3, key).sortWithinPartitions(key, "ts", "row")
+    assert _matches(query, spread, presorted=True) == wanted
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(600, 612))
 def test_random_keys_partitions_and_batches(
