@@ -27,7 +27,7 @@ def dump_formula(stages: Stages) -> str:
         lines.append(f"select: {query.strategy}")
     lines.append("output: " + (", ".join(map(_output_item, query.output)) or "start and end only"))
     if query.partition_by:
-        lines.append("partition by: " + ", ".join(a.name for a in query.partition_by))
+        lines.append("partition by: " + ", ".join(map(str, query.partition_by)))
     if query.window is not None:
         lines.append("window: " + _window(query))
     if query.consume_by != "NONE":

@@ -373,7 +373,7 @@ def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...
         **expression_fields(query),
         "kinds": tuple_text(_kind(column_of, kind) for kind in compiled.output_kinds),
         "kind_bits": compiled.kind_bits,
-        "partition_by": tuple_text(string_literal(a.name) for a in query.partition_by),
+        "partition_by": tuple_text(string_literal(key.name) for key in query.partition_by),
         "order_by": tuple_text(string_literal(a.name) for a in query.order_by),
         "tiebreak": tuple_text(map(string_literal, tiebreak)),
         "window": _window_literal(query),
@@ -382,6 +382,7 @@ def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...
         "symbol_dtype": string_literal("uint8" if max(tables.symbol_of) < 255 else "uint16"),
         "piles": None if straight_line is None else len(straight_line.piles),
         "states": tables.states - 1,
+        **chosen_keys(query),
         **({"contexts": len(tables.contexts.following)} if tables.contexts else {}),
         **({"nested_selectors": True} if has_selectors(query.formula) else {}),
         **({"latest_first": True} if compiled.greedy else {}),
@@ -391,6 +392,23 @@ def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...
             {"max_work": f"{compiled.max_work:_}"} if compiled.checks or compiled.definition else {}
         ),
     }
+
+
+def chosen_keys(query: core.Query) -> View:
+    """The keys of PARTITION BY that are another attribute for each event type, if there are any."""
+    keys = []
+    for place, key in enumerate(query.partition_by):
+        if key.alternatives:
+            ways = tuple_text(
+                f"({string_literal(name)}, {tuple_text(map(_pair, types))})"
+                for name, types in key.alternatives
+            )
+            keys.append(f"ChosenKey({place}, {string_literal(key.type.value)}, {ways})")
+    return {"chosen_keys": tuple_text(keys)} if keys else {}
+
+
+def _pair(event_type: tuple[str, str]) -> str:
+    return tuple_text(map(string_literal, event_type))
 
 
 def _lists_all(compiled: Compiled) -> bool:
@@ -428,7 +446,8 @@ def attributes_read(query: core.Query, code: ConditionCode) -> list[core.Attribu
 
     Those of its conditions, of SELECT, of PARTITION BY, of WITHIN and of the order.
     """
-    needed = {a.name for a in (*query.partition_by, *query.order_by)}
+    needed = {a.name for a in query.order_by}
+    needed |= {name for key in query.partition_by for name in key.attributes}
     needed |= set(code.attributes) | code.text_attributes | code.read
     if query.window is not None and query.window.attribute is not None:
         needed.add(query.window.attribute.name)
@@ -472,6 +491,6 @@ def _arena_names(view: View) -> list[str]:
 def _plan_imports(view: View) -> list[str]:
     """The constructors that the plan is written with."""
     text = repr((view["plan"], view["definition"], view["checks"]))
-    names = ["Attribute", "Kind", "Label", "TextComparison", "TextCondition", "Window"]
+    names = ["Attribute", "ChosenKey", "Kind", "Label", "TextComparison", "TextCondition", "Window"]
     names += (*EXPRESSION_CONSTRUCTORS, *RELEVANT_CONSTRUCTORS)
     return ["CompiledQuery", "Plan", "module_names", *(n for n in names if f"{n}(" in text)]

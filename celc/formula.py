@@ -442,6 +442,27 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
+class PartitionKey:
+    """One key of PARTITION BY, called like the first attribute that is written.
+
+    `alternatives` of `[a, b]`: (attribute, (stream, type) of the event types that have it), each
+    event type once; empty where one attribute of all event types is the key.
+    """
+
+    name: str
+    type: DataType
+    alternatives: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes that the key is read from."""
+        return tuple(name for name, _ in self.alternatives) or (self.name,)
+
+    def __str__(self) -> str:
+        return f"[{', '.join(self.attributes)}]" if self.alternatives else self.name
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """One query of a file, resolved.
 
@@ -459,7 +480,7 @@ class Query:
     strategy: Literal["ALL", "ANY", "STRICT", "NXT", "LAST", "MAX"]
     strategy_span: Span | None
     output: tuple[OutputLabel | OutputExpression, ...]
-    partition_by: tuple[AttributeDeclaration, ...]
+    partition_by: tuple[PartitionKey, ...]
     window: Window | None
     consume_by: Literal["NONE", "ANY", "PARTITION"]
     limit: int | None

@@ -27,6 +27,7 @@ ORDER = (
     "expressions",
     "relevant",
     "plan",
+    "keys",
     "arena",
     "batch",
     "enumerate",

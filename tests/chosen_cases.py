@@ -6,7 +6,7 @@ import random
 
 from cases_io import Case, load_cases
 from reference import as_expected, evaluate
-from strategies import DECLARATION, random_stream
+from strategies import DECLARATION, random_stream, with_chosen_keys
 
 # Queries that go by every route whatever the step through the rest: where a letter depends on what
 # came before, or a match is chosen or given up by what else is in its window, state is kept between
@@ -62,6 +62,7 @@ def chosen() -> list[Case]:
             found.append(max(same, key=lambda case: len(case.expected)))
     # No file has STRICT in a window, nor a selector in one with partitions and consumption.
     found += [_evaluated(query) for query in _MORE]
+    found += [_evaluated(query, chosen_keys=True) for query in _OF_CHOSEN_KEYS]
     assert all(case.expected for case in found)
     return found
 
@@ -74,11 +75,28 @@ _MORE = (
 )
 
 
-def _evaluated(query: str) -> Case:
-    """A case of a query: the reference's answer on the first random stream with a few matches."""
-    text = DECLARATION + query
+_OF_CHOSEN_KEYS = (
+    "SELECT * FROM S WHERE A AS x ; B AS y PARTITION BY [src, dst] WITHIN 6 [ts]",
+    "SELECT MAX x, y FROM S WHERE (A OR C) AS x ; B+ AS y PARTITION BY name, [dst, src]",
+)
+
+
+def _evaluated(query: str, *, chosen_keys: bool = False) -> Case:
+    """A case of a query: the reference's answer on the first random stream with a few matches.
+
+    With `chosen_keys`, A and D have `src`, and B and C have `dst`.
+    """
+    declaration = DECLARATION
+    for name, attribute in zip("ABCD", ("src", "dst", "dst", "src"), strict=True):
+        if chosen_keys:
+            event = f"EVENT {name} {{ "
+            declaration = declaration.replace(event, f"{event}{attribute}: INT, ")
+    text = declaration + query
     for seed in range(100):
-        events = random_stream(random.Random(seed), 20, nulls=0)
+        rng = random.Random(seed)
+        events = random_stream(rng, 20, nulls=0)
+        if chosen_keys:
+            events = with_chosen_keys(rng, events, "INT")
         found = evaluate(text, events, order_by="ts")
         if len(found) >= 3:
             return Case(query, text, events, [as_expected(match) for match in found])

@@ -32,6 +32,8 @@ COLUMNS = {
     "type": pa.string(),
     "stream": pa.string(),
     "id": pa.int32(),
+    "src": pa.int32(),
+    "dst": pa.int32(),
     "value": pa.float64(),
     "name": pa.string(),
     "ts": pa.int64(),
@@ -121,8 +123,23 @@ def parts_of(plan: Plan, events: Sequence[Event]) -> dict[tuple[Any, ...], list[
         else:
             known = True
         if known:
-            parts[tuple(event.get(name) for name in plan.partition_by)].append(event)
+            parts[key_of(plan, event)].append(event)
     return dict(parts)
+
+
+def key_of(plan: Plan, event: Event) -> tuple[Any, ...]:
+    """The partition of an event of a declared type."""
+    names = list(plan.partition_by)
+    for key in plan.chosen_keys:
+        (names[key.place],) = (
+            attribute
+            for attribute, types in key.ways
+            if any(
+                event["type"] == name and (not plan.stream_column or event["stream"] == stream)
+                for stream, name in types
+            )
+        )
+    return tuple(event.get(name) for name in names)
 
 
 def batches_of(table: pa.Table, rng: random.Random) -> Iterator[pa.RecordBatch]:

@@ -15,7 +15,13 @@ from typing import Any
 
 import pyarrow as pa
 
-_TYPES = {"id": pa.int32(), "value": pa.float64(), "ts": pa.int64()}
+_TYPES = {
+    "id": pa.int32(),
+    "src": pa.int32(),
+    "dst": pa.int32(),
+    "value": pa.float64(),
+    "ts": pa.int64(),
+}
 
 
 def worker_python(folder: Path, *, compiles: bool = False) -> Path:
@@ -42,7 +48,7 @@ def has_table_functions() -> bool:
 
 def table(events: list[dict[str, Any]]) -> pa.Table:
     """A case's events with a row number for a tiebreak."""
-    names = ["type", "id", "value", "name", "ts"]
+    names = ["type", "id", "src", "dst", "value", "name", "ts"]
     columns = {
         name: pa.array([event.get(name) for event in events], _TYPES.get(name, pa.string()))
         for name in names
@@ -54,16 +60,22 @@ def _by_match(matcher: Any, frame: Any) -> Any:
     return frame.transform(matcher.match)
 
 
+def _keys(plan: Any) -> list[Any]:
+    from pyspark.sql import functions
+
+    return [] if plan.interleaves else [functions.expr(key) for key in plan.key_sql]
+
+
 def _by_arrow(matcher: Any, frame: Any) -> Any:
     query = next(iter(matcher.queries.values()))
-    keys = [] if query.plan.interleaves else list(query.plan.partition_by)
+    keys = _keys(query.plan)
     ordered = frame.coalesce(1).sortWithinPartitions(*keys, "ts", "row")
     return ordered.mapInArrow(matcher.match_arrow, matcher.OUTPUT_DDL)
 
 
 def _by_pandas(matcher: Any, frame: Any) -> Any:
     query = next(iter(matcher.queries.values()))
-    keys = [] if query.plan.interleaves else list(query.plan.partition_by)
+    keys = _keys(query.plan)
     return frame.groupBy(*keys).applyInPandas(matcher.match_pandas, matcher.OUTPUT_DDL)
 
 
@@ -73,7 +85,7 @@ def _by_sql(matcher: Any, frame: Any) -> Any:
     frame.createOrReplaceTempView(f"{name}_events")
     matcher.register(frame.sparkSession, name=name)
     whole = plan.interleaves or not plan.partition_by
-    parts = "WITH SINGLE PARTITION" if whole else f"PARTITION BY ({', '.join(plan.partition_by)})"
+    parts = "WITH SINGLE PARTITION" if whole else f"PARTITION BY ({', '.join(plan.key_sql)})"
     table = f"TABLE({name}_events) {parts} ORDER BY (ts, row)"
     return frame.sparkSession.sql(f"SELECT * FROM {name}({table})")
 

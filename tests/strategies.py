@@ -148,6 +148,33 @@ def random_stream(
     return events
 
 
+def with_alternatives(rng: random.Random, declaration: str, body: str) -> tuple[str, str]:
+    """The declaration and the query with a key that is `src` or `dst`, by the type of the event."""
+    type_ = rng.choice(("INT", "INT", "STRING"))
+    attributes = ["src", "dst", *(rng.choice(("src", "dst")) for _ in TYPES[2:])]
+    rng.shuffle(attributes)
+    for name, attribute in zip(TYPES, attributes, strict=True):
+        event = f"EVENT {name} {{ "
+        declaration = declaration.replace(event, f"{event}{attribute}: {type_}, ")
+    before, by, after = body.partition("PARTITION BY ")
+    keys, line, rest = after.partition("\n")
+    chosen = rng.choice(("[src, dst]", "[dst, src]"))
+    keys = rng.choice((chosen, chosen, f"{chosen}, name", f"{keys}, {chosen}"))
+    return declaration, f"{before}{by}{keys}{line}{rest}"
+
+
+def with_chosen_keys(
+    rng: random.Random, events: list[dict[str, Any]], type_: str
+) -> list[dict[str, Any]]:
+    """Events with values for `src` and `dst`, also where their type has no such attribute."""
+    few: Sequence[Any] = rng.choice(((1, 2), (1, 1, 1, 2), (0, 1, 2, None)))
+    if type_ == "STRING":
+        few = [None if number is None else "pqr"[number] for number in few]
+    for event in events:
+        event["src"], event["dst"] = rng.choice(few), rng.choice(few)
+    return events
+
+
 def queries(features: frozenset[Feature] = REGULAR, depth: int = 3) -> st.SearchStrategy[str]:
     """`random_query`, drawn by hypothesis."""
     return st.randoms(use_true_random=False).map(lambda rng: random_query(rng, features, depth))

@@ -36,7 +36,15 @@ from engines import answer_of, answers, engines, interpreted, only_query, table_
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reference import WorkLimitError, check_answer, difference, evaluate
-from strategies import DECLARATION, EVERYTHING, Feature, random_query, random_stream
+from strategies import (
+    DECLARATION,
+    EVERYTHING,
+    Feature,
+    random_query,
+    random_stream,
+    with_alternatives,
+    with_chosen_keys,
+)
 
 import celc
 from celc import CelError, Matcher
@@ -62,8 +70,14 @@ def _declared(rng: random.Random, query: str) -> str:
     ts = rng.choice(("LONG", "LONG", "INT", "DOUBLE", "FLOAT"))
     declaration = DECLARATION.replace("ts: LONG", f"ts: {ts}, seq: LONG")
     body = query.removeprefix(DECLARATION)
+    if "PARTITION BY" in body and rng.random() < 0.4:
+        declaration, body = with_alternatives(rng, declaration, body)
     if rng.random() < 0.2:
-        declaration += declaration.replace("STREAM S", "STREAM T")
+        other = declaration.replace("STREAM S", "STREAM T")
+        # A type of one name has another attribute in each stream.
+        if "src" in other and rng.random() < 0.5:
+            other = other.replace("src", "?").replace("dst", "src").replace("?", "dst")
+        declaration += other
         body = body.replace("FROM S\n", rng.choice(("FROM S, T\n", "FROM T, S\n")))
         body = body.replace("S>", rng.choice(("S>", "T>")))
     return declaration + body
@@ -83,6 +97,8 @@ def _stream(rng: random.Random, matcher: Matcher) -> list[dict[str, Any]]:
             event["id"] = rng.choice((1, 1, 1, 2))
         if plan.stream_column:
             event["stream"] = rng.choice(("S", "S", "T", "U"))
+    for key in plan.chosen_keys:
+        events = with_chosen_keys(rng, events, key.type)
     return events
 
 
@@ -148,7 +164,15 @@ _WORDS = (
     *("SELECT NXT", "SELECT LAST", "SELECT MAX", "SELECT STRICT", "SELECT ANY"),
     *(" AND ", " ALL ", " UNLESS ", "; !", "COUNT(", "FIRST(", "MIN(", "PROJECT", ":+", "->"),
     *("PREV(", "(PRIOR ", "SUM("),
-    *("PARTITION BY", "EVENTS", "[ts]", "CONSUME BY ANY", "CONSUME BY PARTITION", "LIMIT"),
+    *(
+        "PARTITION BY",
+        "[src, dst]",
+        "EVENTS",
+        "[ts]",
+        "CONSUME BY ANY",
+        "CONSUME BY PARTITION",
+        "LIMIT",
+    ),
 )
 
 
@@ -310,7 +334,8 @@ def test_cases_found(stem: str) -> None:
             rng = random.Random(seed)
             for engine, matcher in compiled.items():
                 query = only_query(matcher)
-                with cramped(rng):
+                with cramped(rng), warnings.catch_warnings():
+                    warnings.simplefilter("ignore", EventWarning)
                     for route, answer in answers(query, case.events, rng).items():
                         told = difference(answer, case.expected)
                         assert not told, f"{case.name} {engine} {route}: {told}"

@@ -178,6 +178,114 @@ def test_presorted_events_that_are_not(spark: Any, tmp_path: Path, keyed: Compil
         keyed.match(twice, presorted=True)
 
 
+CHOSEN = (
+    "SELECT a[value], b FROM S WHERE (A AS a ; B AS b) FILTER a.value > 3 AND b.name LIKE 'p%' "
+    "PARTITION BY [src, dst] WITHIN 30 SECONDS [ts]"
+)
+"""Its key is `src` of A, and `dst` of B and C."""
+
+
+def _of_chosen_key(text: str = CHOSEN, type_: str = "LONG") -> CompiledQuery:
+    declared = DECLARATION.replace("EVENT A { id: LONG", f"EVENT A {{ src: {type_}")
+    declared = declared.replace("{ id: LONG", f"{{ dst: {type_}")
+    with interpreted():
+        return only_query(celc.compile(declared + text, order_by="ts", tiebreak="row"))
+
+
+def _with_chosen_keys(events: pa.Table) -> pa.Table:
+    """`id` as `src` or `dst`, by the type; where the type lacks the attribute, another number."""
+    is_first = pc.equal(events["type"], "A")
+    numbers = pa.array(np.arange(len(events)) % 3)
+    src, dst = (
+        pc.if_else(is_first, events["id"], numbers),
+        pc.if_else(is_first, numbers, events["id"]),
+    )
+    return events.drop_columns("id").append_column("src", src).append_column("dst", dst)
+
+
+def test_a_key_by_the_type_of_the_event(spark: Any, tmp_path: Path) -> None:
+    """In one shuffle, cut where it is hot, presorted, and where rows are filtered."""
+    plain = stream(8, 3000, hot=0.6)
+    events, query = _with_chosen_keys(plain), _of_chosen_key()
+    with interpreted():
+        of_id = _compiled(CHOSEN.replace("[src, dst]", "id"))
+    frame, wanted = _read(spark, events, tmp_path), _wanted(query, events)
+    assert len(wanted) == len(_wanted(of_id, plain))
+    text = query.explain_plan(frame, ranges=4)
+    assert "hot key: [src, dst]=3 is cut into 3 time ranges" in text
+    assert "columns: type, src, value, name, ts, dst, row (7 of the DataFrame's 7)" in text
+    assert _matches(query, frame, ranges=4) == wanted
+    # The column that is made may be called like one of the DataFrame, whose columns stay away.
+    other = frame.withColumn("[src, dst]", _expr("'x'"))
+    assert _matches(query, other) == wanted
+    short = query.with_options(positions=False)
+    assert "filtered before they are moved" in short.explain_plan(frame)
+    assert _matches(short, frame) == _wanted(short, events)
+    key = _expr(query.plan.key_sql[0])
+    spread = frame.repartition(3, key).sortWithinPartitions(key, "ts", "row")
+    assert _matches(query, spread, presorted=True) == wanted
+    twice = frame.repartition(3).sortWithinPartitions(key, "ts", "row")
+    message = r"repartition the DataFrame by CASE WHEN `type` IN \('A'\) THEN `src` WHEN"
+    with pytest.raises(EventError, match=message):
+        query.match(twice, presorted=True)
+    # In one common order there is no column to be made.
+    consuming = _of_chosen_key(CHOSEN + " CONSUME BY ANY")
+    with pytest.warns(PlanWarning, match="depends on those of all partitions"):
+        assert _matches(consuming, frame) == _wanted(consuming, events)
+
+
+def test_a_key_of_columns_of_two_types(spark: Any, tmp_path: Path) -> None:
+    """Widened both, and as UTC where a time has no zone, whatever the session's zone."""
+    events = _with_chosen_keys(stream(9, 1200))
+    frame = spark.createDataFrame(events)
+    query = _of_chosen_key()
+    narrow = frame.withColumn("src", _expr("cast(src AS SMALLINT)"))
+    assert _matches(query, narrow) == _wanted(query, events)
+    times = _of_chosen_key(type_="TIMESTAMP")
+    for name in ("src", "dst"):
+        at = events.schema.get_field_index(name)
+        zoned = pc.multiply(events[name], 3_600_000_000).cast(pa.timestamp("us", "UTC"))
+        events = events.set_column(at, name, zoned)
+    wanted = _wanted(times, events)
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    try:
+        spark.conf.set("spark.sql.session.timeZone", NEW_YORK)
+        at = events.schema.get_field_index("dst")
+        naive = events.set_column(at, "dst", events["dst"].cast(pa.timestamp("us")))
+        mixed = _read(spark, naive, tmp_path)
+        assert [dict(mixed.dtypes)[name] for name in ("src", "dst")] == [
+            "timestamp",
+            "timestamp_ntz",
+        ]
+        assert _matches(times, mixed, ranges=2) == wanted
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+def test_a_key_by_the_stream_and_type_of_the_event(spark: Any) -> None:
+    """One type name has another attribute in each stream; names need quotes, one is a field's."""
+    text = """CREATE STREAM S { EVENT `it's\\` { `h.src`: LONG, ts: TIMESTAMP } }
+    CREATE STREAM T { EVENT `it's\\` { dst: LONG, ts: TIMESTAMP } }
+    SELECT x, y FROM S, T WHERE S>`it's\\` AS x ; T>`it's\\` AS y
+    PARTITION BY [`h.src`, dst] WITHIN 9 EVENTS"""
+    with interpreted():
+        query = only_query(celc.compile(text, order_by="ts", tiebreak="row"))
+    plain = stream(10, 900).filter(pc.not_equal(stream(10, 900)["type"], "C"))
+    known = pc.if_else(pc.equal(plain["type"], "Stranger"), "Stranger", "it's\\")
+    streams = pc.if_else(pc.equal(plain["type"], "A"), "S", "T")
+    keyed = _with_chosen_keys(plain)
+    events = keyed.set_column(0, "type", known).append_column("stream", streams)
+    src = events["src"].combine_chunks()
+    struct = pa.StructArray.from_arrays([src], fields=[pa.field("src", pa.int64())])
+    events = events.drop_columns("src").append_column("h", struct)
+    frame, wanted = spark.createDataFrame(events), _wanted(query, events)
+    assert _matches(query, frame) == wanted
+    assert _matches(query, frame, ranges=3) == wanted
+    key = _expr(query.plan.key_sql[0].replace("`h.src`", "h.src"))
+    spread = frame.repartition(3, key).sortWithinPartitions(key, "ts", "row")
+    assert _matches(query, spread, presorted=True) == wanted
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(600, 612))
 def test_random_keys_partitions_and_batches(

@@ -17,7 +17,14 @@ from celc_runtime.stream_tasks import StreamOptions
 from engines import engines, interpreted, only_query, table_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strategies import EVERYTHING, Feature, random_query, random_stream
+from strategies import (
+    EVERYTHING,
+    Feature,
+    random_query,
+    random_stream,
+    with_alternatives,
+    with_chosen_keys,
+)
 from streams_by_hand import EVENT_TIME, Operator, in_order, instant, same_rows, streamed, timed
 from test_random import TOO_LARGE, cramped
 from test_random_across import LANGUAGES, Drawn, drawn, stream_for
@@ -38,6 +45,9 @@ def _drawn(rng: random.Random) -> str:
         text = random_query(rng, features, rng.choice((2, 3, 3, 4)))
     else:
         text = drawn(rng, LANGUAGES[kind], rng.choice((2, 3))).text
+    if "PARTITION BY" in text and rng.random() < 0.3:
+        at = text.index("SELECT")
+        text = "".join(with_alternatives(rng, text[:at], text[at:]))
     text = timed(text)
     if "PARTITION BY" in text:
         text = text.replace("CONSUME BY ANY", "CONSUME BY PARTITION")
@@ -65,7 +75,8 @@ def _events(rng: random.Random, text: str) -> list[dict[str, Any]]:
         event["row"], event[EVENT_TIME] = number, instant(time)
         if rng.random() < 0.5:
             event["id"] = 1
-    return events
+    chosen = re.search(r"(?:src|dst): (\w+)", text)
+    return events if chosen is None else with_chosen_keys(rng, events, chosen[1])
 
 
 def _check(rng: random.Random, streams: int = 4) -> int:

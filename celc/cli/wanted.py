@@ -44,7 +44,9 @@ class Wanted:
         for one in types:
             for attribute in one.attributes:
                 owners[attribute.name] = owners.get(attribute.name, frozenset()) | {one.name}
-        required = {*plan.partition_by, *plan.order_by, *plan.tiebreak}
+        # A file may have no events of the types that have one of a key's attributes.
+        read = {attribute.name for attribute in plan.attributes}
+        required = {*read.intersection(plan.key_columns), *plan.order_by, *plan.tiebreak}
         required |= {name for name in (plan.window_attribute,) if name is not None}
         required |= {plan.type_name} if plan.type_column else set()
         required |= {"stream"} if plan.stream_column else set()

@@ -194,27 +194,44 @@ def partial_partition_attribute(
         help=(
             "partition by an attribute of all event types, or read only streams whose types have "
             "it",
+            "where an event type has it under another name, write both into brackets: PARTITION BY "
+            "[src, dst] is the one of these that an event has",
         ),
         related=(Related(declared, "a type that lacks it"),),
     )
 
 
 def ambiguous_partition_key(
-    alternatives: Sequence[str], event_type: str, has: Sequence[str], span: Span
+    alternatives: Sequence[str],
+    event_type: str,
+    has: Sequence[str],
+    offers: tuple[Sequence[Sequence[str]], Sequence[Sequence[str]]],
+    span: Span,
 ) -> Diagnostic:
-    """`PARTITION BY [a, b]` where one event type has both; `has` are those that it has."""
+    """`PARTITION BY [a, b]` where one event type has both; `has` are those that it has, `offers`
+    what can be written instead: attributes that are keys of their own, and those of one key."""
     listed = ", ".join(map(written, alternatives))
+    several = [", ".join(map(written, names)) for names in offers[0]]
+    single = [_key(names) for names in offers[1]]
+    count = "two" if len(alternatives) == 2 else str(len(alternatives))
+    help = [f"for {count} keys write PARTITION BY {text}" for text in several]
+    if single:
+        help.append(f"for one write {' or '.join(f'PARTITION BY {text}' for text in single)}")
+    elif not several:
+        help.append("write one attribute of each event type into the brackets")
     return error(
         "ambiguous-partition-key",
         span,
         f"[{listed}] is one key, the attribute of these that an event has, but events of type "
         f"{quote(event_type)} have {quoted(has)}",
-        help=(
-            f"for two keys write PARTITION BY {listed}",
-            f"for one write PARTITION BY {' or PARTITION BY '.join(map(written, has))}",
-        ),
-        fixes=(Fix(span, listed), *(Fix(span, written(name)) for name in has)),
+        help=tuple(help),
+        fixes=tuple(Fix(span, text) for text in (*several, *single)),
     )
+
+
+def _key(names: Sequence[str]) -> str:
+    listed = ", ".join(map(written, names))
+    return f"[{listed}]" if len(names) > 1 else listed
 
 
 def partial_alternatives(
@@ -230,17 +247,44 @@ def partial_alternatives(
     )
 
 
-def mixed_partition_key(alternatives: Sequence[str], span: Span) -> Diagnostic:
-    """`PARTITION BY [a, b]` where some event types have a and the others b."""
+def partition_key_types(
+    alternatives: tuple[str, str], types: tuple[str, str], span: Span
+) -> Diagnostic:
+    """`PARTITION BY [a, b]` where a is an INT and b a STRING."""
+    first, other = alternatives
     return error(
-        "mixed-partition-key",
+        "partition-key-types",
         span,
-        f"a key that is {' or '.join(map(quote, alternatives))}, by the type of the event, cannot "
-        "be computed yet",
+        f"{quote(first)} is {types[0]} and {quote(other)} is {types[1]}, but the attributes of one "
+        "key have one type",
+        help=(f"declare both as {types[0]}, or both as {types[1]}, and cast the column",),
+    )
+
+
+def repeated_key(alternatives: Sequence[str], span: Span, first: Span) -> Diagnostic:
+    """`PARTITION BY [a, b], [b, a]`."""
+    listed = ", ".join(map(written, alternatives))
+    return error(
+        "repeated-partition-key",
+        span,
+        f"[{listed}] is the same key as one before it",
+        help=("leave it out: events that are equal in one are equal in the other",),
+        related=(Related(first, "first written here"),),
+    )
+
+
+def repeated_key_column(alternatives: Sequence[str], span: Span, first: Span) -> Diagnostic:
+    """`PARTITION BY [a, b], [a, c]`: the columns of both would be called a."""
+    listed = ", ".join(map(written, alternatives))
+    return error(
+        "repeated-key-column",
+        span,
+        f"[{listed}] makes the column {quote(alternatives[0])}, and another key makes one already",
         help=(
-            "give the attribute one name in all event types, and rename the columns before "
-            "matching; then write PARTITION BY with this name",
+            "a key's column is called like the first attribute in the brackets: write another one "
+            "first",
         ),
+        related=(Related(first, "the other key"),),
     )
 
 

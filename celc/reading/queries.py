@@ -67,7 +67,10 @@ class QueryBuilder(FormulaBuilder):
         return self._finished(name_of(c[1]), c[0].span, c[3])
 
     def _finished(self, name: Name | None, start: Span, draft: _Draft) -> syntax.Query:
-        parts = {one.text for one in draft.partition_by or () if isinstance(one, Name)}
+        parts = {
+            (one if isinstance(one, Name) else one.names[0]).text
+            for one in draft.partition_by or ()
+        }
         for label, renamed in self._renamed:
             if label.text not in parts:
                 # Attributes of PARTITION BY are no labels, which is said later.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from celc import syntax
 from celc.errors import Diagnostic, Diagnostics
-from celc.formula import AttributeDeclaration, Query
+from celc.formula import PartitionKey, Query
 from celc.messages import clauses, names
 from celc.resolve.expressions import Site
 from celc.resolve.formulas import Builder
@@ -121,15 +121,15 @@ def _selection(
     node: syntax.Query,
     site: Site,
     source: Source,
-    partition_by: tuple[AttributeDeclaration, ...],
+    partition_by: tuple[PartitionKey, ...],
 ) -> Selection:
     items = None if node.select is None else node.select.items
     span = items.span if isinstance(items, syntax.AllItems) else node.formula.span
     places = {
         name.text: key.span
         for key in node.partition_by or ()
-        for name in ((key,) if isinstance(key, syntax.Name) else key.names)
-        if name.text in {attribute.name for attribute in partition_by}
+        for name in (key if isinstance(key, syntax.Name) else key.names[0],)
+        if name.text in {one.name for one in partition_by}
     }
     selection = select(items, site, source, span, places)
     check_columns(selection, tuple(places.items()), span, site)

@@ -9,7 +9,7 @@ from typing import Literal, assert_never
 
 from celc import syntax
 from celc.errors import Diagnostic, Diagnostics
-from celc.formula import AttributeDeclaration, DataType, Window, WindowUnit
+from celc.formula import AttributeDeclaration, DataType, PartitionKey, Window, WindowUnit
 from celc.messages import clauses, names, warnings
 from celc.resolve import literals
 from celc.resolve.schema import Schema
@@ -25,7 +25,7 @@ class QueryClauses:
 
     order_by: tuple[AttributeDeclaration, ...]
     window: Window | None
-    partition_by: tuple[AttributeDeclaration, ...]
+    partition_by: tuple[PartitionKey, ...]
     consume_by: Literal["NONE", "ANY", "PARTITION"]
     limit: int | None
 
@@ -41,7 +41,7 @@ def clauses_of_query(
         if times:
             found.add(warnings.no_order(times, node.window is not None, _from_span(node)))
     window = window_of(node.window, columns, order_is_known, schema, found)
-    partition_by = partition_attributes(node.partition_by, schema, found)
+    partition_by = partition_keys(node.partition_by, schema, found)
     consume_by = node.consume.policy if node.consume is not None else "NONE"
     if node.consume is not None and consume_by != "NONE":
         whole = consume_by == "ANY" or not partition_by
@@ -228,47 +228,92 @@ def check_window_length(window: Window | None, length: int, span: Span, found: D
     )
 
 
-def partition_attributes(
+def partition_keys(
     nodes: tuple[syntax.Name | syntax.Alternatives, ...] | None,
     schema: Schema,
     found: Diagnostics,
-) -> tuple[AttributeDeclaration, ...]:
-    """The attributes of PARTITION BY."""
-    places: dict[str, Span] = {}
-    declared = []
+) -> tuple[PartitionKey, ...]:
+    """The keys of PARTITION BY."""
+    written: dict[frozenset[str], Span] = {}
+    columns: dict[str, Span] = {}
+    keys = []
     for node in nodes or ():
-        chosen = node if isinstance(node, syntax.Name) else one_of_alternatives(node, schema, found)
-        if chosen is None:
+        first, *others = (node,) if isinstance(node, syntax.Name) else node.names
+        texts = (first.text, *(name.text for name in others))
+        before = written.setdefault(frozenset(texts), node.span)
+        if before is not node.span:
+            repeated = clauses.repeated_key(texts, node.span, before)
+            if not others:
+                repeated = names.repeated_attribute(first.text, "PARTITION BY", node.span, before)
+            found.add(repeated)
             continue
-        name = chosen.text
-        if name in places:
-            found.add(names.repeated_attribute(name, "PARTITION BY", node.span, places[name]))
+        if isinstance(node, syntax.Alternatives) and others:
+            key = _chosen_key(node, schema, found)
+        else:
+            key = _plain_key(first, schema, found)
+        if key is None:
             continue
-        places[name] = node.span
-        attribute = _shared_attribute(
-            name,
-            chosen.span,
-            schema,
-            found,
-            unknown=clauses.unknown_partition_attribute,
-            partial=lambda name, lacking, span: clauses.partial_partition_attribute(
-                name, lacking, span, schema.place_of_type(next(iter(lacking)))
-            ),
-        )
-        if attribute is not None:
-            declared.append(attribute)
-    return tuple(declared)
+        if key.name in columns:
+            found.add(clauses.repeated_key_column(texts, node.span, columns[key.name]))
+            continue
+        columns[key.name] = node.span
+        keys.append(key)
+    return tuple(keys)
 
 
-def one_of_alternatives(
+def _plain_key(name: syntax.Name, schema: Schema, found: Diagnostics) -> PartitionKey | None:
+    attribute = _shared_attribute(
+        name.text,
+        name.span,
+        schema,
+        found,
+        unknown=clauses.unknown_partition_attribute,
+        partial=lambda name, lacking, span: clauses.partial_partition_attribute(
+            name, lacking, span, schema.place_of_type(next(iter(lacking)))
+        ),
+    )
+    return None if attribute is None else PartitionKey(attribute.name, attribute.type)
+
+
+def _chosen_key(
     node: syntax.Alternatives, schema: Schema, found: Diagnostics
-) -> syntax.Name | None:
-    """The attribute that `[a, b]` is for every event; None where it is not one, which is reported.
+) -> PartitionKey | None:
+    """The key `[a, b]`: of each event type the one attribute of these that it has."""
+    places = _places_of_alternatives(node, schema, found)
+    if places is None:
+        return None
+    listed = list(places)
+    types: dict[str, list[tuple[str, str]]] = {name: [] for name in listed}
+    lacking = []
+    for k, event_type in enumerate(schema.event_types):
+        has = [name for name in listed if schema.having[name] >> k & 1]
+        if len(has) > 1:
+            offers = _unambiguous(listed, has, schema)
+            found.add(
+                clauses.ambiguous_partition_key(listed, event_type.name, has, offers, node.span)
+            )
+            return None
+        if has:
+            types[has[0]].append((event_type.stream, event_type.name))
+        else:
+            lacking.append(event_type.name)
+    if lacking:
+        found.add(clauses.partial_alternatives(listed, dict.fromkeys(lacking), node.span))
+        return None
+    first = schema.types[listed[0]]
+    for other in listed[1:]:
+        if schema.types[other] is not first:
+            both = (first.value, schema.types[other].value)
+            found.add(clauses.partition_key_types((listed[0], other), both, places[other]))
+            return None
+    ways = tuple((attribute, tuple(having)) for attribute, having in types.items())
+    return PartitionKey(listed[0], first, ways)
 
-    A key of which event types have different attributes is refused.
-    """
-    if len(node.names) == 1:
-        return node.names[0]
+
+def _places_of_alternatives(
+    node: syntax.Alternatives, schema: Schema, found: Diagnostics
+) -> dict[str, Span] | None:
+    """The attributes in brackets; None where one has no meaning, which is reported."""
     places: dict[str, Span] = {}
     for name in node.names:
         if name.text in places:
@@ -277,27 +322,27 @@ def one_of_alternatives(
             return None
         places[name.text] = name.span
         if name.text not in schema.having and name.text not in schema.flawed:
-            offered = schema.shared()
-            found.add(clauses.unknown_partition_attribute(name.text, offered, name.span))
+            if schema.event_types:
+                offered = schema.shared()
+                found.add(clauses.unknown_partition_attribute(name.text, offered, name.span))
             return None
-    listed = [name.text for name in node.names]
-    for k, event_type in enumerate(schema.event_types):
-        has = [name for name in listed if schema.having.get(name, 0) >> k & 1]
-        if len(has) > 1:
-            found.add(clauses.ambiguous_partition_key(listed, event_type.name, has, node.span))
-            return None
-    whole = [name for name in node.names if not schema.lacking(name.text)]
-    if whole:
-        return whole[0]
-    having = 0
-    for text in listed:
-        having |= schema.having.get(text, 0)
-    lacking = schema.names_of(schema.everything & ~having)
-    if lacking:
-        found.add(clauses.partial_alternatives(listed, lacking, node.span))
-    else:
-        found.add(clauses.mixed_partition_key(listed, node.span))
-    return None
+    return places if schema.flawed.isdisjoint(places) else None
+
+
+def _unambiguous(
+    listed: list[str], has: list[str], schema: Schema
+) -> tuple[list[list[str]], list[list[str]]]:
+    """What can be written for an ambiguous key: as keys of their own, and as one key."""
+
+    def serves(names: list[str]) -> bool:
+        masks = [schema.having[name] for name in names]
+        apart = all(one & other == 0 for k, one in enumerate(masks) for other in masks[:k])
+        one_type = len({schema.types[name] for name in names}) == 1
+        return one_type and apart and sum(masks) == schema.everything
+
+    several = [listed] if all(serves([name]) for name in listed) else []
+    fewer = ([name for name in listed if name not in has or name == kept] for kept in has)
+    return several, [names for names in fewer if serves(names)]
 
 
 def limit_of(node: syntax.LimitClause | None, found: Diagnostics) -> int | None:

@@ -12,7 +12,7 @@ from celc_runtime.expressions import (
     Constant,
     Negation,
 )
-from celc_runtime.plan import Attribute, Kind, Label, Plan, Window
+from celc_runtime.plan import Attribute, ChosenKey, Kind, Label, Plan, Window
 from celc_runtime.query import CompiledQuery, module_names
 from celc_runtime.relevant import AttributeTest, Relevant
 from celc_runtime.spark_input import union_streams
@@ -27,6 +27,7 @@ __all__ = [
     "Attribute",
     "AttributeTest",
     "Cast",
+    "ChosenKey",
     "CompiledQuery",
     "Computed",
     "Constant",

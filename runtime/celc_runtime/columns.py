@@ -27,6 +27,7 @@ from celc_runtime.batch import (
 from celc_runtime.codes import DeclaredTypes
 from celc_runtime.conditions import TextComparison, TextCondition
 from celc_runtime.errors import EventError
+from celc_runtime.keys import columns_of_keys, key_values
 from celc_runtime.numbers import LAST_DAY, MICROSECONDS_PER_DAY
 from celc_runtime.paths import unused_name, with_fields
 from celc_runtime.plan import ARROW_TYPES, Plan
@@ -85,6 +86,53 @@ def conforming(
         # A query that looks at nothing still counts events.
         return pa.RecordBatch.from_arrays([pa.nulls(len(events))], ["*"])
     return pa.RecordBatch.from_arrays(list(fields.values()), list(fields))
+
+
+def with_keys(plan: Plan, events: pa.RecordBatch) -> pa.RecordBatch:
+    """Events that conform, with the columns that are made for keys of PARTITION BY."""
+    for name, key in plan.chosen.items():
+        read = {n: plain(events.column(n)) for n in columns_of_keys(plan, [key])}
+        events = events.append_column(name, key_values(plan, key, read))
+    return events
+
+
+def columns_as_they_came(
+    plan: Plan, names: Sequence[str], events: pa.RecordBatch | pa.Table
+) -> dict[str, pa.Array | pa.ChunkedArray] | None:
+    """Columns of events that need not conform, those made for keys among them; None where one is
+    missing or there twice, which is for `conforming` to say.
+
+    Raises EventError where a key cannot be made, because a column that it is read from is of
+    another type than the query declares.
+    """
+    chosen = {name: key for name, key in plan.chosen.items() if name in names}
+    read = [name for name in names if name not in chosen]
+    sources = columns_of_keys(plan, chosen.values()) if chosen else []
+    events = with_fields(events, [*read, *sources])
+    if any(events.schema.names.count(name) != 1 for name in (*read, *sources)):
+        return None
+    fields = {field.name: field for field in plan.input_schema()}
+    row_of = partial(_row, events, rows_seen=0, numbered=None)
+    plains = {
+        name: plain(
+            _conforming_column(
+                plan, fields[name], without_views(in_one_piece(events.column(name))), row_of
+            )
+        )
+        for name in sources
+    }
+    made = {name: key_values(plan, key, plains) for name, key in chosen.items()}
+    return {name: made[name] if name in made else events.column(name) for name in names}
+
+
+def in_one_piece(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column that is not cut into chunks; of one that was, texts are not dictionary-coded."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    combined = column.combine_chunks()
+    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
 
 
 def not_found(
@@ -246,11 +294,11 @@ class Columns:
             events = events.filter(pa.array(known))
             codes = codes[known]
         rows = len(events)
-        parts = self._part_starts(events) if plan.partition_by and not plan.interleaves else []
+        parts = self._part_starts(events) if plan.key_columns and not plan.interleaves else []
         self._check_order(events, parts)
         prepared = self._laid_out(events, parts, dropped)
         if rows:
-            names = dict.fromkeys((*plan.partition_by, *plan.order_by, *plan.tiebreak))
+            names = dict.fromkeys((*plan.key_columns, *plan.order_by, *plan.tiebreak))
             if plan.window_attribute:
                 names[plan.window_attribute] = None
             last = events.select(list(names)).take(pa.array([rows - 1]))
@@ -284,7 +332,7 @@ class Columns:
     def _conforming(self, events: pa.RecordBatch) -> pa.RecordBatch:
         """`conforming`, without another look at a schema of which all columns serve as they are."""
         if self._schema is not None and events.schema.equals(self._schema):
-            return events.select(self._places)
+            return with_keys(self._plan, events.select(self._places))
         found = conforming(self._plan, events, self._rows_seen, self._numbered)
         names = events.schema.names
         # A column may also be a field of a struct, or not be there at all (`*`).
@@ -294,7 +342,7 @@ class Columns:
             coded = any(pa.types.is_dictionary(type) for type in served.types)
             # Whether a text is a coded NULL is a matter of each dictionary.
             self._schema = events.schema if served.equals(found.schema) and not coded else None
-        return found
+        return with_keys(self._plan, found)
 
     def arguments(self, events: pa.RecordBatch) -> list[np.ndarray]:
         """What `classify` takes of the batch prepared last, the symbols' buffer aside."""
@@ -406,34 +454,34 @@ class Columns:
         if not len(events):
             return []
         changed = np.zeros(len(events), np.bool_)
-        for name in plan.partition_by:
+        for name in plan.key_columns:
             changed[1:] |= differs(events.column(name))
-        first = _keys([events.column(name).slice(0, 1) for name in plan.partition_by])
+        first = _keys([events.column(name).slice(0, 1) for name in plan.key_columns])
         if self._last is None:
             changed[0] = not self._continues
             if self._continues:
                 self._keys_seen.update(first)
         else:
-            changed[0] = first != _keys([self._last[name] for name in plan.partition_by])
+            changed[0] = first != _keys([self._last[name] for name in plan.key_columns])
         starts = np.flatnonzero(changed)
-        columns = [events.column(name).take(pa.array(starts)) for name in plan.partition_by]
+        columns = [events.column(name).take(pa.array(starts)) for name in plan.key_columns]
         for number, key in enumerate(_keys(columns)):
             if key in self._keys_seen:
                 partition = ", ".join(
                     f"{name}={shown(column[number])}"
-                    for name, column in zip(plan.partition_by, columns, strict=True)
+                    for name, column in zip(plan.key_columns, columns, strict=True)
                 )
                 raise EventError(
                     f"query {plan.name!r}: the partition {partition} comes back in "
                     f"{self._row(events, int(starts[number]))} after others: sort the "
-                    f"events by {', '.join(plan.partition_by)} first, or use match_table"
+                    f"events by {', '.join(plan.key_columns)} first, or use match_table"
                 )
             self._keys_seen.add(key)
         return [int(start) for start in starts]
 
     def _slots_of(self, events: pa.RecordBatch) -> np.ndarray:
         """A number for the partition of each row, the same one whenever the partition comes."""
-        names = list(self._plan.partition_by)
+        names = list(self._plan.key_columns)
         codes = codes_of_keys([plain(events.column(name)) for name in names], len(events))
         _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
         keys = _keys([events.column(name).take(pa.array(first)) for name in names])
@@ -753,11 +801,11 @@ def order_of_neighbours(column: pa.Array, last: pa.Array | None) -> np.ndarray:
 def partition_keys(plan: Plan, events: pa.RecordBatch) -> list[tuple[object, ...]]:
     """The partitions of the first and of the last row of a batch as it came; none where it lacks
     the columns, which is for `conforming` to say."""
-    events = with_fields(events, plan.partition_by)
-    if any(events.schema.names.count(name) != 1 for name in plan.partition_by):
+    columns = columns_as_they_came(plan, plan.key_columns, events)
+    if columns is None:
         return []
     ends = pa.array([0, len(events) - 1])
-    return _keys([plain(events.column(name)).take(ends) for name in plan.partition_by])
+    return _keys([plain(column).take(ends) for column in columns.values()])
 
 
 def codes_of_keys(columns: Sequence[pa.Array], rows: int) -> np.ndarray:

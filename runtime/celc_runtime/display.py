@@ -59,7 +59,7 @@ def described(plan: Plan) -> list[tuple[str, str]]:
         order += f", then {', '.join(map(_name, plan.tiebreak))}"
     lines = [("reads", ", ".join(read) or "no column"), ("order", order)]
     if plan.partition_by:
-        lines.append(("partitions", ", ".join(map(_name, plan.partition_by))))
+        lines.append(("partitions", ", ".join(map(_name, plan.key_columns))))
     if plan.window is not None:
         lines.append(("window", _window(plan, plan.window)))
     if plan.consume_by != "NONE":

@@ -36,7 +36,7 @@ def matches_batch(
     found = _of_runs(plan, names, output) if plan.shape else _of_tags(names, output, kinds)
     values = _Values(payload.stretch(int(found.starts.min()), entries_read))
     labels = LabelValues(names, matches, found.offsets, found.entries, values.of)
-    columns = [plain(events.column(name).take(pa.array(rows))) for name in plan.partition_by]
+    columns = [plain(events.column(name).take(pa.array(rows))) for name in plan.key_columns]
     if plan.positions:
         columns += [values.of(POSITION, found.starts), values.of(POSITION, found.ends)]
     if plan.order_by:

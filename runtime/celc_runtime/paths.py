@@ -92,7 +92,7 @@ def unused_name(name: str, names: Iterable[str]) -> str:
     """A name for one more column, which none of these has; Spark does not tell upper from lower
     case. The same for the same names."""
     lower = {other.lower() for other in names}
-    while name in lower:
+    while name.lower() in lower:
         name += "_"
     return name
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from celc_runtime.expressions import Computed, attributes_of
+from celc_runtime.paths import unused_name
 from celc_runtime.relevant import Relevant
 
 ARROW_TYPES: dict[str, pa.DataType] = {
@@ -58,6 +59,22 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
+class ChosenKey:
+    """A key of PARTITION BY that is another attribute for each event type.
+
+    place: the key's among those of PARTITION BY. ways: (attribute, the (stream, type) of the event
+    types that have it); each event type of the query is in one.
+    """
+
+    place: int
+    type: str
+    ways: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+
+    def __str__(self) -> str:
+        return f"[{', '.join(name for name, _ in self.ways)}]"
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """A compiled query without its code.
 
@@ -76,7 +93,8 @@ class Plan:
     `leaf_pile`: the pile of those in the first place. `type_name`: what the column of the event
     types is called. `positions`: whether the output shows them. `relevant`: the events that can
     change the answer, where all others can be left out of the stream as long as nobody asks for
-    positions; None: the query must see them all.
+    positions; None: the query must see them all. `partition_by`: the keys as the output calls them;
+    `chosen_keys`: those of them that no column of the input is.
     """
 
     name: str
@@ -113,10 +131,58 @@ class Plan:
     type_name: str = "type"
     positions: bool = True
     relevant: tuple[Relevant, ...] | None = None
+    chosen_keys: tuple[ChosenKey, ...] = ()
 
     def type_of(self, attribute: str) -> str:
-        """The declared type of a column that the query reads."""
-        return next(a.type for a in self.attributes if a.name == attribute)
+        """The declared type of a column that the query reads, or of one of `key_columns`."""
+        for a in self.attributes:
+            if a.name == attribute:
+                return a.type
+        return self.chosen[attribute].type
+
+    @property
+    def chosen(self) -> dict[str, ChosenKey]:
+        """The keys that no column of the input is, by the columns that are made for them.
+
+        No column that the query reads has such a name.
+        """
+        if not self.chosen_keys:
+            return {}
+        taken = [self.type_name, *self.input_schema().names, *self.tiebreak]
+        found: dict[str, ChosenKey] = {}
+        for key in self.chosen_keys:
+            found[unused_name(str(key), [*taken, *found])] = key
+        return found
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """The columns that split the stream into partitions: attributes, and those of `chosen`."""
+        if not self.chosen_keys:
+            return self.partition_by
+        made = {key.place: name for name, key in self.chosen.items()}
+        return tuple(made.get(place, name) for place, name in enumerate(self.partition_by))
+
+    @property
+    def key_sql(self) -> tuple[str, ...]:
+        """The keys of PARTITION BY as expressions of Spark SQL over the columns of the input."""
+        made = {key.place: self._chosen_sql(key) for key in self.chosen_keys}
+        return tuple(made.get(place, name) for place, name in enumerate(self.partition_by))
+
+    def _chosen_sql(self, key: ChosenKey) -> str:
+        cases = [
+            f"WHEN {self._types_sql(types)} THEN {quoted(attribute)}"
+            for attribute, types in key.ways
+        ]
+        return f"CASE {' '.join(cases)} END"
+
+    def _types_sql(self, types: tuple[tuple[str, str], ...]) -> str:
+        column = quoted(self.type_name)
+        if not self.stream_column:
+            return f"{column} IN ({', '.join(_sql_text(name) for _, name in types)})"
+        return " OR ".join(
+            f"(`stream` = {_sql_text(stream)} AND {column} = {_sql_text(name)})"
+            for stream, name in types
+        )
 
     @property
     def interleaves(self) -> bool:
@@ -222,6 +288,11 @@ def computed_ddl(item: Computed) -> str:
     """The type of a computed column as Spark SQL spells it."""
     element = _DDL_TYPES.get(item.element_type, item.element_type)
     return f"ARRAY<{element}>" if item.is_array else element
+
+
+def _sql_text(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def quoted(name: str) -> str:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from celc_runtime.errors import EventError, PlanWarning
 from celc_runtime.hot_keys import HotKey, hot_keys, range_numbers, sampled_keys
+from celc_runtime.keys import with_key_columns
 from celc_runtime.order_column import OrderColumn, ValueColumn
 from celc_runtime.paths import unused_name
 from celc_runtime.plan import Plan, quoted
@@ -148,15 +149,16 @@ class _Planner:
                 else "rows: those that can change nothing are filtered before they are moved"
             ),
         ]
-        types = {f.name: f.dataType.simpleString() for f in narrow.schema.fields}
+        self._rows = with_key_columns(plan, self._rows)
+        types = {f.name: f.dataType.simpleString() for f in self._rows.schema.fields}
         self._keys = [
-            ValueColumn(name, plan.type_of(name), types[name]) for name in plan.partition_by
+            ValueColumn(name, plan.type_of(name), types[name]) for name in plan.key_columns
         ]
         first = plan.order_by[0]
         self._order = OrderColumn(first, plan.type_of(first), types[first])
         self._sort = [_column(name) for name in sort_columns(plan)]
         self._sort_in_key = [
-            _column(name) for name in sort_columns(plan) if name not in plan.partition_by
+            _column(name) for name in sort_columns(plan) if name not in plan.key_columns
         ]
 
     # --- plans ------------------------------------------------------------------------------------
@@ -182,7 +184,7 @@ class _Planner:
         """The events of a key in one task, or of a hot one in several."""
         plan = self._plan
         hot, why = self._hot_keys(ranges)
-        keys = ", ".join(plan.partition_by)
+        keys = ", ".join(plan.key_columns)
         self._lines.append(
             f"plan: a shuffle by {keys} and a sort by {', '.join(sort_columns(plan))}; each task "
             "reads many keys one after another (PARTITION BY)"
@@ -194,7 +196,7 @@ class _Planner:
         for key in hot:
             shown = ", ".join(
                 f"{name}={value!r}"
-                for name, value in zip(plan.partition_by, key.values, strict=True)
+                for name, value in zip(plan.key_columns, key.values, strict=True)
             )
             self._lines.append(f"hot key: {shown} is cut into {_shown(key.ranges)}")
         return self._made(self._with_hot_keys(hot))
@@ -220,6 +222,9 @@ class _Planner:
 
     def _mapped(self, ordered: DataFrame, reader: Any = None) -> DataFrame:
         function = reader or self._query.match_arrow_without_ties
+        if made := set(self._plan.chosen):
+            kept = [name for name in ordered.columns if name not in made]
+            ordered = ordered.select(*map(_column, kept))
         return mapped(ordered, function, self._query.output_ddl, self._counting_rows)
 
     def _part(self, part: TimeRange) -> DataFrame:
@@ -351,7 +356,7 @@ class _Planner:
         from pyspark.sql import functions
 
         names = [f"key{number}" for number in range(len(self._keys))]
-        keys = self._rows.select(
+        keys = self._counting().select(
             *(key.column.alias(name) for key, name in zip(self._keys, names, strict=True))
         )
         if is_spread_by(keys, names):
@@ -371,7 +376,7 @@ class _Planner:
             raise EventError(
                 f"query {self._plan.name!r}: presorted=True, but the partition {shown} lies in "
                 f"{found[0]['places']} Spark partitions: repartition the DataFrame by "
-                f"{', '.join(self._plan.partition_by)} and sort it within partitions, or leave "
+                f"{', '.join(self._plan.key_sql)} and sort it within partitions, or leave "
                 "out presorted"
             )
 

@@ -132,13 +132,12 @@ class TaskStream:
                     f"TABLE(…) WITH SINGLE PARTITION ORDER BY ({', '.join(plan.order_by)})"
                 )
             raise EventError(
-                f"query {plan.name!r} is partitioned by {', '.join(plan.partition_by)}, but the "
+                f"query {plan.name!r} is partitioned by {', '.join(plan.key_columns)}, but the "
                 "table by something else: two of its partitions have "
                 + ", ".join(
-                    f"{name}={value!r}"
-                    for name, value in zip(plan.partition_by, first, strict=True)
+                    f"{name}={value!r}" for name, value in zip(plan.key_columns, first, strict=True)
                 )
-                + f"; write TABLE(…) PARTITION BY ({', '.join(plan.partition_by)})"
+                + f"; write TABLE(…) PARTITION BY ({', '.join(plan.key_sql)})"
             )
         self._begins = False
         self._last = keys[-1]

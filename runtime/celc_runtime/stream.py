@@ -16,6 +16,7 @@ from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 from celc_runtime.errors import EventError
+from celc_runtime.keys import utc_instant
 from celc_runtime.order_column import OrderColumn
 from celc_runtime.paths import unused_name
 from celc_runtime.plan import ARROW_TYPES, Plan, quoted
@@ -122,7 +123,7 @@ def _check_stream(query: CompiledQuery, events: DataFrame, *, allow_unbounded_st
         )
     if not plan.order_by:
         raise without_order(plan)
-    if plan.order_by[0] in plan.partition_by:
+    if plan.order_by[0] in plan.key_columns:
         raise EventError(
             f"query {plan.name!r}: {plan.order_by[0]!r} is in PARTITION BY, so that each moment is "
             "a partition of its own, and a stream would keep one for every moment: order by "
@@ -229,13 +230,7 @@ def _tiebreak_types(plan: Plan, types: dict[str, str]) -> dict[str, str]:
 
 def _instant(order: OrderColumn) -> Column:
     """The time of an event as an instant; times without a zone are UTC."""
-    from pyspark.sql import functions
-
-    if order.found != "timestamp_ntz":
-        return order.column
-    epoch = functions.lit("1970-01-01").cast("timestamp_ntz")
-    passed = functions.timestamp_diff("MICROSECOND", epoch, order.column)
-    return functions.timestamp_micros(passed)
+    return utc_instant(order.column) if order.found == "timestamp_ntz" else order.column
 
 
 def _watermarked(

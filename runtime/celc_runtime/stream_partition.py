@@ -67,10 +67,10 @@ class Step:
 
 
 def row_layout(plan: Plan, tiebreak_types: dict[str, str]) -> RowLayout:
-    """The rows of a query's events: all columns that it reads but those of PARTITION BY."""
+    """The rows of a query's events: all columns that it reads but those of `key_columns`."""
     types = {a.name: a.type for a in plan.attributes}
     names = dict.fromkeys([*plan.order_by, *(a.name for a in plan.attributes)])
-    fields = [RowField(name, types[name]) for name in names if name not in plan.partition_by]
+    fields = [RowField(name, types[name]) for name in names if name not in plan.key_columns]
     fields += [
         RowField(name, tiebreak_types[name])
         for name in plan.tiebreak
@@ -81,7 +81,7 @@ def row_layout(plan: Plan, tiebreak_types: dict[str, str]) -> RowLayout:
 
 def key_layout(plan: Plan) -> RowLayout:
     """The rows of partitions: the columns of PARTITION BY."""
-    return RowLayout([RowField(name, plan.type_of(name)) for name in plan.partition_by], 1)
+    return RowLayout([RowField(name, plan.type_of(name)) for name in plan.key_columns], 1)
 
 
 class PartitionReader:

@@ -255,7 +255,7 @@ def identity(plan: Plan, layout: RowLayout, text: str, contexts: bytes) -> bytes
     parts: tuple[object, ...] = (
         (normalised(text, plan.name), contexts.hex()),
         window and (window.unit, window.size, plan.window_attribute),
-        plan.partition_by,
+        plan.key_columns,
         (plan.output_ddl(), plan.consume_by, plan.limit, plan.positions),
         plan.order_by,
         (plan.tiebreak, [field for field in fields if field[0] in plan.tiebreak]),

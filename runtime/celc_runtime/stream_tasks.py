@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.columns import conforming, plain
+from celc_runtime.columns import conforming, plain, with_keys
 from celc_runtime.errors import EventError
 from celc_runtime.lists import TableUpdate
 from celc_runtime.paths import received
@@ -101,7 +101,7 @@ def _packed_batch(
         place = batch.schema.get_field_index(options.ahead)
         ahead = np.asarray(batch.column(place).to_numpy(zero_copy_only=False), np.bool_)
         batch = batch.remove_column(place)
-    events = conforming(plan, batch)
+    events = with_keys(plan, conforming(plan, batch))
     for name in plan.order_by:
         _check_order(plan, name, events.column(name))
     codes = _codes(plan, events)
@@ -114,7 +114,7 @@ def _packed_batch(
         for f, column in zip(formats.events.fields, columns, strict=True)
     ]
     rows = formats.events.encoded(columns, codes)
-    keys = key_columns([events.column(name) for name in plan.partition_by])
+    keys = key_columns([events.column(name) for name in plan.key_columns])
     by = [pa.array(ahead), *keys] if ahead.any() else keys
     order, edges = groups(by, len(events))
     first = pa.array(order[edges[:-1]])

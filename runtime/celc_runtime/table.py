@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 
 from celc_runtime.batch import disorder
 from celc_runtime.columns import (
+    columns_as_they_came,
+    in_one_piece,
     is_ordered,
     names_read,
     numbers,
@@ -26,7 +28,7 @@ def sort_columns(plan: Plan) -> tuple[str, ...]:
 
     Where partitions interleave, the order alone.
     """
-    partitions = () if plan.interleaves else plan.partition_by
+    partitions = () if plan.interleaves else plan.key_columns
     return tuple(dict.fromkeys((*partitions, *plan.order_by, *plan.tiebreak)))
 
 
@@ -38,11 +40,14 @@ def sorted_for(plan: Plan, table: pa.Table) -> tuple[pa.Table, str | None]:
     """
     names = sort_columns(plan)
     table = with_fields(table, names)
-    if not names or len(table) < 2 or not _can_sort(table.schema, names):
+    if not names or len(table) < 2:
         return table, None
-    if rises(table.column(names[0])):
+    found = columns_as_they_came(plan, names, table)
+    if found is None or not _can_sort(found.values()):
         return table, None
-    columns = [sortable(plain(_whole(table.column(name)))) for name in names]
+    if rises(found[names[0]]):
+        return table, None
+    columns = [sortable(plain(in_one_piece(column))) for column in found.values()]
     if is_sorted(columns):
         return table, None
     keys: list[pa.Array] = []
@@ -56,27 +61,18 @@ def sorted_for(plan: Plan, table: pa.Table) -> tuple[pa.Table, str | None]:
     return table.take(order).append_column(numbered, order.cast(pa.int64())), numbered
 
 
-def _can_sort(schema: pa.Schema, names: Sequence[str]) -> bool:
-    return all(
-        schema.names.count(name) == 1 and is_ordered(schema.field(name).type) for name in names
-    )
+def _can_sort(columns: Iterable[pa.Array | pa.ChunkedArray]) -> bool:
+    return all(is_ordered(column.type) for column in columns)
 
 
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    combined = column.combine_chunks()
-    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
-
-
-def rises(column: pa.ChunkedArray) -> bool:
+def rises(column: pa.Array | pa.ChunkedArray) -> bool:
     """Whether a column shows by one look that rows are sorted by it, whatever comes next: whole
     numbers or times of which each is larger than the one before."""
     whole = pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)
     if not whole or column.type == pa.uint64() or column.null_count:
         return False
     before = None
-    for chunk in column.chunks:
+    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         values = numbers(chunk)[0]
         if not len(values):
             continue
@@ -112,13 +108,13 @@ def is_sorted_stream(plan: Plan, batches: Iterable[pa.RecordBatch]) -> bool:
     last: list[pa.Array | None] = [None] * len(names)
     first = True
     for batch in batches:
-        batch = with_fields(batch, names)
-        if not len(batch) or not _can_sort(batch.schema, names):
+        columns = columns_as_they_came(plan, names, batch) if len(batch) else None
+        if columns is None or not _can_sort(columns.values()):
             continue
         undecided = np.ones(len(batch), np.bool_)
         undecided[0] = not first
         for place, name in enumerate(names):
-            column = plain(batch.column(name))
+            column = plain(columns[name])
             order = order_of_neighbours(column, last[place])
             if (undecided & (order < 0)).any():
                 return False

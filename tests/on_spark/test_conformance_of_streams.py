@@ -30,6 +30,8 @@ SCHEMA = pa.schema(
     {
         "type": pa.string(),
         "id": pa.int32(),
+        "src": pa.int32(),
+        "dst": pa.int32(),
         "value": pa.float64(),
         "name": pa.string(),
         "ts": pa.int64(),
@@ -51,7 +53,7 @@ def _compiled(text: str, number: int) -> CompiledQuery:
     """A case's query over `at`, a time with the seconds of `ts`, with the case as a partition."""
     head, body = text[: text.index("SELECT")], text[text.index("SELECT") :]
     head = head.replace("ts: LONG }", "ts: LONG, at: TIMESTAMP, part: STRING }")
-    body, count = re.subn(r"PARTITION BY \[?", r"\g<0>part, ", body)
+    body, count = re.subn(r"PARTITION BY ", r"\g<0>part, ", body)
     if not count:
         body = body.replace("CONSUME BY ANY", "CONSUME BY PARTITION")  # there is only one
         body = re.sub(r"(?= WITHIN | CONSUME | LIMIT |$)", " PARTITION BY part", body, count=1)

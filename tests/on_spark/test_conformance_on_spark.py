@@ -90,7 +90,7 @@ def _as_partitions(spark: Any, cases: list[Case]) -> tuple[Any, Any]:
     query = cases[0].query
     if len(cases) > 1:
         query = query.replace("ts: LONG }", "ts: LONG, part: STRING }")
-        query, count = re.subn(r"PARTITION BY \[?", r"\g<0>part, ", query)
+        query, count = re.subn(r"PARTITION BY ", r"\g<0>part, ", query)
         if not count:
             query = re.sub(
                 r"(?= WITHIN | CONSUME | LIMIT |$)", " PARTITION BY part", query, count=1

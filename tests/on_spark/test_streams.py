@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import celc_runtime
+import pyarrow as pa
 import pytest
 from celc_runtime import finish, split_late
 from celc_runtime.stream_monitor import micro_batch
+from engines import interpreted, only_query
 from pyspark import cloudpickle
 from stream_routes import (
     END,
+    SCHEMA,
     SETTINGS,
     event,
     events,
@@ -32,6 +35,8 @@ from stream_routes import (
     table,
     write_files,
 )
+
+import celc
 
 
 @pytest.fixture(autouse=True)
@@ -115,6 +120,49 @@ def _sent_by_value() -> Iterator[None]:
     yield
     for module in modules:
         cloudpickle.unregister_pickle_by_value(module)
+
+
+# --- a key by the type of the event ---------------------------------------------------------------
+
+CHOSEN = """CREATE STREAM S {
+  EVENT A { id: INT, v: DOUBLE, name: STRING, ts: TIMESTAMP },
+  EVENT B { other: INT, v: DOUBLE, name: STRING, ts: TIMESTAMP }
+}
+QUERY chosen: SELECT * FROM S WHERE (A AS x ; B AS y) FILTER x.v > 40
+PARTITION BY [other, id] WITHIN 6 SECONDS [ts] CONSUME BY PARTITION
+"""
+
+
+def test_a_key_by_the_type_of_the_event(spark: Any, tmp_path: Path) -> None:
+    """`other` is the partition of B, and a number that says nothing in rows of A."""
+    with interpreted():
+        chosen = only_query(celc.compile(CHOSEN, order_by="ts"))
+    rows = [
+        row | ({"other": row["row"] % 2} if row["type"] == "A" else {"other": row["id"], "id": 7})
+        for row in events(150, keys=3)
+    ]
+    schema = SCHEMA.append(pa.field("other", pa.int32()))
+    late = event(5, "B", 7, other=1, row=1001)
+    tables = [table(part, schema) for part in parts(rows, 3)]
+    write_files(tmp_path / "in", [*tables, table([late], schema)])
+    stream = chosen.match_stream(files(spark, tmp_path / "in"), watermark="1 second", late="side")
+    run(stream, tmp_path)
+    found, refused = split_late(spark.read.parquet(str(tmp_path / "out")))
+    rest: list[Any] = []
+    checkpoint = str(tmp_path / "checkpoint")
+    assert finish(spark, checkpoint, stream, lambda batch, _: rest.append(batch.toArrow()))
+    (end,) = rest
+    more, none = split_late(spark.createDataFrame(end))
+    assert rows_of(none) == []
+    expected = spark.createDataFrame(table(rows, schema)).transform(chosen.match)
+    assert expected.columns[0] == "other"
+    assert sorted(rows_of(found) + rows_of(more)) == rows_of(expected)
+    assert len(rows_of(expected)) > 10
+    (told,) = refused.toArrow().to_pylist()
+    assert told == {
+        "kind": "late",
+        **{n: late[n] for n in ("type", "id", "v", "name", "ts", "other")},
+    }
 
 
 # --- one after another ----------------------------------------------------------------------------

@@ -136,12 +136,14 @@ class _Stream:
                 self._check_order(part, self.window_attribute)
 
     def _add(self, row: Row, index: int) -> None:
-        attributes = self.query.partition_by
-        key = tuple(_part_value(row.values[name]) for name in attributes)
+        keys = self.query.partition_by
+        # A row has the values of the attributes that its type declares, and of no others.
+        own = [next(name for name in key if name in row.values) for key in keys]
+        key = tuple(_part_value(row.values[name]) for name in own)
         if key not in self.parts:
             partition = tuple(
-                (name, row.values[name].value if value == "NaN" else value)
-                for name, value in zip(attributes, key, strict=True)
+                (columns[0], row.values[name].value if value == "NaN" else value)
+                for columns, name, value in zip(keys, own, key, strict=True)
             )
             self.parts[key] = _Part(partition)
         self.parts[key].rows.append(row)

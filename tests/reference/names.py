@@ -124,14 +124,21 @@ def check(query: n.Query, schema: Schema) -> None:
         for attribute in item.attributes or () if isinstance(item, n.LabelItem) else ():
             _check_attribute(attribute, schema)
     taken = {"start_pos", "end_pos", "start_time", "end_time"}
-    taken |= {attribute.lower() for attribute in query.partition_by}
+    columns = [key[0].lower() for key in query.partition_by]
+    if len({*columns}) < len(columns):
+        raise CelError("PARTITION BY: two keys would have one column")
+    taken |= {*columns}
     for name in names:
         if name.lower() in taken:
             raise CelError(f"two columns of the output would be called {name}")
         taken.add(name.lower())
-    for attribute in query.partition_by:
-        if not all(attribute in one.attributes for one in schema.types):
-            raise CelError(f"PARTITION BY: some event type lacks {attribute}")
+    for key in query.partition_by:
+        for one in schema.types:
+            has = [name for name in key if name in one.attributes]
+            if len(has) != 1:
+                raise CelError(f"PARTITION BY: {one.name} has {len(has)} of {', '.join(key)}")
+        if len({schema.kinds[name] for name in key if name in schema.kinds}) > 1:
+            raise CelError(f"PARTITION BY: {', '.join(key)} have two types")
     if query.window is not None and query.window.attribute is not None:
         _check_attribute(query.window.attribute, schema)
     clashing = _made_labels(query.formula) & types

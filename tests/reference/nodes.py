@@ -383,14 +383,17 @@ class Window:
 
 @dataclass(frozen=True)
 class Query:
-    """One query; `items` is None for `*` and empty for NONE, `streams` None without FROM."""
+    """One query; `items` is None for `*` and empty for NONE, `streams` None without FROM.
+
+    A key of `partition_by` holds the attributes of which an event's type has one.
+    """
 
     name: str | None
     selector: str
     items: tuple[LabelItem | ExpressionItem, ...] | None
     streams: tuple[str, ...] | None
     formula: Formula
-    partition_by: tuple[str, ...] = ()
+    partition_by: tuple[tuple[str, ...], ...] = ()
     window: Window | None = None
     consume_by: str = "NONE"
     limit: int | None = None

@@ -218,13 +218,12 @@ class _FileParser(_FormulaParser):
             streams = self._names()
         cursor.expect_word("WHERE")
         formula = self.formula()
-        partition_by: tuple[str, ...] = ()
+        partition_by: tuple[tuple[str, ...], ...] = ()
         if cursor.accept_word("PARTITION"):
             cursor.expect_word("BY")
-            bracketed = cursor.accept("[")
-            partition_by = self._attribute_names()
-            if bracketed:
-                cursor.expect("]")
+            partition_by = (self._key(),)
+            while cursor.accept(","):
+                partition_by += (self._key(),)
         window = self._window() if cursor.accept_word("WITHIN") else None
         consume_by = "NONE"
         if cursor.accept_word("CONSUME"):
@@ -274,6 +273,13 @@ class _FileParser(_FormulaParser):
         while self.cursor.accept(","):
             names.append(self.cursor.attribute())
         return tuple(names)
+
+    def _key(self) -> tuple[str, ...]:
+        if not self.cursor.accept("["):
+            return (self.cursor.attribute(),)
+        alternatives = self._attribute_names()
+        self.cursor.expect("]")
+        return alternatives
 
     def _window(self) -> Window:
         cursor = self.cursor
