@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from celc.options import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, Options
+from celc.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK
 from celc.version import VERSION as __version__
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def compile(
     of steps or a max_compile_seconds that is no time.
     """
     from celc.matcher import Matcher
+    from celc.options import Options
     from celc.pipeline import compile_source
     from celc.source import Source
 
@@ -92,6 +93,7 @@ def check(
     max_compile_seconds: how long it may take to find them; then that is one of the errors.
     """
     from celc.errors import CelError
+    from celc.options import Options
     from celc.pipeline import compile_source
     from celc.source import Source
 

@@ -1,7 +1,46 @@
-"""`python -m celc`."""
+"""`python -m celc`, and the command `celc`: a process of its own around the command line.
 
+What a process needs besides: to be told of signals while it still imports, and to end while threads
+of Arrow may be reading ahead.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
 import sys
+from types import FrameType
+from typing import NoReturn
 
-from celc.cli import main
 
-sys.exit(main())
+def _stopped_early(number: int, frame: FrameType | None) -> None:
+    word = b"interrupted" if number == signal.SIGINT else b"terminated"
+    try:
+        os.write(2, b"celc: " + word + b"\n")
+    finally:
+        os._exit(128 + number)
+
+
+def process() -> NoReturn:
+    """Run the command line with the arguments of the process, and end it with the exit code."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _stopped_early)
+    from celc.cli import main
+    from celc.cli.output import flush_standard_streams
+
+    try:
+        code = main()
+    except SystemExit as end:  # a wrong command line, --help and --version
+        code = end.code if isinstance(end.code, int) else 0 if end.code is None else 2
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        code = 70
+    code = flush_standard_streams(code)
+    # Not sys.exit: a thread that reads ahead may ask for Python while it is taken down, and that
+    # aborts the process.
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    process()

@@ -6,10 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-DEFAULT_MAX_STATES = 2000
-DEFAULT_MAX_WORK = 100_000_000
-MOST_MAX_WORK = 2**63 - 1
-"""What the runtime can count."""
+from celc.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK
 
 
 @dataclass(frozen=True, slots=True)

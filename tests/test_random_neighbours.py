@@ -1,6 +1,6 @@
 """Random formulas of `:` and `;` under small windows: the compiled answers against the reference's.
 
-    python tests/test_random_neighbours.py 0 500     # seeds 0 to 499, and the counts
+python tests/test_random_neighbours.py 0 500     # seeds 0 to 499, and the counts
 """
 
 from __future__ import annotations

@@ -28,7 +28,8 @@ from celc.cli.problems import (
 )
 from celc.cli.signals import Stopped, stopped_by_signals
 from celc.errors import CelError, render_all
-from celc.options import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK, Options, is_seconds
+from celc.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK
+from celc.options import Options, is_seconds
 from celc.source import Source, visible
 from celc.version import VERSION
 
@@ -163,7 +164,9 @@ def _add_input_options(run: argparse.ArgumentParser) -> None:
         help="default: what the endings of the names say",
     )
     reading.add_argument(
-        "--delimiter", metavar="SIGN", help="what is between the fields of CSV (default: ,)"
+        "--delimiter",
+        metavar="SIGN",
+        help="what is between the fields of CSV (default: ,); tab for a tab",
     )
     reading.add_argument(
         "--null-text",

@@ -59,6 +59,7 @@ class EventFile:
         self._form = form
         self._found: set[str] = set()
         self._types: set[str] = set()
+        self._rows_read = 0
         self._keys: list[str] | None = None
         self._read = {"csv": self._csv, "json": self._json, "parquet": self._parquet}[origin.format]
 
@@ -107,6 +108,7 @@ class EventFile:
 
     def _noted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         wanted = self._wanted
+        self._rows_read += len(batch)
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             if name not in self._found and column.null_count < len(column):
                 self._found.add(name)
@@ -118,6 +120,8 @@ class EventFile:
         return batch
 
     def _unseen(self) -> list[str]:
+        if not self._rows_read:
+            return []  # no row lacks anything
         wanted = self._wanted
         return [
             name

@@ -22,6 +22,9 @@ _LONGEST_FIELD = 64 << 20
 _NOT_CONVERTED = re.compile(
     r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error to ([^:]+): (.*)", re.DOTALL
 )
+_NO_NUMBER = re.compile(
+    r"In CSV column #(\d+): .*?The string '(.*)' is not a valid decimal128 number", re.DOTALL
+)
 _COUNT = re.compile(r"CSV parse error: (?:Row #\d+: )?Expected (\d+) columns, got (\d+)")
 _JSON_KIND = re.compile(r"JSON parse error: Column\(/(.*)\) changed from (\w+) to (\w+)")
 _JSON_VALUE = re.compile(r"Failed to convert JSON to ([^,]+), couldn't parse: ?(.*)", re.DOTALL)
@@ -112,6 +115,11 @@ def in_words(problem: str, names: Sequence[str] | None) -> str:
         if value := re.match(r"invalid value '(.*)'", reason, re.DOTALL):
             return f"column {column!r}: {value[1]!r} is no {type}"
         return f"column {column!r}: no {type}: {reason.splitlines()[0]}"
+    if (found := _NO_NUMBER.match(problem)) and names is not None:
+        return (
+            f"column {names[int(found[1])]!r}: {found[2]!r} is no number, and --time-format says "
+            "that times are numbers"
+        )
     if found := _COUNT.match(problem):
         return f"the file has {found[1]} columns, and this row has {found[2]}"
     if found := _JSON_KIND.match(problem):

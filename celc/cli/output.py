@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO, TextIO
 
 from celc.cli import signals
-from celc.cli.problems import CommandProblem, ReadEnough, words
+from celc.cli.problems import FILE_WRONG, CommandProblem, ReadEnough, words
 
 BUFFER = 1 << 18
 """Bytes that are gathered before the system is asked to write them."""
@@ -140,6 +140,17 @@ def tell(text: str) -> None:
         return
 
 
+def flush_standard_streams(code: int) -> int:
+    """Write what Python's own streams still hold, at the end of a process; the exit code then."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (OSError, ValueError):
+            code = code or FILE_WRONG
+    return code
+
+
 def _put_to(stream: TextIO) -> Callable[[memoryview], int]:
     """What writes bytes to one of Python's streams, past its buffers if it is the system's."""
     try:
@@ -202,6 +213,8 @@ def check_output(
     That is one of the inputs, by whatever name, and without `force` a file that is there, if it is
     not `ours`; `whose` says who writes those that are. Raises CommandProblem.
     """
+    if path == Path():
+        raise CommandProblem("-o names no file; name one in a folder, or leave it out")
     found = _status(path)
     if found is None or is_written_directly(path):
         return

@@ -24,7 +24,7 @@ from celc.cli.problems import FINE, CommandProblem
 from celc.cli.progress import shown
 from celc.cli.sources import Origin, origins_of
 from celc.cli.stream import EventStream
-from celc.cli.times import TimeForm
+from celc.cli.times import EPOCH_UNITS, TimeForm
 from celc.cli.wanted import Wanted
 from celc.matcher import Matcher, matches_of
 
@@ -78,7 +78,7 @@ def _form(arguments: argparse.Namespace) -> Form:
         if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
             raise CommandProblem(
                 f"--delimiter {arguments.delimiter}: give one ASCII sign that is no quotation mark "
-                "and no end of a line; \\t is a tab"
+                "and no end of a line; \\t or tab is a tab"
             )
     times = TimeForm(arguments.time_format, arguments.time_zone)
     times.check()
@@ -98,6 +98,13 @@ def _check_form(arguments: argparse.Namespace, origins: Sequence[Origin]) -> Non
                 f"{option} is for {' and '.join(sorted(needed))}, and the events are "
                 f"{' and '.join(sorted(formats))}: leave it out"
             )
+
+    numbers = arguments.time_format in EPOCH_UNITS and "parquet" not in formats
+    if numbers and arguments.time_zone != "UTC":
+        raise CommandProblem(
+            f"--time-zone is for times that are texts, and --time-format {arguments.time_format} "
+            "says that they are numbers since 1970 in UTC: leave it out"
+        )
 
 
 def _typed(query: CompiledQuery, type_column: str | None) -> CompiledQuery:

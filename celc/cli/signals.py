@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -45,6 +46,7 @@ def stopped_by_signals() -> Iterator[None]:
         return
     before = {}
     _state.came, _state.waits = 0, False
+    hook, sys.unraisablehook = sys.unraisablehook, _ask_again
     try:
         for name in _NAMES:
             number = getattr(signal, name, None)
@@ -57,6 +59,7 @@ def stopped_by_signals() -> Iterator[None]:
             raise Stopped(_state.came) from None
         raise
     finally:
+        sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -69,6 +72,17 @@ def uninterrupted() -> Iterator[None]:
         yield
     finally:
         _state.waits = False
+
+
+def _ask_again(unraisable: sys.UnraisableHookArgs) -> None:
+    """Where Python cannot raise what a handler raises (in a callback of its own), the signal comes
+    again a moment later."""
+    stopped = unraisable.exc_value
+    if not isinstance(stopped, Stopped):
+        sys.__unraisablehook__(unraisable)
+        return
+    _state.came = 0
+    threading.Timer(0.01, os.kill, (os.getpid(), stopped.number)).start()
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

@@ -63,6 +63,10 @@ class Origin:
         """Its bytes, decompressed. What went wrong with them is raised at the end."""
         compression = self._seen() if self.spool is not None else self.compression
         with self._raw() as raw:
+            if compression is None and self.spool is None:
+                # The name need not tell: what is compressed is no text, whatever it is called.
+                compression = _compression_of(raw.read(4))
+                raw.seek(0)
             if compression is None:
                 with Feed(raw, raw) as feed:
                     yield feed
@@ -88,8 +92,7 @@ class Origin:
         first = self.spool.starts_with(4)
         if not first:
             raise CommandProblem(f"{self.name} is empty")
-        kinds = [kind for magic, kind in _MAGIC.items() if first.startswith(magic)]
-        return kinds[0] if kinds else None
+        return _compression_of(first)
 
     def close(self) -> None:
         """Let go of what was kept of a stream that can be read once."""
@@ -101,6 +104,11 @@ class Origin:
             return self.spool.reader()
         assert self.path is not None
         return self.path.open("rb")
+
+
+def _compression_of(first: bytes) -> str | None:
+    kinds = [kind for magic, kind in _MAGIC.items() if first.startswith(magic)]
+    return kinds[0] if kinds else None
 
 
 class Feed(io.RawIOBase):
@@ -188,11 +196,14 @@ class Spool:
         """Bytes from a place on: as many as are asked for, or whole lines where no more are there
         yet. No bytes: the end."""
         with self._lock:
-            self._fill(place + size)
+            self._fill(place + size, place)
             return os.pread(self._kept.fileno(), min(size, self._length - place), place)
 
-    def _fill(self, end: int) -> None:
+    def _fill(self, end: int, place: int | None = None) -> None:
+        """Keep bytes up to an end; whole lines behind a place do where no more have come yet."""
         last = b""
+        if place is not None and place < self._length:
+            last = os.pread(self._kept.fileno(), 1, self._length - 1)
         while not self._ended and self._length < end:
             if last.endswith(b"\n") and not select.select([self._source], [], [], 0)[0]:
                 return

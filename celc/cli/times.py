@@ -113,14 +113,21 @@ class TimeForm:
         zoned = pc.match_substring_regex(column, r"(Z|[+-]\d\d(:?\d\d)?)$")
         dated = pc.match_substring_regex(column, r"^\d{4}-\d\d-\d\d$")
         plain = pc.or_(pc.invert(zoned), dated)
-        local = self._in_zone(pc.if_else(plain, column, None).cast(pa.timestamp("us")))
-        return pc.coalesce(pc.if_else(plain, None, column).cast(_TIME), local)
+        try:
+            local = pc.if_else(plain, column, None).cast(pa.timestamp("us"))
+            instants = pc.if_else(plain, None, column).cast(_TIME)
+        except pa.ArrowInvalid as problem:
+            raise _not_of_form(problem, "TIMESTAMP", "2026-07-01 12:00:00") from None
+        return pc.coalesce(instants, self._in_zone(local))
 
     def days(self, texts: pa.Array) -> pa.Array:
         """Texts as days."""
         format = self.format
         if format is None or self.of_numbers or not _OF_DAYS.fullmatch(format):
-            return texts.cast(pa.date32())
+            try:
+                return texts.cast(pa.date32())
+            except pa.ArrowInvalid as problem:
+                raise _not_of_form(problem, "DATE", "2026-07-01") from None
         read = [None if text is None else _parsed(text, format) for text in texts.to_pylist()]
         return pa.array([None if one is None else one.date() for one in read], pa.date32())
 
@@ -177,6 +184,15 @@ def _parsed(text: str, format: str) -> datetime:
         return datetime.strptime(text, format)
     except ValueError:
         raise pa.ArrowInvalid(f"{text!r} is no time of the form {format}") from None
+
+
+def _not_of_form(problem: pa.ArrowInvalid, type: str, example: str) -> pa.ArrowInvalid:
+    """A text that is no time of ISO 8601, in words that say how to name another form."""
+    value = re.search(r"'(.*)' as a scalar", str(problem), re.DOTALL)
+    text = f"{value[1]!r} is no" if value else "a text is no"
+    return pa.ArrowInvalid(
+        f"{text} {type} of ISO 8601, as {example}; name another form with --time-format"
+    )
 
 
 def _of_column(name: str, problem: pa.ArrowInvalid) -> pa.ArrowInvalid:

@@ -70,6 +70,11 @@ class Wanted:
         others = [name for name in known if name not in self.declared]
         for name in names:
             if meant := _guess(name, others):
+                if name == self.type_name:
+                    raise CommandProblem(
+                        f"{file}: no row has {quote(name)}, the column of the event types; {meant} "
+                        "Name it with --type-column"
+                    )
                 raise CommandProblem(
                     f"{file}: no row has {quote(name)}, which query {quote(self.query)} reads; "
                     f"{meant} Upper and lower case must agree. Correct the name in the query or "
@@ -83,6 +88,7 @@ class Wanted:
             raise CommandProblem(
                 f"{file}: query {quote(self.query)} cannot do without {columns} {quoted(lacking)}, "
                 f"which {are} missing; {available('the columns are', known)[0]}"
+                f"{_other_delimiter(known)}"
             )
 
     def words_on(self, file: str, lacking: Collection[str]) -> str:
@@ -92,6 +98,17 @@ class Wanted:
             f"{file}: no row has {quoted(lacking)}, which query {quote(self.query)} reads: {them} "
             "NULL in all events"
         )
+
+
+def _other_delimiter(known: Collection[str]) -> str:
+    """What to try where all names of a CSV file stand in one."""
+    if len(known) == 1:
+        (name,) = known
+        for sign in (";", "\t", "|"):
+            if sign in name:
+                shown = "\\t" if sign == "\t" else sign
+                return f"; if {sign!r} is between its fields, give --delimiter '{shown}'"
+    return ""
 
 
 def _guess(name: str, others: Collection[str]) -> str:
