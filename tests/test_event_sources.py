@@ -507,11 +507,12 @@ def test_a_signal_ends_the_wait_for_standard_input(
     """Also while a thread of Arrow waits, which no signal reaches."""
     put(tmp_path / "q.cel", QUERY)
     program = (
-        "import sys, os\nfrom celc.cli import main, sources\nwait = sources.Spool._wait\n"
+        "import os\nfrom celc.__main__ import process\nfrom celc.cli import sources\n"
+        "wait = sources.Spool._wait\n"
         "def told(self):\n"
         f"    if self._length == {len(sent)}: os.write(2, b'waits\\n')\n"
         "    wait(self)\n"
-        "sources.Spool._wait = told\nsys.exit(main(sys.argv[1:]))"
+        "sources.Spool._wait = told\nprocess()"
     )
     running = subprocess.Popen(
         [sys.executable, "-c", program, "run", "q.cel", "-", "--input-format", "csv"],

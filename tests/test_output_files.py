@@ -273,9 +273,10 @@ def slowly(query, read):
         time.sleep(0.01)
 run.matches_of = slowly
 run.writing.ROWS_IN_FILE = run.writing.ROWS_SHOWN
-from celc.cli import main, output
+from celc.__main__ import process
+from celc.cli import output
 output.BUFFER = 64
-sys.exit(main(sys.argv[1:]))
+process()
 """
 
 
