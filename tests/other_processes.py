@@ -34,7 +34,7 @@ MORE_PLANS = {
     "witness": "SELECT * FROM S WHERE (B ; (A AS x)+ ; C) FILTER x.value > MIN(PRIOR x.value) "
     "WITHIN 9 EVENTS",
     "absent": "SELECT * FROM S WHERE A AS x ; !(B AS y FILTER y.id = x.id) ; C WITHIN 9 EVENTS",
-    "definition": "SELECT * FROM S WHERE A AS x ; NXT(B AS y FILTER y.id = x.id ; C) "
+    "definition": "SELECT * FROM S WHERE A AS x ; NXT((B AS y FILTER y.id = x.id) ; C) "
     "WITHIN 9 EVENTS",
     "values": "SELECT x, COUNT(x) AS n, SUM(x.value) / 2 AS half, COLLECT(x.id) AS ids "
     "FROM S WHERE (A AS x)+ ; B WITHIN 9 EVENTS",
