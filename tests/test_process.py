@@ -131,3 +131,15 @@ def test_a_json_file_without_rows_lacks_nothing(
     (tmp_path / "e.jsonl").write_text("")
     code = main(["run", str(tmp_path / "q.cel"), str(tmp_path / "e.jsonl"), "--strict-schema"])
     assert (code, capsys.readouterr().err) == (0, "")
+
+
+def test_an_output_without_a_name_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "q.cel").write_text(PAIR)
+    for command in (
+        ["run", str(tmp_path / "q.cel"), "e.csv"],
+        ["compile", str(tmp_path / "q.cel")],
+    ):
+        assert main([*command, "-o", ""]) == 2
+        assert "-o names no file" in capsys.readouterr().err

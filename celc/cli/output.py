@@ -200,6 +200,12 @@ def _put_to_system(descriptor: int, data: memoryview) -> int:
 # --- files ----------------------------------------------------------------------------------------
 
 
+def check_name(path: Path | None) -> None:
+    """Refuse an output without a name, which a path takes for the folder of the process."""
+    if path == Path():
+        raise CommandProblem("-o names no file; name one in a folder, or leave it out")
+
+
 def check_output(
     path: Path,
     *,
@@ -213,8 +219,7 @@ def check_output(
     That is one of the inputs, by whatever name, and without `force` a file that is there, if it is
     not `ours`; `whose` says who writes those that are. Raises CommandProblem.
     """
-    if path == Path():
-        raise CommandProblem("-o names no file; name one in a folder, or leave it out")
+    check_name(path)
     found = _status(path)
     if found is None or is_written_directly(path):
         return

@@ -19,7 +19,14 @@ from celc_runtime.query import CompiledQuery
 from celc.cli import writing
 from celc.cli.command import chosen_queries, compiled
 from celc.cli.events import Form
-from celc.cli.output import check_output, is_written_directly, standard_output, tell, written
+from celc.cli.output import (
+    check_name,
+    check_output,
+    is_written_directly,
+    standard_output,
+    tell,
+    written,
+)
 from celc.cli.problems import FINE, CommandProblem
 from celc.cli.progress import shown
 from celc.cli.sources import Origin, origins_of
@@ -35,6 +42,7 @@ WIDTH = 80
 def run(arguments: argparse.Namespace) -> int:
     """Match each chosen query against the events; returns the exit code."""
     warnings.simplefilter("always", EventWarning)
+    check_name(arguments.output)
     format = writing.format_of(arguments.output, arguments.format)
     form = _form(arguments)
     compilation = compiled(arguments)
