@@ -1,239 +1,124 @@
 """A generated module together with the runtime in one file, for clusters that take only that.
 
-The runtime's modules are written one after another into the file, as they are, without their
-imports of each other. For that no two of them may define the same name at their top level; this is
-checked here, and by a test.
+The file carries the source texts of the runtime, each as a string in which every line stands as it
+is. When the file is imported, the texts become a package in memory, by the same code that loads a
+pickled query in a Spark worker. So the runtime is a package like any other, with sub-packages.
+
+The texts stand before the query, because Python needs them first. Rejected: to compress them, which
+makes a quarter of the size, but nobody could read, search or review such a file; to write them as
+comments at the end, which a process with nothing but the bytecode does not see; and to write the
+modules one after another as one, in which no two of them may define the same name.
 """
 
 from __future__ import annotations
 
 import ast
-import importlib.util
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 
-from celc.escape import string_literal
+from celc_runtime.bootstrap import package_name
+from celc_runtime.shipping import BROUGHT, bootstrap_file, bootstrap_name, runtime_sources
+
+from celc.escape import literal_lines
 
 _PACKAGE = "celc_runtime"
+_LINE_LENGTH = 100
+_RULE = "# " + "-" * (_LINE_LENGTH - 2)
 
-ORDER = (
-    "errors",
-    "bootstrap",
-    "shipping",
-    "kernels",
-    "paths",
-    "numbers",
-    "expressions",
-    "relevant",
-    "plan",
-    "keys",
-    "arena",
-    "batch",
-    "enumerate",
-    "runs",
-    "lists",
-    "selection",
-    "latest",
-    "conditions",
-    "codes",
-    "undeclared",
-    "columns",
-    "payload",
-    "values",
-    "output",
-    "label_sets",
-    "texts",
-    "remembered",
-    "checked",
-    "joins",
-    "definition",
-    "by_definition",
-    "many",
-    "run",
-    "table",
-    "frames",
-    "forms",
-    "display",
-    "spark_input",
-    "pushdown",
-    "order_column",
-    "spark_probe",
-    "time_ranges",
-    "hot_keys",
-    "range_reader",
-    "spark",
-    "stream_rows",
-    "stream_state",
-    "stream_partition",
-    "stream_tasks",
-    "stream_finish",
-    "stream_monitor",
-    "stream",
-    "progress",
-    "sql",
-    "query",
-)
-"""The runtime's modules, each after those it uses. `bootstrap` is carried as text as well."""
+_RUNTIME = '''\
+{rule}
+# The runtime of celc. This file brings it along, so it needs numpy, numba and pyarrow only.
+#
+# Here are the source texts of the runtime's modules. They become a package in memory, with a digest
+# of them in its name: it is never taken for another version, nor another version for it. Others
+# find it as `celc_runtime` in this module. The query follows at the end of the file.
+{rule}
 
-_REGISTER = """
-# Dataclasses look their module up by its name, which a job that loads this file by its path has not
-# registered. Any module will do for that.
-sys.modules.setdefault(__name__, sys)
-"""
-
-_UNREGISTER = """
-if sys.modules[__name__] is sys:
-    del sys.modules[__name__]
-"""
-
-_REPLACED = ("_bootstrap_text", "runtime_sources")
+{variable} = {{
+{texts}
+}}
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    docstring: str
-    imports: tuple[str, ...]
-    body: str
-    names: frozenset[str]
+def _imported_runtime():
+    """The package; made by the code that makes it in a Spark worker."""
+    import sys
+    import types
+
+    name, text = "{bootstrap}", {variable}["{bootstrap_file}"]
+    bootstrap = sys.modules.setdefault(name, types.ModuleType(name))
+    if not hasattr(bootstrap, "restore"):
+        exec(compile(text, f"<{{name}}>", "exec", dont_inherit=True), bootstrap.__dict__)
+    package = bootstrap.provide({variable})
+    if package.__name__ != "{package}":
+        raise ImportError("the runtime's texts in this file are not those that celc wrote there")
+    return package
 
 
-def standalone(module: str) -> str:
-    """The module's text with the runtime in it; it imports numpy, numba and pyarrow only."""
-    folder = _runtime_folder()
-    runtime = [(name, _parts((folder / f"{name}.py").read_text("utf-8"))) for name in ORDER]
-    own = _parts(module)
-    names: set[str] = set()
-    for name, parts in runtime:
-        clashing = names & parts.names
-        assert not clashing, f"{_PACKAGE}.{name} defines {sorted(clashing)} again"
-        names |= parts.names
-    imports = _merged(
-        {line for _, parts in runtime for line in parts.imports} | {"import sys", *own.imports}
-    )
-    sections = [
-        _quoted_docstring(own.docstring),
-        "from __future__ import annotations",
-        "\n".join(imports),
-        _REGISTER,
-    ]
-    for name, parts in runtime:
-        sections.append(_heading(f"{_PACKAGE}.{name}", parts.docstring))
-        sections.append(parts.body)
-        if name == "shipping":
-            sections.append(_carried((folder / "bootstrap.py").read_text("utf-8")))
-    sections.append(_heading("The query", ""))
-    sections.append(own.body)
-    sections.append(_UNREGISTER)
-    return "\n\n\n".join(section.strip("\n") for section in sections) + "\n"
+celc_runtime = _imported_runtime()
 
-
-def _merged(imports: set[str]) -> list[str]:
-    """One line for each module that is imported, or imported from; standard library first."""
-    plain: set[str] = set()
-    named: dict[str, set[str]] = {}
-    for node in (ast.parse(line).body[0] for line in imports):
-        if isinstance(node, ast.ImportFrom):
-            assert node.module is not None
-            named.setdefault(node.module, set()).update(map(ast.unparse, node.names))
-        else:
-            plain.add(ast.unparse(node))
-    lines = [*plain, *(f"from {m} import {', '.join(sorted(n))}" for m, n in named.items())]
-    return sorted(lines, key=lambda line: (line.split()[1].split(".")[0] in _LIBRARIES, line))
-
-
-_LIBRARIES = ("numba", "numpy", "pyarrow")
-
-
-def _runtime_folder() -> Path:
-    # Found, not imported: the compiler does not need the runtime to run.
-    spec = importlib.util.find_spec(_PACKAGE)
-    assert spec is not None
-    assert spec.submodule_search_locations
-    return Path(next(iter(spec.submodule_search_locations)))
-
-
-@cache
-def _parts(text: str) -> _Parts:
-    """What a module consists of, its text otherwise untouched, comments included."""
-    tree = ast.parse(text)
-    lines = text.split("\n")
-    kept = [True] * len(lines)
-    imports: list[str] = []
-    names: set[str] = set()
-    for position, node in enumerate(tree.body):
-        assert node.end_lineno is not None
-        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
-        dropped = True
-        if isinstance(node, ast.ImportFrom | ast.Import):
-            source = ast.get_source_segment(text, node)
-            assert source is not None
-            if not _is_own(node):
-                imports.append(source)
-        elif (
-            (position == 0 and ast.get_docstring(tree) is not None)
-            or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
-            or (isinstance(node, ast.FunctionDef) and node.name in _REPLACED)
-        ):
-            pass
-        else:
-            dropped = False
-            names |= _defined(node)
-        if dropped:
-            for line in range(first - 1, node.end_lineno):
-                kept[line] = False
-    body = "\n".join(line for line, keep in zip(lines, kept, strict=True) if keep)
-    return _Parts(ast.get_docstring(tree) or "", tuple(imports), body.strip("\n"), frozenset(names))
-
-
-def _is_own(node: ast.Import | ast.ImportFrom) -> bool:
-    return isinstance(node, ast.ImportFrom) and (
-        node.module == "__future__" or (node.module or "").split(".")[0] == _PACKAGE
-    )
-
-
-def _defined(node: ast.stmt) -> set[str]:
-    match node:
-        case ast.FunctionDef() | ast.ClassDef():
-            return {node.name}
-        case ast.Assign():
-            return {n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
-        case ast.AnnAssign() if isinstance(node.target, ast.Name):
-            return {node.target.id}
-        case _:
-            return set()
-
-
-def _heading(title: str, docstring: str) -> str:
-    rule = "# " + "-" * 98
-    lines = [
-        f"# {line}".rstrip()
-        for line in [title, *(["", *docstring.split("\n")] if docstring else [])]
-    ]
-    return "\n".join(["", rule, *lines, rule])
-
-
-def _carried(bootstrap: str) -> str:
-    lines = "\n".join(f"        {string_literal(line)}," for line in bootstrap.split("\n"))
-    return f'''
-
-_BOOTSTRAP = "\\n".join(
-    [
-{lines}
-    ]
-)
-
-
-def _bootstrap_text() -> str:
-    """The lines that load this file in a process that has never seen it."""
-    return _BOOTSTRAP
-
-
-def runtime_sources() -> dict[str, str]:
-    """The runtime is in this file already."""
-    return {{}}
+{rule}
+# The query.
+{rule}
 '''
 
 
-def _quoted_docstring(docstring: str) -> str:
-    return f'"""{docstring}\n"""'
+def standalone(module: str, runtime: Mapping[str, str] | None = None) -> str:
+    """The text of a generated module with the runtime in it.
+
+    runtime: source texts by their paths in the package, those of this process unless given.
+    Raises RuntimeError where this process has no texts of its runtime.
+    """
+    texts = dict(runtime_sources() if runtime is None else runtime)
+    package = package_name(texts)
+    lines = module.split("\n")
+    imports = [
+        node for node in ast.parse(module).body if isinstance(node, ast.ImportFrom | ast.Import)
+    ]
+    done = imports[0].lineno - 1
+    written = [*lines[:done], _runtime_part(texts, package)]
+    for statement in imports:
+        assert statement.end_lineno is not None
+        written += lines[done : statement.lineno - 1]
+        done = statement.end_lineno
+        if isinstance(statement, ast.ImportFrom) and _is_own(statement):
+            written += _imports(statement, package)
+        else:
+            written += lines[statement.lineno - 1 : done]
+    return "\n".join([*written, *lines[done:]])
+
+
+def _is_own(statement: ast.ImportFrom) -> bool:
+    return statement.level == 0 and str(statement.module).split(".")[0] == _PACKAGE
+
+
+def _imports(statement: ast.ImportFrom, package: str) -> Iterator[str]:
+    """An import of the runtime as imports of `package`, in lines that black leaves as they are."""
+    start = f"from {package}{str(statement.module).removeprefix(_PACKAGE)} import "
+    line = ""
+    for name in map(ast.unparse, statement.names):
+        if line and len(start) + len(line) + len(name) + 2 > _LINE_LENGTH:
+            yield start + line
+            line = ""
+        line += f", {name}" if line else name
+    yield start + line
+
+
+def _runtime_part(texts: dict[str, str], package: str) -> str:
+    """The part of the file that holds the runtime."""
+    file = bootstrap_file(texts)
+    return _RUNTIME.format(
+        rule=_RULE,
+        variable=BROUGHT,
+        texts="\n".join(f'    "{name}": {_literal(texts[name])},' for name in sorted(texts)),
+        bootstrap_file=file,
+        bootstrap=bootstrap_name(texts[file]),
+        package=package,
+    )
+
+
+def _literal(text: str) -> str:
+    """A string literal of a source text, in which its lines stand as they are where they can."""
+    for quotes in ('"""', "'''"):
+        if quotes not in text and not text.endswith((quotes[0], "\\")):
+            return f"r{quotes}{text}{quotes}"
+    lines = "\n".join(f"            {line}," for line in literal_lines(text))
+    return f'"\\n".join(\n        [\n{lines}\n        ]\n    )'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import black
+import celc_runtime
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery, Plan, kernels, shipping
@@ -18,11 +20,10 @@ from celc import Matcher
 from celc.options import Options
 from celc.pipeline import compile_source
 from celc.source import Source
-from celc.standalone import ORDER
 
 # What the runtime loads only when a query needs it must not be loaded first inside `interpreted`.
-for _name in ORDER:
-    importlib.import_module(f"celc_runtime.{_name}")
+for _module in pkgutil.walk_packages(celc_runtime.__path__, "celc_runtime."):
+    importlib.import_module(_module.name)
 
 Event = Mapping[str, Any]
 Row = dict[str, Any]

@@ -10,7 +10,7 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
-from celc_runtime import kernels
+from celc_runtime import shipping
 
 DECLARED = """CREATE STREAM S {
   EVENT A { id: INT, value: DOUBLE, ts: LONG }, EVENT B { id: INT, value: DOUBLE, ts: LONG },
@@ -105,6 +105,8 @@ def other_version(folder: Path) -> Path:
     """A folder that holds another version of the runtime, which says so and works."""
     package = folder / "celc_runtime"
     package.mkdir(parents=True)
-    for file in Path(kernels.__file__).parent.glob("*.py"):
-        (package / file.name).write_text(file.read_text("utf-8") + "\nOTHER_VERSION = True\n")
+    for path, text in shipping.runtime_sources().items():
+        file = package / path
+        file.parent.mkdir(exist_ok=True, parents=True)
+        file.write_text(text + "\nOTHER_VERSION = True\n", "utf-8")
     return folder

@@ -6,7 +6,6 @@ its runtime. The generated code runs uncompiled where only the answers matter.
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import pickle
@@ -26,7 +25,7 @@ from strategies import DECLARATION
 
 import celc
 from celc.cli import main
-from celc.standalone import ORDER, standalone
+from celc.standalone import standalone
 
 # --- without an installation ----------------------------------------------------------------------
 
@@ -196,20 +195,6 @@ print(json.dumps(answers))
         if (found := difference(answer, case.expected))
     ]
     assert not problems, "\n".join(problems)
-
-
-def test_the_runtime_can_stand_in_one_file() -> None:
-    """No two modules of the runtime define one name, none is forgotten, none of it is imported."""
-    folder = Path(celc.__file__).parents[1] / "runtime" / "celc_runtime"
-    modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
-    assert modules == set(ORDER)
-    tree = ast.parse(standalone(celc.compile(_QUERY).source))
-    imported = {
-        (node.module or "") if isinstance(node, ast.ImportFrom) else node.names[0].name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-    }
-    assert not [name for name in imported if name.startswith(("celc", "lark", "jinja2", "black"))]
 
 
 def test_a_standalone_module_loads_by_its_path_alone(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import celc_runtime
 import pytest
-from celc_runtime import bootstrap, kernels
+from celc_runtime import bootstrap
 from other_processes import other_version, run
 
 import celc
@@ -143,8 +144,8 @@ def f():
 
 def test_the_runtime_is_imported_from_and_not_imported() -> None:
     """`import celc_runtime.x` would bind the name `celc_runtime`, so nothing sent has it."""
-    folder = Path(kernels.__file__).parent
-    texts = [path.read_text("utf-8") for path in folder.glob("*.py")]
+    folder = Path(celc_runtime.__file__).parent
+    texts = [path.read_text("utf-8") for path in folder.rglob("*.py")]
     texts += [celc.compile(_DECLARED + text).source for text in _QUERIES.values()]
     for text in texts:
         for node in ast.walk(ast.parse(text)):
@@ -152,3 +153,6 @@ def test_the_runtime_is_imported_from_and_not_imported() -> None:
                 assert all(alias.name.split(".")[0] != "celc_runtime" for alias in node.names)
             if isinstance(node, ast.ImportFrom):
                 assert node.level == 0
+            # A name of bytecode that is renamed is an import's (`bootstrap._renamed`).
+            if isinstance(node, ast.Name | ast.Attribute):
+                assert "celc_runtime" not in (getattr(node, "id", ""), getattr(node, "attr", ""))

@@ -22,6 +22,7 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
+import celc_runtime
 import numpy as np
 import pytest
 from celc_runtime import bootstrap, kernels
@@ -29,7 +30,6 @@ from numba.core.serialize import dumps
 from other_processes import COUNT, DECLARED, MORE_PLANS, PLANS, other_version, run
 
 import celc
-from celc.standalone import standalone
 
 KINDS = ("celc", "nothing", "another version")
 _CHECKED_OTHER = "import celc_runtime.arena\nassert celc_runtime.OTHER_VERSION\n"
@@ -117,7 +117,7 @@ spark.stop()
 def _worker(kind: str, folder: Path) -> Path:
     """A Python for Spark's workers that has this of celc."""
     places = {
-        "celc": [Path(celc.__file__).parents[1], Path(kernels.__file__).parents[1]],
+        "celc": [Path(celc.__file__).parents[1], Path(celc_runtime.__file__).parents[1]],
         "nothing": [],
         "another version": [folder / "other"],
     }[kind]
@@ -153,19 +153,6 @@ def test_a_driver_and_its_workers_share_a_cache(kind: str, order: str, tmp_path:
     first, second = json.loads(done.stdout.splitlines()[-1])
     assert first == second
     assert all(first)
-
-
-@pytest.mark.long
-def test_a_file_of_all_of_celc_runs_under_any_name(tmp_path: Path) -> None:
-    """A standalone module under two names: what one keeps names classes that the other has not."""
-    text = standalone(celc.compile(DECLARED + PLANS["keyed and checked"], name="q.cel").source)
-    env = {"CELC_CACHE_DIR": str(tmp_path / "cache"), "NUMBA_OPT": "1"}
-    found = []
-    for name in ("one_udf", "other_udf"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / f"{name}.py").write_text(text)
-        found += run(COUNT, tmp_path / name, name, **env)["matches"].values()
-    assert found[0] == found[1] > 0
 
 
 # --- nothing in the folder makes a query fail ----------------------------------------------------

@@ -15,8 +15,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import celc_runtime
 import pytest
-from celc_runtime import kernels
 from spark_routes import worker_python
 
 import celc
@@ -93,8 +93,9 @@ def test_files_archives_and_closures(way: str, tmp_path: Path) -> None:
     (tmp_path / "driver" / "shipped_udf.py").write_text(matcher.source)
     (tmp_path / "alone_udf.py").write_text(standalone(matcher.source))
     with zipfile.ZipFile(tmp_path / "modules.zip", "w") as archive:
-        for file in Path(kernels.__file__).parent.glob("*.py"):
-            archive.write(file, f"celc_runtime/{file.name}")
+        runtime = Path(celc_runtime.__file__).parent
+        for file in runtime.rglob("*.py"):
+            archive.write(file, f"celc_runtime/{file.relative_to(runtime).as_posix()}")
         archive.writestr("zipped_udf.py", matcher.source)
     done = subprocess.run(
         [sys.executable, "-c", _JOB, way, str(tmp_path)],

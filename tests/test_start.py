@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import celc_runtime
 import pytest
 from celc_runtime import bootstrap, kernels
 from other_processes import COUNT, DECLARED, MORE_PLANS, PLANS, run, started
@@ -99,10 +100,10 @@ def test_a_second_worker_compiles_nothing(archive: bool, tmp_path: Path) -> None
 
 
 def _zipped(path: Path) -> None:
-    runtime = Path(kernels.__file__).parent
+    runtime = Path(celc_runtime.__file__).parent
     with zipfile.ZipFile(path, "w") as archive:
-        for file in runtime.glob("*.py"):
-            archive.write(file, f"celc_runtime/{file.name}")
+        for file in runtime.rglob("*.py"):
+            archive.write(file, f"celc_runtime/{file.relative_to(runtime).as_posix()}")
 
 
 def test_an_archive_of_the_runtime_ships_itself(tmp_path: Path) -> None:
@@ -195,8 +196,8 @@ def test_machine_code_is_named_after_all_that_it_depends_on(
 
 def test_all_kernels_are_kept() -> None:
     """Nothing is compiled past the cache: not in the runtime, and not in a generated module."""
-    folders = Path(kernels.__file__).parent, Path(celc.__file__).parents[1] / "generated"
-    for path in (path for folder in folders for path in folder.glob("*.py")):
+    folders = Path(celc_runtime.__file__).parent, Path(celc.__file__).parents[1] / "generated"
+    for path in (path for folder in folders for path in folder.rglob("*.py")):
         tree = ast.parse(path.read_text("utf-8"))
         names = {
             name.name

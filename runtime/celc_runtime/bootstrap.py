@@ -12,7 +12,6 @@ filled without anyone seeing half of it, and its files be compared before each i
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import importlib.abc
 import importlib.util
@@ -220,30 +219,60 @@ def _make_room(root: Path) -> None:
 
 @cache
 def installed_sources(package: str = _PACKAGE) -> dict[str, str]:
-    """The source texts of the runtime that this process would import, by file name; may be none."""
+    """The source texts of the runtime that this process would import; none where it has no texts.
+
+    By their paths in the package: `__init__.py`, `plan.py`, and with slashes on any system those of
+    sub-packages, `engine/arena.py`.
+    """
     spec = importlib.util.find_spec(package)
     if spec is None:
         return {}
     loader: Any = spec.loader
     if hasattr(loader, "sources"):  # a _TextFinder, which another copy of this file may define
-        texts: dict[str, str] = loader.sources(package)
-        return texts
+        known: dict[str, str] = loader.sources(package)
+        return known
     if not spec.submodule_search_locations:
         return {}
     location = next(iter(spec.submodule_search_locations))
     if os.path.isdir(location):
-        return {path.name: path.read_text("utf-8") for path in sorted(Path(location).glob("*.py"))}
+        folder = Path(location)
+        return {
+            path.relative_to(folder).as_posix(): path.read_text("utf-8")
+            for path in _modules_in(folder)
+        }
     # In an archive, as `spark-submit --py-files` takes them.
-    importer: Any = pkgutil.get_importer(location)
-    loaders: dict[str, tuple[str, Any]] = {"__init__.py": (package, loader)}
-    for module in pkgutil.iter_modules([location]):
-        full = f"{package}.{module.name}"
-        loaders[f"{module.name}.py"] = (full, importer.find_spec(full).loader)
-    read: dict[str, Any] = {
-        file: known.get_source(full) if hasattr(known, "get_source") else None
-        for file, (full, known) in loaders.items()
+    read = {
+        file: reader.get_source(name) if hasattr(reader, "get_source") else None
+        for file, name, reader in _archived("", package, spec)
     }
-    return read if None not in read.values() else {}
+    texts = {file: text for file, text in read.items() if text is not None}
+    return texts if len(texts) == len(read) else {}
+
+
+def _modules_in(folder: Path) -> Iterator[Path]:
+    """The source files of a package and of its sub-packages."""
+    for path in sorted(folder.iterdir()):
+        if path.suffix == ".py":
+            yield path
+        elif (path / "__init__.py").is_file():
+            yield from _modules_in(path)
+
+
+def _archived(folder: str, name: str, spec: ModuleSpec) -> Iterator[tuple[str, str, Any]]:
+    """For each module of a package in an archive: its path, its full name, what loads it.
+
+    folder: the package's own path in the outermost one, with a slash at its end.
+    """
+    yield f"{folder}__init__.py", name, spec.loader
+    for location in spec.submodule_search_locations or ():
+        importer: Any = pkgutil.get_importer(location)
+        for module in pkgutil.iter_modules([location]):
+            full = f"{name}.{module.name}"
+            found = importer.find_spec(full)
+            if module.ispkg:
+                yield from _archived(f"{folder}{module.name}/", full, found)
+            else:
+                yield f"{folder}{module.name}.py", full, found.loader
 
 
 class _TextFinder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
@@ -265,9 +294,7 @@ class _TextFinder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         self._texts[name] = original
         self._packages[name] = package
         for file in original:
-            module = file.removesuffix(".py")
-            full = name if file in ("__init__.py", _ENTRY) else f"{name}.{module}"
-            self._files[full] = (name, file)
+            self._files[_module_name(name, file)] = (name, file)
 
     def sources(self, name: str) -> dict[str, str]:
         """The texts that a package or module was made of."""
@@ -281,7 +308,7 @@ class _TextFinder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
 
     def is_package(self, fullname: str) -> bool:
         """Whether it has modules."""
-        return self._files[fullname][1] == "__init__.py"
+        return self._files[fullname][1].rpartition("/")[2] == "__init__.py"
 
     def get_source(self, fullname: str) -> str:
         """The text; tracebacks show lines of it."""
@@ -319,21 +346,45 @@ class _TextFinder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         return codes
 
 
+def _module_name(outermost: str, file: str) -> str:
+    """The full name of the module in a file of a package, or of the only module there is."""
+    if file == _ENTRY:
+        return outermost
+    parts = file.removesuffix(".py").split("/")
+    return ".".join([outermost, *(parts[:-1] if parts[-1] == "__init__" else parts)])
+
+
 def _code(text: str, place: str, package: str) -> CodeType:
     """The bytecode of a module whose imports of the runtime are imports of `package`.
 
-    The statements are changed in the syntax tree, where nothing else looks like them: a query may
-    compare a text with 'from celc_runtime'. Rejected: relative imports, which a generated module, a
-    file of the user's own, cannot have; an `__import__` of its own in the builtins of each module,
-    which functions lose that a pickler takes apart; and an alias in `sys.modules` while a module
-    runs, which other threads see, and which is gone when a function imports later.
+    The name is changed in the bytecode, in the tables of names. A text of the query's, which may
+    compare one with 'from celc_runtime', stands among the constants. `celc_runtime.plan` is no name
+    but an import's, and `celc_runtime` is bound by no text that is sent. Rejected: the statements
+    in the syntax tree, for which all of that becomes objects of Python, three times as slow;
+    relative imports, which a generated module, a file of the user's own, cannot have; an
+    `__import__` of its own in the builtins of each module, which functions lose that a pickler
+    takes apart; and an alias in `sys.modules` while a module runs, which other threads see, and
+    which is gone when a function imports later.
     """
-    tree = ast.parse(text, place)
-    for node in ast.walk(tree) if package != _PACKAGE else ():
-        if isinstance(node, ast.ImportFrom) and node.level == 0:
-            first, *others = str(node.module).split(".")
-            node.module = ".".join([package if first == _PACKAGE else first, *others])
-    return compile(tree, place, "exec", dont_inherit=True)
+    code = compile(text, place, "exec", dont_inherit=True)
+    return code if package == _PACKAGE else _renamed(code, package)
+
+
+def _renamed(code: CodeType, package: str) -> CodeType:
+    """The same bytecode, that of its functions and classes too, but importing from `package`."""
+    names = tuple(
+        (
+            package + name.removeprefix(_PACKAGE)
+            if name == _PACKAGE or name.startswith(f"{_PACKAGE}.")
+            else name
+        )
+        for name in code.co_names
+    )
+    constants = tuple(
+        _renamed(constant, package) if isinstance(constant, CodeType) else constant
+        for constant in code.co_consts
+    )
+    return code.replace(co_names=names, co_consts=constants)
 
 
 def _codes_in(data: bytes | None) -> dict[str, CodeType] | None:
@@ -376,20 +427,34 @@ def _not_installed(problem: ModuleNotFoundError) -> ModuleNotFoundError:
     )
 
 
+def package_name(runtime: dict[str, str]) -> str:
+    """The name of the package that is made of these source texts of the runtime.
+
+    It has a digest of them. So other versions of the runtime in a process are other packages, and
+    the same texts are one, whoever brought them.
+    """
+    return f"{_PACKAGE}_{digest_of(runtime)[:16]}"
+
+
+def provide(runtime: dict[str, str]) -> ModuleType:
+    """The package that is made of these source texts of the runtime, imported."""
+    package = package_name(runtime)
+    return _imported(package, runtime, package)
+
+
 # The last of the file: where this is, all of it is (`shipping._LOAD` looks for it).
 def restore(files: dict[str, str], options: dict[str, object], query: str) -> object:
     """The query named `query` out of its module's text, with its options.
 
     `files` are source texts by name: the generated module under `celc_query.py`, and unless that
-    holds the runtime itself, the runtime's modules. Processes that already have that very runtime
-    use it; all others use a copy under a name of its own, which no other version can clash with.
+    is a standalone one, the runtime's modules. Processes that already have that very runtime use
+    it; all others use a copy under a name of its own, which no other version can clash with.
     """
     entry = {_ENTRY: files[_ENTRY]}
     runtime = {file: text for file, text in files.items() if file != _ENTRY}
     package = _PACKAGE
     if runtime and runtime != installed_sources():
-        package = f"{_PACKAGE}_{digest_of(runtime)[:16]}"
-        _imported(package, runtime, package)
+        package = provide(runtime).__name__
     name = f"celc_query_{digest_of({**entry, 'package': package})[:16]}"
     compiled = _imported(name, entry, package).__dict__["QUERIES"][query]
     return compiled.with_options(**options)

@@ -36,6 +36,7 @@ from numba.core.serialize import dumps
 from celc_runtime.bootstrap import cache_root, digest_of, keep, kept, say
 from celc_runtime.shipping import runtime_sources, text_of
 
+_DIGEST = "__celc_digest__"
 _SWITCHES = (
     *("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE"),
     *("ENABLE_AVX", "NRT_STATS", "FULL_TRACEBACKS"),
@@ -188,11 +189,12 @@ def _module_content(module: dict[str, Any]) -> str | None:
     try:
         if _is_of_runtime(module):
             return f"{module['__name__']} {_runtime_digest()}"
-        if module is globals():
-            return _own_digest()
+        # Kept, because a standalone module is a long text, and each of its functions asks.
+        if _DIGEST not in module:
+            module[_DIGEST] = digest_of({"module": text_of(module)})
         # By `__name__` other files find the classes of the runtime: where this process has them.
         return digest_of(
-            {"module": text_of(module), "runtime": _runtime_digest(), "name": __name__}
+            {"module": module[_DIGEST], "runtime": _runtime_digest(), "name": __name__}
         )
     except (RuntimeError, OSError) as problem:  # such as where there are .pyc files only
         say(str(problem))
@@ -200,17 +202,10 @@ def _module_content(module: dict[str, Any]) -> str | None:
 
 
 def _is_of_runtime(module: dict[str, Any]) -> bool:
-    """Whether it is a module of the runtime, and not a file that holds all of that."""
-    package, _, name = module["__name__"].rpartition(".")
-    return package == __name__.rpartition(".")[0] and f"{name}.py" in runtime_sources()
+    """Whether it is a module of this runtime."""
+    return str(module["__name__"]).partition(".")[0] == __name__.partition(".")[0]
 
 
 @cache
 def _runtime_digest() -> str:
     return digest_of(runtime_sources())
-
-
-@cache
-def _own_digest() -> str:
-    """Of a file that holds all of the runtime: a long text, and many functions that ask."""
-    return digest_of({"module": text_of(globals()), "name": __name__})

@@ -7,7 +7,7 @@ own on its path. So a pickled query refers to nothing but Python's own `eval` an
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -18,6 +18,9 @@ _LOAD = (
     "(module := __import__('sys').modules.setdefault(name, __import__('types').ModuleType(name)), "
     "hasattr(module, 'restore') or exec(text, module.__dict__), module.restore(*arguments))[2]"
 )
+
+BROUGHT = "__celc_runtime__"
+"""The variable of a standalone module that holds the texts of its runtime."""
 
 _loaded: dict[str, ModuleType] = {}
 
@@ -56,24 +59,38 @@ def _no_text(module: str) -> str:
 
 def pickled(module: dict[str, Any], options: Mapping[str, object], query: str) -> tuple[Any, ...]:
     """What `__reduce__` of a compiled query returns: how to make it again anywhere."""
-    files = {"celc_query.py": text_of(module), **runtime_sources()}
+    files = {"celc_query.py": text_of(module)}
+    if BROUGHT not in module:
+        files |= runtime_sources()
     text = _bootstrap_text()
-    name = f"celc_bootstrap_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    return eval, (_LOAD, {"name": name, "text": text, "arguments": (files, options, query)})
+    arguments = files, options, query
+    return eval, (_LOAD, {"name": bootstrap_name(text), "text": text, "arguments": arguments})
 
 
 @cache
 def _bootstrap_text() -> str:
-    return runtime_sources()["bootstrap.py"]
+    sources = runtime_sources()
+    return sources[bootstrap_file(sources)]
+
+
+def bootstrap_file(sources: Iterable[str]) -> str:
+    """Of the runtime's files, by their paths, the one that loads the others in a new process."""
+    (file,) = (file for file in sources if file.rpartition("/")[2] == "bootstrap.py")
+    return file
+
+
+def bootstrap_name(text: str) -> str:
+    """The name of the module that a process makes of the text of that file."""
+    return f"celc_bootstrap_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 @cache
 def runtime_sources() -> dict[str, str]:
-    """The texts of the runtime that this process runs, by file name.
+    """The texts of the runtime that this process runs, by their paths in its package.
 
     Raises RuntimeError where they cannot be found.
     """
-    package = __name__.rpartition(".")[0]
+    package = __name__.partition(".")[0]
     sources = bootstrap.installed_sources(package)
     if not sources:
         raise RuntimeError(_no_text(package))
