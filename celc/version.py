@@ -1,3 +1,3 @@
-"""The version of celc, in one place; generated modules carry it."""
+"""The version of celc, in one place: that of its packages, and of the modules that it generates."""
 
 VERSION = "0.1.0"

@@ -10,13 +10,12 @@ import json
 import os
 import subprocess
 import sys
-import sysconfig
 import zipfile
 from pathlib import Path
-from typing import Any
 
-import celc_runtime
 import pytest
+from celc_runtime import shipping
+from nested_runtime import moved, nested_sources, write_archive, write_package
 from spark_routes import worker_python
 
 import celc
@@ -86,17 +85,20 @@ spark.stop()
 '''
 
 
-@pytest.mark.parametrize("way", ["classic", "connect"])
-def test_files_archives_and_closures(way: str, tmp_path: Path) -> None:
-    matcher = celc.compile(_QUERY, name="shipped_udf.cel", order_by="ts")
-    (tmp_path / "driver").mkdir()
-    (tmp_path / "driver" / "shipped_udf.py").write_text(matcher.source)
-    (tmp_path / "alone_udf.py").write_text(standalone(matcher.source))
-    with zipfile.ZipFile(tmp_path / "modules.zip", "w") as archive:
-        runtime = Path(celc_runtime.__file__).parent
-        for file in runtime.rglob("*.py"):
-            archive.write(file, f"celc_runtime/{file.relative_to(runtime).as_posix()}")
-        archive.writestr("zipped_udf.py", matcher.source)
+@pytest.mark.parametrize(
+    ("way", "nested"), [("classic", False), ("connect", False), ("connect", True)]
+)
+def test_files_archives_and_closures(way: str, nested: bool, tmp_path: Path) -> None:
+    """nested: the same with a runtime whose modules are in sub-packages."""
+    runtime = nested_sources() if nested else shipping.runtime_sources()
+    text = celc.compile(_QUERY, name="shipped_udf.cel", order_by="ts").source
+    text = moved(text) if nested else text
+    write_package(tmp_path / "driver", runtime)
+    (tmp_path / "driver" / "shipped_udf.py").write_text(text)
+    (tmp_path / "alone_udf.py").write_text(standalone(text, runtime))
+    write_archive(tmp_path / "modules.zip", runtime)
+    with zipfile.ZipFile(tmp_path / "modules.zip", "a") as archive:
+        archive.writestr("zipped_udf.py", text)
     done = subprocess.run(
         [sys.executable, "-c", _JOB, way, str(tmp_path)],
         capture_output=True,
@@ -120,44 +122,3 @@ def test_files_archives_and_closures(way: str, tmp_path: Path) -> None:
         assert (hits > 3, misses) == (True, 0), name
     # The archive holds the very texts that the closure brings, so nothing is compiled for it.
     assert [answers[name][0][2] > 0 for name in ("closure", "alone", "archive")] == [1, 1, 0]
-
-
-def test_a_wheel_is_all_that_is_needed(tmp_path: Path) -> None:
-    """The compiler, the grammar, the templates and the runtime; what it compiles runs."""
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
-    (wheel,) = tmp_path.glob("*.whl")
-    site = tmp_path / "site"
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(site)
-    (tmp_path / "q.cel").write_text(_QUERY)
-    events = [{"type": "AB"[k % 3 % 2], "id": k % 2, "ts": k} for k in range(30)]
-    (tmp_path / "e.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
-
-    def run(*arguments: str) -> Any:
-        packages = sysconfig.get_paths()["purelib"]
-        done = subprocess.run(
-            [sys.executable, "-S", "-c", "from celc.cli import main; main()", *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{packages}"},
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    run("compile", "q.cel", "-o", "q_udf.py", "--order-by", "ts")
-    run("compile", "q.cel", "-o", "alone.py", "--standalone")
-    matcher = celc.compile(_QUERY, name="q.cel", order_by="ts")
-    assert (tmp_path / "q_udf.py").read_text().count("\n") == matcher.source.count("\n")
-    assert len((tmp_path / "alone.py").read_text()) > 10 * len(matcher.source)
-    lines = run("run", "q.cel", "e.jsonl", "--format", "json").splitlines()
-    assert len(lines) == len(matcher.match_table(_table(events)))
-
-
-def _table(events: list[dict[str, Any]]) -> Any:
-    import pyarrow as pa
-
-    types = {"type": pa.string(), "id": pa.int32(), "ts": pa.int64()}
-    return pa.Table.from_pylist(events, pa.schema(list(types.items())))
