@@ -13,8 +13,10 @@ import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
+import black
 import pytest
 
+import celc
 from celc import dump
 from celc.cli import main
 from celc.options import Options
@@ -90,6 +92,17 @@ def test_generated_module(name: str, update: bool, tmp_path: Path) -> None:
     made = tmp_path / f"{name}.py"
     assert main(["compile", str(_GENERATED / f"{name}.cel"), "-o", str(made)]) == 0
     _compare_modules(_GENERATED / f"{name}.py", made.read_text("utf-8"), update)
+
+
+@pytest.mark.parametrize("name", _QUERIES)
+def test_black_decides_the_layout_only(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So another version of black, or none, makes a module that does the same."""
+    text = (_GENERATED / f"{name}.cel").read_text("utf-8")
+    formatted = celc.compile(text, name=f"{name}.cel").source
+    monkeypatch.setattr(black, "format_str", lambda text, mode: text)
+    plain = celc.compile(text, name=f"{name}.cel").source
+    assert plain != formatted
+    assert _program(plain) == _program(formatted)
 
 
 @pytest.mark.parametrize("name", _QUERIES)

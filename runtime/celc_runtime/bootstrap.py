@@ -357,14 +357,15 @@ def _module_name(outermost: str, file: str) -> str:
 def _code(text: str, place: str, package: str) -> CodeType:
     """The bytecode of a module whose imports of the runtime are imports of `package`.
 
-    The name is changed in the bytecode, in the tables of names. A text of the query's, which may
-    compare one with 'from celc_runtime', stands among the constants. `celc_runtime.plan` is no name
-    but an import's, and `celc_runtime` is bound by no text that is sent. Rejected: the statements
-    in the syntax tree, for which all of that becomes objects of Python, three times as slow;
-    relative imports, which a generated module, a file of the user's own, cannot have; an
-    `__import__` of its own in the builtins of each module, which functions lose that a pickler
-    takes apart; and an alias in `sys.modules` while a module runs, which other threads see, and
-    which is gone when a function imports later.
+    The name is changed in the bytecode, in its tables of names. Only an import has a name with a
+    dot there, and no text that is compiled here uses the name `celc_runtime` for anything else. A
+    query may compare a text with 'from celc_runtime': texts are constants, and stay.
+
+    Rejected: to change the statements in the syntax tree, for which the whole tree becomes Python
+    objects, which takes three times as long; relative imports, which a generated module, a file of
+    the user's own, cannot have; an `__import__` of its own in the builtins of each module, which
+    functions lose that a pickler takes apart; and an alias in `sys.modules` while a module runs,
+    which other threads see, and which is gone when a function imports later.
     """
     code = compile(text, place, "exec", dont_inherit=True)
     return code if package == _PACKAGE else _renamed(code, package)
@@ -404,14 +405,12 @@ _FINDER = _TextFinder()
 
 def _imported(name: str, original: dict[str, str], package: str) -> ModuleType:
     if name not in sys.modules:
-        _FINDER.add(name, original, package)
-        if _FINDER not in sys.meta_path:
-            sys.meta_path.append(_FINDER)
-    try:
-        # Python's own import, because it waits for another thread that is about to do the same.
-        return importlib.import_module(name)
-    except ModuleNotFoundError as problem:
-        raise _not_installed(problem) from problem
+        finder = _FINDER  # another thread may run this file again meanwhile, which makes a new one
+        finder.add(name, original, package)
+        if finder not in sys.meta_path:
+            sys.meta_path.append(finder)
+    # Python's own import, because it waits for another thread that is about to do the same.
+    return importlib.import_module(name)
 
 
 def _not_installed(problem: ModuleNotFoundError) -> ModuleNotFoundError:
@@ -453,8 +452,11 @@ def restore(files: dict[str, str], options: dict[str, object], query: str) -> ob
     entry = {_ENTRY: files[_ENTRY]}
     runtime = {file: text for file, text in files.items() if file != _ENTRY}
     package = _PACKAGE
-    if runtime and runtime != installed_sources():
-        package = provide(runtime).__name__
-    name = f"celc_query_{digest_of({**entry, 'package': package})[:16]}"
-    compiled = _imported(name, entry, package).__dict__["QUERIES"][query]
-    return compiled.with_options(**options)
+    try:
+        if runtime and runtime != installed_sources():
+            package = provide(runtime).__name__
+        name = f"celc_query_{digest_of({**entry, 'package': package})[:16]}"
+        module = _imported(name, entry, package)
+    except ModuleNotFoundError as problem:
+        raise _not_installed(problem) from problem
+    return module.__dict__["QUERIES"][query].with_options(**options)
