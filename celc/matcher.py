@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
-from celc_runtime.columns import conforming
+from celc_runtime.conforming import conforming
 from celc_runtime.display import file_text, queries_html
 from celc_runtime.query import CompiledQuery
 from celc_runtime.shipping import module_of

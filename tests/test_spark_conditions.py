@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from celc_runtime.columns import numbers
+from celc_runtime.arrays import numbers
 from engines import interpreted, only_query
 from spark_conditions import (
     COLUMNS,

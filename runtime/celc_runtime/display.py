@@ -16,7 +16,7 @@ from html import escape
 
 import pyarrow as pa
 
-from celc_runtime.columns import shown
+from celc_runtime.arrays import shown
 from celc_runtime.expressions import Computed
 from celc_runtime.plan import Plan, Window
 

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from celc_runtime.columns import not_found, without_views
+from celc_runtime.arrays import without_views
+from celc_runtime.conforming import not_found
 from celc_runtime.errors import EventError
 from celc_runtime.frames import fitted, frame_table
 from celc_runtime.paths import with_fields

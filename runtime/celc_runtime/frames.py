@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.columns import not_found
+from celc_runtime.conforming import not_found
 from celc_runtime.errors import EventError
 
 if TYPE_CHECKING:

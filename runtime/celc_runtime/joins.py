@@ -18,8 +18,8 @@ from numba import config, types
 from numba.extending import intrinsic
 
 from celc_runtime.arena import NEVER
+from celc_runtime.arrays import numbers
 from celc_runtime.batch import order_preserving
-from celc_runtime.columns import numbers
 from celc_runtime.kernels import njit
 from celc_runtime.texts import TextNumbers
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.columns import plain
+from celc_runtime.arrays import plain
 from celc_runtime.enumerate import Kinds, Output, label_columns
 from celc_runtime.expressions import Computed
 from celc_runtime.payload import POSITION, PastEvents, Payload

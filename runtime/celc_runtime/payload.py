@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arena import BLOCK, PADDING, last_relevant_rows, rows_that_matter
+from celc_runtime.arrays import plain
 from celc_runtime.batch import Batch
-from celc_runtime.columns import plain
 from celc_runtime.kernels import njit
 
 POSITION = "\ud800position"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.columns import numbers
+from celc_runtime.arrays import numbers
 from celc_runtime.errors import EventError
 from celc_runtime.plan import ARROW_TYPES
 from celc_runtime.run import Run

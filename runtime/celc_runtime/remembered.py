@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.columns import numbers, plain
+from celc_runtime.arrays import numbers, plain
 from celc_runtime.conditions import TextComparison, TextCondition
 from celc_runtime.texts import TextNumbers
 

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from celc_runtime.columns import partition_keys
 from celc_runtime.errors import EventError
+from celc_runtime.partition_keys import partition_keys
 from celc_runtime.run import Run
 from celc_runtime.spark_input import without_order
 

@@ -28,8 +28,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arena import ALWAYS
+from celc_runtime.arrays import sortable
 from celc_runtime.batch import window_floor
-from celc_runtime.columns import sortable
 from celc_runtime.errors import EventError, StateError
 from celc_runtime.plan import Plan
 from celc_runtime.run import PartitionStretch, Run

@@ -19,8 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.columns import codes_of_keys, numbers, plain, zeros
+from celc_runtime.arrays import numbers, plain, zeros
 from celc_runtime.errors import StateError
+from celc_runtime.partition_keys import codes_of_keys
 from celc_runtime.plan import ARROW_TYPES
 
 _FORMATS = {

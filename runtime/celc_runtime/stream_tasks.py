@@ -20,9 +20,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.columns import conforming, plain, with_keys
+from celc_runtime.arrays import plain
+from celc_runtime.conforming import conforming
 from celc_runtime.errors import EventError
 from celc_runtime.lists import TableUpdate
+from celc_runtime.partition_keys import with_keys
 from celc_runtime.paths import received
 from celc_runtime.plan import ARROW_TYPES, Plan
 from celc_runtime.stream_partition import END_OF_TIME, PartitionReader, Step, key_layout, row_layout

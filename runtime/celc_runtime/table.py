@@ -8,17 +8,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.batch import disorder
-from celc_runtime.columns import (
-    columns_as_they_came,
+from celc_runtime.arrays import (
     in_one_piece,
     is_ordered,
-    names_read,
     numbers,
     order_of_neighbours,
     plain,
     sortable,
 )
+from celc_runtime.batch import disorder
+from celc_runtime.conforming import names_read
+from celc_runtime.partition_keys import columns_as_they_came
 from celc_runtime.paths import unused_name, with_fields
 from celc_runtime.plan import Plan
 
