@@ -38,9 +38,9 @@ from celc.normal_form import (
     changed,
     labels_of,
 )
-from celc.predicates import MOST_COMPARED, can_hold_together
 from celc.source import Span
-from celc.terms import Leaf, map_leaves
+from celc.traversal import Leaf, map_leaves
+from celc.truths import MOST_COMPARED, can_hold_together
 
 # A clause by label: what each label's positions would have to satisfy for the clause to hold.
 # The clause that nothing satisfies stands under EVENT.

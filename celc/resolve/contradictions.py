@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from celc.errors import Diagnostic, Diagnostics, Fix
-from celc.fold import fold_predicate, operands_of
+from celc.fold import fold_predicate
 from celc.formula import (
+    MIRRORED,
     Aggregate,
     Cast,
     Clause,
@@ -25,12 +26,12 @@ from celc.formula import (
     Previous,
 )
 from celc.messages.warnings import never_matches
-from celc.resolve.cnf import parts_of
 from celc.resolve.expressions import is_null
 from celc.resolve.scopes import Frame, look_up
 from celc.source import Span
+from celc.terms import nodes_written_in
+from celc.traversal import operands_of
 
-_FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _DISCRETE = (DataType.INT, DataType.LONG, DataType.TIMESTAMP, DataType.DATE)
 # Casts that keep every value, so that bounds on the cast value are bounds on the value itself.
 _EXACT_CASTS = {
@@ -111,7 +112,7 @@ def check_clauses(
         if any(
             isinstance(part, Previous) or (isinstance(part, Aggregate) and part.prior)
             for predicate in clause.predicates
-            for part in parts_of(predicate)
+            for part in nodes_written_in(predicate)
         ):
             continue
         if not all(_is_sure(frame, label) for label in clause.labels):
@@ -130,7 +131,7 @@ def check_clauses(
 
 def _asks_of_events(predicate: Predicate) -> bool:
     # The aggregates of a label differ where one filter sees fewer of its positions than another.
-    return not any(isinstance(part, Aggregate) for part in parts_of(predicate))
+    return not any(isinstance(part, Aggregate) for part in nodes_written_in(predicate))
 
 
 def by_subject(predicates: Iterable[Predicate]) -> dict[Expression, list[Predicate]]:
@@ -272,7 +273,7 @@ def _with_constant(predicate: Comparison) -> tuple[str, _Value]:
         operator, constant = predicate.operator, predicate.right
     else:
         assert isinstance(predicate.left, Constant)
-        operator, constant = _FLIPPED[predicate.operator], predicate.left  # type: ignore[assignment]
+        operator, constant = MIRRORED[predicate.operator], predicate.left
     # A NULL here makes the predicate fold to FALSE, which is reported before.
     assert constant.value is not None
     return operator, constant.value
