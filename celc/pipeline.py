@@ -359,7 +359,7 @@ def _verify_program(compiled: Compiled) -> None:
     if compiled.joins is not None:
         verify.verify("plan_joins", "keys", verify.joins(compiled.joins, tables))
     if compiled.checks is not None:
-        verify.verify("flatten", "checks", verify.checks(compiled.checks, tables))
+        verify.verify("flatten", "checks", verify.checks(compiled.checks, compiled.joins))
     verify.verify("back end", "program", verify.program(compiled))
 
 

@@ -10,7 +10,7 @@ from celc.deadline import look
 from celc.determinize import START, DeterministicAutomaton
 from celc.fold import fold_predicate
 from celc.formula import Expression
-from celc.graphs import FINAL, INITIAL, Edge
+from celc.graphs import FINAL, INITIAL, Edge, numbers_between
 from celc.letters import ContextMachine, Letters, Mask
 from celc.minimise import minimise
 from celc.normal_form import EventClause, NormalForm, events_of
@@ -164,8 +164,6 @@ def automaton(found: Automaton) -> Violations:
     """
     states = range(found.states)
     yield from _machine(found.letters.machine, found.letters.symbols)
-    after: dict[int, set[int]] = {}
-    before: dict[int, set[int]] = {}
     for transition in found.transitions:
         source, target = transition.source, transition.target
         text = f"one goes from {source} to {target}"
@@ -175,22 +173,9 @@ def automaton(found: Automaton) -> Violations:
             yield Violation(ENDS, text)
         if transition.marks != tuple(sorted({*transition.marks})):
             yield Violation(MARKS_SORTED, f"{text} with {transition.marks}")
-        after.setdefault(source, set()).add(target)
-        before.setdefault(target, set()).add(source)
-    used = _closure(found.initial, after) & _closure(found.final, before)
-    for state in states:
-        if state not in used and state not in (found.initial, found.final):
-            yield Violation(TRIMMED, f"state {state} of {found.states} is on none")
-
-
-def _closure(start: int, steps: dict[int, set[int]]) -> set[int]:
-    reached, waiting = {start}, [start]
-    while waiting:
-        for state in steps.get(waiting.pop(), ()):
-            if state not in reached:
-                reached.add(state)
-                waiting.append(state)
-    return reached
+    moves = [(transition.source, transition.target) for transition in found.transitions]
+    for state in {*states} - numbers_between(found.initial, found.final, moves).keys():
+        yield Violation(TRIMMED, f"state {state} of {found.states} is on none")
 
 
 def _machine(machine: ContextMachine, letters: int) -> Violations:
@@ -269,9 +254,8 @@ def deterministic(found: DeterministicAutomaton, letters: int) -> Violations:
         yield Violation(CLASSES, text)
     if len(found.members) != found.states or not all(found.members):
         yield Violation(MEMBERS, f"there are {len(found.members)} for {found.states}")
-    after: dict[int, set[int]] = {}
-    before: dict[int, set[int]] = {}
-    accepting = set()
+    end = -1
+    ways: set[tuple[int, int]] = set()
     for state, rows in enumerate(found.moves):
         look()
         if len(rows) != found.symbols:
@@ -287,17 +271,13 @@ def deterministic(found: DeterministicAutomaton, letters: int) -> Violations:
                 elif move.target is not None and move.target not in range(found.states):
                     yield Violation(STATES, f"state {state} leads to {move.target}")
                 elif move.target is not None:
-                    after.setdefault(state, set()).add(move.target)
-                    before.setdefault(move.target, set()).add(state)
+                    ways.add((state, move.target))
                 elif not move.accepts:
                     yield Violation(MOVES_LEAD, f"one of state {state} does not")
                 if move.accepts:
-                    accepting.add(state)
-    before[-1] = accepting
-    used = _closure(START, after) & _closure(-1, before)
-    for state in range(1, found.states):
-        if state not in used:
-            yield Violation(COMPLETABLE, f"state {state} of {found.states} is in no match")
+                    ways.add((state, end))
+    for state in {*range(1, found.states)} - numbers_between(START, end, ways).keys():
+        yield Violation(COMPLETABLE, f"state {state} of {found.states} is in no match")
 
 
 def minimal(found: DeterministicAutomaton, letters: int) -> Violations:

@@ -33,32 +33,34 @@ def normal_form(form: NormalForm) -> Violations:
     The alphabet relies on it: each condition on an event is one that some events satisfy and some
     do not. The construction relies on the shape.
     """
-    yield from _shape(form)
+    yield from _parts(form)
+    for part in lp.forms_in(form):
+        if isinstance(part, lp.Disjunction) and (
+            len(part.operands) == 1
+            or any(isinstance(operand, lp.Disjunction) for operand in part.operands)
+        ):
+            yield Violation(SIMPLIFIED, f"one has {len(part.operands)} operands")
     for label in sorted(lp.open_labels(form)):
         yield Violation(BOUND, f"not '{label}'")
 
 
 def letter_form(form: NormalForm) -> Violations:
-    """The same of a form that an automaton is built of, without correlation.
+    """The same of a form that an automaton is built of, which need not be as simple as it can be.
 
     The construction relies on it: it has no case for `Correlated` and `Scope`.
     """
-    yield from _shape(form)
+    yield from _parts(form)
     for part in lp.forms_in(form):
         if isinstance(part, lp.Correlated | lp.Scope):
             yield Violation(LETTERS_ONLY, f"{type(part).__name__} is left")
 
 
-def _shape(form: NormalForm) -> Violations:
+def _parts(form: NormalForm) -> Violations:
     for part in lp.forms_in(form):
         match part:
             case lp.Event():
                 yield from _event(part)
             case lp.Disjunction():
-                if len(part.operands) == 1 or any(
-                    isinstance(operand, lp.Disjunction) for operand in part.operands
-                ):
-                    yield Violation(SIMPLIFIED, f"one has {len(part.operands)} operands")
                 if not part.operands and part is not form:
                     yield Violation(NOTHING_INSIDE, "it is a part of another one")
             case lp.Sequence():
@@ -111,30 +113,27 @@ def flat_form(flat: FlatForm) -> Violations:
     for part in lp.forms_in(flat.form):
         if isinstance(part, lp.Iteration) and part.number is not None:
             yield Violation(NUMBERS_GONE, f"one has number {part.number}")
-    for clause in flat.clauses:
-        yield from role_clause(clause, carried)
+    absent_clauses = [clause for absent in flat.absent for clause in absent.clauses]
+    for clause in (*flat.clauses, *absent_clauses):
+        yield from _role_clause(clause)
+        for role in sorted(labels_of_clause(clause.clause) - carried - {ABSENT}):
+            yield Violation(ROLES_BOUND, f"not {show_labels((role,))}")
+        for mark in map(mark_of_round, sorted(clause.shared_iterations())):
+            if mark not in carried:
+                yield Violation(ROUNDS_MARKED, f"not {show_labels((mark,))}")
     for absent in flat.absent:
-        for clause in absent.clauses:
-            yield from role_clause(clause, carried | {ABSENT})
         for role in (absent.first, absent.last):
             if role not in carried:
                 yield Violation(ROLES_BOUND, f"not {show_labels((role,))}")
 
 
-def role_clause(clause: RoleClause, carried: frozenset[str]) -> Violations:
-    """A clause over roles and round marks that events carry, decided when all it asks is known."""
-    for role in sorted(labels_of_clause(clause.clause) - carried):
-        yield Violation(ROLES_BOUND, f"not {show_labels((role,))}")
+def _role_clause(clause: RoleClause) -> Violations:
     if len(clause.iterations) != len(clause.clause.labels):
         yield Violation(ROLE_CHAINS, f"it says so for {len(clause.iterations)} roles")
         return
     chains = sorted(clause.iterations, key=len)
     if any(longer[: len(shorter)] != shorter for shorter, longer in pairwise(chains)):
         yield Violation(ROLE_CHAINS, f"they are {clause.iterations}")
-        return
-    for mark in map(mark_of_round, sorted(clause.shared_iterations())):
-        if mark not in carried:
-            yield Violation(ROUNDS_MARKED, f"not {show_labels((mark,))}")
     predicates = clause.clause.predicates
     if clause.when == "pairs" and any(map(looks_back, predicates)):
         yield Violation(WHEN, "it looks back")

@@ -9,11 +9,10 @@ from celc.deadline import look
 from celc.determinize import START
 from celc.earliest import EarliestTables
 from celc.joins import Joins
-from celc.normal_form import ROLE
 from celc.piles import MAX_PILES, StraightLine, Write
-from celc.roles import ABSENT, Checks
+from celc.roles import Checks
+from celc.show import show_predicate
 from celc.tables import Contexts, SelectionTables, Step, Tables
-from celc.verify.forms import role_clause
 from celc.verify.violations import Violation, Violations
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -259,21 +258,24 @@ def joins(found: Joins, of: Tables) -> Violations:
                     yield Violation(KEYS_BROUGHT, f"symbol {symbol} does not for state {state}")
 
 
-CHECKED_ROLES = "events are marked with the roles that are left to be checked"
+DECIDED_ONCE = "a condition is decided by keys or while matches are listed, not by both"
+SOMETHING_LEFT = "there are checks only where something is left to check"
 
 
-def checks(found: Checks, of: Tables) -> Violations:
-    """What is decided while matches are listed asks for roles and rounds that events are marked
-    with.
+def checks(found: Checks, keys: Joins | None) -> Violations:
+    """What is left for the listing is something, and keys have not decided it.
 
-    Listing relies on it: it knows the events of a role by their kinds.
+    Plans rely on it: a query without checks is listed without a look at conditions. (That some
+    event carries each role cannot be asked of tables: where no match has such events, none does.)
     """
-    carried = frozenset(mark for kind in of.kinds for mark in kind.marks if mark.startswith(ROLE))
+    decided = () if keys is None else keys.decided
     for clause in found.clauses:
-        yield from role_clause(clause, carried)
-    for absent in found.absent:
-        for clause in absent.clauses:
-            yield from role_clause(clause, carried | {ABSENT})
+        if clause in decided:
+            yield Violation(
+                DECIDED_ONCE, f"'{show_predicate(clause.written.predicates[0])}' is by both"
+            )
+    if not (found.clauses or found.absent or found.distinct or found.strategy):
+        yield Violation(SOMETHING_LEFT, "nothing is")
 
 
 # --- the whole ------------------------------------------------------------------------------------
