@@ -115,25 +115,26 @@ def flat_form(flat: FlatForm) -> Violations:
             yield Violation(NUMBERS_GONE, f"one has number {part.number}")
     absent_clauses = [clause for absent in flat.absent for clause in absent.clauses]
     for clause in (*flat.clauses, *absent_clauses):
-        yield from _role_clause(clause)
-        for role in sorted(labels_of_clause(clause.clause) - carried - {ABSENT}):
-            yield Violation(ROLES_BOUND, f"not {show_labels((role,))}")
-        for mark in map(mark_of_round, sorted(clause.shared_iterations())):
-            if mark not in carried:
-                yield Violation(ROUNDS_MARKED, f"not {show_labels((mark,))}")
+        yield from _role_clause(clause, carried | {ABSENT})
     for absent in flat.absent:
         for role in (absent.first, absent.last):
             if role not in carried:
                 yield Violation(ROLES_BOUND, f"not {show_labels((role,))}")
 
 
-def _role_clause(clause: RoleClause) -> Violations:
+def _role_clause(clause: RoleClause, carried: frozenset[str]) -> Violations:
+    for role in sorted(labels_of_clause(clause.clause) - carried):
+        yield Violation(ROLES_BOUND, f"not {show_labels((role,))}")
     if len(clause.iterations) != len(clause.clause.labels):
         yield Violation(ROLE_CHAINS, f"it says so for {len(clause.iterations)} roles")
         return
     chains = sorted(clause.iterations, key=len)
     if any(longer[: len(shorter)] != shorter for shorter, longer in pairwise(chains)):
         yield Violation(ROLE_CHAINS, f"they are {clause.iterations}")
+        return
+    for mark in map(mark_of_round, sorted(clause.shared_iterations())):
+        if mark not in carried:
+            yield Violation(ROUNDS_MARKED, f"not {show_labels((mark,))}")
     predicates = clause.clause.predicates
     if clause.when == "pairs" and any(map(looks_back, predicates)):
         yield Violation(WHEN, "it looks back")

@@ -21,7 +21,10 @@ for."""
 
 
 class VerificationError(Exception):
-    """A pass has made a representation that is wrong: a mistake of celc, whatever the query is."""
+    """A pass has made a representation that is wrong: a mistake of celc, whatever the query is.
+
+    `representation` names it in words.
+    """
 
     def __init__(self, after: str, representation: str, violation: Violation) -> None:
         super().__init__(after, representation, violation)
@@ -31,7 +34,7 @@ class VerificationError(Exception):
 
     def __str__(self) -> str:
         return (
-            f"after the pass '{self.after}' the {self.representation} is wrong: "
+            f"after the pass '{self.after}', {self.representation}: "
             f"{self.violation.invariant}, but {self.violation.part}"
         )
 
