@@ -15,10 +15,9 @@ from celc.determinize import START, DeterministicAutomaton, DetState
 from celc.dump_across import across_lines
 from celc.earliest import EarliestTables
 from celc.emit_branch_free import is_branch_free
-from celc.formula import Clause
 from celc.normal_form import Disjunction, Event, Iteration, NormalForm, Sequence
 from celc.pipeline import Stages
-from celc.show import show_clause, show_event, show_labels, show_predicate
+from celc.show import show_clause, show_event, show_labels
 from celc.source import visible
 from celc.tables import Kind, Tables
 
@@ -105,17 +104,13 @@ def form_lines(form: NormalForm, indent: str = "") -> list[str]:
             return [f"{indent}where {_fact(form.fact)}", *_inner(form, indent)]
         case lp.Correlated():
             lines = [
-                f"{indent}for every choice of positions {c}" for c in map(_clause, form.clauses)
+                f"{indent}for every choice of positions {c}" for c in map(show_clause, form.clauses)
             ]
             return [*lines, *_inner(form, indent)]
         case lp.Scope():
             return [f"{indent}scope of {show_labels(form.labels)}", *_inner(form, indent)]
         case _:
             assert_never(form)
-
-
-def _clause(clause: Clause) -> str:
-    return " OR ".join(map(show_predicate, clause.predicates)) or "FALSE"
 
 
 def _inner(form: NormalForm, indent: str) -> list[str]:

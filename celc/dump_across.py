@@ -5,7 +5,7 @@ from __future__ import annotations
 from celc.compiled import Compiled
 from celc.joins import Joins
 from celc.roles import Checks, RoleClause, When
-from celc.show import show_predicate
+from celc.show import show_clause
 
 _WHEN: dict[When, str] = {
     "pairs": "when the events it compares are there",
@@ -38,8 +38,7 @@ def _key_lines(joins: Joins) -> list[str]:
 
 def clause_line(clause: RoleClause) -> str:
     """A condition as it is written, and when it is decided."""
-    text = " OR ".join(map(show_predicate, clause.written.predicates))
-    return f"{text or 'FALSE'}: {_WHEN[clause.when]}"
+    return f"{show_clause(clause.written)}: {_WHEN[clause.when]}"
 
 
 def _check_lines(checks: Checks) -> list[str]:

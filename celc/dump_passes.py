@@ -19,7 +19,7 @@ from celc.piles import Pile, StraightLine, Write
 from celc.predicates import Alphabet
 from celc.roles import FlatForm, RoleClause
 from celc.select import Selection
-from celc.show import show_event, show_labels, show_predicate
+from celc.show import show_clause, show_event, show_labels
 from celc.terms import labels_named
 from celc.traversal import Leaf, map_leaves
 
@@ -127,7 +127,7 @@ def dump_keys(joins: Joins) -> str:
     for state, key in enumerate(joins.keys):
         lines.append(f"state {state}: {', '.join(map(str, key)) or 'no key'}")
     for clause in joins.decided:
-        lines.append("decided: " + " OR ".join(map(show_predicate, clause.written.predicates)))
+        lines.append("decided: " + show_clause(clause.written))
     return text_of(lines)
 
 

@@ -64,7 +64,7 @@ def labels_looked_back_at(predicate: Predicate) -> set[str]:
     }
 
 
-def constants_of(predicate: Predicate) -> tuple[int | float | str | bool, ...]:
+def constants_of(predicate: Predicate) -> tuple[core.Value, ...]:
     """The constants that a predicate compares with, NULL aside."""
     match predicate:
         case core.Comparison(left=core.Constant(value=value)):

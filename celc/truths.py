@@ -16,7 +16,7 @@ from operator import or_
 
 from celc import formula as core
 from celc.deadline import look
-from celc.formula import DataType, Predicate
+from celc.formula import Predicate
 from celc.normal_form import EventClause
 from celc.terms import constants_of
 
@@ -108,18 +108,10 @@ def _attribute_compared(predicate: Predicate) -> str | None:
 
 def _plain_attribute(expression: core.Expression) -> str | None:
     if isinstance(expression, core.Cast):
-        pair = (expression.operand.type, expression.type)
-        if pair not in (
-            (DataType.INT, DataType.LONG),
-            (DataType.INT, DataType.DOUBLE),
-            (DataType.FLOAT, DataType.DOUBLE),
-        ):
+        if (expression.operand.type, expression.type) not in core.EXACT_CASTS:
             return None
         expression = expression.operand
     return expression.attribute if isinstance(expression, core.AttributeValue) else None
-
-
-_Value = int | float | str | bool
 
 
 def _outcomes(made: dict[Predicate, int]) -> Iterator[int]:
@@ -135,7 +127,7 @@ _Rank = bytes | tuple[bool, int | float]
 """A value by which values of one type sort as Spark orders them: NaN last, text by its bytes."""
 
 
-def _rank(value: _Value) -> _Rank:
+def _rank(value: core.Value) -> _Rank:
     if isinstance(value, str):
         return value.encode()
     return (True, 0) if value != value else (False, value)

@@ -12,6 +12,7 @@ from celc.rewrite import truth_of
 from celc.roles import ABSENT, FlatForm, RoleClause, mark_of_round
 from celc.show import show_event, show_labels
 from celc.terms import labels_named, labels_of_clause, looks_back, nodes_named_in
+from celc.verify.texts import GAPS
 from celc.verify.violations import Violation, Violations
 
 ON_EVENTS = "a condition on an event names nothing but the event"
@@ -20,7 +21,6 @@ ATTRIBUTES = "an event has the attributes that its conditions name"
 MARKS_SORTED = "the labels of an event are sorted, each once"
 SIMPLIFIED = "an OR has no OR inside, and has two operands or is the form without matches"
 NOTHING_INSIDE = "the form without matches stands alone"
-GAPS = "a sequence has at least two operands, and says of each gap whether it is contiguous"
 FACTS_OPEN = "no fact is decided beforehand"
 BOUND = "conditions across events find their labels in the scopes around them"
 LETTERS_ONLY = "an automaton is built of conditions on single events"

@@ -11,7 +11,7 @@ from celc.earliest import EarliestTables
 from celc.joins import Joins
 from celc.piles import MAX_PILES, StraightLine, Write
 from celc.roles import Checks
-from celc.show import show_predicate
+from celc.show import show_clause
 from celc.tables import Contexts, SelectionTables, Step, Tables
 from celc.verify.violations import Violation, Violations
 
@@ -271,9 +271,7 @@ def checks(found: Checks, keys: Joins | None) -> Violations:
     decided = () if keys is None else keys.decided
     for clause in found.clauses:
         if clause in decided:
-            yield Violation(
-                DECIDED_ONCE, f"'{show_predicate(clause.written.predicates[0])}' is by both"
-            )
+            yield Violation(DECIDED_ONCE, f"'{show_clause(clause.written)}' is by both")
     if not (found.clauses or found.absent or found.distinct or found.strategy):
         yield Violation(SOMETHING_LEFT, "nothing is")
 
