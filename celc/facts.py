@@ -11,7 +11,7 @@ import math
 
 from celc import formula as core
 from celc.fold import fold_predicate
-from celc.formula import DataType, Expression, Predicate
+from celc.formula import MAX_COUNT, DataType, Expression, Predicate
 from celc.normal_form import (
     EVENT,
     NEVER_TRUE,
@@ -26,9 +26,6 @@ from celc.normal_form import (
 )
 from celc.terms import constants_of, nodes_named_in
 from celc.traversal import Leaf, map_leaves
-
-MAX_COUNT = 1000
-"""The largest number that COUNT can be compared with: each number up to it is a state."""
 
 
 class CountTooLargeError(Exception):

@@ -157,6 +157,10 @@ EXACT_CASTS = frozenset(
 AggregateFunction = Literal["FIRST", "LAST", "MIN", "MAX", "SUM", "AVG", "COUNT"]
 
 
+MAX_COUNT = 1000
+"""The largest number that COUNT can be compared with: each number up to it is a state."""
+
+
 @dataclass(frozen=True, slots=True)
 class Aggregate:
     """A function of all positions of a label, or with `prior` of those before the chosen one.

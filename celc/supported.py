@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celc import formula as core
 from celc.errors import Diagnostic, error
-from celc.facts import MAX_COUNT, CountTooLargeError, fact_of
+from celc.facts import CountTooLargeError, fact_of
 from celc.formula import Clause
 from celc.traversal import formulas_in
 
@@ -26,7 +26,7 @@ def _unsupported_clause(clause: Clause) -> list[Diagnostic]:
                 error(
                     "count-too-large",
                     predicate.span,
-                    f"COUNT can be compared with numbers up to {MAX_COUNT:,} only",
+                    f"COUNT can be compared with numbers up to {core.MAX_COUNT:,} only",
                     help=(
                         "each number up to it is a state of the automaton: use a smaller one, or "
                         "count in the rows of the output",
