@@ -107,7 +107,9 @@ def safe_query(query: core.Query, max_depth: int) -> Violations:
                 pass
         scopes = _scopes_in(formula)
         for part in parts_of(formula):
-            sees = visible | labels_bound(part) if part in scopes else visible
+            # By identity: to compare formulas would mean to read all of them.
+            is_scope = any(part is one for one in scopes)
+            sees = visible | labels_bound(part) if is_scope else visible
             waiting.append((part, sees, depth + 1))
 
 
