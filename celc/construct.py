@@ -11,7 +11,7 @@ are copied, what leaves its initial state leaves every entry, what enters its fi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from celc import normal_form as lp
@@ -28,6 +28,7 @@ from celc.graphs import (
     TooLargeError,
     Watch,
     intersected,
+    numbers_between,
     placed_anyhow,
     reduced,
     relabelled,
@@ -61,7 +62,29 @@ def construct(form: NormalForm, alphabet: Alphabet, source: Source) -> Automaton
 
     Raises CelError at the part of the formula whose automaton would be too large.
     """
-    return _Constructor(alphabet, source).automaton(form)
+    return _trimmed(_Constructor(alphabet, source).automaton(form))
+
+
+def _trimmed(automaton: Automaton) -> Automaton:
+    """The automaton without states that lie on no path from the initial to the final one.
+
+    A product of automata can have no match at all: what follows it in a sequence is never reached,
+    and what comes before it leads nowhere. Such states would only multiply subsets.
+    """
+    moves = [(transition.source, transition.target) for transition in automaton.transitions]
+    number = numbers_between(automaton.initial, automaton.final, moves)
+    if len(number) == automaton.states:
+        return automaton
+    transitions = tuple(
+        replace(
+            transition,
+            source=State(number[transition.source]),
+            target=State(number[transition.target]),
+        )
+        for transition in automaton.transitions
+        if transition.source in number and transition.target in number
+    )
+    return replace(automaton, states=len(number), transitions=transitions)
 
 
 def construct_selection(

@@ -263,17 +263,6 @@ def _without_dead_ends(
     return DeterministicAutomaton(symbols, tuple(moves), members, class_of)
 
 
-def is_io_deterministic(automaton: DeterministicAutomaton) -> bool:
-    """Whether no state has two moves for one symbol and label set, and none enters the start."""
-    return all(
-        len({move.marks for move in row}) == len(row)
-        and all(move.target != START for move in row)
-        and all(move.accepts or move.target is not None for move in row)
-        for rows in automaton.moves
-        for row in rows
-    )
-
-
 def looks_alike(automaton: DeterministicAutomaton) -> bool:
     """Whether two runs may differ in marks alone that are not shown: roles and the bare support.
 

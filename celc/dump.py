@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from collections.abc import Sequence as SequenceOf
 from typing import assert_never
 
 from celc import formula as core
 from celc import normal_form as lp
 from celc.automaton import Automaton, EventPredicate, LetterSet, Transition
+from celc.compiled import Compiled
 from celc.describe import describe_letters, describe_state
 from celc.determinize import START, DeterministicAutomaton, DetState
 from celc.dump_across import across_lines
 from celc.earliest import EarliestTables
 from celc.emit_branch_free import is_branch_free
-from celc.formula import Clause
 from celc.normal_form import Disjunction, Event, Iteration, NormalForm, Sequence
 from celc.pipeline import Stages
-from celc.show import show_clause, show_event, show_labels, show_predicate
+from celc.show import show_clause, show_event, show_labels
 from celc.source import visible
+from celc.tables import Kind, Tables
 
 
 def dump_formula(stages: Stages) -> str:
@@ -36,11 +39,11 @@ def dump_formula(stages: Stages) -> str:
         lines.append(f"limit: {query.limit}")
     if query.order_by:
         lines.append("order: " + ", ".join(f"{a.name} {a.type.value}" for a in query.order_by))
-    lines += ["LP-normal form:", *_form_lines(stages.normal_form, "  ")]
-    return _text(lines)
+    lines += ["LP-normal form:", *form_lines(stages.normal_form, "  ")]
+    return text_of(lines)
 
 
-def _text(lines: list[str]) -> str:
+def text_of(lines: Iterable[str]) -> str:
     """Lines as text; names can hold anything, so what would change a terminal is escaped."""
     return "".join(visible(line) + "\n" for line in lines)
 
@@ -61,37 +64,38 @@ def _window(query: core.Query) -> str:
     return f"{window.size}{unit} on {attribute.name} {attribute.type.value}"
 
 
-def _form_lines(form: NormalForm, indent: str) -> list[str]:
+def form_lines(form: NormalForm, indent: str = "") -> list[str]:
+    """A form, an operator or an event on each line, its parts indented."""
     match form:
         case Event():
             return [f"{indent}{show_event(form.type, form.clauses)} {show_labels(form.labels)}"]
         case Iteration():
             sign = ":+" if form.contiguous else "+"
-            return [f"{indent}{sign}", *_form_lines(form.operand, indent + "  ")]
+            return [f"{indent}{sign}", *form_lines(form.operand, indent + "  ")]
         case Disjunction():
             lines = [f"{indent}OR" if form.operands else f"{indent}nothing"]
             for operand in form.operands:
-                lines += _form_lines(operand, indent + "  ")
+                lines += form_lines(operand, indent + "  ")
             return lines
         case Sequence():
             lines = [f"{indent}sequence"]
             for index, operand in enumerate(form.operands):
                 if index:
                     lines.append(f"{indent}  {':' if form.contiguous[index - 1] else ';'}")
-                lines += _form_lines(operand, indent + "  ")
+                lines += form_lines(operand, indent + "  ")
             return lines
         case lp.Conjunction() | lp.All():
             word = "AND" if isinstance(form, lp.Conjunction) else "ALL"
             return [f"{indent}{word}", *_inner(form, indent)]
         case lp.Unless():
-            left, right = _form_lines(form.left, indent + "  "), _form_lines(
+            left, right = form_lines(form.left, indent + "  "), form_lines(
                 form.right, indent + "  "
             )
             return [*left, f"{indent}UNLESS", *right]
         case lp.Absence():
-            lines = [f"{indent}sequence", *_form_lines(form.left, indent + "  "), f"{indent}  ; !"]
-            lines += [*_form_lines(form.middle, indent + "    "), f"{indent}  ;"]
-            return [*lines, *_form_lines(form.right, indent + "  ")]
+            lines = [f"{indent}sequence", *form_lines(form.left, indent + "  "), f"{indent}  ; !"]
+            lines += [*form_lines(form.middle, indent + "    "), f"{indent}  ;"]
+            return [*lines, *form_lines(form.right, indent + "  ")]
         case lp.Selected():
             return [f"{indent}{form.strategy}", *_inner(form, indent)]
         case lp.Relabel():
@@ -100,7 +104,7 @@ def _form_lines(form: NormalForm, indent: str) -> list[str]:
             return [f"{indent}where {_fact(form.fact)}", *_inner(form, indent)]
         case lp.Correlated():
             lines = [
-                f"{indent}for every choice of positions {c}" for c in map(_clause, form.clauses)
+                f"{indent}for every choice of positions {c}" for c in map(show_clause, form.clauses)
             ]
             return [*lines, *_inner(form, indent)]
         case lp.Scope():
@@ -109,12 +113,8 @@ def _form_lines(form: NormalForm, indent: str) -> list[str]:
             assert_never(form)
 
 
-def _clause(clause: Clause) -> str:
-    return " OR ".join(map(show_predicate, clause.predicates)) or "FALSE"
-
-
 def _inner(form: NormalForm, indent: str) -> list[str]:
-    return [line for part in lp.operands_of(form) for line in _form_lines(part, indent + "  ")]
+    return [line for part in lp.operands_of(form) for line in form_lines(part, indent + "  ")]
 
 
 def _change(change: lp.LabelChange) -> str:
@@ -152,7 +152,11 @@ def _fact(fact: lp.Fact) -> str:
 
 def dump_automaton(stages: Stages) -> str:
     """A CEA, a line for each transition, grouped by the state it leaves."""
-    automaton = stages.automaton
+    return text_of(automaton_lines(stages.automaton))
+
+
+def automaton_lines(automaton: Automaton) -> list[str]:
+    """The lines of `dump_automaton`."""
     lines = [
         f"complex event automaton: {automaton.states} states, "
         f"{len(automaton.transitions)} transitions",
@@ -167,7 +171,7 @@ def dump_automaton(stages: Stages) -> str:
             if transition.source == state:
                 text = transition_text(automaton, transition)
                 lines.append(f"  {state} --{text}--> {transition.target}")
-    return _text(lines)
+    return lines
 
 
 def transition_text(automaton: Automaton, transition: Transition) -> str:
@@ -198,8 +202,8 @@ def dump_deterministic(stages: Stages) -> str:
     ]
     for state in range(automaton.states):
         lines.append(f"  {state}  {describe_state(stages.compiled, DetState(state))}")
-        lines += [f"      {text}" for text in _move_lines(automaton, DetState(state))]
-    return _text(lines)
+        lines += [f"      {text}" for text in move_lines(automaton, DetState(state))]
+    return text_of(lines)
 
 
 def describe_classes(stages: Stages) -> list[str]:
@@ -210,7 +214,8 @@ def describe_classes(stages: Stages) -> list[str]:
     return [describe_letters(stages.automaton.letters, mask) for mask in masks]
 
 
-def _move_lines(automaton: DeterministicAutomaton, state: DetState) -> list[str]:
+def move_lines(automaton: DeterministicAutomaton, state: DetState) -> list[str]:
+    """The moves out of a state, those to one target together."""
     by_text: dict[str, list[int]] = {}
     for symbol, row in enumerate(automaton.moves[state]):
         if state != START and not row:
@@ -227,15 +232,16 @@ def _move_lines(automaton: DeterministicAutomaton, state: DetState) -> list[str]
 
 def dump_tables(stages: Stages) -> str:
     """The transition tables, and how the update will be written."""
-    tables, plan = stages.compiled.tables, stages.compiled.straight_line
+    return text_of([*table_lines(stages.compiled.tables), *_plan_lines(stages.compiled)])
+
+
+def table_lines(tables: Tables) -> list[str]:
+    """The tables alone."""
     lines = [
         f"{tables.states} states, {tables.symbols} symbols",
         "symbol of each class: " + " ".join(map(str, tables.symbol_of)),
         "kinds of cells:",
-        *(
-            f"  {number}  {show_labels(kind.marks)}{' first' if kind.starts else ''}"
-            for number, kind in enumerate(tables.kinds)
-        ),
+        *kind_lines(tables.kinds),
         "steps (symbol: sources --kind--> target):",
     ]
     for symbol, steps in enumerate(tables.steps):
@@ -256,7 +262,20 @@ def dump_tables(stages: Stages) -> str:
             letters = tables.contexts.letters[context]
             pairs = [f"{after}/{letter}" for after, letter in zip(following, letters, strict=True)]
             lines.append(f"  {context}: {' '.join(pairs)}")
-    selection = stages.compiled.selection
+    return lines
+
+
+def kind_lines(kinds: SequenceOf[Kind]) -> list[str]:
+    """How events are marked, by the numbers of their kinds."""
+    return [
+        f"  {number}  {show_labels(kind.marks)}{' first' if kind.starts else ''}"
+        for number, kind in enumerate(kinds)
+    ]
+
+
+def _plan_lines(compiled: Compiled) -> list[str]:
+    lines = []
+    selection, plan = compiled.selection, compiled.straight_line
     if isinstance(selection, EarliestTables):
         lines.append(
             f"chosen in each window by what reaches its end: {len(selection.sets)} sets of states"
@@ -266,17 +285,16 @@ def dump_tables(stages: Stages) -> str:
             f"chosen in each window by an automaton of {selection.tables.states} states, with a "
             f"tracker of {len(selection.following)}"
         )
-    elif stages.compiled.greedy:
+    elif compiled.greedy:
         lines.append("chosen in each window by the latest event first")
     if plan is None:
         lines.append("update: general engine, union lists")
     else:
-        form = "without branches" if is_branch_free(stages.compiled) else "straight-line"
+        form = "without branches" if is_branch_free(compiled) else "straight-line"
         lines.append(f"update: code, {form}, {len(plan.piles)} piles:")
         lines += [
             f"  {number}  state {pile.target} from "
             + " ".join("start" if s == START else str(s) for s in pile.sources)
             for number, pile in enumerate(plan.piles)
         ]
-    lines += across_lines(stages.compiled)
-    return _text(lines)
+    return [*lines, *across_lines(compiled)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from celc.compiled import Compiled
 from celc.joins import Joins
-from celc.roles import Checks, When
-from celc.show import show_predicate
+from celc.roles import Checks, RoleClause, When
+from celc.show import show_clause
 
 _WHEN: dict[When, str] = {
     "pairs": "when the events it compares are there",
@@ -36,13 +36,16 @@ def _key_lines(joins: Joins) -> list[str]:
     return lines
 
 
+def clause_line(clause: RoleClause) -> str:
+    """A condition as it is written, and when it is decided."""
+    return f"{show_clause(clause.written)}: {_WHEN[clause.when]}"
+
+
 def _check_lines(checks: Checks) -> list[str]:
     lines = []
     if checks.clauses or checks.absent:
         lines.append("conditions that are decided while matches are listed, from their end back:")
-    for clause in checks.clauses:
-        text = " OR ".join(map(show_predicate, clause.written.predicates))
-        lines.append(f"  {text or 'FALSE'}: {_WHEN[clause.when]}")
+    lines += [f"  {clause_line(clause)}" for clause in checks.clauses]
     for absent in checks.absent:
         names = " or ".join(dict.fromkeys(event.name for event in absent.events))
         lines.append(f"  no {names} inside: when the match is complete")

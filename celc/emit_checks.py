@@ -23,12 +23,10 @@ from celc.normal_form import ROLE
 from celc.roles import ABSENT, AbsentEvent, RoleClause
 from celc.show import show_predicate
 from celc.tables import Kind, Tables
-from celc.terms import Leaf, labels_in_order, map_leaves
+from celc.terms import labels_in_order
+from celc.traversal import Leaf, map_leaves
 
 View = dict[str, Any]
-
-MAX_ROLES = 62
-"""The roles of an event are the bits of one number."""
 
 
 @dataclass(slots=True)

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from celc.emit_conditions import ConditionCode, text_condition
-from celc.fold import operands_of
 from celc.formula import (
     Aggregate,
     AttributeValue,
@@ -28,6 +27,7 @@ from celc.formula import (
     Previous,
 )
 from celc.terms import labels_in_order, labels_looked_back_at
+from celc.traversal import operands_of
 
 _ENDS = {"FIRST": "first_of", "LAST": "last_of"}
 _EXTREMES = {"MIN": "smallest", "MAX": "largest"}

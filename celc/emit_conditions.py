@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from celc.escape import string_literal
-from celc.fold import operands_of
 from celc.formula import (
+    MIRRORED,
     Absolute,
     Aggregate,
     Arithmetic,
@@ -32,7 +32,7 @@ from celc.formula import (
 )
 from celc.like import like_to_regex
 from celc.normal_form import EventClause
-from celc.syntax import ComparisonOperator
+from celc.traversal import operands_of
 
 _WHOLE = (DataType.INT, DataType.LONG, DataType.TIMESTAMP, DataType.DATE, DataType.BOOLEAN)
 _LONGEST_CHAIN = 8
@@ -259,17 +259,6 @@ def _text_comparison(predicate: Comparison) -> str:
     if isinstance(right, Constant):
         return f'TextCondition("{operator}", {_name(left)}, ({string_literal(str(right.value))},))'
     return f'TextComparison("{operator}", {_name(left)}, {_name(right)})'
-
-
-MIRRORED: dict[ComparisonOperator, ComparisonOperator] = {
-    "=": "=",
-    "!=": "!=",
-    "<": ">",
-    "<=": ">=",
-    ">": "<",
-    ">=": "<=",
-}
-"""The operator with its sides exchanged."""
 
 
 def _name(expression: Expression) -> str:

@@ -13,7 +13,7 @@ from typing import assert_never
 from celc import formula as core
 from celc.escape import string_literal
 from celc.normalize import output_labels
-from celc.terms import nodes_of
+from celc.traversal import nodes_of
 
 EXPRESSION_CONSTRUCTORS = (
     "Absolute",

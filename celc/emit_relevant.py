@@ -11,16 +11,15 @@ TIMESTAMP depends on the session's zone. Such conditions are left out, which onl
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import assert_never
 
 from celc import formula as core
 from celc.compiled import Compiled
-from celc.emit_conditions import MIRRORED
 from celc.escape import string_literal, tuple_text
-from celc.formula import DataType, Predicate
+from celc.formula import MIRRORED, DataType, Predicate
 from celc.normal_form import EventClause
 from celc.predicates import TypeConditions
+from celc.traversal import formulas_in
 
 _MOST_WAYS = 16
 """Beyond this many combinations of conditions on a type, the type alone is asked for."""
@@ -43,7 +42,7 @@ def relevant_events(compiled: Compiled, *, sees_all_events: bool) -> str | None:
         return None
     if query.strategy == "STRICT" or has_selectors(query.formula):
         return None
-    if any(_is_contiguous(part) for part in parts_of(query.formula)):
+    if any(_is_contiguous(part) for part in formulas_in(query.formula)):
         return None
     assert tables.is_idle(0), "an event that no condition tells apart changes nothing"
     found = []
@@ -60,7 +59,7 @@ def relevant_events(compiled: Compiled, *, sees_all_events: bool) -> str | None:
 
 def has_selectors(formula: core.Formula) -> bool:
     """Whether a selector stands inside the formula."""
-    return any(isinstance(part, core.Selector) for part in parts_of(formula))
+    return any(isinstance(part, core.Selector) for part in formulas_in(formula))
 
 
 def _is_contiguous(formula: core.Formula) -> bool:
@@ -71,33 +70,6 @@ def _is_contiguous(formula: core.Formula) -> bool:
             return formula.contiguous
         case _:
             return False
-
-
-def parts_of(formula: core.Formula) -> Iterator[core.Formula]:
-    """The formula and all that it is made of."""
-    yield formula
-    match formula:
-        case core.Atom():
-            parts: tuple[core.Formula, ...] = ()
-        case core.Sequence() | core.Disjunction():
-            parts = formula.operands
-        case core.Absence():
-            parts = formula.left, formula.middle, formula.right
-        case core.Conjunction() | core.All() | core.Unless():
-            parts = formula.left, formula.right
-        case (
-            core.As()
-            | core.Rename()
-            | core.Project()
-            | core.Filter()
-            | core.Selector()
-            | core.Iteration()
-        ):
-            parts = (formula.operand,)
-        case _:
-            assert_never(formula)
-    for part in parts:
-        yield from parts_of(part)
 
 
 def _relevant(conditions: TypeConditions, truths: set[int]) -> str:

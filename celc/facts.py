@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 
 from celc import formula as core
-from celc.fold import fold_predicate, operands_of
-from celc.formula import DataType, Expression, Predicate
+from celc.fold import fold_predicate
+from celc.formula import MAX_COUNT, DataType, Expression, Predicate
 from celc.normal_form import (
     EVENT,
     NEVER_TRUE,
@@ -24,10 +24,8 @@ from celc.normal_form import (
     SomeEvent,
     all_of,
 )
-from celc.terms import Leaf, map_leaves, nodes_named_in, nodes_of
-
-MAX_COUNT = 1000
-"""The largest number that COUNT can be compared with: each number up to it is a state."""
+from celc.terms import constants_of, nodes_named_in
+from celc.traversal import Leaf, map_leaves
 
 
 class CountTooLargeError(Exception):
@@ -119,7 +117,7 @@ def _is_plain(predicate: Predicate) -> bool:
 def _count_truths(predicate: Predicate) -> tuple[bool, ...]:
     numbers = [
         number
-        for number in _constants(predicate)
+        for number in constants_of(predicate)
         if isinstance(number, int | float)
         and not (isinstance(number, float) and math.isnan(number))
     ]
@@ -142,21 +140,6 @@ def _count_truths(predicate: Predicate) -> tuple[bool, ...]:
     return tuple(truths)
 
 
-def _constants(predicate: Predicate) -> tuple[int | float | str | bool, ...]:
-    match predicate:
-        case core.Comparison(left=core.Constant(value=value)):
-            return () if value is None else (value,)
-        case core.Comparison(right=core.Constant(value=value)):
-            return () if value is None else (value,)
-        case core.Membership():
-            return predicate.values
-        case _:
-            return ()
-
-
-_MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
 def _extreme_fact(function: core.AggregateFunction, label: str, predicate: Predicate) -> Fact:
     """MIN or MAX: an extreme is known by which values occur; NULL is skipped, NaN is the largest.
 
@@ -170,7 +153,7 @@ def _extreme_fact(function: core.AggregateFunction, label: str, predicate: Predi
         case core.Membership():
             equal = [
                 _compared_fact(function, label, occurs, "=", predicate.operand, constant)
-                for constant in _as_constants(predicate)
+                for constant in _asconstants_of(predicate)
             ]
             if not predicate.negated:
                 return AnyOf(tuple(equal))
@@ -178,9 +161,9 @@ def _extreme_fact(function: core.AggregateFunction, label: str, predicate: Predi
                 return NEVER_TRUE
             return all_of([occurs, *map(Not, equal)])
         case core.Comparison():
-            left, right, operator = predicate.left, predicate.right, str(predicate.operator)
+            left, right, operator = predicate.left, predicate.right, predicate.operator
             if isinstance(left, core.Constant):
-                left, right, operator = right, left, _MIRRORED[operator]
+                left, right, operator = right, left, core.MIRRORED[operator]
             assert isinstance(right, core.Constant)
             if right.value is None:
                 return NEVER_TRUE
@@ -190,10 +173,10 @@ def _extreme_fact(function: core.AggregateFunction, label: str, predicate: Predi
 
 
 def _compared_fact(
-    function: str,
+    function: core.AggregateFunction,
     label: str,
     occurs: Fact,
-    operator: str,
+    operator: core.ComparisonOperator,
     operand: Expression,
     constant: core.Constant,
 ) -> Fact:
@@ -203,7 +186,7 @@ def _compared_fact(
     further = SomeEvent(label, EventClause((beyond,)))
     equal = SomeEvent(label, EventClause((_event_comparison("=", operand, constant),)))
     if function == "MAX":
-        operator = _MIRRORED[operator]  # the maximum is to > what the minimum is to <
+        operator = core.MIRRORED[operator]  # the maximum is to > what the minimum is to <
     match operator:
         case "<":
             return further
@@ -227,16 +210,11 @@ def _event_comparison(
     return comparison
 
 
-def _as_constants(predicate: core.Membership) -> list[core.Constant]:
+def _asconstants_of(predicate: core.Membership) -> list[core.Constant]:
     type_ = predicate.operand.type
     return [core.Constant(value, type_, predicate.span) for value in predicate.values]
 
 
 def _not_null(predicate: Predicate) -> Predicate:
-    (aggregate,) = [
-        node
-        for operand in operands_of(predicate)
-        for node in nodes_of(operand)
-        if isinstance(node, core.Aggregate)
-    ]
+    (aggregate,) = [node for node in nodes_named_in(predicate) if isinstance(node, core.Aggregate)]
     return on_event(core.NullTest(aggregate, True, predicate.span))

@@ -45,8 +45,9 @@ from celc.errors import Diagnostic, Diagnostics
 from celc.messages import clauses, first_order
 from celc.messages.warnings import never_matches
 from celc.resolve import MAX_DEPTH
-from celc.resolve.cnf import parts_of
 from celc.source import Source, Span
+from celc.terms import nodes_written_in
+from celc.traversal import formulas_in, labels_bound, matched_parts_of, parts_of
 
 MAX_EVENTS = 20_000
 _NONE = frozenset[str]()
@@ -276,7 +277,7 @@ class _Reader:
         told: set[str] = set()
         for clause in formula.clauses:
             for predicate in clause.predicates:
-                for part in parts_of(predicate):
+                for part in nodes_written_in(predicate):
                     match part:
                         case core.AttributeValue() | core.Previous() | core.Aggregate():
                             if part.label in self.types:
@@ -331,7 +332,7 @@ class _Reader:
                 reason = f"no branch gives each label one position, but {_ONE_POSITION}"
                 self.found.add(never_matches(reason, "use more labels", formula.span))
             return replace(self.query, formula=core.Disjunction((), formula.span))
-        bound = _labels(safe)
+        bound = labels_bound(safe)
         for label, name in sorted(self.apart.items()):
             if name in bound:
                 safe = core.Rename(safe, name, label, formula.span)
@@ -540,10 +541,12 @@ class _Reader:
             case core.Rename() | core.All():
                 return {label, other} <= self.bound(formula).maybe
             case _:
-                return any(self._may_share(part, label, other) for part in _operands(formula))
+                return any(
+                    self._may_share(part, label, other) for part in matched_parts_of(formula)
+                )
 
     def _renamed(self, part: core.Formula, formula: core.Rename) -> core.Formula:
-        bound = _labels(part)
+        bound = labels_bound(part)
         if formula.old in bound:
             result: core.Formula = replace(formula, operand=part)
         else:
@@ -555,7 +558,7 @@ class _Reader:
         return result
 
     def _projected(self, part: core.Formula, formula: core.Project) -> core.Formula:
-        bound = _labels(part)
+        bound = labels_bound(part)
         apart = (self.apart.get(label) for label in formula.labels)
         kept = (*formula.labels, *(name for name in apart if name is not None))
         return core.Project(part, tuple(one for one in kept if one in bound), formula.span)
@@ -565,7 +568,7 @@ class _Reader:
         if operand is None:
             return {}
         result: core.Formula = replace(formula, operand=operand)
-        bound = _labels(operand)
+        bound = labels_bound(operand)
         for label in sorted(self.bound(formula.operand).maybe & self.confused & bound):
             result = core.Rename(result, label, self._name_apart(label), formula.span)
         return {_NONE: result}
@@ -615,35 +618,6 @@ def _is_event(formula: core.Formula) -> bool:
     return isinstance(formula, core.Atom)
 
 
-def _operands(formula: core.Formula) -> tuple[core.Formula, ...]:
-    """The parts that make up a match, in the order of the text: not what must not happen."""
-    match formula:
-        case core.Atom():
-            return ()
-        case core.As() | core.Rename() | core.Project() | core.Iteration():
-            return (formula.operand,)
-        case core.Filter() | core.Selector():
-            return (formula.operand,)
-        case core.Sequence() | core.Disjunction():
-            return formula.operands
-        case core.Conjunction() | core.All() | core.Absence():
-            return (formula.left, formula.right)
-        case core.Unless():
-            return (formula.left,)
-        case _:
-            assert_never(formula)
-
-
-def _all_parts(formula: core.Formula) -> tuple[core.Formula, ...]:
-    match formula:
-        case core.Absence():
-            return (formula.left, formula.middle, formula.right)
-        case core.Unless():
-            return (formula.left, formula.right)
-        case _:
-            return _operands(formula)
-
-
 def _places(formula: core.Formula, label: str, under_iteration: bool) -> Iterator[Span]:
     """Where AS or a renaming binds a label: outside `+`, or also under it."""
     waiting = [formula]
@@ -658,31 +632,11 @@ def _places(formula: core.Formula, label: str, under_iteration: bool) -> Iterato
                 continue
             case _:
                 pass
-        waiting.extend(reversed(_operands(part)))
-
-
-def _labels(formula: core.Formula) -> frozenset[str]:
-    """All labels of a formula, event types included: what a filter looks a name up in."""
-    match formula:
-        case core.Atom():
-            return frozenset({formula.label})
-        case core.As():
-            return _labels(formula.operand) | {formula.label}
-        case core.Rename():
-            return (_labels(formula.operand) - {formula.old}) | {formula.new}
-        case core.Project():
-            return frozenset(formula.labels)
-        case _:
-            return _NONE.union(*map(_labels, _operands(formula)))
+        waiting.extend(reversed(matched_parts_of(part)))
 
 
 def _count_events(formula: core.Formula) -> int:
-    count, waiting = 0, [formula]
-    while waiting:
-        part = waiting.pop()
-        count += isinstance(part, core.Atom)
-        waiting.extend(_all_parts(part))
-    return count
+    return sum(isinstance(part, core.Atom) for part in formulas_in(formula))
 
 
 def _depth(formula: core.Formula) -> int:
@@ -690,7 +644,7 @@ def _depth(formula: core.Formula) -> int:
     while waiting:
         part, depth = waiting.pop()
         deepest = max(deepest, depth)
-        waiting.extend((one, depth + 1) for one in _all_parts(part))
+        waiting.extend((one, depth + 1) for one in parts_of(part))
     return deepest
 
 
@@ -724,7 +678,7 @@ def _only(formula: core.Formula, bound: frozenset[str], wanted: frozenset[str]) 
     if bound == wanted:
         return result
     # A filter around it must not find the label here, where it is empty, but beside.
-    return core.Project(result, tuple(sorted(_labels(formula) - (wanted - bound))), span)
+    return core.Project(result, tuple(sorted(labels_bound(formula) - (wanted - bound))), span)
 
 
 def _no_match(label: str, where: str, span: Span, first: Span) -> Diagnostic:

@@ -27,6 +27,7 @@ from celc.formula import (
     Previous,
 )
 from celc.like import like_to_regex
+from celc.traversal import Leaf, nodes_of, operands_of
 
 Value = int | float | str | bool | None
 
@@ -35,17 +36,7 @@ MICROSECONDS_PER_DAY = 86_400_000_000
 
 def is_constant(expression: Expression) -> bool:
     """Whether an expression has the same value for every event."""
-    match expression:
-        case Constant():
-            return True
-        case AttributeValue() | Aggregate() | Previous():
-            return False
-        case Arithmetic():
-            return is_constant(expression.left) and is_constant(expression.right)
-        case Negation() | Absolute() | Cast():
-            return is_constant(expression.operand)
-        case _:
-            assert_never(expression)
+    return not any(isinstance(node, Leaf) for node in nodes_of(expression))
 
 
 def is_always_null(expression: Expression) -> bool:
@@ -62,17 +53,6 @@ def is_always_null(expression: Expression) -> bool:
             return is_always_null(expression.operand)
         case _:
             return False
-
-
-def operands_of(predicate: Predicate) -> tuple[Expression, ...]:
-    """The expressions a predicate compares."""
-    match predicate:
-        case Comparison():
-            return (predicate.left, predicate.right)
-        case Membership() | PatternMatch() | NullTest():
-            return (predicate.operand,)
-        case _:
-            assert_never(predicate)
 
 
 def fold_predicate(predicate: Predicate) -> bool | None:

@@ -7,10 +7,12 @@ CEQL's `x[p]` and BETWEEN are gone. Each node keeps the span it came from.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal, TypeAlias
 
+from celc import syntax
 from celc.source import Span
 
 
@@ -37,6 +39,12 @@ class DataType(Enum):
     def is_numeric(self) -> bool:
         """Whether arithmetic is defined on it."""
         return self in (DataType.INT, DataType.LONG, DataType.FLOAT, DataType.DOUBLE)
+
+
+NUMBERS = tuple(one for one in DataType if one.is_numeric)
+"""The numeric types, narrow ones first: of two the later one holds the values of both."""
+
+TIMES = (DataType.TIMESTAMP, DataType.DATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +82,16 @@ class Stream:
 # --- expressions ----------------------------------------------------------------------------------
 
 
+Value: TypeAlias = int | float | str | bool
+"""The value of a constant, NULL aside."""
+
+
 @dataclass(frozen=True, slots=True)
 class Constant:
     """A literal. Values: int for INT, LONG, TIMESTAMP (microseconds since 1970-01-01 UTC) and DATE
     (days since 1970-01-01), float for FLOAT and DOUBLE, str, bool; None for NULL of any type."""
 
-    value: int | float | str | bool | None
+    value: Value | None
     type: DataType
     span: Span = _span()
 
@@ -132,7 +144,21 @@ class Cast:
     span: Span = _span()
 
 
+EXACT_CASTS = frozenset(
+    {
+        (DataType.INT, DataType.LONG),
+        (DataType.INT, DataType.DOUBLE),
+        (DataType.FLOAT, DataType.DOUBLE),
+    }
+)
+"""Casts that keep every value, and so their order."""
+
+
 AggregateFunction = Literal["FIRST", "LAST", "MIN", "MAX", "SUM", "AVG", "COUNT"]
+
+
+MAX_COUNT = 1000
+"""The largest number that COUNT can be compared with: each number up to it is a state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +193,17 @@ Expression: TypeAlias = (
 # --- conditions in conjunctive normal form --------------------------------------------------------
 
 
-ComparisonOperator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
+ComparisonOperator: TypeAlias = syntax.ComparisonOperator
+
+MIRRORED: Mapping[ComparisonOperator, ComparisonOperator] = {
+    "=": "=",
+    "!=": "!=",
+    "<": ">",
+    "<=": ">=",
+    ">": "<",
+    ">=": "<=",
+}
+"""The operator that says the same with its sides exchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +231,7 @@ class Membership:
     """
 
     operand: Expression
-    values: tuple[int | float | str | bool, ...]
+    values: tuple[Value, ...]
     has_null: bool
     negated: bool
     span: Span = _span()

@@ -111,31 +111,37 @@ def explore(
 
 def trimmed(graph: Graph) -> Graph:
     """The graph without the states that lie on no path from the initial to the final one."""
-    before: dict[int, set[int]] = {}
-    for state, edges in enumerate(graph.edges):
-        for edge in edges:
-            before.setdefault(edge.target, set()).add(state)
-    useful, waiting = {FINAL}, [FINAL]
-    while waiting:
-        for state in before.get(waiting.pop(), ()):
-            if state not in useful:
-                useful.add(state)
-                waiting.append(state)
-    reached, waiting = {INITIAL, FINAL}, [INITIAL]
-    while waiting:
-        for edge in graph.edges[waiting.pop()]:
-            if edge.target not in reached and edge.target in useful:
-                reached.add(edge.target)
-                waiting.append(edge.target)
-    kept = [s for s in range(graph.states) if s in reached]
-    number = {state: index for index, state in enumerate(kept)}
+    moves = [(state, edge.target) for state, edges in enumerate(graph.edges) for edge in edges]
+    number = numbers_between(INITIAL, FINAL, moves)
     return Graph(
         graph.version,
         tuple(
-            tuple(e._replace(target=number[e.target]) for e in graph.edges[s] if e.target in useful)
-            for s in kept
+            tuple(e._replace(target=number[e.target]) for e in graph.edges[s] if e.target in number)
+            for s in number
         ),
     )
+
+
+def numbers_between(initial: int, final: int, moves: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """The states on some path from the initial to the final one, and these two, in their order,
+    with new numbers from 0 on. `moves`: pairs of a state and one after it."""
+    after: dict[int, list[int]] = {}
+    before: dict[int, list[int]] = {}
+    for source, target in moves:
+        after.setdefault(source, []).append(target)
+        before.setdefault(target, []).append(source)
+    between = _reached(initial, after) & _reached(final, before)
+    return {state: index for index, state in enumerate(sorted(between | {initial, final}))}
+
+
+def _reached(start: int, steps: Mapping[int, Sequence[int]]) -> set[int]:
+    found, waiting = {start}, [start]
+    while waiting:
+        for state in steps.get(waiting.pop(), ()):
+            if state not in found:
+                found.add(state)
+                waiting.append(state)
+    return found
 
 
 def reduced(graph: Graph) -> Graph:

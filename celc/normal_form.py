@@ -14,7 +14,7 @@ scopes in which they look for labels (`Scope`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, assert_never
 
@@ -377,6 +377,20 @@ def operands_of(form: NormalForm) -> tuple[NormalForm, ...]:
             assert_never(form)
 
 
+def forms_in(form: NormalForm) -> Iterator[NormalForm]:
+    """A form and all within it, outer before inner, left before right."""
+    waiting = [form]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        waiting.extend(reversed(operands_of(part)))
+
+
+def events_of(form: NormalForm) -> Iterator[Event]:
+    """The events written in a form, from left to right."""
+    return (part for part in forms_in(form) if isinstance(part, Event))
+
+
 def with_operands(form: NormalForm, change: Callable[[NormalForm], NormalForm]) -> NormalForm:
     """The form made of changed operands."""
     match form:
@@ -433,16 +447,7 @@ def types_of(form: NormalForm, label: str) -> tuple[EventType, ...]:
 
 def count_events(form: NormalForm) -> int:
     """The size of a form: how many events are written in it."""
-    if isinstance(form, Event):
-        return 1
-    return sum(map(count_events, operands_of(form)))
-
-
-def is_regular(form: NormalForm) -> bool:
-    """Whether a form is made of events, sequences, iterations and OR alone."""
-    return isinstance(form, Event | Sequence | Iteration | Disjunction) and all(
-        map(is_regular, operands_of(form))
-    )
+    return sum(isinstance(part, Event) for part in forms_in(form))
 
 
 def open_labels(form: NormalForm) -> frozenset[str]:
@@ -464,4 +469,4 @@ def open_labels(form: NormalForm) -> frozenset[str]:
 
 def is_correlated(form: NormalForm) -> bool:
     """Whether some condition in a form is more than a question to single events."""
-    return isinstance(form, Correlated) or any(map(is_correlated, operands_of(form)))
+    return any(isinstance(part, Correlated) for part in forms_in(form))

@@ -73,6 +73,7 @@ from celc.rewrite import (
 from celc.source import Source, Span
 from celc.supported import unsupported_in
 from celc.terms import labels_named, looks_back, nodes_named_in
+from celc.traversal import labels_bound
 
 _MAX_CASES = 8
 """Facts about one scope that its parts may ask for: each doubles the cases."""
@@ -101,7 +102,6 @@ def normalize(
                 query.formula.span, "its conditions exclude each other whatever the events are"
             )
         )
-    assert is_normal(form)
     return form, diagnostics.in_order()
 
 
@@ -110,17 +110,6 @@ def output_labels(query: core.Query) -> tuple[str, ...]:
     shown = [item.label for item in query.output if isinstance(item, core.OutputLabel)]
     asked = [item.labels for item in query.output if isinstance(item, core.OutputExpression)]
     return tuple(dict.fromkeys([*shown, *(label for labels in asked for label in labels)]))
-
-
-def is_normal(form: NormalForm) -> bool:
-    """Whether every condition speaks of its own event only, and none can be decided beforehand."""
-    if isinstance(form, Event):
-        return all(
-            fold_predicate(predicate) is None and not (labels_named(predicate) - {EVENT})
-            for clause in form.clauses
-            for predicate in clause.predicates
-        )
-    return all(map(is_normal, lp.operands_of(form)))
 
 
 def warn_no_match(span: Span, reason: str) -> Diagnostic:
@@ -411,28 +400,3 @@ def _is_correlated(predicate: Predicate) -> bool:
 
 
 _Binding = Callable[[], "contextlib.AbstractContextManager[None]"]
-
-
-def labels_bound(formula: core.Formula) -> frozenset[str]:
-    """The labels a formula can bind at its own level (conditions aside)."""
-    match formula:
-        case core.Atom():
-            return frozenset({formula.label})
-        case core.As():
-            return labels_bound(formula.operand) | {formula.label}
-        case core.Rename():
-            return (labels_bound(formula.operand) - {formula.old}) | {formula.new}
-        case core.Project():
-            return frozenset(formula.labels)
-        case core.Iteration() | core.Filter() | core.Selector():
-            return labels_bound(formula.operand)
-        case core.Sequence() | core.Disjunction():
-            return frozenset[str]().union(*map(labels_bound, formula.operands))
-        case core.Conjunction() | core.All():
-            return labels_bound(formula.left) | labels_bound(formula.right)
-        case core.Unless():
-            return labels_bound(formula.left)
-        case core.Absence():
-            return labels_bound(formula.left) | labels_bound(formula.right)
-        case _:
-            assert_never(formula)

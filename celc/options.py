@@ -28,7 +28,7 @@ class Options:
     max_compile_seconds: float | None = None
 
     def __post_init__(self) -> None:
-        if type(self.max_work) is not int or not 1 <= self.max_work <= MOST_MAX_WORK:
+        if not is_work(self.max_work):
             raise ValueError(
                 f"max_work must be a whole number from 1 to {MOST_MAX_WORK}, not {self.max_work!r}"
             )
@@ -37,6 +37,11 @@ class Options:
                 "max_compile_seconds must be a positive number of seconds, not "
                 f"{self.max_compile_seconds!r}"
             )
+
+
+def is_work(value: object) -> bool:
+    """Whether a value is a number of steps that conditions can be given."""
+    return type(value) is int and 1 <= value <= MOST_MAX_WORK
 
 
 def is_seconds(value: object) -> bool:

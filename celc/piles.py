@@ -92,8 +92,8 @@ class StraightLine:
 def plan_straight_line(tables: Tables) -> StraightLine | None:
     """The plan, or None where the general engine must (or should) run the query.
 
-    The rule: unmarked events leave a state as it is or lose it, whatever they are; symbol 0 marks
-    nothing; a symbol means the same whatever came before; and the code stays small.
+    The rule: unmarked events leave a state as it is or lose it, whatever they are; a symbol means
+    the same whatever came before; and the code stays small.
     """
     if why_not_straight_line(tables) is not None:
         return None
@@ -196,8 +196,6 @@ def why_not_straight_line(tables: Tables) -> str | None:
         return "nested selectors look at what came before a match"
     if not all(_stays(tables, DetState(s)) or _is_lost(tables, s) for s in range(1, tables.states)):
         return "events that pass unmarked change states"
-    if tables.steps[0]:
-        return "every event can be part of a match"
     piles = {(step.target, step.sources) for steps in tables.steps for step in steps if step.target}
     writes = sum(map(len, tables.steps))
     if len(piles) > MAX_PILES or writes > MAX_WRITES:

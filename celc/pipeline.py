@@ -6,9 +6,10 @@ tables → module text. Each stage is a pure function of the one before.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from celc.automaton import Automaton
 from celc.compiled import Compiled
@@ -45,12 +46,18 @@ from celc.parse import parse
 from celc.piles import plan_straight_line
 from celc.predicates import Alphabet, symbol_classes
 from celc.relax import relaxed
-from celc.resolve import resolve
+from celc.resolve import MAX_DEPTH, resolve
 from celc.rewrite import relabel
 from celc.roles import Checks, FlatForm, flatten
 from celc.select import Selection
 from celc.source import Source
 from celc.tables import SelectionTables, Tables, tabulate, with_starts_apart
+
+VERIFYING = os.environ.get("CELC_VERIFY") == "1"
+"""Whether each representation is checked before the next pass takes it."""
+
+if VERIFYING or TYPE_CHECKING:
+    from celc import verify
 
 CLASSES = "finding the classes of events that its conditions tell apart"
 AUTOMATON = "building the automaton of the formula"
@@ -119,11 +126,19 @@ def _stages(
 ) -> tuple[tuple[Stages, ...], tuple[Diagnostic, ...]]:
     look(doing="reading the text")
     file = parse(source)
+    if VERIFYING:
+        verify.verify("parse", "syntax tree", verify.syntax_tree(file, source))
     look(doing="looking up names and types")
     queries, warnings = resolve(file, source, order_by=options.order_by)
+    if VERIFYING:
+        for query in queries:
+            verify.verify("resolve", "query", verify.core_query(query, MAX_DEPTH))
     if options.first_order:
         look(doing="reading labels as the first paper does")
         queries, warnings = read_first_order(queries, warnings, source)
+        if VERIFYING:
+            for query in queries:
+                verify.verify("first_order", "query", verify.safe_query(query, MAX_DEPTH))
     diagnostics = Diagnostics(source)
     diagnostics.extend(warnings)
     forms = _for_each(
@@ -164,6 +179,8 @@ def _for_each(
 def _normalize(query: Query, source: Source, diagnostics: Diagnostics) -> NormalForm:
     look(query.formula.span, "bringing conditions and labels to their events")
     form, warnings = normalize(query, source)
+    if VERIFYING:
+        verify.verify("normalize", "normal form", verify.normal_form(form))
     # The resolver has said it already where it can name the condition.
     said = any(item.code == "never-matches" for item in diagnostics.items)
     diagnostics.extend(w for w in warnings if not (said and w.code == "never-matches"))
@@ -178,21 +195,33 @@ def _back_end(
     span = query.formula.span
     look(span, CLASSES)
     alphabet = symbol_classes(form, conditions_of_facts(form), source, span)
+    if VERIFYING:
+        verify.verify("symbol_classes", "alphabet", verify.alphabet(alphabet, form))
     look(span, AUTOMATON)
     chosen = None
     split = _selector_in_window(query, form)
     if split is not None:
         found, letters = construct_selection(split, alphabet, source)
+        if VERIFYING:
+            verify.verify("construct_selection", "selection", verify.selection(found, letters))
         chosen = found if found.rejects else None
         kept = output_labels(query)
         # What is projected away counts for the supports that are compared.
         shown = KeepLabels(kept) if chosen is None else KeepSupport(kept)
         form_of_all = relabel(split.operand, shown)
-    automaton = construct(form if split is None else form_of_all, alphabet, source)
+    run = form if split is None else form_of_all
+    automaton = construct(run, alphabet, source)
+    if VERIFYING:
+        verify.verify("relabel", "normal form", verify.letter_form(run))
+        verify.verify("construct", "automaton", verify.automaton(automaton))
     look(span, DETERMINISTIC)
     full = determinize(automaton, source, span, max_states=options.max_states)
     look(span, MINIMAL)
     minimal = minimise(full)
+    if VERIFYING:
+        letter_count = automaton.letters.count
+        verify.verify("determinize", "automaton", verify.deterministic(full, letter_count))
+        verify.verify("minimise", "automaton", verify.minimal(minimal, letter_count))
     look(span, TABLES)
     machine = automaton.letters.machine
     tables, _ = tabulate(minimal, machine)
@@ -233,6 +262,7 @@ def _back_end(
     if straight_line is None:
         tables = with_starts_apart(tables)
     compiled = Compiled(query, automaton, alphabet, tables, straight_line, selection, greedy)
+    _verify_program(compiled)
     return Stages(query, form, alphabet, automaton, full, minimal, tables, compiled)
 
 
@@ -257,17 +287,29 @@ def _correlated_back_end(
         flat = None  # what a selector sees begins anew after a match, which the update cannot know
     run = relaxed(form, selectors=not consumes) if flat is None else flat.form
     asked = form
+    if VERIFYING:
+        if flat is not None:
+            verify.verify("flatten", "flat form", verify.flat_form(flat))
+        verify.verify("relax", "normal form", verify.letter_form(run))
     if flat is not None:
         events = tuple(event for absent in flat.absent for event in absent.events)
         asked = Disjunction((run, *events), form.span) if events else run
     look(span, CLASSES)
     alphabet = symbol_classes(asked, conditions_of_facts(asked), source, span)
+    if VERIFYING:
+        verify.verify("symbol_classes", "alphabet", verify.alphabet(alphabet, asked))
     look(span, AUTOMATON)
     automaton = construct(run, alphabet, source)
+    if VERIFYING:
+        verify.verify("construct", "automaton", verify.automaton(automaton))
     look(span, DETERMINISTIC)
     full = determinize(automaton, source, span, max_states=options.max_states)
     look(span, MINIMAL)
     minimal = minimise(full)
+    if VERIFYING:
+        letter_count = automaton.letters.count
+        verify.verify("determinize", "automaton", verify.deterministic(full, letter_count))
+        verify.verify("minimise", "automaton", verify.minimal(minimal, letter_count))
     look(span, TABLES)
     tables, _ = tabulate(
         minimal, automaton.letters.machine, apart=flat is None or bool(flat.absent)
@@ -296,7 +338,29 @@ def _correlated_back_end(
         checks=checks,
         max_work=options.max_work,
     )
+    _verify_program(compiled)
     return Stages(query, form, alphabet, automaton, full, minimal, tables, compiled)
+
+
+def _verify_program(compiled: Compiled) -> None:
+    """All that the two back ends have made, each with its tables."""
+    if not VERIFYING:
+        return
+    tables, plan, chosen = compiled.tables, compiled.straight_line, compiled.selection
+    verify.verify("tabulate", "tables", verify.tables(tables, len(compiled.alphabet.symbols)))
+    if plan is not None:
+        found = verify.straight_line(plan, tables)
+        verify.verify("plan_straight_line", "straight line", found)
+    if isinstance(chosen, EarliestTables):
+        verify.verify("earliest_tables", "sets of states", verify.earliest(chosen))
+    elif chosen is not None:
+        found = verify.selection_tables(chosen, tables.symbols)
+        verify.verify("tabulate", "tables of a selection", found)
+    if compiled.joins is not None:
+        verify.verify("plan_joins", "keys", verify.joins(compiled.joins, tables))
+    if compiled.checks is not None:
+        verify.verify("flatten", "checks", verify.checks(compiled.checks, compiled.joins))
+    verify.verify("back end", "program", verify.program(compiled))
 
 
 def _flat(query: Query, form: NormalForm) -> tuple[FlatForm | None, str]:

@@ -91,6 +91,6 @@ class _Relaxation:
 
 
 def _selects(form: NormalForm) -> bool:
-    if isinstance(form, lp.Selected) and form.strategy != "STRICT":
-        return True
-    return any(map(_selects, lp.operands_of(form)))
+    return any(
+        isinstance(part, lp.Selected) and part.strategy != "STRICT" for part in lp.forms_in(form)
+    )

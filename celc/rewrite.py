@@ -38,9 +38,9 @@ from celc.normal_form import (
     changed,
     labels_of,
 )
-from celc.predicates import MOST_COMPARED, can_hold_together
 from celc.source import Span
-from celc.terms import Leaf, map_leaves
+from celc.traversal import Leaf, map_leaves
+from celc.truths import MOST_COMPARED, can_hold_together
 
 # A clause by label: what each label's positions would have to satisfy for the clause to hold.
 # The clause that nothing satisfies stands under EVENT.
@@ -52,14 +52,12 @@ def restrict(form: NormalForm, parts: Parts) -> NormalForm:
     look()
     if EVENT in parts:
         return Disjunction((), form.span)
-    relevant = {label: parts[label] for label in parts}
-    bound = labels_of(form)
-    if any(label not in bound for label in relevant):
+    if not parts.keys() <= labels_of(form):
         # A label without positions: the clause holds vacuously.
         return form
     match form:
         case Event():
-            return _restrict_event(form, tuple(p for part in relevant.values() for p in part))
+            return _restrict_event(form, tuple(p for part in parts.values() for p in part))
         case Disjunction():
             return disjunction(tuple(restrict(o, parts) for o in form.operands), form.span)
         case Where():
@@ -72,23 +70,23 @@ def restrict(form: NormalForm, parts: Parts) -> NormalForm:
         case lp.Unless():
             return unless(restrict(form.left, parts), form.right, form.span, form.sees)
         case lp.Selected() | lp.Relabel():
-            facts = tuple(every_event(label, part) for label, part in relevant.items())
+            facts = tuple(every_event(label, part) for label, part in parts.items())
             return Where(form, AnyOf(facts) if len(facts) > 1 else facts[0], form.span)
-        case Iteration() if len(relevant) == 1:
+        case Iteration() if len(parts) == 1:
             return iteration(restrict(form.operand, parts), form.contiguous, form.span)
-        case lp.Conjunction() if len(relevant) == 1:
+        case lp.Conjunction() if len(parts) == 1:
             return conjunction(restrict(form.left, parts), restrict(form.right, parts), form.span)
-        case lp.All() if len(relevant) == 1:
+        case lp.All() if len(parts) == 1:
             return all_placed(restrict(form.left, parts), restrict(form.right, parts), form.span)
-        case lp.Absence() if len(relevant) == 1:
+        case lp.Absence() if len(parts) == 1:
             left, right = restrict(form.left, parts), restrict(form.right, parts)
             return absence(left, form.middle, right, form.span, form.sees)
-        case Sequence() if len(relevant) == 1:
+        case Sequence() if len(parts) == 1:
             return sequence(
                 tuple(restrict(o, parts) for o in form.operands), form.contiguous, form.span
             )
         case Sequence():
-            binding = [k for k, o in enumerate(form.operands) if labels_of(o) & relevant.keys()]
+            binding = [k for k, o in enumerate(form.operands) if labels_of(o) & parts.keys()]
             if len(binding) == 1:
                 operands = list(form.operands)
                 operands[binding[0]] = restrict(operands[binding[0]], parts)
@@ -97,9 +95,7 @@ def restrict(form: NormalForm, parts: Parts) -> NormalForm:
             pass
         case _:
             assert_never(form)
-    return disjunction(
-        tuple(restrict(form, {label: relevant[label]}) for label in relevant), form.span
-    )
+    return disjunction(tuple(restrict(form, {label: parts[label]}) for label in parts), form.span)
 
 
 def restrict_each(

@@ -39,15 +39,8 @@ from celc.normal_form import (
 )
 from celc.rewrite import disjunction, relabel
 from celc.source import Span
-from celc.terms import (
-    Leaf,
-    labels_in_order,
-    looks_back,
-    map_expression,
-    map_leaves,
-    nodes_named_in,
-    nodes_of,
-)
+from celc.terms import labels_in_order, looks_back, nodes_named_in
+from celc.traversal import Leaf, map_expression, map_leaves, nodes_of
 
 When: TypeAlias = Literal["pairs", "neighbours", "earlier", "witness", "complete"]
 
@@ -84,12 +77,12 @@ class RoleClause:
     def round_mark(self) -> str | None:
         """The mark of the innermost rounds around all roles; None: no iteration is around them."""
         around = _common(self.iterations)
-        return _round_mark(around[-1]) if around else None
+        return mark_of_round(around[-1]) if around else None
 
     def round_of(self, *places: int) -> str | None:
         """The same of some of the roles, by their places in the clause."""
         around = _common([self.iterations[place] for place in places])
-        return _round_mark(around[-1]) if around else None
+        return mark_of_round(around[-1]) if around else None
 
     def shared_iterations(self) -> frozenset[int]:
         """The iterations whose rounds have to be told apart."""
@@ -119,7 +112,7 @@ class AbsentEvent:
 ABSENT = f"{ROLE}absent"
 
 
-def _round_mark(iteration: int) -> str:
+def mark_of_round(iteration: int) -> str:
     """The mark of the first event of each round of an iteration."""
     return f"{ROLE}round {iteration}"
 
@@ -167,8 +160,8 @@ def flatten(form: NormalForm) -> FlatForm | None:
         clauses = tuple(flattener.clauses)
         # The inner ones first: marking the first round of an iteration takes that round out of it.
         for iteration in sorted(flattener.rounds, reverse=True):
-            flat = _with_round_mark(flat, iteration, _round_mark(iteration))
-            assert _round_mark(iteration) in lp.labels_of(flat)
+            flat = _with_round_mark(flat, iteration, mark_of_round(iteration))
+            assert mark_of_round(iteration) in lp.labels_of(flat)
         if flattener.rounds and flattener.splits:
             return None  # a round that has been taken out of its iteration would go unmarked
     except _NotFlatError:
@@ -442,22 +435,12 @@ def _compared_with_extreme(
         return None
     left, right, operator = predicate.left, predicate.right, predicate.operator
     if isinstance(left, core.Aggregate):
-        left, right, operator = right, left, _MIRRORED[operator]
+        left, right, operator = right, left, core.MIRRORED[operator]
     if not isinstance(right, core.Aggregate) or right.attribute is None:
         return None
     if any(isinstance(node, core.Aggregate | core.Previous) for node in nodes_of(left)):
         return None
     return left, operator, right, predicate.span
-
-
-_MIRRORED: dict[core.ComparisonOperator, core.ComparisonOperator] = {
-    "=": "=",
-    "!=": "!=",
-    "<": ">",
-    "<=": ">=",
-    ">": "<",
-    ">=": "<=",
-}
 
 
 def _renamed(predicate: Predicate, roles: dict[str, str]) -> Predicate:
@@ -542,7 +525,7 @@ def _marked_last(form: NormalForm, mark: str) -> NormalForm:
 
 
 def _has_iteration(form: NormalForm) -> bool:
-    return isinstance(form, lp.Iteration) or any(map(_has_iteration, lp.operands_of(form)))
+    return any(isinstance(part, lp.Iteration) for part in lp.forms_in(form))
 
 
 def _single_event(

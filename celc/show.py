@@ -11,6 +11,7 @@ from celc.formula import (
     Arithmetic,
     AttributeValue,
     Cast,
+    Clause,
     Comparison,
     Constant,
     DataType,
@@ -113,7 +114,7 @@ def show_predicate(predicate: Predicate) -> str:
             assert_never(predicate)
 
 
-def show_clause(clause: EventClause) -> str:
+def show_clause(clause: EventClause | Clause) -> str:
     """A clause: its predicates joined by OR."""
     return " OR ".join(map(show_predicate, clause.predicates)) or "FALSE"
 

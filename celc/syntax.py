@@ -8,7 +8,7 @@ hold.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeGuard
 
 from celc.source import Span
 
@@ -377,6 +377,12 @@ Expression: TypeAlias = (
     | Negation
     | Call
 )
+
+
+def is_bare_name(node: Expression) -> TypeGuard[Attribute]:
+    """Whether it is a name without a dot, which stands for a label as an argument."""
+    return isinstance(node, Attribute) and node.label is None
+
 
 # --- declarations, clauses, files -----------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from celc.reading import (
     select_errors,
     window_errors,
 )
-from celc.reading.place import CLAUSES, FULL_NAMES, SIGNS, Place, described
+from celc.reading.place import CLAUSES, COMPARISONS, FULL_NAMES, SIGNS, STRATEGIES, Place, described
 from celc.reading.tables import END, grammar
 from celc.reading.tokens import keyword_of
 
@@ -119,10 +119,7 @@ def _unexpected_end(place: Place, hints: list[str]) -> Diagnostic:
 
 _OPERATORS = frozenset({"SEMICOLON", "COLON", "PLUS", "COLON_PLUS", "ALL", "AND", "OR"})
 _ARITHMETIC = frozenset({"PLUS", "MINUS", "STAR", "SLASH", "PERCENT"})
-_COMPARING = frozenset(
-    {"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"}
-    | {"BETWEEN", "IN", "LIKE", "RLIKE", "IS", "NOT"}
-)
+_COMPARING = frozenset({*COMPARISONS} | {"BETWEEN", "IN", "LIKE", "RLIKE", "IS", "NOT"})
 _VALUE = frozenset(
     {"NAME", "ATTRIBUTE", "INTEGER", "DOUBLE", "TEXT", "TRUE", "FALSE", "NULL", "TIMESTAMP"}
     | {"DATE", "MINUS", "PLUS", "LPAR", "PRIOR"}
@@ -130,7 +127,6 @@ _VALUE = frozenset(
 _ATOM = frozenset(
     {"NAME", "LPAR", "BANG", "NOT", "STRICT", "NXT", "NEXT", "LAST", "MAX", "PROJECT"}
 )
-_STRATEGIES = frozenset({"ALL", "ANY", "STRICT", "NXT", "NEXT", "LAST", "MAX"})
 _STATEMENTS = frozenset({"CREATE", "QUERY", "SELECT"})
 
 
@@ -146,7 +142,7 @@ def expected(place: Place) -> list[str]:
     if place.wants_formula:
         take(_ATOM, "an event type", "'('", "a selector such as NXT(…)")
     elif place.accepts("STAR", "NONE"):
-        take(_VALUE | _STRATEGIES | {"STAR", "NONE"}, "'*'", "NONE", "a list of labels and values")
+        take(_VALUE | STRATEGIES | {"STAR", "NONE"}, "'*'", "NONE", "a list of labels and values")
     elif place.wants_value and place.accepts("ATTRIBUTE"):
         take(_VALUE, "an attribute", "a value such as 10 or 'text'")
     elif place.wants_value:

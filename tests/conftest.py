@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import os
+
+# Before celc is imported: every compilation of every test, those in child processes too, is checked
+# between its passes.
+os.environ["CELC_VERIFY"] = "1"
+
 import shutil
 import subprocess
 import sys

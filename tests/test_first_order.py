@@ -26,8 +26,8 @@ from celc.options import Options
 from celc.parse import parse
 from celc.pipeline import compile_source
 from celc.resolve import MAX_DEPTH, resolve
-from celc.resolve.cnf import parts_of
 from celc.source import Source, Span
+from celc.terms import nodes_written_in
 
 FOLDER = Path(__file__).parent / "errors" / "first_order"
 QUERIES = sorted(FOLDER.glob("*.cel"))
@@ -357,7 +357,7 @@ def holds(clause: core.Clause, events: Sequence[Mapping[str, Any]], nu: Valuatio
     (predicate,) = clause.predicates
     assert isinstance(predicate, core.Comparison)
     values = []
-    for part in parts_of(predicate):
+    for part in nodes_written_in(predicate):
         match part:
             case core.AttributeValue():
                 values.append(events[nu[part.label]]["v"])

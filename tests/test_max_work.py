@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from celc_runtime import EventError, WorkLimitError
+from celc_runtime.plan import Plan
 from engines import interpreted, only_query
 
 import celc
 from celc.cli import main
+from celc.limits import DEFAULT_MAX_WORK, MOST_MAX_WORK
+from celc.options import Options
 
 _DECLARATION = "CREATE STREAM S { EVENT A { value: INT }, EVENT B { value: INT } }\n"
 _SUM = "SELECT * WHERE ((A AS x)+ ; B) FILTER SUM(x.value) = 100"
@@ -110,3 +115,17 @@ def test_candidates_that_are_compared_with_each_other_count(
     with pytest.raises(WorkLimitError, match=f"position {values} takes more than {enough:,} "):
         answer("MAX", enough)
     assert answer("MAX", 100 * enough) > 1
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2**63, 1.5, True, "5"])
+def test_compiler_and_runtime_have_the_same_limits(wrong: Any) -> None:
+    """Neither imports the other to start with, so each has the numbers and the words."""
+    query = only_query(celc.compile(_DECLARATION + _SUM, max_work=MOST_MAX_WORK))
+    assert query.with_options(max_work=MOST_MAX_WORK).plan.max_work == MOST_MAX_WORK
+    with pytest.raises(ValueError, match="max_work") as in_compiler:
+        Options(max_work=wrong)
+    with pytest.raises(ValueError, match="max_work") as in_runtime:
+        query.with_options(max_work=wrong)
+    assert str(in_compiler.value) == str(in_runtime.value)
+    (default,) = [field.default for field in fields(Plan) if field.name == "max_work"]
+    assert default == DEFAULT_MAX_WORK == Options().max_work

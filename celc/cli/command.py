@@ -29,7 +29,7 @@ from celc.cli.problems import (
 from celc.cli.signals import Stopped, stopped_by_signals
 from celc.errors import CelError, render_all
 from celc.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK
-from celc.options import Options, is_seconds
+from celc.options import Options, is_seconds, is_work
 from celc.source import Source, visible
 from celc.version import VERSION
 
@@ -247,7 +247,7 @@ def _command(
 
 
 def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_MAX_WORK:
+    if not text.isdecimal() or not is_work(int(text)):
         raise argparse.ArgumentTypeError(
             f"{text} is no number of steps: give a whole number from 1 to {MOST_MAX_WORK}"
         )

@@ -142,17 +142,6 @@ def labels(place: Place) -> dict[str, str | None]:
     return made | plain
 
 
-def labels_with(place: Place, attribute: str) -> list[str]:
-    """The labels of the statement whose events have an attribute."""
-    types = declared(place).types
-    has = {name for name, attributes in types.items() if attribute in attributes}
-    return [
-        label
-        for label, event_type in labels(place).items()
-        if (event_type in has if event_type else has)
-    ]
-
-
 def labelled(
     place: Place, start: int, end: int, known: Mapping[str, str | None] | None = None
 ) -> str | None:

@@ -12,14 +12,13 @@ from celc.errors import Diagnostic, Fix, Related, error
 from celc.reading.around import declared
 from celc.reading.durations import spelled
 from celc.reading.missing_errors import missing_where
-from celc.reading.place import CLAUSES, CLOSERS, FULL_NAMES, SIGNS, Place, described
+from celc.reading.place import CLAUSES, CLOSERS, FULL_NAMES, SIGNS, STRATEGIES, Place, described
 from celc.reading.tables import END, grammar
 from celc.reading.token_errors import offered
 from celc.reading.tokens import Token, keyword_of
 from celc.source import Span
 
 ORDER = "clauses stand in this order: SELECT, FROM, WHERE, PARTITION BY, WITHIN, CONSUME BY, LIMIT"
-_STRATEGIES = frozenset({"ALL", "ANY", "STRICT", "NXT", "NEXT", "LAST", "MAX"})
 # Clauses of other languages that have no case of their own, and what says the same here.
 _FOREIGN_CLAUSES = {
     "GROUP": "PARTITION BY splits the stream by attributes",
@@ -104,7 +103,7 @@ _BEFORE_VALUES = frozenset({"NOT", "AND", "OR", "ALL"})
 
 def selector_without_items(place: Place) -> Diagnostic | None:
     """`SELECT last FROM …`, where a label was meant."""
-    if place.before not in _STRATEGIES or not place.accepts("STAR", "NONE"):
+    if place.before not in STRATEGIES or not place.accepts("STAR", "NONE"):
         return None
     word = place.previous.text
     return error(

@@ -10,12 +10,10 @@ import re
 from celc.errors import Diagnostic, Fix, error
 from celc.messages.functions import advice_on, is_function
 from celc.reading.around import labels
-from celc.reading.place import Place
+from celc.reading.place import COMPARISONS, Place
 from celc.reading.token_errors import bad_character, offered, shortened
 from celc.reading.tokens import Token, keyword_of, word_of
 from celc.source import Span
-
-_COMPARISONS = frozenset({"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"})
 
 
 def _wrong(code: str, span: Span, message: str, mended: str, why: str = "write") -> Diagnostic:
@@ -144,7 +142,7 @@ _REGEXES = ("REGEXP", "REGEX", "MATCHES", "SIMILAR", "REGEXP_LIKE", "GLOB")
 def comparison(place: Place) -> Diagnostic | None:
     """`x.a EQUALS 3`, `> =`, `===`, `:=`, `~=`, and matching with other words than LIKE."""
     found, before = place.found, place.before
-    if found.type in _COMPARISONS and before in _COMPARISONS:
+    if found.type in COMPARISONS and before in COMPARISONS:
         return _two_signs(place)
     if before == "COLON" and found.type == "EQUAL":
         return None

@@ -14,12 +14,11 @@ from celc.reading.around import (
     labels,
     usual_value,
 )
-from celc.reading.place import CLAUSES, Place, described
+from celc.reading.place import CLAUSES, COMPARISONS, Place, described
 from celc.reading.tables import END
 from celc.reading.token_errors import offered, shortened
 from celc.reading.tokens import keyword_of, name_text
 
-COMPARISONS = ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")
 JOINING = frozenset({"SEMICOLON", "COLON", "AND", "ALL", "OR", "FILTER", "UNLESS"})
 _POSTFIX = frozenset({"PLUS", "COLON_PLUS", "AS", "IN", "LSQB"})
 

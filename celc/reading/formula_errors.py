@@ -11,9 +11,9 @@ from celc.reading.around import (
     in_parentheses,
     labelled,
 )
-from celc.reading.filter_errors import COMPARISONS, JOINING
+from celc.reading.filter_errors import JOINING
 from celc.reading.missing_errors import example_formula
-from celc.reading.place import SIGNS, Place, described
+from celc.reading.place import COMPARISONS, SIGNS, Place, described
 from celc.reading.tables import END
 from celc.reading.token_errors import offered, shortened
 from celc.reading.tokens import keyword_of, name_text

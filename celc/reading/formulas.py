@@ -330,7 +330,7 @@ class FormulaBuilder:
 
     def taken_as_label(self, value: syntax.Expression) -> Name | None:
         """The label that a bare name stands for where one may stand, None for other values."""
-        bare = self._bare.pop(value.span.start, None) if _is_bare(value) else None
+        bare = self._bare.pop(value.span.start, None) if syntax.is_bare_name(value) else None
         return bare.attribute if bare else None
 
     def attribute(self, c: Values) -> syntax.Attribute:
@@ -371,10 +371,6 @@ class FormulaBuilder:
 
     def _text(self, token: Token) -> syntax.TextLiteral:
         return syntax.TextLiteral(token.text[1:-1].replace("''", "'"), token.span)
-
-
-def _is_bare(value: syntax.Expression) -> bool:
-    return isinstance(value, syntax.Attribute) and value.label is None
 
 
 def _link(step: _Step) -> syntax.Link:

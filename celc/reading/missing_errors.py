@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from celc.errors import Diagnostic, Fix, error
 from celc.reading.around import declared, labels, new_label, usual_value
-from celc.reading.place import Place, described
+from celc.reading.place import COMPARISONS, Place, described
 from celc.reading.tables import END
 from celc.reading.token_errors import shortened
 from celc.source import Span
@@ -117,7 +117,7 @@ def missing_value(place: Place) -> Diagnostic | None:
         attribute = next(iter(declared(place).types.get(kind, {})), "a")
         example = f"{bound}.{attribute} {usual_value(place, attribute)}"
         return _missing(place, place.found.span, "a condition", f"FILTER {example}", example)
-    if place.before in _COMPARISONS and place.tokens[place.index - 2].type == "ATTRIBUTE":
+    if place.before in COMPARISONS and place.tokens[place.index - 2].type == "ATTRIBUTE":
         data_type = declared(place).of_type(place.tokens[place.index - 2].text)
         example = _VALUES.get(data_type or "", "10")
         text = f"{place.text(place.index - 2, place.index)} {example}"
@@ -132,7 +132,6 @@ _VALUES = {
     "TIMESTAMP": "TIMESTAMP '2024-01-31 12:00:00'",
     "DATE": "DATE '2024-01-31'",
 }
-_COMPARISONS = ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")
 
 
 # --- formulas ---

@@ -7,15 +7,10 @@ from collections.abc import Sequence
 from celc import syntax
 from celc.errors import Diagnostic, Fix, Related, error
 from celc.messages.functions import NO_PRESENT
+from celc.messages.wording import written
 from celc.reading.durations import in_units, is_calendar
 from celc.reading.token_errors import shortened
 from celc.source import Span
-
-
-def quoted(name: str) -> str:
-    """A name as it is written in a query: in backquotes where it is no plain word."""
-    return name if name.isidentifier() else "`" + name.replace("`", "``") + "`"
-
 
 # --- files ----------------------------------------------------------------------------------------
 
@@ -31,7 +26,7 @@ def no_query(streams: Sequence[syntax.StreamDeclaration], end: Span) -> Diagnost
         )
     stream = streams[-1]
     event = stream.events[0].name.text
-    example = f"SELECT * FROM {quoted(stream.name.text)} WHERE {quoted(event)}"
+    example = f"SELECT * FROM {written(stream.name.text)} WHERE {written(event)}"
     return error(
         "no-query",
         end,
@@ -87,7 +82,7 @@ def unknown_unit(number: str, unit: str, span: Span) -> Diagnostic:
 
 def label_renamed_in_select(label: syntax.Name, name: syntax.Name) -> Diagnostic:
     """`SELECT x AS y`."""
-    old, new = quoted(label.text), quoted(name.text)
+    old, new = written(label.text), written(name.text)
     span = label.span.to(name.span)
     return error(
         "label-renamed",
@@ -186,8 +181,8 @@ def not_of_several(keyword: Span, operand: str) -> Diagnostic:
 
 def bare_attribute(name: syntax.Name, label: str | None, *, is_text: bool = False) -> Diagnostic:
     """`price > 10` outside brackets; `is_text` where no event type has such an attribute."""
-    attribute = quoted(name.text)
-    mended = f"{quoted(label) if label else 'x'}.{attribute}"
+    attribute = written(name.text)
+    mended = f"{written(label) if label else 'x'}.{attribute}"
     hints = [f"write the label before it, such as {shortened(mended)}"]
     fixes = [Fix(name.span, mended)] if label else []
     if is_text:

@@ -14,8 +14,6 @@ from celc.reading.token_errors import offered
 from celc.reading.tokens import keyword_of
 from celc.source import Span
 
-_OF_WINDOW = "a number of events is written WITHIN 10 EVENTS, a time WITHIN 10 MINUTES"
-
 
 def size(place: Place) -> Diagnostic | None:
     """No number, or no unit, where WITHIN and LIMIT need one."""

@@ -7,31 +7,19 @@ Distribution can explode; its size is therefore counted before anything is built
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain, product
 from math import prod
-from typing import assert_never
 
 from celc.deadline import look
-from celc.fold import operands_of
 from celc.formula import (
-    Absolute,
-    Aggregate,
-    Arithmetic,
-    AttributeValue,
-    Cast,
     Clause,
-    Comparison,
-    Constant,
-    Expression,
-    Membership,
-    Negation,
     Predicate,
-    Previous,
 )
 from celc.resolve.conditions import Every, Some, Tree
 from celc.source import Span
+from celc.terms import labels_chosen_from
 
 # How many predicates the clauses may hold together, as a multiple of the limit on clauses.
 _PREDICATES_PER_CLAUSE = 100
@@ -83,7 +71,7 @@ def clauses_of(tree: Tree) -> tuple[Clause, ...]:
     numbers: dict[Predicate, int] = {}
     rows = _rows(tree, numbers)
     predicates = tuple(numbers)
-    labels = tuple(map(labels_named, predicates))
+    labels = tuple(map(labels_chosen_from, predicates))
     clauses = []
     for row in rows:
         named = dict.fromkeys(label for k in row.numbers for label in labels[k])
@@ -121,39 +109,3 @@ def _distinct(rows: Iterable[_Row]) -> list[_Row]:
         look(row.span)
         distinct.setdefault(frozenset(row.numbers), row)
     return list(distinct.values())
-
-
-def labels_named(predicate: Predicate) -> tuple[str, ...]:
-    """The labels of a predicate outside aggregates, in order of first appearance."""
-    return tuple(
-        dict.fromkeys(
-            part.label
-            for part in parts_of(predicate)
-            if isinstance(part, AttributeValue | Previous)
-            or (isinstance(part, Aggregate) and part.prior)
-        )
-    )
-
-
-def parts_of(predicate: Predicate) -> Iterator[Expression]:
-    """All expressions in a predicate, outer before inner, left before right; then what else stands
-    in the comparison that it was written out from."""
-    beside = predicate.beside if isinstance(predicate, Comparison | Membership) else ()
-    for operand in (*operands_of(predicate), *beside):
-        yield from _parts(operand)
-
-
-def _parts(expression: Expression) -> Iterator[Expression]:
-    waiting = [expression]
-    while waiting:
-        part = waiting.pop()
-        yield part
-        match part:
-            case Arithmetic():
-                waiting += (part.right, part.left)
-            case Negation() | Absolute() | Cast():
-                waiting.append(part.operand)
-            case Constant() | AttributeValue() | Aggregate() | Previous():
-                pass
-            case _:
-                assert_never(part)

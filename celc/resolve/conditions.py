@@ -29,7 +29,7 @@ from celc.like import looks_like_regex, regex_to_like
 from celc.messages import types, warnings
 from celc.resolve.expressions import Site, binding_of, common_type, convert, expression, is_null
 from celc.source import Span
-from celc.terms import nodes_of
+from celc.traversal import nodes_of
 
 _NEGATED: dict[syntax.ComparisonOperator, syntax.ComparisonOperator] = {
     "=": "!=",

@@ -10,8 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from celc.errors import Diagnostic, Diagnostics, Fix
-from celc.fold import fold_predicate, operands_of
+from celc.fold import fold_predicate
 from celc.formula import (
+    EXACT_CASTS,
+    MIRRORED,
     Aggregate,
     Cast,
     Clause,
@@ -23,22 +25,16 @@ from celc.formula import (
     NullTest,
     Predicate,
     Previous,
+    Value,
 )
 from celc.messages.warnings import never_matches
-from celc.resolve.cnf import parts_of
 from celc.resolve.expressions import is_null
 from celc.resolve.scopes import Frame, look_up
 from celc.source import Span
+from celc.terms import nodes_written_in
+from celc.traversal import operands_of
 
-_FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _DISCRETE = (DataType.INT, DataType.LONG, DataType.TIMESTAMP, DataType.DATE)
-# Casts that keep every value, so that bounds on the cast value are bounds on the value itself.
-_EXACT_CASTS = {
-    (DataType.INT, DataType.LONG),
-    (DataType.INT, DataType.DOUBLE),
-    (DataType.FLOAT, DataType.DOUBLE),
-}
-_Value = int | float | str | bool
 
 
 @dataclass(slots=True)
@@ -46,12 +42,12 @@ class _Range:
     """The values that the conditions so far leave to one expression."""
 
     first: Span
-    low: _Value | None = None
+    low: Value | None = None
     low_open: bool = False
-    high: _Value | None = None
+    high: Value | None = None
     high_open: bool = False
-    allowed: set[_Value] | None = None
-    banned: set[_Value] = field(default_factory=set)
+    allowed: set[Value] | None = None
+    banned: set[Value] = field(default_factory=set)
     must_be_null: bool = False
     must_have_value: bool = False
 
@@ -66,16 +62,16 @@ class _Range:
             return self.low_open or self.high_open or self.low in self.banned
         return self.low > self.high  # type: ignore[operator]
 
-    def ban(self, values: Iterable[_Value]) -> None:
+    def ban(self, values: Iterable[Value]) -> None:
         self.banned.update(values)
         if self.allowed is not None:
             self.allowed.difference_update(self.banned)
 
-    def allow(self, values: Iterable[_Value]) -> None:
+    def allow(self, values: Iterable[Value]) -> None:
         wanted = {value for value in values if value not in self.banned and self._fits(value)}
         self.allowed = wanted if self.allowed is None else self.allowed & wanted
 
-    def bound(self, operator: str, value: _Value, discrete: bool) -> None:
+    def bound(self, operator: str, value: Value, discrete: bool) -> None:
         is_open = operator in ("<", ">")
         if is_open and discrete and isinstance(value, int):
             value, is_open = (value - 1 if operator == "<" else value + 1), False
@@ -87,7 +83,7 @@ class _Range:
         if self.allowed is not None:
             self.allowed = {kept for kept in self.allowed if self._fits(kept)}
 
-    def _fits(self, value: _Value) -> bool:
+    def _fits(self, value: Value) -> bool:
         if self.low is not None and (value < self.low or (value == self.low and self.low_open)):  # type: ignore[operator]
             return False
         return self.high is None or not (
@@ -111,7 +107,7 @@ def check_clauses(
         if any(
             isinstance(part, Previous) or (isinstance(part, Aggregate) and part.prior)
             for predicate in clause.predicates
-            for part in parts_of(predicate)
+            for part in nodes_written_in(predicate)
         ):
             continue
         if not all(_is_sure(frame, label) for label in clause.labels):
@@ -130,7 +126,7 @@ def check_clauses(
 
 def _asks_of_events(predicate: Predicate) -> bool:
     # The aggregates of a label differ where one filter sees fewer of its positions than another.
-    return not any(isinstance(part, Aggregate) for part in parts_of(predicate))
+    return not any(isinstance(part, Aggregate) for part in nodes_written_in(predicate))
 
 
 def by_subject(predicates: Iterable[Predicate]) -> dict[Expression, list[Predicate]]:
@@ -241,7 +237,7 @@ def _subject(predicate: Predicate) -> Expression | None:
             subject = predicate.operand
         case _:
             return None
-    if isinstance(subject, Cast) and (subject.operand.type, subject.type) in _EXACT_CASTS:
+    if isinstance(subject, Cast) and (subject.operand.type, subject.type) in EXACT_CASTS:
         return subject.operand
     return subject
 
@@ -267,12 +263,12 @@ def _apply(predicate: Predicate, subject: Expression, allowed: _Range) -> None:
         allowed.bound(operator, value, subject.type in _DISCRETE)
 
 
-def _with_constant(predicate: Comparison) -> tuple[str, _Value]:
+def _with_constant(predicate: Comparison) -> tuple[str, Value]:
     if isinstance(predicate.right, Constant):
         operator, constant = predicate.operator, predicate.right
     else:
         assert isinstance(predicate.left, Constant)
-        operator, constant = _FLIPPED[predicate.operator], predicate.left  # type: ignore[assignment]
+        operator, constant = MIRRORED[predicate.operator], predicate.left
     # A NULL here makes the predicate fold to FALSE, which is reported before.
     assert constant.value is not None
     return operator, constant.value

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeGuard, assert_never, cast
+from typing import Literal, assert_never, cast
 
 from celc import fold, syntax
 from celc.errors import Diagnostics
 from celc.formula import (
+    NUMBERS,
+    TIMES,
     Absolute,
     Aggregate,
     AggregateFunction,
@@ -33,15 +35,13 @@ from celc.resolve.schema import Schema
 from celc.resolve.scopes import Frame, look_up, visible_labels
 from celc.source import Span
 
-_NUMBERS = (DataType.INT, DataType.LONG, DataType.FLOAT, DataType.DOUBLE)
-_TIMES = (DataType.TIMESTAMP, DataType.DATE)
 _AGGREGATED_TYPES: Mapping[str, tuple[DataType, ...]] = {
     "FIRST": tuple(DataType),
     "LAST": tuple(DataType),
-    "MIN": (*_NUMBERS, *_TIMES, DataType.BOOLEAN),
-    "MAX": (*_NUMBERS, *_TIMES, DataType.BOOLEAN),
-    "SUM": _NUMBERS,
-    "AVG": _NUMBERS,
+    "MIN": (*NUMBERS, *TIMES, DataType.BOOLEAN),
+    "MAX": (*NUMBERS, *TIMES, DataType.BOOLEAN),
+    "SUM": NUMBERS,
+    "AVG": NUMBERS,
 }
 _AGGREGATES = (*_AGGREGATED_TYPES, "COUNT")
 _FUNCTIONS = {
@@ -87,8 +87,8 @@ def common_type(left: DataType, right: DataType) -> DataType | None:
     if left is right:
         return left
     if left.is_numeric and right.is_numeric:
-        return max(left, right, key=_NUMBERS.index)
-    if left in _TIMES and right in _TIMES:
+        return max(left, right, key=NUMBERS.index)
+    if left in TIMES and right in TIMES:
         return DataType.TIMESTAMP
     return None
 
@@ -314,7 +314,7 @@ def _call(node: syntax.Call, site: Site) -> Expression | None:
     match name:
         case "ABS":
             argument = node.argument
-            if site.inside is None and _is_bare(argument):
+            if site.inside is None and syntax.is_bare_name(argument):
                 site.found.add(types.needs_number("ABS", argument.attribute.text, argument.span))
                 return None
             operand = _numeric("ABS", argument, site)
@@ -338,14 +338,9 @@ def _call(node: syntax.Call, site: Site) -> Expression | None:
             return None
 
 
-def _is_bare(node: syntax.Expression) -> TypeGuard[syntax.Attribute]:
-    """Whether it is a name without a dot, which stands for a label as an argument."""
-    return isinstance(node, syntax.Attribute) and node.label is None
-
-
 def _count(node: syntax.Call, site: Site) -> Expression | None:
     argument = node.argument
-    if not _is_bare(argument):
+    if not syntax.is_bare_name(argument):
         label = argument.label if isinstance(argument, syntax.Attribute) else None
         site.found.add(
             types.needs_label("COUNT", argument.span, written(label.text) if label else None)
@@ -378,7 +373,7 @@ def _calls_offered(node: syntax.Call, site: Site) -> list[str]:
         if isinstance(left, syntax.Attribute) and isinstance(right, LITERALS):
             rest = f"{argument.operator} {slice_of(right.span)}"
             return [f"{name}({prior}{slice_of(left.span)}) {rest}"]
-    if not _is_bare(argument):
+    if not syntax.is_bare_name(argument):
         return []
     label = look_up(site.frame, argument.attribute.text)
     if label is not None:

@@ -16,6 +16,7 @@ from math import comb
 from celc.errors import Diagnostics
 from celc.fold import fold_predicate
 from celc.formula import (
+    MAX_COUNT,
     Aggregate,
     As,
     Cast,
@@ -32,8 +33,6 @@ from celc.messages import warnings
 
 MOST_MATCHES = 1_000_000
 _LEAST_COUNT = 20
-_MOST_COUNT = 1_000
-"""COUNT is compared with no larger numbers."""
 
 
 def check_counts(
@@ -86,9 +85,9 @@ def _counted(comparison: Comparison) -> Aggregate | None:
 def _least(comparison: Comparison, counted: Aggregate) -> int | None:
     """The number from which on all counts satisfy a comparison; None: there is none, or a small
     one."""
-    numbers = range(_MOST_COUNT + 1)
+    numbers = range(MAX_COUNT + 1)
     first = next((n for n in numbers if _holds(comparison, n)), None)
-    if first is None or first < _LEAST_COUNT or not _holds(comparison, _MOST_COUNT + 1):
+    if first is None or first < _LEAST_COUNT or not _holds(comparison, MAX_COUNT + 1):
         return None
     return first
 

@@ -9,14 +9,11 @@ from typing import Literal, assert_never
 
 from celc import syntax
 from celc.errors import Diagnostic, Diagnostics
-from celc.formula import AttributeDeclaration, DataType, PartitionKey, Window, WindowUnit
+from celc.formula import NUMBERS, TIMES, AttributeDeclaration, PartitionKey, Window, WindowUnit
 from celc.messages import clauses, names, warnings
 from celc.resolve import literals
 from celc.resolve.schema import Schema
 from celc.source import Span
-
-_TIMES = (DataType.TIMESTAMP, DataType.DATE)
-_NUMBERS = (DataType.INT, DataType.LONG, DataType.FLOAT, DataType.DOUBLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +34,7 @@ def clauses_of_query(
     columns = order_columns(order_by, node.window, schema, _from_span(node), found)
     order_is_known = order_by is None or len(columns) == len(order_by)
     if order_by is None and isinstance(node.window, syntax.EventsWindow | None):
-        times = [name for name in schema.shared(of=_TIMES) if name not in schema.flawed]
+        times = [name for name in schema.shared(of=TIMES) if name not in schema.flawed]
         if times:
             found.add(warnings.no_order(times, node.window is not None, _from_span(node)))
     window = window_of(node.window, columns, order_is_known, schema, found)
@@ -167,13 +164,13 @@ def _duration_window(
     found: Diagnostics,
 ) -> Window | None:
     size = literals.duration(node.parts, found)
-    times = schema.shared(of=_TIMES)
+    times = schema.shared(of=TIMES)
     attribute = None
     if node.attribute is not None:
         attribute = _window_attribute(node.attribute, schema, found)
         if attribute is None:
             return None
-        if attribute.type not in _TIMES:
+        if attribute.type not in TIMES:
             name, data_type = attribute.name, attribute.type
             found.add(
                 clauses.duration_on_other_type(
@@ -185,7 +182,7 @@ def _duration_window(
         if order_is_known:
             found.add(clauses.unmeasured_window(None, None, times, node.span))
         return None
-    elif order_by[0].type not in _TIMES:
+    elif order_by[0].type not in TIMES:
         first = order_by[0]
         found.add(clauses.unmeasured_window(first.name, first.type.value, times, node.span))
         return None
@@ -199,14 +196,14 @@ def _value_window(node: syntax.ValueWindow, schema: Schema, found: Diagnostics) 
         return None
     if attribute is None:
         return None
-    if attribute.type not in _NUMBERS:
+    if attribute.type not in NUMBERS:
         name, data_type = attribute.name, attribute.type
         found.add(
             clauses.number_on_other_type(
                 name,
                 data_type.value,
-                data_type in _TIMES,
-                schema.shared(of=_NUMBERS),
+                data_type in TIMES,
+                schema.shared(of=NUMBERS),
                 node.attribute.span,
             )
         )

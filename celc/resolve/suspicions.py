@@ -26,12 +26,12 @@ from celc.formula import (
 )
 from celc.messages import warnings
 from celc.messages.wording import quote
-from celc.resolve.cnf import labels_named, parts_of
 from celc.resolve.labels import MANY, Binding, Labels, Scoped, fold_joints, positive_parts
 from celc.resolve.other_events import STANDS_FOR
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Frame, look_up
 from celc.source import Span
+from celc.terms import labels_chosen_from, nodes_written_in
 
 # --- labels ---------------------------------------------------------------------------------------
 
@@ -59,7 +59,7 @@ def check_use(clauses: Sequence[Clause], frame: Frame, found: Diagnostics) -> li
     predicates = list(dict.fromkeys(p for clause in clauses for p in clause.predicates))
     for predicate in predicates:
         found.extend(_idle_counts(predicate, frame))
-        for part in parts_of(predicate):
+        for part in nodes_written_in(predicate):
             back = isinstance(part, Previous) or (isinstance(part, Aggregate) and part.prior)
             if not back and not isinstance(part, AttributeValue):
                 continue
@@ -132,7 +132,7 @@ def check_search(
     For filters that no window bounds; `selector` is that of the formula around, if any.
     """
     for predicate in predicates:
-        for part in parts_of(predicate):
+        for part in nodes_written_in(predicate):
             if not isinstance(part, Aggregate | Previous) or not _is_many(frame, part.label):
                 continue
             call = _name_of(part)
@@ -140,7 +140,7 @@ def check_search(
                 why = f"{call} under '+' tells apart matches that differ in one event only"
                 found.add(warnings.exponential_search(why, selector, part.span))
                 return
-        labels = labels_named(predicate)
+        labels = labels_chosen_from(predicate)
         if len(labels) > 1 and (frame.repeated or any(_is_many(frame, one) for one in labels)):
             names = " and ".join(map(quote, labels[:2]))
             why = f"a comparison of {names} under '+' must hold for every pair of their events"

@@ -1,0 +1,52 @@
+"""What must be true of every representation, checked between passes (LLVM's verifier is the model).
+
+In: a representation, with what stands around it. Out: its *violations*, none where it is right.
+A violation is a mistake of celc, never of a query, so it is no `CelError`.
+
+Off by default, and then not even imported. On where the environment variable CELC_VERIFY is 1, as
+it is in all tests. May import all passes and representations, but not `pipeline`, which calls it.
+"""
+
+from celc.verify.automata import (
+    alphabet,
+    automaton,
+    deterministic,
+    minimal,
+    selection,
+)
+from celc.verify.forms import flat_form, letter_form, normal_form
+from celc.verify.plans import (
+    checks,
+    earliest,
+    joins,
+    program,
+    selection_tables,
+    straight_line,
+    tables,
+)
+from celc.verify.texts import core_query, safe_query, syntax_tree
+from celc.verify.violations import VerificationError, Violation, verify
+
+__all__ = [
+    "VerificationError",
+    "Violation",
+    "alphabet",
+    "automaton",
+    "checks",
+    "core_query",
+    "deterministic",
+    "earliest",
+    "flat_form",
+    "joins",
+    "letter_form",
+    "minimal",
+    "normal_form",
+    "program",
+    "safe_query",
+    "selection",
+    "selection_tables",
+    "straight_line",
+    "syntax_tree",
+    "tables",
+    "verify",
+]

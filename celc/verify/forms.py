@@ -1,0 +1,140 @@
+"""The invariants of LP-normal forms: as normalisation makes them, flat, and without correlation."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from celc import formula as core
+from celc import normal_form as lp
+from celc.fold import fold_predicate
+from celc.normal_form import EVENT, NormalForm, labels_of
+from celc.rewrite import truth_of
+from celc.roles import ABSENT, FlatForm, RoleClause, mark_of_round
+from celc.show import show_event, show_labels
+from celc.terms import labels_named, labels_of_clause, looks_back, nodes_named_in
+from celc.verify.texts import GAPS
+from celc.verify.violations import Violation, Violations
+
+ON_EVENTS = "a condition on an event names nothing but the event"
+OPEN = "no condition on an event is decided beforehand"
+ATTRIBUTES = "an event has the attributes that its conditions name"
+MARKS_SORTED = "the labels of an event are sorted, each once"
+SIMPLIFIED = "an OR has no OR inside, and has two operands or is the form without matches"
+NOTHING_INSIDE = "the form without matches stands alone"
+FACTS_OPEN = "no fact is decided beforehand"
+BOUND = "conditions across events find their labels in the scopes around them"
+LETTERS_ONLY = "an automaton is built of conditions on single events"
+"""Nothing across events is left."""
+
+
+def normal_form(form: NormalForm) -> Violations:
+    """Conditions sit on their events, nothing is left that could be decided or left out.
+
+    The alphabet relies on it: each condition on an event is one that some events satisfy and some
+    do not. The construction relies on the shape.
+    """
+    yield from _parts(form)
+    for part in lp.forms_in(form):
+        if isinstance(part, lp.Disjunction) and (
+            len(part.operands) == 1
+            or any(isinstance(operand, lp.Disjunction) for operand in part.operands)
+        ):
+            yield Violation(SIMPLIFIED, f"one has {len(part.operands)} operands")
+    for label in sorted(lp.open_labels(form)):
+        yield Violation(BOUND, f"not '{label}'")
+
+
+def letter_form(form: NormalForm) -> Violations:
+    """The same of a form that an automaton is built of, which need not be as simple as it can be.
+
+    The construction relies on it: it has no case for `Correlated` and `Scope`.
+    """
+    yield from _parts(form)
+    for part in lp.forms_in(form):
+        if isinstance(part, lp.Correlated | lp.Scope):
+            yield Violation(LETTERS_ONLY, f"{type(part).__name__} is left")
+
+
+def _parts(form: NormalForm) -> Violations:
+    for part in lp.forms_in(form):
+        match part:
+            case lp.Event():
+                yield from _event(part)
+            case lp.Disjunction():
+                if not part.operands and part is not form:
+                    yield Violation(NOTHING_INSIDE, "it is a part of another one")
+            case lp.Sequence():
+                if len(part.operands) != len(part.contiguous) + 1 or not part.contiguous:
+                    yield Violation(GAPS, f"one has {len(part.operands)} operands")
+            case lp.Where():
+                truth = truth_of(part.fact, labels_of(part.operand))
+                if truth is not None:
+                    yield Violation(FACTS_OPEN, f"one is {truth}")
+            case _:
+                pass
+
+
+def _event(event: lp.Event) -> Violations:
+    text = show_event(event.type, event.clauses)
+    if event.labels != tuple(sorted({*event.labels})):
+        yield Violation(MARKS_SORTED, f"{text} carries {event.labels}")
+    for clause in event.clauses:
+        if not clause.predicates:
+            yield Violation(OPEN, f"one of {text} is FALSE")
+        for predicate in clause.predicates:
+            if labels_named(predicate) - {EVENT}:
+                yield Violation(ON_EVENTS, f"{text} names {sorted(labels_named(predicate))}")
+            truth = fold_predicate(predicate)
+            if truth is not None:
+                yield Violation(OPEN, f"one of {text} is {truth}")
+            for node in nodes_named_in(predicate):
+                if isinstance(node, core.AttributeValue) and (
+                    event.type.type_of(node.attribute) is None
+                ):
+                    yield Violation(ATTRIBUTES, f"{event.type.name} lacks '{node.attribute}'")
+
+
+# --- flat forms -----------------------------------------------------------------------------------
+
+ROLES_BOUND = "some event carries each role that a condition names"
+ROUNDS_MARKED = "the first event of each round that a condition tells apart is marked"
+ROLE_CHAINS = "a clause says for each of its roles which iterations are around it, outer ones first"
+WHEN = "what is decided as soon as its events are there asks for nothing else"
+NUMBERS_GONE = "iterations have no numbers when they are marked"
+
+
+def flat_form(flat: FlatForm) -> Violations:
+    """The form's events carry the roles and marks that its clauses name, and nothing is correlated.
+
+    Listing relies on it: a clause about a role that no event carries would never be asked.
+    """
+    yield from letter_form(flat.form)
+    carried = labels_of(flat.form)
+    for part in lp.forms_in(flat.form):
+        if isinstance(part, lp.Iteration) and part.number is not None:
+            yield Violation(NUMBERS_GONE, f"one has number {part.number}")
+    absent_clauses = [clause for absent in flat.absent for clause in absent.clauses]
+    for clause in (*flat.clauses, *absent_clauses):
+        yield from _role_clause(clause, carried | {ABSENT})
+    for absent in flat.absent:
+        for role in (absent.first, absent.last):
+            if role not in carried:
+                yield Violation(ROLES_BOUND, f"not {show_labels((role,))}")
+
+
+def _role_clause(clause: RoleClause, carried: frozenset[str]) -> Violations:
+    for role in sorted(labels_of_clause(clause.clause) - carried):
+        yield Violation(ROLES_BOUND, f"not {show_labels((role,))}")
+    if len(clause.iterations) != len(clause.clause.labels):
+        yield Violation(ROLE_CHAINS, f"it says so for {len(clause.iterations)} roles")
+        return
+    chains = sorted(clause.iterations, key=len)
+    if any(longer[: len(shorter)] != shorter for shorter, longer in pairwise(chains)):
+        yield Violation(ROLE_CHAINS, f"they are {clause.iterations}")
+        return
+    for mark in map(mark_of_round, sorted(clause.shared_iterations())):
+        if mark not in carried:
+            yield Violation(ROUNDS_MARKED, f"not {show_labels((mark,))}")
+    predicates = clause.clause.predicates
+    if clause.when == "pairs" and any(map(looks_back, predicates)):
+        yield Violation(WHEN, "it looks back")

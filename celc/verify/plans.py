@@ -1,0 +1,304 @@
+"""The invariants of tables, and of the plans that say how an update runs and what is listed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from celc.compiled import Compiled
+from celc.deadline import look
+from celc.determinize import START
+from celc.earliest import EarliestTables
+from celc.joins import Joins
+from celc.piles import MAX_PILES, StraightLine, Write
+from celc.roles import Checks
+from celc.show import show_clause
+from celc.tables import Contexts, SelectionTables, Step, Tables
+from celc.verify.violations import Violation, Violations
+
+# --- tables ---------------------------------------------------------------------------------------
+
+TOTAL = "there is an entry for each state and each symbol"
+IN_RANGE = "entries are states, symbols and kinds that there are"
+INERT = "symbol 0, of events that no atom asks for, is in no match"
+SYMBOLS = "every class of the alphabet has a symbol, and each symbol stands for a class"
+STARTS_MARKED = "an event can be the first of a match where its kind says so, and only there"
+ONE_STEP = "a state, a symbol and a label set decide the next state"
+ENDS_LAST = "of a symbol's steps those that end a match are the last"
+STARTS_APART = "for the general engine no cell begins a match and goes on with another one"
+
+
+def tables(found: Tables, classes: int) -> Violations:
+    """Tables are total, symbol 0 is inert.
+
+    Kernels rely on it: they index without looking, and pass over events of symbol 0 where
+    unmarked events change nothing. `classes`: those of the alphabet.
+    """
+    yield from _symbols(found, classes)
+    states, symbols = range(found.states), range(found.symbols)
+    if len(found.members) != found.states or len(found.skip) != found.states:
+        yield Violation(TOTAL, f"{len(found.skip)} of {found.states} states have rows")
+    for state, row in enumerate(found.skip):
+        look()
+        if len(row) != found.symbols:
+            yield Violation(TOTAL, f"state {state} has {len(row)} of {found.symbols} symbols")
+        if any(
+            target is not None and (state == START or target not in states[1:]) for target in row
+        ):
+            yield Violation(IN_RANGE, f"an unmarked event in state {state} leads out of all")
+    if len(found.steps) != found.symbols:
+        yield Violation(TOTAL, f"{len(found.steps)} of {found.symbols} symbols have steps")
+    for symbol, steps in enumerate(found.steps):
+        look()
+        for step in steps:
+            yield from _step(found, symbol, step)
+        yield from _row_of_steps(found, symbol, steps)
+    for symbol in _inert_symbols(found):
+        if symbol in symbols and found.steps[symbol]:
+            yield Violation(INERT, f"it has {len(found.steps[symbol])} steps")
+
+
+def _symbols(found: Tables, classes: int) -> Violations:
+    if len(found.symbol_of) != classes:
+        yield Violation(SYMBOLS, f"{len(found.symbol_of)} of {classes} classes have one")
+    count = found.symbols if found.contexts is None else len(found.contexts.following[0])
+    if {*found.symbol_of} != {*range(count)}:
+        yield Violation(SYMBOLS, f"{len({*found.symbol_of})} of {count} symbols do")
+    if found.symbol_of[:1] != (0,):
+        yield Violation(SYMBOLS, "class 0 has another one than symbol 0")
+    if found.contexts is not None:
+        yield from _contexts(found.contexts, found.symbols, count)
+
+
+def _contexts(found: Contexts, letters: int, symbols: int) -> Violations:
+    contexts = len(found.following)
+    for name, rows, most in (
+        ("context", found.following, contexts),
+        ("letter", found.letters, letters),
+    ):
+        if len(rows) != contexts or any(len(row) != symbols for row in rows):
+            yield Violation(TOTAL, f"a {name} is missing")
+        if any(entry not in range(most) for row in rows for entry in row):
+            yield Violation(IN_RANGE, f"a {name} is out of {most}")
+
+
+def _inert_symbols(found: Tables) -> set[int]:
+    """What the steps are indexed by for events of symbol 0, in all contexts."""
+    return {0} if found.contexts is None else {row[0] for row in found.contexts.letters}
+
+
+def _step(found: Tables, symbol: int, step: Step) -> Violations:
+    text = f"a step of symbol {symbol}"
+    if not step.sources or any(source not in range(found.states) for source in step.sources):
+        yield Violation(IN_RANGE, f"{text} has sources {step.sources}")
+    if step.target is not None and step.target not in range(1, found.states):
+        yield Violation(IN_RANGE, f"{text} leads to {step.target}")
+    if step.kind not in range(len(found.kinds)):
+        yield Violation(IN_RANGE, f"{text} has kind {step.kind}")
+    elif found.kinds[step.kind].starts != (START in step.sources):
+        yield Violation(STARTS_MARKED, f"{text} has sources {step.sources}")
+
+
+def _row_of_steps(found: Tables, symbol: int, steps: Sequence[Step]) -> Violations:
+    ends = [step.target is None for step in steps]
+    if ends != sorted(ends):
+        yield Violation(ENDS_LAST, f"not of symbol {symbol}")
+    known: set[tuple[int, tuple[str, ...], bool]] = set()
+    for step in steps:
+        if step.kind not in range(len(found.kinds)):
+            continue
+        for source in step.sources:
+            key = source, found.kinds[step.kind].marks, step.target is None
+            if key in known:
+                yield Violation(ONE_STEP, f"state {source} has two with symbol {symbol}")
+            known.add(key)
+
+
+def _apart(found: Tables) -> Violations:
+    for symbol, steps in enumerate(found.steps):
+        if any(START in step.sources and len(step.sources) > 1 for step in steps):
+            yield Violation(STARTS_APART, f"one of symbol {symbol} does")
+
+
+# --- choices in windows ---------------------------------------------------------------------------
+
+SETS = "an event before a set of states leads into it from all states that can reach it"
+
+
+def selection_tables(found: SelectionTables, letters: int) -> Violations:
+    """A selection's tables, and a symbol of them for each letter in each state of the tracker.
+
+    What runs over windows relies on it as kernels do on `tables`.
+    """
+    states = len(found.following)
+    yield from tables(found.tables, found.tables.symbols)
+    yield from _apart(found.tables)
+    for rows, most in ((found.following, states), (found.symbols, found.tables.symbols)):
+        if len(rows) != states or any(len(row) != letters for row in rows):
+            yield Violation(TOTAL, f"the tracker has {len(rows)} of {states} rows of {letters}")
+        if any(entry not in range(most) for row in rows for entry in row):
+            yield Violation(IN_RANGE, f"an entry of the tracker is out of {most}")
+
+
+def earliest(found: EarliestTables) -> Violations:
+    """Reading back, the sets of states follow from the marks, one event after the other.
+
+    The search for the earliest match relies on it: it marks an event if the set behind it has the
+    state that this leads to.
+    """
+    letters = range(len(found.ends))
+    numbers = {states: number for number, states in enumerate(found.sets)}
+    rows = (*found.marks, *found.skip, *found.end_kinds, *found.back)
+    if any(len(row) != len(letters) for row in rows) or len(found.back) != len(found.sets):
+        yield Violation(TOTAL, f"{len(found.back)} of {len(found.sets)} sets have rows")
+        return
+    if any(
+        number not in range(len(found.sets)) for row in (found.ends, *found.back) for number in row
+    ):
+        yield Violation(IN_RANGE, "an entry is no set")
+        return
+    for letter in letters:
+        look()
+        ending = {s for s, row in enumerate(found.end_kinds) if row[letter] is not None}
+        if found.sets[found.ends[letter]] != ending:
+            yield Violation(SETS, f"letter {letter} ends matches in {sorted(ending)}")
+        into: dict[int, set[int]] = {}
+        for state, (marks, skip) in enumerate(zip(found.marks, found.skip, strict=True)):
+            marked = marks[letter]
+            for target in {skip[letter], None if marked is None else marked[1]}:
+                if target is not None:
+                    into.setdefault(target, set()).add(state)
+        for states, number in numbers.items():
+            before = set[int]().union(*(into.get(state, ()) for state in states))
+            if found.sets[found.back[number][letter]] != before:
+                yield Violation(SETS, f"letter {letter} before {sorted(states)} does not")
+
+
+# --- straight-line updates ------------------------------------------------------------------------
+
+ALL_WRITTEN = "every pile that is read is written"
+ALL_STEPS = "the cells of a symbol are made of all that its steps take, and of nothing else"
+READ_BEFORE = "no cell is made of a pile after the event has written it"
+PILES_FIT = "a cell is put on a pile of its target, and made of piles of its sources"
+ENOUGH_NODES = "an event makes no more nodes than there is room for"
+
+
+def straight_line(found: StraightLine, of: Tables) -> Violations:
+    """Every slot that the update reads is written, and read before the event overwrites it.
+
+    Generated updates rely on the order, the arena on the number of nodes.
+    """
+    if len(found.piles) > MAX_PILES:
+        yield Violation(IN_RANGE, f"there are {len(found.piles)} piles")
+    if len(found.writes) != of.symbols or len(found.saved) != of.symbols:
+        yield Violation(TOTAL, f"{len(found.writes)} of {of.symbols} symbols have cells")
+        return
+    written = {write.pile for writes in found.writes for write in writes}
+    read = {pile for writes in found.writes for write in writes for pile in write.reads}
+    for pile in sorted(read - written):
+        yield Violation(ALL_WRITTEN, f"not pile {pile}")
+    for symbol, writes in enumerate(found.writes):
+        look()
+        yield from _writes(found, symbol, writes)
+        made = {(w.step.kind, w.step.target, source) for w in writes for source in w.step.sources}
+        asked = {(s.kind, s.target, source) for s in of.steps[symbol] for source in s.sources}
+        if made != asked:
+            yield Violation(
+                ALL_STEPS, f"symbol {symbol} differs in {sorted(map(str, made ^ asked))}"
+            )
+
+
+def _writes(found: StraightLine, symbol: int, writes: Sequence[Write]) -> Violations:
+    done: set[int] = set()
+    safe = found.fleeting | {*found.saved[symbol]}
+    for write in writes:
+        sources = {*write.step.sources} - {START}
+        if any(found.piles[pile].target not in sources for pile in write.reads):
+            yield Violation(PILES_FIT, f"symbol {symbol} reads others than those of {sources}")
+        if write.starts != (START in write.step.sources):
+            yield Violation(PILES_FIT, f"symbol {symbol} begins a match or does not")
+        if write.pile is not None and found.piles[write.pile].target != write.step.target:
+            yield Violation(PILES_FIT, f"symbol {symbol} writes pile {write.pile}")
+        for pile in (done & {*write.reads}) - safe:
+            yield Violation(READ_BEFORE, f"symbol {symbol} reads pile {pile} too late")
+        if write.pile is not None:
+            done.add(write.pile)
+    nodes = sum(max(1, len(write.reads)) for write in writes)
+    if nodes > found.nodes_per_event:
+        text = f"symbol {symbol} makes {nodes} of {found.nodes_per_event}"
+        yield Violation(ENOUGH_NODES, text)
+
+
+# --- conditions across events ---------------------------------------------------------------------
+
+KEYS = "a state has a key of a few ties, and the start has none"
+KEYS_BROUGHT = "an event that enters or leaves a state with a key brings the key"
+
+
+def joins(found: Joins, of: Tables) -> Violations:
+    """Every move into or out of a state with a key carries all of the key's ties.
+
+    The update relies on it: it finds the state's cells by what the event brings.
+    """
+    if len(found.keys) != of.states:
+        yield Violation(KEYS, f"{len(found.keys)} of {of.states} states have an entry")
+        return
+    for state, key in enumerate(found.keys):
+        if list(key) != sorted({*key}) or any(n not in range(len(found.ties)) for n in key):
+            yield Violation(KEYS, f"that of state {state} is {key}")
+            return
+    if found.keys[START]:
+        yield Violation(KEYS, "it has one")
+    for symbol, steps in enumerate(of.steps):
+        for step in steps:
+            marks = of.kinds[step.kind].marks
+            brought = {number for number, tie in enumerate(found.ties) if tie.of(marks)}
+            ends = (*step.sources, *(() if step.target is None else (step.target,)))
+            for state in ends:
+                if not brought.issuperset(found.keys[state]):
+                    yield Violation(KEYS_BROUGHT, f"symbol {symbol} does not for state {state}")
+
+
+DECIDED_ONCE = "a condition is decided by keys or while matches are listed, not by both"
+SOMETHING_LEFT = "there are checks only where something is left to check"
+
+
+def checks(found: Checks, keys: Joins | None) -> Violations:
+    """What is left for the listing is something, and keys have not decided it.
+
+    Plans rely on it: a query without checks is listed without a look at conditions. (That some
+    event carries each role cannot be asked of tables: where no match has such events, none does.)
+    """
+    decided = () if keys is None else keys.decided
+    for clause in found.clauses:
+        if clause in decided:
+            yield Violation(DECIDED_ONCE, f"'{show_clause(clause.written)}' is by both")
+    if not (found.clauses or found.absent or found.distinct or found.strategy):
+        yield Violation(SOMETHING_LEFT, "nothing is")
+
+
+# --- the whole ------------------------------------------------------------------------------------
+
+ONE_WAY = "matches are listed in one way"
+KEYED_CODE = "keys and the latest event first need code of the query's own"
+BOUNDED = "what takes long at one event has a bound on its work"
+
+
+def program(found: Compiled) -> Violations:
+    """The parts of a program fit together: one way to update, one way to list.
+
+    Generated modules rely on it, and so do their plans.
+    """
+    ways = (
+        found.selection is not None,
+        found.greedy,
+        found.definition is not None,
+        found.checks is not None,
+    )
+    if sum(ways) > 1 or (found.definition is not None and found.joins is not None):
+        yield Violation(ONE_WAY, f"{sum(ways)} are given")
+    if found.straight_line is None:
+        yield from _apart(found.tables)
+        if found.greedy or found.joins is not None:
+            yield Violation(KEYED_CODE, "the general engine runs the query")
+    if (found.definition is not None or found.checks is not None) and found.max_work < 1:
+        yield Violation(BOUNDED, f"it is {found.max_work}")

@@ -1,0 +1,180 @@
+"""The invariants of what is read off the text: the syntax tree, and queries in core CEL."""
+
+from __future__ import annotations
+
+from dataclasses import is_dataclass
+from itertools import pairwise
+from typing import Any
+
+from celc import formula as core
+from celc import syntax
+from celc.formula import DataType, Predicate
+from celc.source import Source, Span
+from celc.terms import labels_chosen_from, labels_named
+from celc.traversal import labels_bound, nodes_of, operands_of, parts_of
+from celc.verify.violations import Violation, Violations
+
+SPANS_NEST = "the span of a part lies within that of the whole"
+IN_TEXT_ORDER = "the parts of a chain follow each other in the text"
+QUERIES_NAMED = "a file has a query, and each of several queries has a name"
+
+
+def syntax_tree(file: syntax.File, source: Source) -> Violations:
+    """Spans nest, chains are in the order of the text, queries can be told apart.
+
+    All messages rely on the spans. The resolver relies on the names of queries, and on the order
+    of chains: "the first" of a message is the first in the text.
+    """
+    waiting: list[tuple[Any, Span]] = [(file, Span(0, len(source.text)))]
+    while waiting:
+        node, around = waiting.pop()
+        if not around.start <= node.span.start <= node.span.end <= around.end:
+            yield Violation(SPANS_NEST, f"{_place(node)} is a part of {around}")
+        for name in node.__slots__:
+            value = getattr(node, name)
+            parts = [_placed(part) for part in (value if isinstance(value, tuple) else (value,))]
+            nodes = [part for part in parts if part is not None]
+            waiting += [(part, node.span) for part in nodes]
+            for before, after in pairwise(nodes):
+                if before.span.end > after.span.start:
+                    yield Violation(IN_TEXT_ORDER, f"{_place(after)} follows {_place(before)}")
+    if not file.queries:
+        yield Violation(QUERIES_NAMED, "there is none")
+    for query in file.queries:
+        if query.name is None and len(file.queries) > 1:
+            yield Violation(QUERIES_NAMED, f"{_place(query)} has no name")
+
+
+def _placed(part: Any) -> Any:
+    """The node with a span that a part is: of a link of a chain, its operand; None: no node."""
+    if isinstance(part, syntax.Link | syntax.Joint):
+        return part.operand
+    return None if isinstance(part, Span) or not is_dataclass(part) else part
+
+
+def _place(node: Any) -> str:
+    return f"{type(node).__name__} at {node.span.start}-{node.span.end}"
+
+
+# --- core CEL -------------------------------------------------------------------------------------
+
+DEPTH = "a formula is no deeper than passes that recurse can take"
+TYPES_DECLARED = "atoms and attributes are those of the query's streams"
+LABELS_RESOLVED = "every label that a condition names is bound by a scope around it"
+CLAUSE_LABELS = "a clause lists the labels that it names outside functions, each once"
+TYPED = "the operands of a condition have the types that its operators take"
+GAPS = "a sequence has at least two operands, and says of each gap whether it is contiguous"
+OUTPUT_BOUND = "the formula binds the labels that SELECT keeps"
+
+
+def core_query(query: core.Query, max_depth: int) -> Violations:
+    """Names are resolved, conditions are typed; SELECT keeps labels that the formula binds.
+
+    Normalisation relies on the labels: it looks for the scope that binds each. Generated code
+    relies on the types: it compares the values of columns as they are.
+    """
+    yield from safe_query(query, max_depth)
+    bound = labels_bound(query.formula)
+    for item in query.output:
+        for label in (item.label,) if isinstance(item, core.OutputLabel) else item.labels:
+            if label not in bound:
+                yield Violation(OUTPUT_BOUND, f"not '{label}'")
+
+
+def safe_query(query: core.Query, max_depth: int) -> Violations:
+    """The same without the last: branches that bind a label twice are gone, its column is not."""
+    event_types = {one for stream in query.streams for one in stream.event_types}
+    attributes = {(one.name, one.type) for each in event_types for one in each.attributes}
+    waiting = [(query.formula, labels_bound(query.formula), 1)]
+    while waiting:
+        formula, visible, depth = waiting.pop()
+        if depth > max_depth:
+            yield Violation(DEPTH, f"{_place(formula)} is at level {depth} of at most {max_depth}")
+            return
+        match formula:
+            case core.Atom():
+                if not formula.types or not event_types.issuperset(formula.types):
+                    names = ", ".join(one.name for one in formula.types)
+                    yield Violation(TYPES_DECLARED, f"{_place(formula)} reads ({names})")
+            case core.Sequence():
+                if len(formula.operands) != len(formula.contiguous) + 1 or not formula.contiguous:
+                    count = len(formula.operands)
+                    yield Violation(GAPS, f"{_place(formula)} has {count} operands")
+            case core.Filter():
+                for clause in formula.clauses:
+                    yield from _clause(clause, visible, attributes)
+            case _:
+                pass
+        scopes = _scopes_in(formula)
+        for part in parts_of(formula):
+            # By identity: to compare formulas would mean to read all of them.
+            is_scope = any(part is one for one in scopes)
+            sees = visible | labels_bound(part) if is_scope else visible
+            waiting.append((part, sees, depth + 1))
+
+
+def _scopes_in(formula: core.Formula) -> tuple[core.Formula, ...]:
+    """The parts of a formula that are scopes: conditions in them see labels of their own."""
+    match formula:
+        case core.Rename() | core.Project() | core.Iteration() | core.Selector():
+            return (formula.operand,)
+        case core.Unless():
+            return (formula.right,)
+        case core.Absence():
+            return (formula.middle,)
+        case _:
+            return ()
+
+
+def _clause(
+    clause: core.Clause, visible: frozenset[str], attributes: set[tuple[str, DataType]]
+) -> Violations:
+    chosen: dict[str, None] = {}
+    for predicate in clause.predicates:
+        chosen.update(dict.fromkeys(labels_chosen_from(predicate)))
+        for label in sorted(labels_named(predicate) - visible):
+            yield Violation(LABELS_RESOLVED, f"nothing binds '{label}' of {_place(predicate)}")
+        yield from _types(predicate, attributes)
+    if clause.labels != tuple(chosen):
+        yield Violation(CLAUSE_LABELS, f"{_place(clause)} lists {clause.labels}")
+
+
+def _types(predicate: Predicate, attributes: set[tuple[str, DataType]]) -> Violations:
+    operands = operands_of(predicate)
+    if len({operand.type for operand in operands}) > 1:
+        names = " and ".join(operand.type.value for operand in operands)
+        yield Violation(TYPED, f"{_place(predicate)} compares {names}")
+    if isinstance(predicate, core.PatternMatch) and operands[0].type is not DataType.STRING:
+        yield Violation(TYPED, f"{_place(predicate)} matches {operands[0].type.value}")
+    for node in (one for operand in operands for one in nodes_of(operand)):
+        match node:
+            case core.Arithmetic():
+                taken = DataType.DOUBLE if node.operator == "/" else node.type
+                right = node.left.type is taken is node.right.type
+            case core.Negation() | core.Absolute():
+                right = node.operand.type is node.type
+            case core.Cast():
+                right = node.operand.type is not node.type
+            case core.AttributeValue() | core.Previous():
+                if (node.attribute, node.type) not in attributes:
+                    name = f"{node.label}.{node.attribute}: {node.type.value}"
+                    yield Violation(TYPES_DECLARED, f"{_place(node)} is {name}")
+                continue
+            case core.Aggregate():
+                right = (node.attribute is None) == (node.function == "COUNT")
+            case core.Constant():
+                right = node.value is None or type(node.value) is _VALUES[node.type]
+        if not right:
+            yield Violation(
+                TYPED, f"{_place(node)} has operands that do not give {node.type.value}"
+            )
+
+
+_VALUES: dict[DataType, type] = {
+    DataType.BOOLEAN: bool,
+    DataType.FLOAT: float,
+    DataType.DOUBLE: float,
+    DataType.STRING: str,
+    **dict.fromkeys((DataType.INT, DataType.LONG, DataType.TIMESTAMP, DataType.DATE), int),
+}
+"""What Python holds the constants of a type as."""

@@ -1,0 +1,48 @@
+"""How a broken representation is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One part of a representation that breaks an invariant; both in words."""
+
+    invariant: str
+    part: str
+
+
+Violations: TypeAlias = Iterator[Violation]
+"""In the order in which they are found; nothing is looked at beyond the last one that is asked
+for."""
+
+
+class VerificationError(Exception):
+    """A pass has made a representation that is wrong: a mistake of celc, whatever the query is.
+
+    `representation` names it in words.
+    """
+
+    def __init__(self, after: str, representation: str, violation: Violation) -> None:
+        super().__init__(after, representation, violation)
+        self.after = after
+        self.representation = representation
+        self.violation = violation
+
+    def __str__(self) -> str:
+        return (
+            f"after the pass '{self.after}', {self.representation}: "
+            f"{self.violation.invariant}, but {self.violation.part}"
+        )
+
+
+def verify(after: str, representation: str, violations: Iterable[Violation]) -> None:
+    """Let what a pass has made go on to the next one only if it is right.
+
+    Raises VerificationError for the first violation.
+    """
+    for violation in violations:
+        raise VerificationError(after, representation, violation)

@@ -1,0 +1,211 @@
+"""Each pass by itself: a file of inputs, each with the output as it was reviewed.
+
+`tests/fixtures/<pass>.txt` holds blocks: `#` lines that say the point, the query (declarations of
+`declarations.cel` come before it), a blank line, and the output, indented. The idea is sqlglot's
+`fixtures/optimizer`. `make golden` writes the outputs anew; read the difference before you commit.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from celc import dump_passes
+from celc.construct import construct_selection
+from celc.deadline import look
+from celc.describe import describe_members
+from celc.determinize import START, DetState
+from celc.dump import automaton_lines, dump_deterministic, move_lines, table_lines, text_of
+from celc.dump_tree import tree_text
+from celc.earliest import EarliestTables
+from celc.first_order import read_first_order
+from celc.normal_form import Relabel, Selected, is_correlated
+from celc.options import Options
+from celc.parse import parse
+from celc.piles import why_not_straight_line
+from celc.pipeline import Stages, compile_source
+from celc.relax import relaxed
+from celc.resolve import resolve
+from celc.roles import flatten
+from celc.shapes import fixed_shape
+from celc.show import show_labels
+from celc.source import Source
+
+_FOLDER = Path(__file__).parent / "fixtures"
+_DECLARATIONS = (_FOLDER / "declarations.cel").read_text("utf-8")
+
+
+@dataclass(frozen=True)
+class Block:
+    """One input of a pass: why it is there, its query, and the output that was reviewed."""
+
+    point: str
+    query: str
+    output: str
+
+    def text(self) -> str:
+        """The block as it stands in the file."""
+        point = "".join(f"# {line}\n" for line in self.point.splitlines())
+        lines = (f"  {line}".rstrip() + "\n" for line in self.output.splitlines())
+        return f"{point}{self.query}\n\n{''.join(lines)}"
+
+
+def blocks_of(text: str) -> Iterator[Block]:
+    """The blocks of a fixture file."""
+    for part in text.split("\n\n# "):
+        lines = part.removeprefix("# ").split("\n")
+        end = next(n for n, line in enumerate(lines) if n and not line.startswith("# "))
+        blank = lines.index("", end)
+        point = "\n".join(line.removeprefix("# ") for line in lines[:end])
+        output = "".join(line.removeprefix("  ") + "\n" for line in lines[blank + 1 :] if line)
+        yield Block(point, "\n".join(lines[end:blank]), output)
+
+
+def _source(query: str) -> Source:
+    return Source("q.cel", f"{_DECLARATIONS}{query}")
+
+
+def _compiled(query: str) -> Stages:
+    (stages,) = compile_source(_source(query), Options()).queries
+    return stages
+
+
+# --- passes ---------------------------------------------------------------------------------------
+
+
+def _parse(query: str) -> str:
+    (tree,) = parse(_source(query)).queries
+    return tree_text(tree)
+
+
+def _resolve(query: str) -> str:
+    (resolved,), warnings = resolve(parse(_source(query)), _source(query))
+    text = tree_text(
+        resolved,
+        without=("name", "streams", "needs_type_column", "needs_stream_column", "strategy_span"),
+    )
+    return text + "".join(f"warning[{found.code}]\n" for found in warnings)
+
+
+def _first_order(query: str) -> str:
+    source = _source(query)
+    queries, warnings = resolve(parse(source), source)
+    (safe,), warnings = read_first_order(queries, warnings, source)
+    return tree_text(safe.formula) + "".join(f"warning[{found.code}]\n" for found in warnings)
+
+
+def _flatten(query: str) -> str:
+    form = _compiled(query).normal_form
+    if isinstance(form, Relabel) and isinstance(form.operand, Selected):
+        form = form.operand.operand
+    flat = flatten(form)
+    return "left to the definition\n" if flat is None else dump_passes.dump_flat_form(flat)
+
+
+def _select(query: str) -> str:
+    stages = _compiled(query)
+    form = stages.normal_form
+    assert isinstance(form, Relabel), "the block begins with SELECT and a selector"
+    assert isinstance(form.operand, Selected)
+    selection, letters = construct_selection(form.operand, stages.alphabet, _source(query))
+    return dump_passes.dump_selection(selection, letters)
+
+
+def _determinize(query: str) -> str:
+    stages = _compiled(query)
+    lines = [f"{stages.full.states} states, {stages.full.symbols} symbol classes"]
+    for state, members in enumerate(stages.full.members):
+        look()
+        name = "start" if state == START else describe_members(stages.automaton, set(members))
+        lines.append(f"{state}  {name}; of {', '.join(map(str, members))}")
+        lines += [f"  {text}" for text in move_lines(stages.full, DetState(state))]
+    return text_of(lines)
+
+
+def _straight_line(query: str) -> str:
+    compiled = _compiled(query).compiled
+    plan = compiled.straight_line
+    if plan is None:
+        return f"the general engine: {why_not_straight_line(compiled.tables)}\n"
+    shape = fixed_shape(plan)
+    kinds = (
+        [] if shape is None else [show_labels(compiled.tables.kinds[k].marks) for k in shape.kinds]
+    )
+    return dump_passes.dump_straight_line(plan) + (
+        f"all matches have one shape: {' '.join(kinds)}\n" if kinds else ""
+    )
+
+
+def _earliest(query: str) -> str:
+    compiled = _compiled(query).compiled
+    chosen = compiled.selection
+    if not isinstance(chosen, EarliestTables):
+        return f"not by sets of states: {'latest first' if compiled.greedy else 'run forward'}\n"
+    return dump_passes.dump_earliest(chosen)
+
+
+def _keys(query: str) -> str:
+    joins = _compiled(query).compiled.joins
+    return "no keys\n" if joins is None else dump_passes.dump_keys(joins)
+
+
+_PASSES: dict[str, Callable[[str], str]] = {
+    "parse": _parse,
+    "resolve": _resolve,
+    "first_order": _first_order,
+    "normalize": lambda query: dump_passes.dump_form(_compiled(query).normal_form),
+    "flatten": _flatten,
+    "relax": lambda query: dump_passes.dump_form(relaxed(_compiled(query).normal_form)),
+    "alphabet": lambda query: dump_passes.dump_alphabet(_compiled(query).alphabet),
+    "construct": lambda query: text_of(automaton_lines(_compiled(query).automaton)),
+    "select": _select,
+    "determinize": _determinize,
+    "minimise": lambda query: dump_deterministic(_compiled(query)),
+    "tabulate": lambda query: text_of(table_lines(_compiled(query).tables)),
+    "straight_line": _straight_line,
+    "keys": _keys,
+    "earliest": _earliest,
+}
+
+
+@pytest.fixture
+def update(request: pytest.FixtureRequest) -> bool:
+    chosen = bool(request.config.getoption("--update-golden"))
+    assert not (chosen and os.environ.get("CI")), "goldens are never written in CI"
+    return chosen
+
+
+@pytest.mark.parametrize("name", _PASSES)
+def test_golden_fixtures(name: str, update: bool) -> None:
+    path = _FOLDER / f"{name}.txt"
+    written = path.read_text("utf-8")
+    blocks = list(blocks_of(written))
+    made = [Block(block.point, block.query, _PASSES[name](block.query)) for block in blocks]
+    text = "\n".join(block.text() for block in made)
+    if update:
+        path.write_text(text, encoding="utf-8", newline="\n")
+        return
+    for block, now in zip(blocks, made, strict=True):
+        assert now.output == block.output, block.point
+    assert text == written, f"{path.name} is not laid out as `make golden` does"
+    assert len(blocks) >= 5
+
+
+def test_every_fixture_is_used() -> None:
+    assert {path.stem for path in _FOLDER.glob("*.txt")} == {*_PASSES}
+
+
+def test_relaxed_inputs_are_correlated() -> None:
+    """A form without correlation is its own relaxation, and shows nothing."""
+    blocks = blocks_of((_FOLDER / "relax.txt").read_text("utf-8"))
+    assert all(is_correlated(_compiled(block.query).normal_form) for block in blocks)
+
+
+def test_blocks_are_read_as_they_are_written() -> None:
+    block: Any = Block("why\nand how", "SELECT *\nFROM S WHERE A", "one\n  two\n")
+    assert list(blocks_of(block.text() + "\n" + block.text())) == [block, block]
