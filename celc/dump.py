@@ -10,13 +10,21 @@ from celc.automaton import Automaton, EventPredicate, LetterSet, Transition
 from celc.describe import describe_letters, describe_state
 from celc.determinize import START, DeterministicAutomaton, DetState
 from celc.dump_across import across_lines
-from celc.earliest import EarliestTables
-from celc.emit_branch_free import is_branch_free
 from celc.formula import Clause
 from celc.normal_form import Disjunction, Event, Iteration, NormalForm, Sequence
+from celc.piles import PilePlan
 from celc.pipeline import Stages
 from celc.show import show_clause, show_event, show_labels, show_predicate
 from celc.source import visible
+from celc.strategy import (
+    BranchFree,
+    EarliestInWindow,
+    InWindow,
+    Keyed,
+    Latest,
+    StraightLine,
+    UnionLists,
+)
 
 
 def dump_formula(stages: Stages) -> str:
@@ -197,7 +205,7 @@ def dump_deterministic(stages: Stages) -> str:
         "states:",
     ]
     for state in range(automaton.states):
-        lines.append(f"  {state}  {describe_state(stages.compiled, DetState(state))}")
+        lines.append(f"  {state}  {describe_state(stages.program, DetState(state))}")
         lines += [f"      {text}" for text in _move_lines(automaton, DetState(state))]
     return _text(lines)
 
@@ -227,7 +235,7 @@ def _move_lines(automaton: DeterministicAutomaton, state: DetState) -> list[str]
 
 def dump_tables(stages: Stages) -> str:
     """The transition tables, and how the update will be written."""
-    tables, plan = stages.compiled.tables, stages.compiled.straight_line
+    tables, update = stages.program.tables, stages.program.update
     lines = [
         f"{tables.states} states, {tables.symbols} symbols",
         "symbol of each class: " + " ".join(map(str, tables.symbol_of)),
@@ -256,27 +264,38 @@ def dump_tables(stages: Stages) -> str:
             letters = tables.contexts.letters[context]
             pairs = [f"{after}/{letter}" for after, letter in zip(following, letters, strict=True)]
             lines.append(f"  {context}: {' '.join(pairs)}")
-    selection = stages.compiled.selection
-    if isinstance(selection, EarliestTables):
-        lines.append(
-            f"chosen in each window by what reaches its end: {len(selection.sets)} sets of states"
-        )
-    elif selection is not None:
-        lines.append(
-            f"chosen in each window by an automaton of {selection.tables.states} states, with a "
-            f"tracker of {len(selection.following)}"
-        )
-    elif stages.compiled.greedy:
-        lines.append("chosen in each window by the latest event first")
-    if plan is None:
-        lines.append("update: general engine, union lists")
-    else:
-        form = "without branches" if is_branch_free(stages.compiled) else "straight-line"
-        lines.append(f"update: code, {form}, {len(plan.piles)} piles:")
-        lines += [
+    match stages.program.listing:
+        case EarliestInWindow(tables=earliest):
+            lines.append(
+                f"chosen in each window by what reaches its end: {len(earliest.sets)} sets of "
+                "states"
+            )
+        case InWindow(tables=selection):
+            lines.append(
+                f"chosen in each window by an automaton of {selection.tables.states} states, with "
+                f"a tracker of {len(selection.following)}"
+            )
+        case Latest():
+            lines.append("chosen in each window by the latest event first")
+    match update:
+        case UnionLists():
+            lines.append("update: general engine, union lists")
+        case BranchFree(piles=plan):
+            lines += _pile_lines("without branches", plan)
+        case StraightLine(piles=plan) | Keyed(piles=plan):
+            lines += _pile_lines("straight-line", plan)
+        case _:
+            assert_never(update)
+    lines += across_lines(stages.program)
+    return _text(lines)
+
+
+def _pile_lines(form: str, plan: PilePlan) -> list[str]:
+    return [
+        f"update: code, {form}, {len(plan.piles)} piles:",
+        *(
             f"  {number}  state {pile.target} from "
             + " ".join("start" if s == START else str(s) for s in pile.sources)
             for number, pile in enumerate(plan.piles)
-        ]
-    lines += across_lines(stages.compiled)
-    return _text(lines)
+        ),
+    ]

@@ -60,7 +60,7 @@ def classify_1(all_codes, types, all_symbols):
             symbols[row] = ((code == type_1)) * 1 + ((code == type_2)) * 2 + ((code == type_3)) * 3
 
 
-# The update is straight-line code: events that pass unmarked leave matches as they are, and it takes 7 of 160 moves, 5 of 48 piles.
+# The update is straight-line code: events that pass unmarked leave matches as they are, and it takes 7 of 160 moves, 5 of 48 piles; an event can make 6 nodes.
 # Piles: lists of cells, each in the order of its matches' starts; a state holds those listed for it.
 #   0  state 1, from start
 #   1  state 4, from state 2

@@ -58,7 +58,7 @@ def classify_1(all_codes, types, all_symbols):
             symbols[row] = ((code == type_1)) * 1 + ((code == type_2)) * 2 + ((code == type_3)) * 3
 
 
-# The update is straight-line code: events that pass unmarked leave matches as they are, and it takes 3 of 160 moves, 2 of 48 piles.
+# The update is straight-line code: events that pass unmarked leave matches as they are, and it takes 3 of 160 moves, 2 of 48 piles; equalities keep matches apart by key.
 # Piles of states with a key are in tables, a row for each key; tables and what their keys stand for:
 #   0  a.id = b.id
 #   1  b.ref = c.ref

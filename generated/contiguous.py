@@ -57,7 +57,7 @@ def classify_1(all_codes, types, all_symbols):
             symbols[row] = ((code == type_1)) * 1 + ((code == type_2)) * 2 + ((code == type_3)) * 3
 
 
-# The update is straight-line code: events that pass unmarked leave matches as they are or lose them, and it takes 3 of 160 moves, 2 of 48 piles.
+# The update is straight-line code: events that pass unmarked leave matches as they are or lose them, and it takes 3 of 160 moves, 2 of 48 piles; some matches must go on at the next event.
 # Piles: lists of cells, each in the order of its matches' starts; a state holds those listed for it.
 #   0  state 1, from start, only at the next event
 #   1  state 2, from state 1 or state 2

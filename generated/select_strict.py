@@ -52,7 +52,7 @@ def classify_1(all_codes, types, all_symbols):
             symbols[row] = ((code == type_1)) * 1 + ((code == type_2)) * 2
 
 
-# The update is straight-line code: events that pass unmarked leave matches as they are or lose them, and it takes 2 of 160 moves, 1 of 48 piles.
+# The update is straight-line code: events that pass unmarked leave matches as they are or lose them, and it takes 2 of 160 moves, 1 of 48 piles; some matches must go on at the next event.
 # Piles: lists of cells, each in the order of its matches' starts; a state holds those listed for it.
 #   0  state 1, from start or state 1, only at the next event
 @njit(nogil=True, error_model="numpy")

@@ -21,6 +21,7 @@ from celc import Matcher
 from celc.cli import main
 from celc.pipeline import Options, compile_source
 from celc.source import Source
+from celc.strategy import EVERY_UPDATE, GENERAL_ENGINE
 
 STREAM = """CREATE STREAM S {
   EVENT A { id: INT, ts: LONG }, EVENT B { id: INT, ts: LONG }
@@ -147,7 +148,7 @@ def test_matches_are_counted_as_many_as_are_listed(
     compiled = compile_source(
         Source("q.cel", f"{STREAM}SELECT * FROM S WHERE {formula} {clauses}"),
         Options(order_by=("ts",)),
-        straight_lines=straight,
+        updates=EVERY_UPDATE if straight else GENERAL_ENGINE,
     )
     with interpreted():
         query = only_query(Matcher(compiled.module_text("test")))
