@@ -25,6 +25,7 @@ from celc.emit_branch_free import branch_free_view
 from celc.emit_conditions import ConditionCode
 from celc.emit_output import EXPRESSION_CONSTRUCTORS, attributes_in, expression_fields
 from celc.emit_relevant import RELEVANT_CONSTRUCTORS, has_selectors, relevant_events
+from celc.emit_strategy import listing_call, update_call
 from celc.emit_tables import contexts_view, earliest_view, selection_view, tables_view
 from celc.emit_update import update_view
 from celc.escape import comment_text, literal_lines, string_literal, tuple_text
@@ -41,7 +42,6 @@ from celc.strategy import (
     InRuns,
     InWindow,
     Keyed,
-    Latest,
     Listing,
     UnionLists,
 )
@@ -89,12 +89,10 @@ def emit_module(
             helpers=sorted({name for view in views for name in view["helpers"]}),
             plan_names=sorted({name for view in views for name in view["plan_names"]}),
             any_lists=any(view["pile_count"] is None for view in views),
-            selection_names=[
-                name for name in ("earliest", "selection") if any(view[name] for view in views)
-            ],
+            strategy_names=sorted({name for view in views for name in view["strategy_names"]}),
+            transition_names=sorted({name for view in views for name in view["transition_names"]}),
             any_piles=any(view["pile_count"] is not None for view in views),
             list_names=sorted({v["list"] for v in views if v["pile_count"] is not None}),
-            any_checks=any(view["checks"] for view in views),
             join_names=join_names(views),
             definition_names=sorted(
                 {n for v in views if v["definition"] for n in v["definition"]["constructors"]}
@@ -227,11 +225,14 @@ def _query_view(number: int, program: Program, tiebreak: tuple[str, ...]) -> Vie
         if isinstance(update, BranchFree):
             view |= branch_free_view(plan, tables.kinds, program.kind_bits, view["symbols"])
         if isinstance(program.listing, InRuns):
-            shape = program.listing.shape
             view["list"] = "list_runs"
-            view["plan"]["shape"] = tuple_text(map(str, shape.kinds))
-            view["plan"]["leaf_pile"] = str(shape.leaf_pile)
         view["arena_names"] += _arena_names(view)
+    runs = update_call(number, update, view["window"]["mode"], view["joins"])
+    lists = listing_call(number, program.listing)
+    view["updated_by"], view["listed_by"] = runs.text, lists.text
+    view["listed_because"] = program.listing.reason
+    view["strategy_names"] = runs.of_strategy | lists.of_strategy
+    view["transition_names"] = runs.of_transitions | lists.of_transitions
     return view
 
 
@@ -394,15 +395,8 @@ def _plan_view(program: Program, code: ConditionCode, tiebreak: tuple[str, ...])
         "consume_by": string_literal(query.consume_by),
         "limit": repr(1 if query.strategy == "ANY" else query.limit),
         "symbol_dtype": string_literal("uint8" if max(tables.symbol_of) < 255 else "uint16"),
-        "piles": (
-            None if isinstance(program.update, UnionLists) else len(program.update.piles.piles)
-        ),
-        "states": tables.states - 1,
         **chosen_keys(query),
-        **({"contexts": len(tables.contexts.following)} if tables.contexts else {}),
         **({"nested_selectors": True} if has_selectors(query.formula) else {}),
-        **({"latest_first": True} if isinstance(program.listing, Latest) else {}),
-        **({"all_events": True} if _sees_all_events(program.listing) else {}),
         **({"relevant": relevant} if relevant is not None else {}),
         **(
             {"max_work": f"{program.listing.max_work:_}"}
@@ -502,4 +496,10 @@ def _plan_imports(view: View) -> list[str]:
     text = repr((view["plan"], view["definition"], view["checks"]))
     names = ["Attribute", "ChosenKey", "Kind", "Label", "TextComparison", "TextCondition", "Window"]
     names += (*EXPRESSION_CONSTRUCTORS, *RELEVANT_CONSTRUCTORS)
-    return ["CompiledQuery", "Plan", "module_names", *(n for n in names if f"{n}(" in text)]
+    return [
+        "CompiledQuery",
+        "Plan",
+        "Program",
+        "module_names",
+        *(n for n in names if f"{n}(" in text),
+    ]

@@ -21,7 +21,7 @@ View = dict[str, Any]
 def join_names(views: Sequence[View]) -> list[str]:
     """What keyed updates use of the module `joins`."""
     keyed = [view for view in views if view["joins"]]
-    names = {"AHEAD", "Joins", "JoinTable", "Term", "fetch_ahead", "pile_at"}
+    names = {"AHEAD", "fetch_ahead", "pile_at"}
     text = repr([(view["branches"], view["joins"]) for view in keyed])
     called = {name for name in ROW_FUNCTIONS if f" {name}(" in text}
     return sorted(names | called) if keyed else []

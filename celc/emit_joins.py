@@ -95,7 +95,8 @@ class JoinCode:
                 for table, terms in sorted(self.looked_up)
             ],
             "terms": [
-                f"Term({string_literal(name)}, {string_literal(type)})" for name, type in self.terms
+                f"KeyTerm({string_literal(name)}, {string_literal(type)})"
+                for name, type in self.terms
             ],
             "tables": [
                 {
