@@ -32,12 +32,11 @@ from typing import Any
 from common import environment
 from families import FAMILIES, QUADRATIC
 
-from celc.earliest import EarliestTables
 from celc.errors import CelError
 from celc.options import Options
 from celc.pipeline import Stages, compile_source
 from celc.source import Source
-from celc.tables import SelectionTables
+from celc.strategy import EarliestInWindow, InWindow, Latest, UnionLists
 
 LIMIT_SECONDS = 10.0
 GIVE_UP_SECONDS = 60.0
@@ -282,17 +281,17 @@ def measured(name: str, text: str, *, growth: bool = False) -> Result:
 
 def engine(stages: Stages) -> str:
     """The update that the query got, and what chooses among its matches."""
-    compiled = stages.compiled
-    update = "tables" if compiled.straight_line is None else "code"
-    if compiled.tables.contexts is not None:
-        update += f", {len(compiled.tables.contexts.following)} contexts"
-    match compiled.selection:
-        case SelectionTables():
-            update += f", {compiled.selection.tables.states} states per window"
-        case EarliestTables():
+    program = stages.program
+    update = "tables" if isinstance(program.update, UnionLists) else "code"
+    if program.tables.contexts is not None:
+        update += f", {len(program.tables.contexts.following)} contexts"
+    match program.listing:
+        case InWindow(tables=selection):
+            update += f", {selection.tables.states} states per window"
+        case EarliestInWindow():
             update += ", earliest first"
-    if compiled.greedy:
-        update += ", latest first"
+        case Latest():
+            update += ", latest first"
     return update
 
 

@@ -39,6 +39,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from celc_runtime.run import Run
+from celc_runtime.strategy import Checked
+from celc_runtime.updates import KeyedUpdate
 from common import best_of, calibrate, environment
 
 import celc
@@ -136,7 +138,7 @@ def compiled(formula: str, within: str) -> Any:
 
 def timed(query: Any, whole: pa.RecordBatch, window: int, length: int, *, listed: bool) -> Timed:
     """CPU time of `length` events behind a window of others; matches are written and dropped."""
-    run = Run(query)
+    run = Run(query.program)
     unlimited = int(run._output.limit[0])
     found = 0
 
@@ -192,7 +194,7 @@ def figures_of(
                 "matches_per_event": round(found.matches / found.events, 3),
             }
             of_ids = "" if name == "order" else f" ids={ids}"
-            unchecked = "" if query.checks is None else ", unchecked"
+            unchecked = ", unchecked" if isinstance(query.program.listing, Checked) else ""
             way = "with matches" if listed else f"update alone{unchecked}"
             yield f"{name}{of_ids} W={window} {way}", figure
 
@@ -202,21 +204,22 @@ def figures_of(
 
 def kernel_alone(query: Any, whole: pa.RecordBatch) -> float:
     """Events per second of the update, from symbols and keys that are there, listing nothing."""
-    reader = Run(query)
+    reader = Run(query.program)
     prepared = reader._columns.prepare(whole)
-    query.classify(*reader._columns.arguments(prepared.events), prepared.batch.symbols)
+    query.program.classify(*reader._columns.arguments(prepared.events), prepared.batch.symbols)
     positions: Any = None  # only messages need them
     brought: dict[str, np.ndarray] = {}
-    if reader._keyed is not None:
-        reader._keyed.enter(prepared.events, 0, 0)
-        joins = reader._keyed.memory
+    if isinstance(reader._update, KeyedUpdate):
+        reader._update._keys.enter(prepared.events, 0, 0)
+        joins = reader._update._keys.memory
         brought = {"values": joins.values, "known": joins.known}
 
     def once() -> None:
-        run = Run(query)
+        run = Run(query.program)
         run._output.limit[0] = 0
-        if run._keyed is not None:
-            run._keyed.memory = run._keyed.memory._replace(**brought)
+        if isinstance(run._update, KeyedUpdate):
+            keys = run._update._keys
+            keys.memory = keys.memory._replace(**brought)
         for _ in run._advance(prepared, positions):
             pass
 
@@ -286,7 +289,7 @@ def vars_of(found: object) -> Iterator[tuple[str, object]]:
 
 def memory_of(formula: str, within: str, events: int, *, listed: bool) -> dict[str, int]:
     """The most that a run held after any of its batches, a tenth of the way and at the end."""
-    run = Run(compiled(formula, within))
+    run = Run(compiled(formula, within).program)
     if not listed:
         run._output.limit[0] = 0
     peak = matches = 0

@@ -78,7 +78,7 @@ class Timed:
 
 def timed(query: Any, batch: pa.RecordBatch, *, listed: bool) -> Timed:
     """Read the stream once; matches are written and dropped."""
-    run = Run(query)
+    run = Run(query.program)
     if not listed:
         run._output.limit[0] = 0
     found = [0, 0]

@@ -52,7 +52,7 @@ def stream(events: int) -> pa.RecordBatch:
 
 def run_once(query: Any, batch: pa.RecordBatch, *, listed: bool) -> tuple[int, int]:
     """Read the batch; returns how many matches and positions were written."""
-    run = Run(query)
+    run = Run(query.program)
     if not listed:
         run._output.limit[0] = 0
     found = [0, 0]

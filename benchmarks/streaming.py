@@ -276,7 +276,7 @@ def _state_sizes(spark: SparkSession, checkpoint: Path) -> dict[str, float]:
     from celc_runtime.stream_tasks import StreamFormats, StreamOptions
 
     query = celc.compile(QUERY, order_by="ts").query
-    formats = StreamFormats(query, StreamOptions({}))
+    formats = StreamFormats(query.program, StreamOptions({}))
     states = (
         spark.read.format("statestore")
         .option("path", str(checkpoint))

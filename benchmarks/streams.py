@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from celc_runtime.arena import NEXT_NODE, PART, READ, ROW
 from celc_runtime.run import Run
+from celc_runtime.strategy import UnionLists
 
 import celc
 
@@ -88,14 +89,14 @@ class Reading:
     def __init__(
         self, query: Any, events: pa.RecordBatch, *, listed: bool, passes: int = 1
     ) -> None:
-        reader = Run(query)
+        reader = Run(query.program)
         prepared = reader._columns.prepare(events)
         self._query = query
         self._arguments = reader._columns.arguments(prepared.events)
         keys = np.array(prepared.batch.keys)
         self._prepared = replace(prepared, batch=prepared.batch._replace(keys=keys))
         self._later = int(keys[-1] - keys[0]) + _step(keys) if len(keys) else 0
-        self.run = Run(query)
+        self.run = Run(query.program)
         if not listed:
             self.run._output.limit[0] = 0
         self.matches = 0
@@ -114,7 +115,7 @@ class Reading:
 
     def classify(self) -> None:
         """Compute the symbols from the prepared columns."""
-        self._query.classify(*self._arguments, self._prepared.batch.symbols)
+        self._query.program.classify(*self._arguments, self._prepared.batch.symbols)
 
     def rewind(self) -> None:
         """Move the events behind those of the last pass."""
@@ -129,7 +130,7 @@ class Reading:
         for _ in run._advance(self._prepared, positions):
             used = run._output.used
             self.matches += int(used[0])
-            self.positions += int(used[1]) + int(used[0]) * len(self._query.plan.shape)
+            self.positions += run._listing.events_in(run._output, 0, int(used[0]))
             used[:] = 0
         run._leave_batch(self._prepared, len(self._prepared.events))
 
@@ -148,7 +149,7 @@ def feeding(query: Any, batches: Iterable[pa.RecordBatch], *, listed: bool) -> t
 
     Without `listed` nothing is listed.
     """
-    run = Run(query)
+    run = Run(query.program)
     if not listed:
         run._output.limit[0] = 0
     matches = 0
@@ -171,4 +172,4 @@ def batches_of(events: pa.RecordBatch, rows: int) -> Iterator[pa.RecordBatch]:
 
 def engine(query: Any) -> str:
     """Which update a query has: straight-line code, or tables."""
-    return "tables" if query.plan.piles is None else "code"
+    return "tables" if isinstance(query.program.update, UnionLists) else "code"

@@ -6,13 +6,13 @@ from collections.abc import Collection
 
 from celc.automaton import Automaton, State
 from celc.bits import bits_of
-from celc.compiled import Compiled
 from celc.deadline import look
 from celc.determinize import START, DetState
 from celc.escape import comment_text
 from celc.letters import Letters, Mask
 from celc.normal_form import EventClause
 from celc.predicates import Alphabet, Symbol
+from celc.program import Program
 from celc.show import show_clauses
 
 
@@ -52,12 +52,12 @@ def describe_letters(letters: Letters, mask: Mask) -> str:
     return " | ".join(texts)
 
 
-def describe_state(compiled: Compiled, state: DetState) -> str:
+def describe_state(program: Program, state: DetState) -> str:
     """A state by what has been read last and what can be read next, as in `after A, before B`."""
     look()
     if state == START:
         return "start"
-    return describe_members(compiled.automaton, set(compiled.tables.members[state]))
+    return describe_members(program.automaton, set(program.tables.members[state]))
 
 
 def describe_members(automaton: Automaton, members: Collection[State]) -> str:

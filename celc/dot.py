@@ -40,7 +40,7 @@ def deterministic_dot(stages: Stages) -> str:
     """The I/O-deterministic CEA; waiting is not drawn, a match ends in a double circle."""
     automaton = stages.minimal
     nodes: dict[object, str] = {
-        state: describe_state(stages.compiled, DetState(state)) for state in range(automaton.states)
+        state: describe_state(stages.program, DetState(state)) for state in range(automaton.states)
     }
     nodes["match"] = "match"
     return _graph(nodes, _edges(stages, automaton), finals={"match"})

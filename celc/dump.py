@@ -9,16 +9,24 @@ from typing import assert_never
 from celc import formula as core
 from celc import normal_form as lp
 from celc.automaton import Automaton, EventPredicate, LetterSet, Transition
-from celc.compiled import Compiled
 from celc.describe import describe_letters, describe_state
 from celc.determinize import START, DeterministicAutomaton, DetState
 from celc.dump_across import across_lines
-from celc.earliest import EarliestTables
-from celc.emit_branch_free import is_branch_free
 from celc.normal_form import Disjunction, Event, Iteration, NormalForm, Sequence
+from celc.piles import PilePlan
 from celc.pipeline import Stages
+from celc.program import Program
 from celc.show import show_clause, show_event, show_labels
 from celc.source import visible
+from celc.strategy import (
+    BranchFree,
+    EarliestInWindow,
+    InWindow,
+    Keyed,
+    Latest,
+    StraightLine,
+    UnionLists,
+)
 from celc.tables import Kind, Tables
 
 
@@ -201,7 +209,7 @@ def dump_deterministic(stages: Stages) -> str:
         "states:",
     ]
     for state in range(automaton.states):
-        lines.append(f"  {state}  {describe_state(stages.compiled, DetState(state))}")
+        lines.append(f"  {state}  {describe_state(stages.program, DetState(state))}")
         lines += [f"      {text}" for text in move_lines(automaton, DetState(state))]
     return text_of(lines)
 
@@ -232,7 +240,7 @@ def move_lines(automaton: DeterministicAutomaton, state: DetState) -> list[str]:
 
 def dump_tables(stages: Stages) -> str:
     """The transition tables, and how the update will be written."""
-    return text_of([*table_lines(stages.compiled.tables), *_plan_lines(stages.compiled)])
+    return text_of([*table_lines(stages.program.tables), *_strategy_lines(stages.program)])
 
 
 def table_lines(tables: Tables) -> list[str]:
@@ -273,28 +281,40 @@ def kind_lines(kinds: SequenceOf[Kind]) -> list[str]:
     ]
 
 
-def _plan_lines(compiled: Compiled) -> list[str]:
+def _strategy_lines(program: Program) -> list[str]:
     lines = []
-    selection, plan = compiled.selection, compiled.straight_line
-    if isinstance(selection, EarliestTables):
-        lines.append(
-            f"chosen in each window by what reaches its end: {len(selection.sets)} sets of states"
-        )
-    elif selection is not None:
-        lines.append(
-            f"chosen in each window by an automaton of {selection.tables.states} states, with a "
-            f"tracker of {len(selection.following)}"
-        )
-    elif compiled.greedy:
-        lines.append("chosen in each window by the latest event first")
-    if plan is None:
-        lines.append("update: general engine, union lists")
-    else:
-        form = "without branches" if is_branch_free(compiled) else "straight-line"
-        lines.append(f"update: code, {form}, {len(plan.piles)} piles:")
-        lines += [
+    match program.listing:
+        case EarliestInWindow(tables=earliest):
+            lines.append(
+                f"chosen in each window by what reaches its end: {len(earliest.sets)} sets of "
+                "states"
+            )
+        case InWindow(tables=selection):
+            lines.append(
+                f"chosen in each window by an automaton of {selection.tables.states} states, with "
+                f"a tracker of {len(selection.following)}"
+            )
+        case Latest():
+            lines.append("chosen in each window by the latest event first")
+    update = program.update
+    match update:
+        case UnionLists():
+            lines.append("update: general engine, union lists")
+        case BranchFree(piles=plan):
+            lines += _pile_lines("without branches", plan)
+        case StraightLine(piles=plan) | Keyed(piles=plan):
+            lines += _pile_lines("straight-line", plan)
+        case _:
+            assert_never(update)
+    return [*lines, *across_lines(program)]
+
+
+def _pile_lines(form: str, plan: PilePlan) -> list[str]:
+    return [
+        f"update: code, {form}, {len(plan.piles)} piles:",
+        *(
             f"  {number}  state {pile.target} from "
             + " ".join("start" if s == START else str(s) for s in pile.sources)
             for number, pile in enumerate(plan.piles)
-        ]
-    return [*lines, *across_lines(compiled)]
+        ),
+    ]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from celc.compiled import Compiled
 from celc.joins import Joins
-from celc.roles import Checks, RoleClause, When
+from celc.program import Program
+from celc.roles import RoleClause, When
 from celc.show import show_clause
+from celc.strategy import ByDefinition, Checked, Keyed
 
 _WHEN: dict[When, str] = {
     "pairs": "when the events it compares are there",
@@ -16,15 +17,17 @@ _WHEN: dict[When, str] = {
 }
 
 
-def across_lines(compiled: Compiled) -> list[str]:
+def across_lines(program: Program) -> list[str]:
     """A line for each way in which conditions across events are decided; none if there are none."""
-    if compiled.definition is not None:
-        return [
-            "conditions across events: by definition, where the tables find that a match can end"
-        ]
-    lines = [] if compiled.joins is None else _key_lines(compiled.joins)
-    if compiled.checks is not None:
-        lines += _check_lines(compiled.checks)
+    lines = _key_lines(program.update.keys) if isinstance(program.update, Keyed) else []
+    match program.listing:
+        case ByDefinition():
+            lines.append(
+                "conditions across events: by definition, where the tables find that a match can "
+                "end"
+            )
+        case Checked() as checks:
+            lines += _check_lines(checks)
     return lines
 
 
@@ -41,7 +44,7 @@ def clause_line(clause: RoleClause) -> str:
     return f"{show_clause(clause.written)}: {_WHEN[clause.when]}"
 
 
-def _check_lines(checks: Checks) -> list[str]:
+def _check_lines(checks: Checked) -> list[str]:
     lines = []
     if checks.clauses or checks.absent:
         lines.append("conditions that are decided while matches are listed, from their end back:")
@@ -51,6 +54,6 @@ def _check_lines(checks: Checks) -> list[str]:
         lines.append(f"  no {names} inside: when the match is complete")
     if checks.distinct:
         lines.append("matches that look alike are collected at each end, and reported once")
-    if checks.strategy:
-        lines.append(f"{checks.strategy} chooses among the matches that end at one event")
+    if checks.selector:
+        lines.append(f"{checks.selector} chooses among the matches that end at one event")
     return lines

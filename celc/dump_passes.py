@@ -15,7 +15,7 @@ from celc.graphs import FINAL, Edge
 from celc.joins import Joins
 from celc.letters import Letters
 from celc.normal_form import ROLE, NormalForm
-from celc.piles import Pile, StraightLine, Write
+from celc.piles import Pile, Write
 from celc.predicates import Alphabet
 from celc.roles import FlatForm, RoleClause
 from celc.select import Selection
@@ -94,7 +94,7 @@ def _edge(edge: Edge, letters: Letters) -> str:
     return f"--{describe_letters(letters, edge.mask)} / {marks}--> {target}"
 
 
-def dump_straight_line(plan: StraightLine) -> str:
+def dump_straight_line(plan: PilePlan) -> str:
     """The piles, and the cells that each symbol makes, in order."""
     lines = [f"{len(plan.piles)} piles, up to {plan.nodes_per_event} nodes at an event"]
     for number, pile in enumerate(plan.piles):

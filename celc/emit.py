@@ -17,25 +17,34 @@ from typing import Any
 import jinja2
 
 from celc import formula as core
-from celc.compiled import Compiled
 from celc.deadline import look
 from celc.describe import describe_state, describe_symbol
 from celc.determinize import DetState
-from celc.earliest import EarliestTables, is_quiet
 from celc.emit_across import checks_view, definition_view, join_names
-from celc.emit_branch_free import branch_free_view, is_branch_free
+from celc.emit_branch_free import branch_free_view
 from celc.emit_conditions import ConditionCode
 from celc.emit_output import EXPRESSION_CONSTRUCTORS, attributes_in, expression_fields
 from celc.emit_relevant import RELEVANT_CONSTRUCTORS, has_selectors, relevant_events
+from celc.emit_strategy import listing_call, update_call
 from celc.emit_tables import contexts_view, earliest_view, selection_view, tables_view
 from celc.emit_update import update_view
 from celc.escape import comment_text, literal_lines, string_literal, tuple_text
 from celc.layout import formatted
 from celc.normalize import output_labels
-from celc.piles import why_not_straight_line, why_straight_line
 from celc.predicates import TypeConditions
-from celc.shapes import fixed_shape
+from celc.program import Program
 from celc.show import show_clauses, show_labels
+from celc.strategy import (
+    BranchFree,
+    ByDefinition,
+    Checked,
+    EarliestInWindow,
+    InRuns,
+    InWindow,
+    Keyed,
+    Listing,
+    UnionLists,
+)
 from celc.tables import Kind
 from celc.version import VERSION
 
@@ -57,12 +66,12 @@ _FEW_CONDITIONS = 2
 
 
 def emit_module(
-    queries: Sequence[Compiled], text: str, command: str, tiebreak: Sequence[str]
+    queries: Sequence[Program], text: str, command: str, tiebreak: Sequence[str]
 ) -> str:
     """The generated module of a file: its queries, the file's text, the command that was given."""
     views = [
-        _query_view(number, compiled, tuple(tiebreak))
-        for number, compiled in enumerate(queries, start=1)
+        _query_view(number, program, tuple(tiebreak))
+        for number, program in enumerate(queries, start=1)
     ]
     start = (
         _environment()
@@ -80,12 +89,10 @@ def emit_module(
             helpers=sorted({name for view in views for name in view["helpers"]}),
             plan_names=sorted({name for view in views for name in view["plan_names"]}),
             any_lists=any(view["pile_count"] is None for view in views),
-            selection_names=[
-                name for name in ("earliest", "selection") if any(view[name] for view in views)
-            ],
+            strategy_names=sorted({name for view in views for name in view["strategy_names"]}),
+            transition_names=sorted({name for view in views for name in view["transition_names"]}),
             any_piles=any(view["pile_count"] is not None for view in views),
             list_names=sorted({v["list"] for v in views if v["pile_count"] is not None}),
-            any_checks=any(view["checks"] for view in views),
             join_names=join_names(views),
             definition_names=sorted(
                 {n for v in views if v["definition"] for n in v["definition"]["constructors"]}
@@ -143,18 +150,24 @@ def _environment() -> jinja2.Environment:
 # --- one query ------------------------------------------------------------------------------------
 
 
-def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> View:
-    query, tables, plan = compiled.query, compiled.tables, compiled.straight_line
+def _query_view(number: int, program: Program, tiebreak: tuple[str, ...]) -> View:
+    query, tables, update = program.query, program.tables, program.update
+    plan = None if isinstance(update, UnionLists) else update.piles
+    keys = update.keys if isinstance(update, Keyed) else None
     look(query.formula.span, "writing the module")
     code = ConditionCode(number)
-    if compiled.joins is not None:
-        code.read |= compiled.joins.attributes
+    if keys is not None:
+        code.read |= keys.attributes
     types = [
-        _type_view(number, index, t, compiled, code)
-        for index, t in enumerate(compiled.alphabet.types, 1)
+        _type_view(number, index, t, program, code)
+        for index, t in enumerate(program.alphabet.types, 1)
     ]
-    definition = definition_view(number, compiled, code)
-    checks = checks_view(number, compiled, code)
+    definition = checks = None
+    match program.listing:
+        case ByDefinition() as listing:
+            definition = definition_view(number, program, listing, code)
+        case Checked() as listing:
+            checks = checks_view(number, program, listing, code)
     view: View = {
         "number": number,
         "definition": definition,
@@ -165,11 +178,11 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
         "name_comment": comment_text(query.name),
         "types": types,
         "terms": [term for type_view in types for term in type_view["terms"]],
-        "symbols": _symbol_comments(compiled),
-        "states": _state_comments(compiled),
+        "symbols": _symbol_comments(program),
+        "states": _state_comments(program),
         "kinds": [
             comment_text(show_labels(kind.marks)) + (", can be the first" if kind.starts else "")
-            for kind in compiled.output_kinds
+            for kind in program.output_kinds
         ],
         "members": [
             {"name": name, "lines": _number_lines(values), "dtype": dtype}
@@ -179,9 +192,8 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
         "branch_free": None,
         "list": "list_fired",
         "fleeting": [] if plan is None else sorted(plan.fleeting),
-        "chosen_because": "" if plan is None else why_straight_line(plan),
-        "tables_because": why_not_straight_line(tables) or "partitions interleave",
-        "plan": _plan_view(compiled, code, tiebreak),
+        "chosen_because": update.reason,
+        "plan": _plan_view(program, code, tiebreak),
         "columns": list(code.attributes),
         "texts": list(code.texts),
         "helpers": code.helpers
@@ -191,7 +203,7 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
         | ({"symbol_steps"} if any(t["steps"] for t in types) else set()),
         "window": _window_view(query),
         "partitioned": bool(query.partition_by),
-        "consumes": compiled.consumes,
+        "consumes": program.consumes,
         "interleaved": query.consume_by == "ANY" and bool(query.partition_by),
     }
     view["arena_names"] = ["BLOCK"]
@@ -199,36 +211,39 @@ def _query_view(number: int, compiled: Compiled, tiebreak: tuple[str, ...]) -> V
     view["batch_names"] = ["block_of"] if code.attributes else []
     view["batch_names"] += ["window_floor"] if keyed_window else []
     view["plan_names"] = _plan_imports(view)
-    selection = compiled.selection
     view["selection"] = view["earliest"] = None
-    if isinstance(selection, EarliestTables):
-        view["earliest"] = earliest_view(selection)
-    elif selection is not None:
-        view["selection"] = selection_view(selection)
+    match program.listing:
+        case EarliestInWindow(tables=earliest):
+            view["earliest"] = earliest_view(earliest)
+        case InWindow(tables=selection):
+            view["selection"] = selection_view(selection)
     if plan is None:
         view |= tables_view(tables)
         view["contexts"] = None if tables.contexts is None else contexts_view(tables.contexts)
     else:
-        view |= update_view(plan, tables.kinds, compiled.joins, compiled.kind_bits, view["symbols"])
-        if is_branch_free(compiled):
-            view |= branch_free_view(plan, tables.kinds, compiled.kind_bits, view["symbols"])
-            shape = fixed_shape(plan) if _lists_all(compiled) else None
-            if shape is not None:
-                view["list"] = "list_runs"
-                view["plan"]["shape"] = tuple_text(map(str, shape.kinds))
-                view["plan"]["leaf_pile"] = str(shape.leaf_pile)
+        view |= update_view(plan, tables.kinds, keys, program.kind_bits, view["symbols"])
+        if isinstance(update, BranchFree):
+            view |= branch_free_view(plan, tables.kinds, program.kind_bits, view["symbols"])
+        if isinstance(program.listing, InRuns):
+            view["list"] = "list_runs"
         view["arena_names"] += _arena_names(view)
+    runs = update_call(number, update, view["window"]["mode"], view["joins"])
+    lists = listing_call(number, program.listing)
+    view["updated_by"], view["listed_by"] = runs.text, lists.text
+    view["listed_because"] = program.listing.reason
+    view["strategy_names"] = runs.of_strategy | lists.of_strategy
+    view["transition_names"] = runs.of_transitions | lists.of_transitions
     return view
 
 
 def _type_view(
-    number: int, index: int, conditions: TypeConditions, compiled: Compiled, code: ConditionCode
+    number: int, index: int, conditions: TypeConditions, program: Program, code: ConditionCode
 ) -> View:
     look()
     symbols = {
-        symbol.truth: compiled.tables.symbol_of[number]
-        for number, symbol in compiled.alphabet.numbered(conditions.type)
-        if compiled.tables.symbol_of[number]
+        symbol.truth: program.tables.symbol_of[number]
+        for number, symbol in program.alphabet.numbered(conditions.type)
+        if program.tables.symbol_of[number]
     }
     # Where no event of the type can matter, its conditions are not looked at either.
     asked = conditions.groups if symbols else ()
@@ -292,12 +307,12 @@ def _test(names: list[str], truths: list[int]) -> str:
     return " & (" + " | ".join(f"({product})" for product in products) + ")"
 
 
-def _symbol_comments(compiled: Compiled) -> list[str]:
+def _symbol_comments(program: Program) -> list[str]:
     by_symbol: dict[int, list[str]] = {}
-    for number, symbol in enumerate(compiled.alphabet.symbols):
+    for number, symbol in enumerate(program.alphabet.symbols):
         look()
-        by_symbol.setdefault(compiled.tables.symbol_of[number], []).append(
-            describe_symbol(compiled.alphabet, symbol)
+        by_symbol.setdefault(program.tables.symbol_of[number], []).append(
+            describe_symbol(program.alphabet, symbol)
         )
     lines = []
     for symbol_number in sorted(by_symbol):
@@ -307,10 +322,10 @@ def _symbol_comments(compiled: Compiled) -> list[str]:
     return lines
 
 
-def _state_comments(compiled: Compiled) -> list[str]:
+def _state_comments(program: Program) -> list[str]:
     return [
-        f"{state}  {describe_state(compiled, DetState(state))}"
-        for state in range(compiled.tables.states)
+        f"{state}  {describe_state(program, DetState(state))}"
+        for state in range(program.tables.states)
     ]
 
 
@@ -340,17 +355,17 @@ def _window_view(query: core.Query) -> View:
     return {"mode": "KEYS", "size": size, "latest": f"earliest + {size}"}
 
 
-def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...]) -> View:
-    query = compiled.query
-    tables, straight_line = compiled.tables, compiled.straight_line
+def _plan_view(program: Program, code: ConditionCode, tiebreak: tuple[str, ...]) -> View:
+    query = program.query
+    tables = program.tables
     column_of = {label: column for column, label in enumerate(output_labels(query))}
-    asked = {(t.type.stream, t.type.name) for t in compiled.alphabet.types}
-    relevant = relevant_events(compiled, sees_all_events=_remembers_all(compiled))
+    asked = {(t.type.stream, t.type.name) for t in program.alphabet.types}
+    relevant = relevant_events(program, sees_all_events=_sees_all_events(program.listing))
     return {
         "streams": tuple_text(string_literal(stream.name) for stream in query.streams),
         "types": tuple_text(
             f"({string_literal(t.type.stream)}, {string_literal(t.type.name)})"
-            for t in compiled.alphabet.types
+            for t in program.alphabet.types
         ),
         "other_types": tuple_text(
             f"({string_literal(event_type.stream)}, {string_literal(event_type.name)})"
@@ -371,8 +386,8 @@ def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...
             if isinstance(item, core.OutputLabel)
         ),
         **expression_fields(query),
-        "kinds": tuple_text(_kind(column_of, kind) for kind in compiled.output_kinds),
-        "kind_bits": compiled.kind_bits,
+        "kinds": tuple_text(_kind(column_of, kind) for kind in program.output_kinds),
+        "kind_bits": program.kind_bits,
         "partition_by": tuple_text(string_literal(key.name) for key in query.partition_by),
         "order_by": tuple_text(string_literal(a.name) for a in query.order_by),
         "tiebreak": tuple_text(map(string_literal, tiebreak)),
@@ -380,16 +395,13 @@ def _plan_view(compiled: Compiled, code: ConditionCode, tiebreak: tuple[str, ...
         "consume_by": string_literal(query.consume_by),
         "limit": repr(1 if query.strategy == "ANY" else query.limit),
         "symbol_dtype": string_literal("uint8" if max(tables.symbol_of) < 255 else "uint16"),
-        "piles": None if straight_line is None else len(straight_line.piles),
-        "states": tables.states - 1,
         **chosen_keys(query),
-        **({"contexts": len(tables.contexts.following)} if tables.contexts else {}),
         **({"nested_selectors": True} if has_selectors(query.formula) else {}),
-        **({"latest_first": True} if compiled.greedy else {}),
-        **({"all_events": True} if _remembers_all(compiled) else {}),
         **({"relevant": relevant} if relevant is not None else {}),
         **(
-            {"max_work": f"{compiled.max_work:_}"} if compiled.checks or compiled.definition else {}
+            {"max_work": f"{program.listing.max_work:_}"}
+            if isinstance(program.listing, Checked | ByDefinition)
+            else {}
         ),
     }
 
@@ -411,22 +423,13 @@ def _pair(event_type: tuple[str, str]) -> str:
     return tuple_text(map(string_literal, event_type))
 
 
-def _lists_all(compiled: Compiled) -> bool:
-    """Whether all that the automaton finds are matches, and all of them are listed."""
-    chosen = compiled.selection or compiled.greedy or compiled.checks or compiled.definition
-    query = compiled.query
-    return not chosen and query.limit is None and query.strategy != "ANY"
-
-
-def _remembers_all(compiled: Compiled) -> bool:
+def _sees_all_events(listing: Listing) -> bool:
     """Whether a selection must be shown the events that the query does not ask about as well."""
-    selection = compiled.selection
-    if selection is None:
-        return False
-    quiet = (
-        is_quiet(selection, 0) if isinstance(selection, EarliestTables) else selection.is_quiet(0)
-    )
-    return compiled.tables.contexts is not None or not quiet
+    match listing:
+        case InWindow(all_events=sees_all) | EarliestInWindow(all_events=sees_all):
+            return sees_all
+        case _:
+            return False
 
 
 def _attribute(attribute: core.AttributeDeclaration) -> str:
@@ -493,4 +496,10 @@ def _plan_imports(view: View) -> list[str]:
     text = repr((view["plan"], view["definition"], view["checks"]))
     names = ["Attribute", "ChosenKey", "Kind", "Label", "TextComparison", "TextCondition", "Window"]
     names += (*EXPRESSION_CONSTRUCTORS, *RELEVANT_CONSTRUCTORS)
-    return ["CompiledQuery", "Plan", "module_names", *(n for n in names if f"{n}(" in text)]
+    return [
+        "CompiledQuery",
+        "Plan",
+        "Program",
+        "module_names",
+        *(n for n in names if f"{n}(" in text),
+    ]

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from celc.compiled import Compiled
 from celc.emit_checks import CheckCode, EventCode, roles_later
 from celc.emit_choices import SET_FUNCTIONS, ChoiceCode
 from celc.emit_conditions import ConditionCode
-from celc.emit_definition import DefinitionCode, nests_selectors
+from celc.emit_definition import DefinitionCode
 from celc.emit_joins import ROW_FUNCTIONS
 from celc.escape import string_literal, tuple_text
 from celc.normal_form import Event, shown
+from celc.program import Program
+from celc.strategy import ByDefinition, Checked
 
 View = dict[str, Any]
 
@@ -20,21 +21,20 @@ View = dict[str, Any]
 def join_names(views: Sequence[View]) -> list[str]:
     """What keyed updates use of the module `joins`."""
     keyed = [view for view in views if view["joins"]]
-    names = {"AHEAD", "Joins", "JoinTable", "Term", "fetch_ahead", "pile_at"}
+    names = {"AHEAD", "fetch_ahead", "pile_at"}
     text = repr([(view["branches"], view["joins"]) for view in keyed])
     called = {name for name in ROW_FUNCTIONS if f" {name}(" in text}
     return sorted(names | called) if keyed else []
 
 
-def definition_view(number: int, compiled: Compiled, code: ConditionCode) -> View | None:
-    """The definition of a query that needs it; what it reads is added to what conditions read."""
-    form = compiled.definition
-    if form is None:
-        return None
+def definition_view(
+    number: int, program: Program, listing: ByDefinition, code: ConditionCode
+) -> View:
+    """The definition of a query; what it reads is added to what conditions read."""
     choices = ChoiceCode(number, members=code.members)
-    writer = DefinitionCode(number, compiled.alphabet, compiled.tables.symbol_of, choices)
-    selects = compiled.query.strategy not in ("ALL", "ANY")
-    formula = writer.of(form, top=selects)
+    writer = DefinitionCode(number, program.alphabet, program.tables.symbol_of, choices)
+    selects = program.query.strategy not in ("ALL", "ANY")
+    formula = writer.of(listing.form, top=selects)
     code.read |= _read_by(choices)
     functions = {name for name in choices.helpers if name in SET_FUNCTIONS}
     return {
@@ -44,15 +44,12 @@ def definition_view(number: int, compiled: Compiled, code: ConditionCode) -> Vie
         "helpers": choices.helpers - functions,
         "functions": functions,
         **_remembers_view(choices),
-        "sees_all": nests_selectors(form, top=selects),
+        "sees_all": listing.sees_all,
     }
 
 
-def checks_view(number: int, compiled: Compiled, code: ConditionCode) -> View | None:
+def checks_view(number: int, program: Program, checks: Checked, code: ConditionCode) -> View:
     """What is checked while matches are listed; what it reads is added to what conditions read."""
-    checks = compiled.checks
-    if checks is None:
-        return None
     choices = EventCode(number, members=code.members)
     # Both read the same columns.
     sets = ChoiceCode(
@@ -65,7 +62,7 @@ def checks_view(number: int, compiled: Compiled, code: ConditionCode) -> View | 
         codes=choices.codes,
         ranks=choices.ranks,
     )
-    writer = CheckCode(choices, sets, compiled.kind_bits, later=roles_later(compiled.tables))
+    writer = CheckCode(choices, sets, program.kind_bits, later=roles_later(program.tables))
     lines = writer.lines(checks.clauses)
     complete_lines = writer.complete_lines(checks.clauses)
     for place, absent in enumerate(checks.absent):
@@ -74,27 +71,27 @@ def checks_view(number: int, compiled: Compiled, code: ConditionCode) -> View | 
     functions = {name for name in choices.helpers if name in SET_FUNCTIONS}
     if complete_lines:
         functions.add("events_of_role")
-    kinds = compiled.tables.kinds
+    kinds = program.tables.kinds
     return {
         "lines": lines,
         "complete_lines": complete_lines,
-        "absent": [_symbols_of(absent.events, compiled) for absent in checks.absent],
+        "absent": [_symbols_of(absent.events, program) for absent in checks.absent],
         "states": writer.states,
         "roles": writer.roles_of(kinds),
-        "kind_bits": compiled.kind_bits,
-        "kind_mask": (1 << compiled.kind_bits) - 1,
+        "kind_bits": program.kind_bits,
+        "kind_mask": (1 << program.kind_bits) - 1,
         "helpers": choices.helpers - functions,
         "functions": functions,
         **_remembers_view(choices, symbols=bool(checks.absent)),
         "supports": tuple_text(str(bool(shown(frozenset(kind.marks)))) for kind in kinds),
-        "strategy": string_literal(checks.strategy),
+        "strategy": string_literal(checks.selector),
         "distinct": checks.distinct,
     }
 
 
-def _symbols_of(events: Sequence[Event], compiled: Compiled) -> list[bool]:
+def _symbols_of(events: Sequence[Event], program: Program) -> list[bool]:
     """For each symbol of the kernel whether its events are among some."""
-    alphabet, symbol_of = compiled.alphabet, compiled.tables.symbol_of
+    alphabet, symbol_of = program.alphabet, program.tables.symbol_of
     found = {
         symbol_of[symbol]
         for event in events

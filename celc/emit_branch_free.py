@@ -12,36 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from celc.compiled import Compiled
 from celc.emit_update import step_comment
-from celc.piles import StraightLine, Write
+from celc.piles import PilePlan, Write
 from celc.tables import Kind
 
 View = dict[str, Any]
-
-MAX_NODES = 4
-"""The most nodes that all symbols together may make at one event: of two cells, each made from two
-piles, the second is rare, and doing it for nothing costs as much as the branches. Measured."""
-
-
-def is_branch_free(compiled: Compiled) -> bool:
-    """Whether a query's update is written without branches.
-
-    Not where piles are found by keys, or forgotten at once: after each event, or after a match.
-    """
-    plan = compiled.straight_line
-    if plan is None or compiled.joins or plan.fleeting or compiled.consumes or not plan.piles:
-        return False
-    cells, reads = _extent(plan)
-    return cells * max(1, reads) <= MAX_NODES
-
-
-def _extent(plan: StraightLine) -> tuple[int, int]:
-    """How many cells the symbol with most of them makes, and from how many piles at most each."""
-    return (
-        max(map(len, plan.writes)),
-        max((len(write.reads) for writes in plan.writes for write in writes), default=0),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +55,13 @@ class _Cell:
 
 
 def branch_free_view(
-    plan: StraightLine, kinds: Sequence[Kind], kind_bits: int, symbols: Sequence[str]
+    plan: PilePlan, kinds: Sequence[Kind], kind_bits: int, symbols: Sequence[str]
 ) -> View:
     """What the template of a branch-free update needs besides `update_view`."""
     cells: list[_Cell] = []
     column = 0
     empty = len(plan.piles)
-    for place in range(_extent(plan)[0]):
+    for place in range(plan.most_cells):
         writes = tuple(w[place] if place < len(w) else None for w in plan.writes)
         cell = _Cell(place, writes, column)
         cells.append(cell)

@@ -132,17 +132,6 @@ class DefinitionCode:
         return self._symbols(tuple(found))
 
 
-def nests_selectors(form: NormalForm, *, top: bool) -> bool:
-    """Whether a selector other than SELECT's (`top`) compares matches, over the whole stream."""
-    match form:
-        case lp.Relabel():
-            return nests_selectors(form.operand, top=top)
-        case lp.Selected() if form.strategy != "STRICT" and not top:
-            return True
-        case _:
-            return any(nests_selectors(part, top=False) for part in lp.operands_of(form))
-
-
 def _change(change: lp.LabelChange) -> str:
     match change:
         case lp.AddLabel():

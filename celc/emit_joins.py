@@ -14,7 +14,7 @@ from celc import formula as core
 from celc.escape import comment_text, string_literal
 from celc.formula import Expression
 from celc.joins import Joins
-from celc.piles import StraightLine, Write
+from celc.piles import PilePlan, Write
 from celc.tables import Kind
 
 View = dict[str, Any]
@@ -34,7 +34,7 @@ class JoinCode:
     """
 
     joins: Joins
-    plan: StraightLine
+    plan: PilePlan
     kinds: Sequence[Kind]
     terms: dict[tuple[str, str], int] = field(default_factory=dict)
     tables: list[tuple[int, ...]] = field(default_factory=list)
@@ -95,7 +95,8 @@ class JoinCode:
                 for table, terms in sorted(self.looked_up)
             ],
             "terms": [
-                f"Term({string_literal(name)}, {string_literal(type)})" for name, type in self.terms
+                f"KeyTerm({string_literal(name)}, {string_literal(type)})"
+                for name, type in self.terms
             ],
             "tables": [
                 {

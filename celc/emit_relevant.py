@@ -14,11 +14,11 @@ import math
 from typing import assert_never
 
 from celc import formula as core
-from celc.compiled import Compiled
 from celc.escape import string_literal, tuple_text
 from celc.formula import MIRRORED, DataType, Predicate
 from celc.normal_form import EventClause
 from celc.predicates import TypeConditions
+from celc.program import Program
 from celc.traversal import formulas_in
 
 _MOST_WAYS = 16
@@ -31,12 +31,12 @@ RELEVANT_CONSTRUCTORS = ("AttributeTest", "Relevant")
 """What the trees are written with."""
 
 
-def relevant_events(compiled: Compiled, *, sees_all_events: bool) -> str | None:
+def relevant_events(program: Program, *, sees_all_events: bool) -> str | None:
     """The field `relevant` of a plan; None where the query has to see every event.
 
     `sees_all_events`: a selection has to be shown the events that the query does not ask about.
     """
-    query, tables = compiled.query, compiled.tables
+    query, tables = program.query, program.tables
     counts = query.window is not None and query.window.unit is core.WindowUnit.EVENTS
     if counts or sees_all_events or tables.contexts is not None:
         return None
@@ -46,10 +46,10 @@ def relevant_events(compiled: Compiled, *, sees_all_events: bool) -> str | None:
         return None
     assert tables.is_idle(0), "an event that no condition tells apart changes nothing"
     found = []
-    for conditions in compiled.alphabet.types:
+    for conditions in program.alphabet.types:
         truths = {
             symbol.truth
-            for number, symbol in compiled.alphabet.numbered(conditions.type)
+            for number, symbol in program.alphabet.numbered(conditions.type)
             if tables.symbol_of[number]
         }
         if truths:

@@ -9,7 +9,7 @@ from celc.determinize import START
 from celc.emit_joins import Branch, JoinCode
 from celc.escape import comment_text
 from celc.joins import Joins
-from celc.piles import StraightLine, Write
+from celc.piles import PilePlan, Write
 from celc.show import show_labels
 from celc.tables import Kind
 
@@ -17,7 +17,7 @@ View = dict[str, Any]
 
 
 def update_view(
-    plan: StraightLine,
+    plan: PilePlan,
     kinds: Sequence[Kind],
     joins: Joins | None,
     kind_bits: int,
@@ -85,7 +85,7 @@ def _write_view(
     write: Write,
     kinds: Sequence[Kind],
     saved: tuple[int, ...],
-    plan: StraightLine,
+    plan: PilePlan,
     kind_bits: int,
     branch: Branch | None,
     code: JoinCode | None,

@@ -74,8 +74,8 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class StraightLine:
-    """The plan of an update in straight-line code.
+class PilePlan:
+    """The piles of a query, and the cells that each symbol makes from them and puts on them.
 
     `writes[symbol]` are in an order in which no write destroys what a later one reads, except for
     the piles in `saved[symbol]`, which are copied first; fleeting piles are written beside what is
@@ -88,8 +88,18 @@ class StraightLine:
     saved: tuple[tuple[int, ...], ...]
     nodes_per_event: int
 
+    @property
+    def most_cells(self) -> int:
+        """The most cells that one event makes."""
+        return max(map(len, self.writes))
 
-def plan_straight_line(tables: Tables) -> StraightLine | None:
+    @property
+    def most_reads(self) -> int:
+        """The most piles that one cell is made from."""
+        return max((len(write.reads) for writes in self.writes for write in writes), default=0)
+
+
+def plan_piles(tables: Tables) -> PilePlan | None:
     """The plan, or None where the general engine must (or should) run the query.
 
     The rule: unmarked events leave a state as it is or lose it, whatever they are; a symbol means
@@ -116,7 +126,7 @@ def plan_straight_line(tables: Tables) -> StraightLine | None:
         sum(1 + max(0, len(write.reads) - 1) for write in symbol_writes) for symbol_writes in writes
     )
     # The update divides by it, so a query that matches nothing has one too.
-    return StraightLine(tuple(piles), fleeting, tuple(writes), tuple(saved), max(1, most))
+    return PilePlan(tuple(piles), fleeting, tuple(writes), tuple(saved), max(1, most))
 
 
 _Clocks: TypeAlias = dict[DetState, tuple[Clock, ...]]
@@ -203,16 +213,6 @@ def why_not_straight_line(tables: Tables) -> str | None:
     if _clocks_of(tables) is None:
         return "matches that go on at once, of ever more ages, meet in one state"
     return None
-
-
-def why_straight_line(plan: StraightLine) -> str:
-    """Why a query is run by code of its own: what it takes, and what it may take at most."""
-    writes = sum(map(len, plan.writes))
-    kept = "as they are or lose them" if plan.fleeting else "as they are"
-    return (
-        f"events that pass unmarked leave matches {kept}, "
-        f"and it takes {writes} of {MAX_WRITES} moves, {len(plan.piles)} of {MAX_PILES} piles"
-    )
 
 
 def _stays(tables: Tables, state: DetState) -> bool:

@@ -1,57 +1,39 @@
-"""The stages of a compilation, in order; every stage's result is kept, so that it can be shown.
+"""The passes of a compilation, in order; the result of each is kept, so that it can be shown.
 
-text → syntax tree → core formulas → LP-normal form → CEA → I/O-deterministic CEA → transition
-tables → module text. Each stage is a pure function of the one before.
+text → syntax tree → core formulas → LP-normal form → what an automaton finds of it, and what is
+left to the listing → classes of events → CEA → I/O-deterministic CEA → the same, minimal →
+transition tables → how the query is run → module text. Each pass is a pure function of what is
+before it, and its result is verified before the next one takes it, where CELC_VERIFY is 1.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from celc.automaton import Automaton
-from celc.compiled import Compiled
-from celc.construct import conditions_of_facts, construct, construct_selection
+from celc.construct import conditions_of_facts, construct
 from celc.deadline import Deadline, look
-from celc.determinize import (
-    DeterministicAutomaton,
-    determinize,
-    determinize_selection,
-    looks_alike,
-)
-from celc.earliest import Chosen, EarliestTables, choose_the_same, earliest_tables
-from celc.emit_definition import nests_selectors
+from celc.determinize import DeterministicAutomaton, determinize
+from celc.divide import Definitions, Division, Exact, Roles, Windowed, divide
 from celc.errors import CelError, Diagnostic, Diagnostics
 from celc.first_order import read_first_order
 from celc.formula import Query
-from celc.graphs import Graph, relabelled
-from celc.joins import plan_joins
-from celc.letters import machine_over
 from celc.minimise import minimise
-from celc.normal_form import (
-    Disjunction,
-    KeepLabels,
-    KeepSupport,
-    LabelChange,
-    NormalForm,
-    Relabel,
-    Selected,
-    is_correlated,
-)
+from celc.normal_form import KeepLabels, KeepSupport, NormalForm, is_correlated
 from celc.normalize import normalize, output_labels
 from celc.options import Options
 from celc.parse import parse
-from celc.piles import plan_straight_line
 from celc.predicates import Alphabet, symbol_classes
-from celc.relax import relaxed
+from celc.program import Program
 from celc.resolve import MAX_DEPTH, resolve
 from celc.rewrite import relabel
-from celc.roles import Checks, FlatForm, flatten
-from celc.select import Selection
 from celc.source import Source
-from celc.tables import SelectionTables, Tables, tabulate, with_starts_apart
+from celc.strategy import EVERY_UPDATE, Found, Update, choose
+from celc.tables import Tables, tabulate
+from celc.window_selector import DETERMINISTIC, WindowSelector, window_selector
 
 VERIFYING = os.environ.get("CELC_VERIFY") == "1"
 """Whether each representation is checked before the next pass takes it."""
@@ -59,30 +41,30 @@ VERIFYING = os.environ.get("CELC_VERIFY") == "1"
 if VERIFYING or TYPE_CHECKING:
     from celc import verify
 
+COMPARED = "finding what the conditions compare"
 CLASSES = "finding the classes of events that its conditions tell apart"
 AUTOMATON = "building the automaton of the formula"
-DETERMINISTIC = "making the automaton deterministic"
 MINIMAL = "making the automaton smaller"
 TABLES = "writing the automaton as tables"
 
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """What every stage made of one query."""
+    """What every pass made of one query."""
 
     query: Query
     normal_form: NormalForm
+    division: Division
     alphabet: Alphabet
     automaton: Automaton
     full: DeterministicAutomaton
     minimal: DeterministicAutomaton
-    tables: Tables
-    compiled: Compiled
+    program: Program
 
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """A compiled file: its queries stage by stage, and its warnings in order of place."""
+    """A compiled file: its queries pass by pass, and its warnings in order of place."""
 
     source: Source
     options: Options
@@ -101,44 +83,62 @@ class Compilation:
 
         with self.deadline.running():
             return emit_module(
-                [stages.compiled for stages in self.queries],
+                [stages.program for stages in self.queries],
                 self.source.text,
                 command,
                 self.options.tiebreak,
             )
 
 
-def compile_source(source: Source, options: Options, *, straight_lines: bool = True) -> Compilation:
-    """All stages for all queries of a file; without `straight_lines` for the general engine alone.
+def compile_source(
+    source: Source, options: Options, *, updates: frozenset[type[Update]] = EVERY_UPDATE
+) -> Compilation:
+    """All passes for all queries of a file; `updates` are those that a query may be run by.
 
     Raises CelError with every error of the file that can be found: those of all queries together
-    for the stages that look at one query at a time. The time that `options` give may be over
-    before; then that is one of the errors, and the last stage is not finished.
+    for the passes that look at one query at a time. The time that `options` give may be over
+    before; then that is one of the errors, and the last pass is not finished.
     """
     deadline = Deadline(source, options.max_compile_seconds)
     with deadline.running():
-        stages, warnings = _stages(source, options, deadline, straight_lines)
+        stages, warnings = _stages(source, options, deadline, updates)
     return Compilation(source, options, stages, warnings, deadline)
 
 
+_Made = TypeVar("_Made")
+
+
+def _verified(
+    after: str,
+    representation: str,
+    made: _Made,
+    violations: Callable[[_Made], Iterable[verify.Violation]],
+) -> _Made:
+    """What a pass has made, as it is; the one place where the verifier sees every result.
+
+    Raises VerificationError where it breaks an invariant.
+    """
+    if VERIFYING:
+        verify.verify(after, representation, violations(made))
+    return made
+
+
 def _stages(
-    source: Source, options: Options, deadline: Deadline, straight_lines: bool
+    source: Source, options: Options, deadline: Deadline, updates: frozenset[type[Update]]
 ) -> tuple[tuple[Stages, ...], tuple[Diagnostic, ...]]:
     look(doing="reading the text")
-    file = parse(source)
-    if VERIFYING:
-        verify.verify("parse", "syntax tree", verify.syntax_tree(file, source))
+    file = _verified(
+        "parse", "syntax tree", parse(source), lambda tree: verify.syntax_tree(tree, source)
+    )
     look(doing="looking up names and types")
     queries, warnings = resolve(file, source, order_by=options.order_by)
-    if VERIFYING:
-        for query in queries:
-            verify.verify("resolve", "query", verify.core_query(query, MAX_DEPTH))
+    for query in queries:
+        _verified("resolve", "query", query, lambda one: verify.core_query(one, MAX_DEPTH))
     if options.first_order:
         look(doing="reading labels as the first paper does")
         queries, warnings = read_first_order(queries, warnings, source)
-        if VERIFYING:
-            for query in queries:
-                verify.verify("first_order", "query", verify.safe_query(query, MAX_DEPTH))
+        for query in queries:
+            _verified("first_order", "query", query, lambda one: verify.safe_query(one, MAX_DEPTH))
     diagnostics = Diagnostics(source)
     diagnostics.extend(warnings)
     forms = _for_each(
@@ -148,7 +148,7 @@ def _stages(
         tuple(zip(queries, forms, strict=True)),
         diagnostics,
         deadline,
-        lambda pair: _back_end(pair[0], pair[1], source, options, straight_lines),
+        lambda pair: _passes(pair[0], pair[1], source, options, updates),
     )
     return stages, diagnostics.in_order()
 
@@ -163,7 +163,7 @@ def _for_each(
     deadline: Deadline,
     stage: Callable[[_In], _Out],
 ) -> tuple[_Out, ...]:
-    """Run a stage on every query, and stop after it if any of them is wrong."""
+    """Run passes on every query, and stop after them if any of the queries is wrong."""
     results = []
     for item in items:
         try:
@@ -179,218 +179,106 @@ def _for_each(
 def _normalize(query: Query, source: Source, diagnostics: Diagnostics) -> NormalForm:
     look(query.formula.span, "bringing conditions and labels to their events")
     form, warnings = normalize(query, source)
-    if VERIFYING:
-        verify.verify("normalize", "normal form", verify.normal_form(form))
+    _verified("normalize", "normal form", form, lambda made: verify.normal_form(made))
     # The resolver has said it already where it can name the condition.
     said = any(item.code == "never-matches" for item in diagnostics.items)
     diagnostics.extend(w for w in warnings if not (said and w.code == "never-matches"))
     return form
 
 
-def _back_end(
-    query: Query, form: NormalForm, source: Source, options: Options, straight_lines: bool
+def _passes(
+    query: Query,
+    form: NormalForm,
+    source: Source,
+    options: Options,
+    updates: frozenset[type[Update]],
 ) -> Stages:
+    """The passes from the normal form of one query to all that its code is generated from."""
+    span = query.formula.span
     if is_correlated(form):
-        return _correlated_back_end(query, form, source, options, straight_lines)
-    span = query.formula.span
+        look(span, COMPARED)
+    division = _verified(
+        "divide", "division", divide(query, form), lambda made: verify.division(made)
+    )
     look(span, CLASSES)
-    alphabet = symbol_classes(form, conditions_of_facts(form), source, span)
-    if VERIFYING:
-        verify.verify("symbol_classes", "alphabet", verify.alphabet(alphabet, form))
+    asked = division.asked
+    alphabet = _verified(
+        "classify",
+        "alphabet",
+        symbol_classes(asked, conditions_of_facts(asked), source, span),
+        lambda made: verify.alphabet(made, asked),
+    )
     look(span, AUTOMATON)
-    chosen = None
-    split = _selector_in_window(query, form)
-    if split is not None:
-        found, letters = construct_selection(split, alphabet, source)
-        if VERIFYING:
-            verify.verify("construct_selection", "selection", verify.selection(found, letters))
-        chosen = found if found.rejects else None
-        kept = output_labels(query)
-        # What is projected away counts for the supports that are compared.
-        shown = KeepLabels(kept) if chosen is None else KeepSupport(kept)
-        form_of_all = relabel(split.operand, shown)
-    run = form if split is None else form_of_all
-    automaton = construct(run, alphabet, source)
-    if VERIFYING:
-        verify.verify("relabel", "normal form", verify.letter_form(run))
-        verify.verify("construct", "automaton", verify.automaton(automaton))
+    automaton, rest = _construct(query, division, alphabet, source, options)
+    _verified("construct", "automaton", automaton, lambda made: verify.automaton(made))
+    letters = automaton.letters.count
     look(span, DETERMINISTIC)
-    full = determinize(automaton, source, span, max_states=options.max_states)
+    full = _verified(
+        "determinize",
+        "automaton",
+        determinize(automaton, source, span, max_states=options.max_states),
+        lambda made: verify.deterministic(made, letters),
+    )
     look(span, MINIMAL)
-    minimal = minimise(full)
-    if VERIFYING:
-        letter_count = automaton.letters.count
-        verify.verify("determinize", "automaton", verify.deterministic(full, letter_count))
-        verify.verify("minimise", "automaton", verify.minimal(minimal, letter_count))
+    minimal = _verified(
+        "minimise", "automaton", minimise(full), lambda made: verify.minimal(made, letters)
+    )
     look(span, TABLES)
-    machine = automaton.letters.machine
-    tables, _ = tabulate(minimal, machine)
-    # CONSUME BY ANY reads partitions interleaved, which only the general engine can.
-    interleaved = query.consume_by == "ANY" and bool(query.partition_by)
-    by_tables = not straight_lines or interleaved
-    straight_line = None if by_tables else plan_straight_line(tables)
-    selection: SelectionTables | EarliestTables | None = None
-    greedy = False
-    if chosen is not None and split is not None:
-        assert letters.machine == machine, "both read the same letters"
-
-        def deterministic(selected: Selection) -> Chosen:
-            look(span, DETERMINISTIC)
-            automaton = determinize_selection(
-                _relabelled(selected, KeepLabels(kept)),
-                letters.count,
-                source,
-                span,
-                max_states=options.max_states,
-            )
-            return minimise(automaton), machine_over(selected.tracker, letters.count)
-
-        look(span, f"finding how to choose for SELECT {query.strategy}")
-        if query.strategy == "LAST":
-            greedy = straight_line is not None and _all_marked(tables)
-        elif query.strategy == "NXT" and not interleaved:
-            selection = earliest_tables(tables)
-        elif query.strategy == "MAX" and not interleaved:
-            selection = earliest_tables(tables)
-            if selection is not None:
-                instead, _ = construct_selection(split, alphabet, source, "NXT")
-                if not choose_the_same(deterministic(chosen), deterministic(instead)):
-                    selection = None
-        if selection is None and not greedy:
-            tables, selection = tabulate(minimal, machine, deterministic(chosen))
-            straight_line = None if by_tables else plan_straight_line(tables)
-    if straight_line is None:
-        tables = with_starts_apart(tables)
-    compiled = Compiled(query, automaton, alphabet, tables, straight_line, selection, greedy)
-    _verify_program(compiled)
-    return Stages(query, form, alphabet, automaton, full, minimal, tables, compiled)
+    tables = _verified(
+        "tabulate",
+        "tables",
+        _tabulate(minimal, automaton, division),
+        lambda made: verify.tables(made, len(alphabet.symbols)),
+    )
+    found = Found(query, minimal, automaton.letters.machine, tables, rest, options.max_work)
+    strategy = choose(found, updates)
+    program = _verified(
+        "choose",
+        "program",
+        Program(query, automaton, alphabet, strategy.tables, strategy.update, strategy.listing),
+        lambda made: verify.program(made),
+    )
+    return Stages(query, form, division, alphabet, automaton, full, minimal, program)
 
 
-def _correlated_back_end(
-    query: Query, form: NormalForm, source: Source, options: Options, straight_lines: bool
-) -> Stages:
-    """The same for a formula with conditions across events.
+def _construct(
+    query: Query, division: Division, alphabet: Alphabet, source: Source, options: Options
+) -> tuple[Automaton, Exact | WindowSelector | Roles | Definitions]:
+    """The automaton, and what is left to the listing.
 
-    Where they can be read off the events of a match they become roles on its events, and the
-    automaton is that of the flat form; else the automaton is one that matches more, and what it
-    finds is left to the definitions.
+    A selector that never leaves out a match leaves nothing to the listing.
     """
-    span = query.formula.span
-    look(span, "finding what the conditions compare")
-    flat, strategy = _flat(query, form)
-    interleaved = query.consume_by == "ANY" and bool(query.partition_by)
-    if flat is not None and flat.absent and interleaved:
-        flat = None  # events of other partitions lie in between
-    consumes = query.consume_by != "NONE"
-    selects = query.strategy not in ("ALL", "ANY")
-    if consumes and nests_selectors(form, top=selects):
-        flat = None  # what a selector sees begins anew after a match, which the update cannot know
-    run = relaxed(form, selectors=not consumes) if flat is None else flat.form
-    asked = form
-    if VERIFYING:
-        if flat is not None:
-            verify.verify("flatten", "flat form", verify.flat_form(flat))
-        verify.verify("relax", "normal form", verify.letter_form(run))
-    if flat is not None:
-        events = tuple(event for absent in flat.absent for event in absent.events)
-        asked = Disjunction((run, *events), form.span) if events else run
-    look(span, CLASSES)
-    alphabet = symbol_classes(asked, conditions_of_facts(asked), source, span)
-    if VERIFYING:
-        verify.verify("symbol_classes", "alphabet", verify.alphabet(alphabet, asked))
-    look(span, AUTOMATON)
-    automaton = construct(run, alphabet, source)
-    if VERIFYING:
-        verify.verify("construct", "automaton", verify.automaton(automaton))
-    look(span, DETERMINISTIC)
-    full = determinize(automaton, source, span, max_states=options.max_states)
-    look(span, MINIMAL)
-    minimal = minimise(full)
-    if VERIFYING:
-        letter_count = automaton.letters.count
-        verify.verify("determinize", "automaton", verify.deterministic(full, letter_count))
-        verify.verify("minimise", "automaton", verify.minimal(minimal, letter_count))
-    look(span, TABLES)
-    tables, _ = tabulate(
-        minimal, automaton.letters.machine, apart=flat is None or bool(flat.absent)
-    )
-    by_tables = not straight_lines or interleaved
-    straight_line = None if by_tables else plan_straight_line(tables)
-    if straight_line is None:
-        tables = with_starts_apart(tables)
-    joins = checks = None
-    if flat is not None:
-        if straight_line is not None:
-            joins = plan_joins(tables, flat.clauses)
-        decided = () if joins is None else joins.decided
-        left = tuple(clause for clause in flat.clauses if clause not in decided)
-        checks = Checks(left, strategy, looks_alike(minimal), flat.absent)
-        if checks == Checks((), "", False):
-            checks = None
-    compiled = Compiled(
-        query,
-        automaton,
-        alphabet,
-        tables,
-        straight_line,
-        definition=form if flat is None else None,
-        joins=joins,
-        checks=checks,
-        max_work=options.max_work,
-    )
-    _verify_program(compiled)
-    return Stages(query, form, alphabet, automaton, full, minimal, tables, compiled)
+    match division.rest:
+        case Windowed(selected):
+            labels = output_labels(query)
+            span = query.formula.span
+            selector = _verified(
+                "construct_selection",
+                "selection",
+                window_selector(selected, labels, alphabet, source, span, options.max_states),
+                lambda made: verify.selection(made.selection, made.letters),
+            )
+            # What is projected away counts for the supports that are compared.
+            shown = KeepSupport(labels) if selector.rejects else KeepLabels(labels)
+            form = _verified(
+                "relabel",
+                "normal form",
+                relabel(selected.operand, shown),
+                lambda made: verify.letter_form(made),
+            )
+            return construct(form, alphabet, source), selector if selector.rejects else Exact()
+        case rest:
+            return construct(division.found, alphabet, source), rest
 
 
-def _verify_program(compiled: Compiled) -> None:
-    """All that the two back ends have made, each with its tables."""
-    if not VERIFYING:
-        return
-    tables, plan, chosen = compiled.tables, compiled.straight_line, compiled.selection
-    verify.verify("tabulate", "tables", verify.tables(tables, len(compiled.alphabet.symbols)))
-    if plan is not None:
-        found = verify.straight_line(plan, tables)
-        verify.verify("plan_straight_line", "straight line", found)
-    if isinstance(chosen, EarliestTables):
-        verify.verify("earliest_tables", "sets of states", verify.earliest(chosen))
-    elif chosen is not None:
-        found = verify.selection_tables(chosen, tables.symbols)
-        verify.verify("tabulate", "tables of a selection", found)
-    if compiled.joins is not None:
-        verify.verify("plan_joins", "keys", verify.joins(compiled.joins, tables))
-    if compiled.checks is not None:
-        verify.verify("flatten", "checks", verify.checks(compiled.checks, compiled.joins))
-    verify.verify("back end", "program", verify.program(compiled))
-
-
-def _flat(query: Query, form: NormalForm) -> tuple[FlatForm | None, str]:
-    """The form with roles, and the selector that is left to the listing."""
-    if query.strategy not in ("NXT", "LAST", "MAX"):
-        return flatten(form), ""
-    assert isinstance(form, Relabel)
-    assert isinstance(form.operand, Selected)
-    flat = flatten(form.operand.operand)
-    if flat is None:
-        return None, ""
-    # What is projected away counts for the supports that are compared.
-    shown = relabel(flat.form, KeepSupport(output_labels(query)))
-    return replace(flat, form=shown), query.strategy
-
-
-def _relabelled(chosen: Selection, change: LabelChange) -> Selection:
-    starts = relabelled(Graph(chosen.graph.version, chosen.starts), (change,))
-    return replace(chosen, graph=relabelled(chosen.graph, (change,)), starts=starts.edges)
-
-
-def _all_marked(tables: Tables) -> bool:
-    """Whether every event of a match is in its support, so that the latest ones decide."""
-    return all(kind.marks for kind in tables.kinds)
-
-
-def _selector_in_window(query: Query, form: NormalForm) -> Selected | None:
-    """The selector of SELECT where it compares matches in a window; the formula is its operand."""
-    if query.window is None or query.strategy not in ("NXT", "LAST", "MAX"):
-        return None
-    if isinstance(form, Relabel) and isinstance(form.operand, Selected):
-        return form.operand
-    return None  # a formula without matches
+def _tabulate(minimal: DeterministicAutomaton, automaton: Automaton, division: Division) -> Tables:
+    """The transition tables; every symbol is kept where the listing asks for it."""
+    match division.rest:
+        case Definitions():
+            apart = True
+        case Roles(flat=flat):
+            apart = bool(flat.absent)
+        case Exact() | Windowed():
+            apart = False
+    tables, _ = tabulate(minimal, automaton.letters.machine, apart=apart)
+    return tables

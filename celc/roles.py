@@ -133,21 +133,6 @@ class FlatForm:
     absent: tuple[AbsentEvent, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Checks:
-    """What is left to do when the matches of a flat form are listed.
-
-    `clauses`: those that nothing else decides; `strategy`: NXT, LAST or MAX of SELECT, else empty;
-    `distinct`: whether some matches of the flat form look alike, because they differ in events
-    that are not shown.
-    """
-
-    clauses: tuple[RoleClause, ...]
-    strategy: str
-    distinct: bool
-    absent: tuple[AbsentEvent, ...] = ()
-
-
 class _NotFlatError(Exception):
     """The conditions cannot be read off the marked events of a match."""
 

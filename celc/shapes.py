@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from celc.determinize import START, DetState
-from celc.piles import StraightLine
+from celc.piles import PilePlan
 
 MAX_LEVELS = 32
 """The longest match that is listed column by column; as `celc_runtime.arena` has it."""
@@ -24,7 +24,7 @@ class Shape:
     leaf_pile: int
 
 
-def fixed_shape(plan: StraightLine) -> Shape | None:
+def fixed_shape(plan: PilePlan) -> Shape | None:
     """The shape of all matches; None where they differ, or where it would not help."""
     writes = [write for of_symbol in plan.writes for write in of_symbol]
     steps = {write.step for write in writes}

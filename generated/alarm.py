@@ -33,6 +33,7 @@ from celc_runtime import (
     Kind,
     Label,
     Plan,
+    Program,
     Relevant,
     TextCondition,
     Window,
@@ -44,6 +45,7 @@ from celc_runtime.arena import rows_that_matter, seal
 from celc_runtime.batch import block_of, window_floor
 from celc_runtime.kernels import njit
 from celc_runtime.runs import list_runs
+from celc_runtime.strategy import BranchFree, InRuns
 
 # Symbols: the classes of events that it tells apart.
 #   0  any other event
@@ -202,69 +204,69 @@ def update_1(batch, memory, output, kinds):
     return list_runs(memory, output, kinds) if status == DONE else status
 
 
+# Matches are listed so: every match has the same 3 places.
 query_1 = CompiledQuery(
-    Plan(
-        name="alarm",
-        streams=("Logins",),
-        types=(("Logins", "Failed"), ("Logins", "Passed")),
-        other_types=(),
-        type_column=True,
-        stream_column=False,
-        attributes=(
-            Attribute("user", "STRING"),
-            Attribute("address", "STRING"),
-            Attribute("attempt", "INT"),
-            Attribute("ts", "TIMESTAMP"),
-            Attribute("method", "STRING"),
-        ),
-        order_candidates=(
-            Attribute("user", "STRING"),
-            Attribute("address", "STRING"),
-            Attribute("ts", "TIMESTAMP"),
-        ),
-        columns=("attempt",),
-        texts=(
-            TextCondition("not_rlike", "address", ("(?s)\\A10\\..*\\z",)),
-            TextCondition("in", "method", ("password", "token")),
-            TextCondition("not_rlike", "address", ("^(10|192\\.168)\\.",)),
-        ),
-        labels=(
-            Label("first", ("address",)),
-            Label("again", ("address", "attempt")),
-            Label("entry", ("address", "method")),
-        ),
-        kinds=(Kind((0,), starts=True), Kind((1,), starts=False), Kind((2,), starts=False)),
-        kind_bits=2,
-        partition_by=("user",),
-        order_by=("ts",),
-        tiebreak=(),
-        window=Window("MICROSECONDS", 900000000, "ts"),
-        consume_by="NONE",
-        limit=None,
-        symbol_dtype="uint8",
-        piles=2,
-        states=2,
-        relevant=(
-            Relevant(
-                "Logins",
-                "Failed",
-                (
-                    ((AttributeTest("not_like", "address", "STRING", ("10.%",)),),),
-                    ((AttributeTest(">=", "attempt", "INT", (2,)),),),
+    Program(
+        Plan(
+            name="alarm",
+            streams=("Logins",),
+            types=(("Logins", "Failed"), ("Logins", "Passed")),
+            other_types=(),
+            type_column=True,
+            stream_column=False,
+            attributes=(
+                Attribute("user", "STRING"),
+                Attribute("address", "STRING"),
+                Attribute("attempt", "INT"),
+                Attribute("ts", "TIMESTAMP"),
+                Attribute("method", "STRING"),
+            ),
+            order_candidates=(
+                Attribute("user", "STRING"),
+                Attribute("address", "STRING"),
+                Attribute("ts", "TIMESTAMP"),
+            ),
+            columns=("attempt",),
+            texts=(
+                TextCondition("not_rlike", "address", ("(?s)\\A10\\..*\\z",)),
+                TextCondition("in", "method", ("password", "token")),
+                TextCondition("not_rlike", "address", ("^(10|192\\.168)\\.",)),
+            ),
+            labels=(
+                Label("first", ("address",)),
+                Label("again", ("address", "attempt")),
+                Label("entry", ("address", "method")),
+            ),
+            kinds=(Kind((0,), starts=True), Kind((1,), starts=False), Kind((2,), starts=False)),
+            kind_bits=2,
+            partition_by=("user",),
+            order_by=("ts",),
+            tiebreak=(),
+            window=Window("MICROSECONDS", 900000000, "ts"),
+            consume_by="NONE",
+            limit=None,
+            symbol_dtype="uint8",
+            relevant=(
+                Relevant(
+                    "Logins",
+                    "Failed",
+                    (
+                        ((AttributeTest("not_like", "address", "STRING", ("10.%",)),),),
+                        ((AttributeTest(">=", "attempt", "INT", (2,)),),),
+                    ),
+                ),
+                Relevant(
+                    "Logins",
+                    "Passed",
+                    (((AttributeTest("in", "method", "STRING", ("password", "token")),),),),
                 ),
             ),
-            Relevant(
-                "Logins",
-                "Passed",
-                (((AttributeTest("in", "method", "STRING", ("password", "token")),),),),
-            ),
         ),
-        shape=(0, 1, 2),
-        leaf_pile=0,
-    ),
-    classify_1,
-    update_1,
-    globals(),
+        classify_1,
+        BranchFree(update_1, piles=2),
+        InRuns(kinds=(0, 1, 2), leaf_pile=0),
+        globals(),
+    )
 )
 
 QUERIES = {"alarm": query_1}

@@ -19,11 +19,12 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Window, module_names
+from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST, NEXT_NODE
 from celc_runtime.arena import ROW, SHIFT, USABLE, either, next_relevant, put, reserve
 from celc_runtime.enumerate import list_fired
 from celc_runtime.kernels import njit
+from celc_runtime.strategy import All, StraightLine
 
 # Symbols: the classes of events that it tells apart.
 #   0  any other event
@@ -60,7 +61,7 @@ def classify_1(all_codes, types, all_symbols):
             symbols[row] = ((code == type_1)) * 1 + ((code == type_2)) * 2 + ((code == type_3)) * 3
 
 
-# The update is straight-line code: events that pass unmarked leave matches as they are, and it takes 7 of 160 moves, 5 of 48 piles.
+# The update is straight-line code: events that pass unmarked leave matches as they are, and it takes 7 of 160 moves, 5 of 48 piles; an event can make 6 nodes.
 # Piles: lists of cells, each in the order of its matches' starts; a state holds those listed for it.
 #   0  state 1, from start
 #   1  state 4, from state 2
@@ -149,40 +150,42 @@ def update_1(batch, memory, output, kinds):
     return list_fired(memory, output, kinds) if status == DONE else status
 
 
+# Matches are listed so: the update finds the matches of the query and no others.
 query_1 = CompiledQuery(
-    Plan(
-        name="all",
-        streams=("S",),
-        types=(("S", "A"), ("S", "B"), ("S", "C")),
-        other_types=(),
-        type_column=True,
-        stream_column=False,
-        attributes=(Attribute("id", "INT"),),
-        order_candidates=(Attribute("id", "INT"),),
-        columns=(),
-        texts=(),
-        labels=(Label("a", ("id",)), Label("b", ("id",)), Label("c", ("id",))),
-        kinds=(
-            Kind((0,), starts=True),
-            Kind((0,), starts=False),
-            Kind((1,), starts=False),
-            Kind((2,), starts=True),
-            Kind((2,), starts=False),
+    Program(
+        Plan(
+            name="all",
+            streams=("S",),
+            types=(("S", "A"), ("S", "B"), ("S", "C")),
+            other_types=(),
+            type_column=True,
+            stream_column=False,
+            attributes=(Attribute("id", "INT"),),
+            order_candidates=(Attribute("id", "INT"),),
+            columns=(),
+            texts=(),
+            labels=(Label("a", ("id",)), Label("b", ("id",)), Label("c", ("id",))),
+            kinds=(
+                Kind((0,), starts=True),
+                Kind((0,), starts=False),
+                Kind((1,), starts=False),
+                Kind((2,), starts=True),
+                Kind((2,), starts=False),
+            ),
+            kind_bits=3,
+            partition_by=(),
+            order_by=(),
+            tiebreak=(),
+            window=Window("EVENTS", 100, None),
+            consume_by="NONE",
+            limit=None,
+            symbol_dtype="uint8",
         ),
-        kind_bits=3,
-        partition_by=(),
-        order_by=(),
-        tiebreak=(),
-        window=Window("EVENTS", 100, None),
-        consume_by="NONE",
-        limit=None,
-        symbol_dtype="uint8",
-        piles=5,
-        states=4,
-    ),
-    classify_1,
-    update_1,
-    globals(),
+        classify_1,
+        StraightLine(update_1, piles=5),
+        All(),
+        globals(),
+    )
 )
 
 QUERIES = {"all": query_1}

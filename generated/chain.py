@@ -20,12 +20,13 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Window, module_names
+from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, KEYS_FULL, LOWEST
 from celc_runtime.arena import NEXT_NODE, ROW, SHIFT, USABLE, next_relevant, put, reserve
 from celc_runtime.enumerate import list_fired
-from celc_runtime.joins import AHEAD, JoinTable, Joins, Term, fetch_ahead, hash_of, pile_at, row_of
+from celc_runtime.joins import AHEAD, fetch_ahead, hash_of, pile_at, row_of
 from celc_runtime.kernels import njit
+from celc_runtime.strategy import All, KeyTable, KeyTerm, Keyed
 
 # Symbols: the classes of events that it tells apart.
 #   0  any other event
@@ -58,7 +59,7 @@ def classify_1(all_codes, types, all_symbols):
             symbols[row] = ((code == type_1)) * 1 + ((code == type_2)) * 2 + ((code == type_3)) * 3
 
 
-# The update is straight-line code: events that pass unmarked leave matches as they are, and it takes 3 of 160 moves, 2 of 48 piles.
+# The update is straight-line code: events that pass unmarked leave matches as they are, and it takes 3 of 160 moves, 2 of 48 piles; equalities keep matches apart by key.
 # Piles of states with a key are in tables, a row for each key; tables and what their keys stand for:
 #   0  a.id = b.id
 #   1  b.ref = c.ref
@@ -154,47 +155,45 @@ def update_1(batch, memory, joins, output, kinds):
     return list_fired(memory, output, kinds) if status == DONE else status
 
 
-JOINS_1 = Joins(
-    terms=(
-        Term("id", "INT"),
-        Term("ref", "STRING"),
-    ),
-    tables=(
-        JoinTable((False,), piles=1),
-        JoinTable((True,), piles=1),
-    ),
-)
-
-
+# Matches are listed so: the update finds the matches of the query and no others.
 query_1 = CompiledQuery(
-    Plan(
-        name="chain",
-        streams=("S",),
-        types=(("S", "A"), ("S", "B"), ("S", "C")),
-        other_types=(),
-        type_column=True,
-        stream_column=False,
-        attributes=(Attribute("id", "INT"), Attribute("ref", "STRING")),
-        order_candidates=(Attribute("id", "INT"), Attribute("ref", "STRING")),
-        columns=(),
-        texts=(),
-        labels=(Label("a", ("id", "ref")), Label("b", ("id", "ref")), Label("c", ("id", "ref"))),
-        kinds=(Kind((0,), starts=True), Kind((1,), starts=False), Kind((2,), starts=False)),
-        kind_bits=2,
-        partition_by=(),
-        order_by=(),
-        tiebreak=(),
-        window=Window("EVENTS", 100, None),
-        consume_by="NONE",
-        limit=None,
-        symbol_dtype="uint8",
-        piles=2,
-        states=2,
-    ),
-    classify_1,
-    update_1,
-    globals(),
-    joins=JOINS_1,
+    Program(
+        Plan(
+            name="chain",
+            streams=("S",),
+            types=(("S", "A"), ("S", "B"), ("S", "C")),
+            other_types=(),
+            type_column=True,
+            stream_column=False,
+            attributes=(Attribute("id", "INT"), Attribute("ref", "STRING")),
+            order_candidates=(Attribute("id", "INT"), Attribute("ref", "STRING")),
+            columns=(),
+            texts=(),
+            labels=(
+                Label("a", ("id", "ref")),
+                Label("b", ("id", "ref")),
+                Label("c", ("id", "ref")),
+            ),
+            kinds=(Kind((0,), starts=True), Kind((1,), starts=False), Kind((2,), starts=False)),
+            kind_bits=2,
+            partition_by=(),
+            order_by=(),
+            tiebreak=(),
+            window=Window("EVENTS", 100, None),
+            consume_by="NONE",
+            limit=None,
+            symbol_dtype="uint8",
+        ),
+        classify_1,
+        Keyed(
+            update_1,
+            piles=2,
+            terms=(KeyTerm("id", "INT"), KeyTerm("ref", "STRING")),
+            tables=(KeyTable((False,), piles=1), KeyTable((True,), piles=1)),
+        ),
+        All(),
+        globals(),
+    )
 )
 
 QUERIES = {"chain": query_1}

@@ -20,15 +20,14 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Window, module_names
+from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST, NEXT_NODE
 from celc_runtime.arena import ROW, SHIFT, USABLE, chosen, put_flat, reserve, rows_that_matter
 from celc_runtime.arena import seal
-from celc_runtime.by_definition import Definition
 from celc_runtime.definition import Condition, NotBetween, OneEvent, Relabelled, Satisfying, Then
 from celc_runtime.enumerate import list_fired
 from celc_runtime.kernels import njit
-from celc_runtime.remembered import Remembers
+from celc_runtime.strategy import BranchFree, ByDefinition, Remembers
 
 # Symbols: the classes of events that it tells apart.
 #   0  any other event
@@ -157,7 +156,7 @@ def condition_1_0(past, events_0, place_0, events_1, place_1):
 
 CONDITION_1_0 = Condition(condition_1_0, ("y", "x"), 2)
 
-DEFINITION_1 = Definition(
+DEFINITION_1 = ByDefinition(
     Relabelled(
         NotBetween(
             OneEvent((1,), ("A", "x")),
@@ -181,36 +180,37 @@ DEFINITION_1 = Definition(
 )
 
 
+# Matches are listed so: its conditions cannot be read off the events of a match.
 query_1 = CompiledQuery(
-    Plan(
-        name="no_pair",
-        streams=("S",),
-        types=(("S", "A"), ("S", "B"), ("S", "C")),
-        other_types=(),
-        type_column=True,
-        stream_column=False,
-        attributes=(Attribute("id", "INT"),),
-        order_candidates=(Attribute("id", "INT"),),
-        columns=(),
-        texts=(),
-        labels=(Label("x", ("id",)), Label("C", ("id",))),
-        kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
-        kind_bits=1,
-        partition_by=(),
-        order_by=(),
-        tiebreak=(),
-        window=Window("EVENTS", 100, None),
-        consume_by="NONE",
-        limit=None,
-        symbol_dtype="uint8",
-        piles=1,
-        states=1,
-        max_work=100_000_000,
-    ),
-    classify_1,
-    update_1,
-    globals(),
-    definition=DEFINITION_1,
+    Program(
+        Plan(
+            name="no_pair",
+            streams=("S",),
+            types=(("S", "A"), ("S", "B"), ("S", "C")),
+            other_types=(),
+            type_column=True,
+            stream_column=False,
+            attributes=(Attribute("id", "INT"),),
+            order_candidates=(Attribute("id", "INT"),),
+            columns=(),
+            texts=(),
+            labels=(Label("x", ("id",)), Label("C", ("id",))),
+            kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
+            kind_bits=1,
+            partition_by=(),
+            order_by=(),
+            tiebreak=(),
+            window=Window("EVENTS", 100, None),
+            consume_by="NONE",
+            limit=None,
+            symbol_dtype="uint8",
+            max_work=100_000_000,
+        ),
+        classify_1,
+        BranchFree(update_1, piles=1),
+        DEFINITION_1,
+        globals(),
+    )
 )
 
 QUERIES = {"no_pair": query_1}

@@ -20,15 +20,14 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Window, module_names
+from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST, NEXT_NODE
 from celc_runtime.arena import ROW, SHIFT, USABLE, chosen, put_flat, reserve, rows_that_matter
 from celc_runtime.arena import seal
-from celc_runtime.checked import Checks
 from celc_runtime.enumerate import list_fired
 from celc_runtime.kernels import njit
 from celc_runtime.label_sets import events_of_role
-from celc_runtime.remembered import Remembers
+from celc_runtime.strategy import BranchFree, Checked, Remembers
 
 # Symbols: the classes of events that it tells apart.
 #   0  any other event
@@ -193,7 +192,7 @@ def completes_1(past, first, path, depth, state):
     return True
 
 
-CHECKS_1 = Checks(
+CHECKS_1 = Checked(
     admits_1,
     completes_1,
     Remembers(
@@ -205,41 +204,42 @@ CHECKS_1 = Checks(
     ),
     states=1,
     supports=(True, True),
-    strategy="",
+    selector="",
     distinct=False,
 )
 
 
+# Matches are listed so: conditions compare the events of a match.
 query_1 = CompiledQuery(
-    Plan(
-        name="no_reply",
-        streams=("S",),
-        types=(("S", "A"), ("S", "C"), ("S", "B")),
-        other_types=(),
-        type_column=True,
-        stream_column=False,
-        attributes=(Attribute("id", "INT"),),
-        order_candidates=(Attribute("id", "INT"),),
-        columns=(),
-        texts=(),
-        labels=(Label("x", ("id",)), Label("C", ("id",))),
-        kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
-        kind_bits=1,
-        partition_by=(),
-        order_by=(),
-        tiebreak=(),
-        window=Window("EVENTS", 100, None),
-        consume_by="NONE",
-        limit=None,
-        symbol_dtype="uint8",
-        piles=1,
-        states=1,
-        max_work=100_000_000,
-    ),
-    classify_1,
-    update_1,
-    globals(),
-    checks=CHECKS_1,
+    Program(
+        Plan(
+            name="no_reply",
+            streams=("S",),
+            types=(("S", "A"), ("S", "C"), ("S", "B")),
+            other_types=(),
+            type_column=True,
+            stream_column=False,
+            attributes=(Attribute("id", "INT"),),
+            order_candidates=(Attribute("id", "INT"),),
+            columns=(),
+            texts=(),
+            labels=(Label("x", ("id",)), Label("C", ("id",))),
+            kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
+            kind_bits=1,
+            partition_by=(),
+            order_by=(),
+            tiebreak=(),
+            window=Window("EVENTS", 100, None),
+            consume_by="NONE",
+            limit=None,
+            symbol_dtype="uint8",
+            max_work=100_000_000,
+        ),
+        classify_1,
+        BranchFree(update_1, piles=1),
+        CHECKS_1,
+        globals(),
+    )
 )
 
 QUERIES = {"no_reply": query_1}

@@ -20,12 +20,13 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Window, module_names
+from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST, NEXT_NODE
 from celc_runtime.arena import ROW, SHIFT, USABLE, chosen, put_flat, reserve, rows_that_matter
 from celc_runtime.arena import seal
 from celc_runtime.kernels import njit
 from celc_runtime.runs import list_runs
+from celc_runtime.strategy import BranchFree, InRuns
 
 # Symbols: the classes of events that it tells apart.
 #   0  any other event
@@ -150,41 +151,46 @@ def update_1(batch, memory, output, kinds):
     return list_runs(memory, output, kinds) if status == DONE else status
 
 
+# Matches are listed so: every match has the same 4 places.
 query_1 = CompiledQuery(
-    Plan(
-        name="q2",
-        streams=("S",),
-        types=(("S", "A"), ("S", "B"), ("S", "C"), ("S", "D")),
-        other_types=(),
-        type_column=True,
-        stream_column=False,
-        attributes=(Attribute("id", "INT"),),
-        order_candidates=(Attribute("id", "INT"),),
-        columns=(),
-        texts=(),
-        labels=(Label("A", ("id",)), Label("B", ("id",)), Label("C", ("id",)), Label("D", ("id",))),
-        kinds=(
-            Kind((0,), starts=True),
-            Kind((1,), starts=False),
-            Kind((2,), starts=False),
-            Kind((3,), starts=False),
+    Program(
+        Plan(
+            name="q2",
+            streams=("S",),
+            types=(("S", "A"), ("S", "B"), ("S", "C"), ("S", "D")),
+            other_types=(),
+            type_column=True,
+            stream_column=False,
+            attributes=(Attribute("id", "INT"),),
+            order_candidates=(Attribute("id", "INT"),),
+            columns=(),
+            texts=(),
+            labels=(
+                Label("A", ("id",)),
+                Label("B", ("id",)),
+                Label("C", ("id",)),
+                Label("D", ("id",)),
+            ),
+            kinds=(
+                Kind((0,), starts=True),
+                Kind((1,), starts=False),
+                Kind((2,), starts=False),
+                Kind((3,), starts=False),
+            ),
+            kind_bits=2,
+            partition_by=(),
+            order_by=(),
+            tiebreak=(),
+            window=Window("EVENTS", 100, None),
+            consume_by="NONE",
+            limit=None,
+            symbol_dtype="uint8",
         ),
-        kind_bits=2,
-        partition_by=(),
-        order_by=(),
-        tiebreak=(),
-        window=Window("EVENTS", 100, None),
-        consume_by="NONE",
-        limit=None,
-        symbol_dtype="uint8",
-        piles=3,
-        states=3,
-        shape=(0, 1, 2, 3),
-        leaf_pile=0,
-    ),
-    classify_1,
-    update_1,
-    globals(),
+        classify_1,
+        BranchFree(update_1, piles=3),
+        InRuns(kinds=(0, 1, 2, 3), leaf_pile=0),
+        globals(),
+    )
 )
 
 QUERIES = {"q2": query_1}

@@ -19,13 +19,14 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Window, module_names
+from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST, NEXT_NODE
 from celc_runtime.arena import ROW, SHIFT, USABLE, chosen, put_flat, reserve, rows_that_matter
 from celc_runtime.arena import seal, united
 from celc_runtime.enumerate import list_fired
 from celc_runtime.kernels import njit
-from celc_runtime.selection import selection
+from celc_runtime.strategy import BranchFree, InWindow
+from celc_runtime.transitions import selection
 
 # Symbols: the classes of events that it tells apart.
 #   0  any other event
@@ -184,40 +185,41 @@ SELECTION_1 = selection(
 )
 
 
+# Matches are listed so: SELECT MAX compares the matches of each window anew.
 query_1 = CompiledQuery(
-    Plan(
-        name="select_max",
-        streams=("S",),
-        types=(("S", "A"), ("S", "B"), ("S", "C")),
-        other_types=(),
-        type_column=True,
-        stream_column=False,
-        attributes=(Attribute("id", "INT"),),
-        order_candidates=(Attribute("id", "INT"),),
-        columns=(),
-        texts=(),
-        labels=(Label("A", ("id",)), Label("B", ("id",)), Label("C", ("id",))),
-        kinds=(
-            Kind((0,), starts=True),
-            Kind((0,), starts=False),
-            Kind((1,), starts=False),
-            Kind((2,), starts=False),
+    Program(
+        Plan(
+            name="select_max",
+            streams=("S",),
+            types=(("S", "A"), ("S", "B"), ("S", "C")),
+            other_types=(),
+            type_column=True,
+            stream_column=False,
+            attributes=(Attribute("id", "INT"),),
+            order_candidates=(Attribute("id", "INT"),),
+            columns=(),
+            texts=(),
+            labels=(Label("A", ("id",)), Label("B", ("id",)), Label("C", ("id",))),
+            kinds=(
+                Kind((0,), starts=True),
+                Kind((0,), starts=False),
+                Kind((1,), starts=False),
+                Kind((2,), starts=False),
+            ),
+            kind_bits=2,
+            partition_by=(),
+            order_by=(),
+            tiebreak=(),
+            window=Window("EVENTS", 100, None),
+            consume_by="NONE",
+            limit=None,
+            symbol_dtype="uint8",
         ),
-        kind_bits=2,
-        partition_by=(),
-        order_by=(),
-        tiebreak=(),
-        window=Window("EVENTS", 100, None),
-        consume_by="NONE",
-        limit=None,
-        symbol_dtype="uint8",
-        piles=2,
-        states=2,
-    ),
-    classify_1,
-    update_1,
-    globals(),
-    SELECTION_1,
+        classify_1,
+        BranchFree(update_1, piles=2),
+        InWindow(SELECTION_1, all_events=False),
+        globals(),
+    )
 )
 
 QUERIES = {"select_max": query_1}

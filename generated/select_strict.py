@@ -19,11 +19,12 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Window, module_names
+from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LAST, LOWEST
 from celc_runtime.arena import NEVER, NEXT_NODE, ROW, SHIFT, USABLE, next_relevant, put, reserve
 from celc_runtime.enumerate import list_fired
 from celc_runtime.kernels import njit
+from celc_runtime.strategy import All, StraightLine
 
 # Symbols: the classes of events that it tells apart.
 #   0  any other event
@@ -52,7 +53,7 @@ def classify_1(all_codes, types, all_symbols):
             symbols[row] = ((code == type_1)) * 1 + ((code == type_2)) * 2
 
 
-# The update is straight-line code: events that pass unmarked leave matches as they are or lose them, and it takes 2 of 160 moves, 1 of 48 piles.
+# The update is straight-line code: events that pass unmarked leave matches as they are or lose them, and it takes 2 of 160 moves, 1 of 48 piles; some matches must go on at the next event.
 # Piles: lists of cells, each in the order of its matches' starts; a state holds those listed for it.
 #   0  state 1, from start or state 1, only at the next event
 @njit(nogil=True, error_model="numpy")
@@ -112,34 +113,36 @@ def update_1(batch, memory, output, kinds):
     return list_fired(memory, output, kinds) if status == DONE else status
 
 
+# Matches are listed so: the update finds the matches of the query and no others.
 query_1 = CompiledQuery(
-    Plan(
-        name="select_strict",
-        streams=("S",),
-        types=(("S", "A"), ("S", "B")),
-        other_types=(("S", "C"),),
-        type_column=True,
-        stream_column=False,
-        attributes=(Attribute("id", "INT"),),
-        order_candidates=(Attribute("id", "INT"),),
-        columns=(),
-        texts=(),
-        labels=(Label("A", ("id",)), Label("B", ("id",))),
-        kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
-        kind_bits=1,
-        partition_by=(),
-        order_by=(),
-        tiebreak=(),
-        window=Window("EVENTS", 100, None),
-        consume_by="NONE",
-        limit=None,
-        symbol_dtype="uint8",
-        piles=1,
-        states=1,
-    ),
-    classify_1,
-    update_1,
-    globals(),
+    Program(
+        Plan(
+            name="select_strict",
+            streams=("S",),
+            types=(("S", "A"), ("S", "B")),
+            other_types=(("S", "C"),),
+            type_column=True,
+            stream_column=False,
+            attributes=(Attribute("id", "INT"),),
+            order_candidates=(Attribute("id", "INT"),),
+            columns=(),
+            texts=(),
+            labels=(Label("A", ("id",)), Label("B", ("id",))),
+            kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
+            kind_bits=1,
+            partition_by=(),
+            order_by=(),
+            tiebreak=(),
+            window=Window("EVENTS", 100, None),
+            consume_by="NONE",
+            limit=None,
+            symbol_dtype="uint8",
+        ),
+        classify_1,
+        StraightLine(update_1, piles=1),
+        All(),
+        globals(),
+    )
 )
 
 QUERIES = {"select_strict": query_1}

@@ -39,6 +39,7 @@ from celc_runtime import (
     Label,
     Negation,
     Plan,
+    Program,
     Window,
     module_names,
 )
@@ -48,6 +49,7 @@ from celc_runtime.arena import reserve
 from celc_runtime.batch import block_of
 from celc_runtime.enumerate import list_fired
 from celc_runtime.kernels import njit
+from celc_runtime.strategy import All, StraightLine
 
 # Symbols: the classes of events that it tells apart.
 #   0  any other event
@@ -80,7 +82,7 @@ def classify_1(all_codes, types, all_columns_0, all_valids_0, all_symbols):
             symbols[row] = ((code == type_1) & holds_1_0) * 1 + ((code == type_2)) * 2
 
 
-# The update is straight-line code: events that pass unmarked leave matches as they are or lose them, and it takes 2 of 160 moves, 1 of 48 piles.
+# The update is straight-line code: events that pass unmarked leave matches as they are or lose them, and it takes 2 of 160 moves, 1 of 48 piles; some matches must go on at the next event.
 # Piles: lists of cells, each in the order of its matches' starts; a state holds those listed for it.
 #   0  state 1, from start or state 1, only at the next event
 @njit(nogil=True, error_model="numpy")
@@ -147,68 +149,74 @@ def update_1(batch, memory, output, kinds):
     return list_fired(memory, output, kinds) if status == DONE else status
 
 
+# Matches are listed so: the update finds the matches of the query and no others.
 query_1 = CompiledQuery(
-    Plan(
-        name="totals",
-        streams=("Plant",),
-        types=(("Plant", "Reading"), ("Plant", "Alarm")),
-        other_types=(),
-        type_column=True,
-        stream_column=False,
-        attributes=(
-            Attribute("sensor", "INT"),
-            Attribute("value", "DOUBLE"),
-            Attribute("litres", "LONG"),
-            Attribute("level", "INT"),
-        ),
-        order_candidates=(Attribute("sensor", "INT"),),
-        columns=("value",),
-        texts=(),
-        labels=(Label("alarm", ("level",)),),
-        expressions=(
-            Computed(0, "readings", "LONG", Aggregate("COUNT", "rise")),
-            Computed(2, "litres", "LONG", Aggregate("SUM", "rise", "litres")),
-            Computed(
-                3,
-                "slope",
-                "DOUBLE",
-                Arithmetic(
-                    "/",
+    Program(
+        Plan(
+            name="totals",
+            streams=("Plant",),
+            types=(("Plant", "Reading"), ("Plant", "Alarm")),
+            other_types=(),
+            type_column=True,
+            stream_column=False,
+            attributes=(
+                Attribute("sensor", "INT"),
+                Attribute("value", "DOUBLE"),
+                Attribute("litres", "LONG"),
+                Attribute("level", "INT"),
+            ),
+            order_candidates=(Attribute("sensor", "INT"),),
+            columns=("value",),
+            texts=(),
+            labels=(Label("alarm", ("level",)),),
+            expressions=(
+                Computed(0, "readings", "LONG", Aggregate("COUNT", "rise")),
+                Computed(2, "litres", "LONG", Aggregate("SUM", "rise", "litres")),
+                Computed(
+                    3,
+                    "slope",
+                    "DOUBLE",
                     Arithmetic(
-                        "-", Aggregate("LAST", "rise", "value"), Aggregate("FIRST", "rise", "value")
+                        "/",
+                        Arithmetic(
+                            "-",
+                            Aggregate("LAST", "rise", "value"),
+                            Aggregate("FIRST", "rise", "value"),
+                        ),
+                        Cast(Aggregate("COUNT", "rise"), "DOUBLE"),
                     ),
-                    Cast(Aggregate("COUNT", "rise"), "DOUBLE"),
+                ),
+                Computed(4, "seen", "ARRAY<DOUBLE>", Aggregate("COLLECT", "rise", "value")),
+                Computed(
+                    5,
+                    "digit",
+                    "INT",
+                    Negation(
+                        Absolute(
+                            Arithmetic(
+                                "%", Aggregate("FIRST", "alarm", "level"), Constant(10, "INT")
+                            )
+                        )
+                    ),
                 ),
             ),
-            Computed(4, "seen", "ARRAY<DOUBLE>", Aggregate("COLLECT", "rise", "value")),
-            Computed(
-                5,
-                "digit",
-                "INT",
-                Negation(
-                    Absolute(
-                        Arithmetic("%", Aggregate("FIRST", "alarm", "level"), Constant(10, "INT"))
-                    )
-                ),
-            ),
+            hidden=("rise",),
+            kinds=(Kind((1,), starts=True), Kind((0,), starts=False)),
+            kind_bits=1,
+            partition_by=("sensor",),
+            order_by=(),
+            tiebreak=(),
+            window=Window("EVENTS", 50, None),
+            consume_by="NONE",
+            limit=None,
+            symbol_dtype="uint8",
+            nested_selectors=True,
         ),
-        hidden=("rise",),
-        kinds=(Kind((1,), starts=True), Kind((0,), starts=False)),
-        kind_bits=1,
-        partition_by=("sensor",),
-        order_by=(),
-        tiebreak=(),
-        window=Window("EVENTS", 50, None),
-        consume_by="NONE",
-        limit=None,
-        symbol_dtype="uint8",
-        piles=1,
-        states=1,
-        nested_selectors=True,
-    ),
-    classify_1,
-    update_1,
-    globals(),
+        classify_1,
+        StraightLine(update_1, piles=1),
+        All(),
+        globals(),
+    )
 )
 
 QUERIES = {"totals": query_1}

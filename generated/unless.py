@@ -19,11 +19,13 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Window, module_names
+from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.arena import BLOCK
 from celc_runtime.batch import block_of
 from celc_runtime.kernels import njit
-from celc_runtime.lists import EVENTS, FLOORS, KEYS, NO_WINDOW, lists_update, tables
+from celc_runtime.lists import lists_update
+from celc_runtime.strategy import All, UnionLists
+from celc_runtime.transitions import EVENTS, tables
 
 # Symbols: the classes of events that it tells apart.
 #   0  any other event
@@ -81,34 +83,36 @@ TABLES_1 = tables(
 update_1 = lists_update(TABLES_1)
 
 
+# Matches are listed so: the update finds the matches of the query and no others.
 query_1 = CompiledQuery(
-    Plan(
-        name="unless",
-        streams=("S",),
-        types=(("S", "A"), ("S", "C"), ("S", "B")),
-        other_types=(),
-        type_column=True,
-        stream_column=False,
-        attributes=(Attribute("id", "INT"),),
-        order_candidates=(Attribute("id", "INT"),),
-        columns=("id",),
-        texts=(),
-        labels=(Label("a", ("id",)), Label("c", ("id",))),
-        kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
-        kind_bits=1,
-        partition_by=(),
-        order_by=(),
-        tiebreak=(),
-        window=Window("EVENTS", 100, None),
-        consume_by="NONE",
-        limit=None,
-        symbol_dtype="uint8",
-        piles=None,
-        states=1,
-    ),
-    classify_1,
-    update_1,
-    globals(),
+    Program(
+        Plan(
+            name="unless",
+            streams=("S",),
+            types=(("S", "A"), ("S", "C"), ("S", "B")),
+            other_types=(),
+            type_column=True,
+            stream_column=False,
+            attributes=(Attribute("id", "INT"),),
+            order_candidates=(Attribute("id", "INT"),),
+            columns=("id",),
+            texts=(),
+            labels=(Label("a", ("id",)), Label("c", ("id",))),
+            kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
+            kind_bits=1,
+            partition_by=(),
+            order_by=(),
+            tiebreak=(),
+            window=Window("EVENTS", 100, None),
+            consume_by="NONE",
+            limit=None,
+            symbol_dtype="uint8",
+        ),
+        classify_1,
+        UnionLists(TABLES_1),
+        All(),
+        globals(),
+    )
 )
 
 QUERIES = {"unless": query_1}

@@ -20,6 +20,7 @@ from celc import Matcher
 from celc.options import Options
 from celc.pipeline import compile_source
 from celc.source import Source
+from celc.strategy import GENERAL_ENGINE, UnionLists
 
 # What the runtime loads only when a query needs it must not be loaded first inside `interpreted`.
 for _module in pkgutil.walk_packages(celc_runtime.__path__, "celc_runtime."):
@@ -76,9 +77,9 @@ def engines(text: str, options: Options | None = None) -> dict[str, Matcher]:
     options = options or Options()
     source = Source("query.cel", text)
     compilation = compile_source(source, options)
-    general = compile_source(source, options, straight_lines=False)
+    general = compile_source(source, options, updates=GENERAL_ENGINE)
     found = {"general": Matcher(general.module_text("test"), general.warnings)}
-    if any(stages.compiled.straight_line is not None for stages in compilation.queries):
+    if any(not isinstance(stages.program.update, UnionLists) for stages in compilation.queries):
         found["chosen"] = Matcher(compilation.module_text("test"), compilation.warnings)
     return found
 

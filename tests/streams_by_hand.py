@@ -50,7 +50,7 @@ class Operator:
     ) -> None:
         self.query = query
         self.options = options or StreamOptions({})
-        self.task = PartitionTask(query, self.options)
+        self.task = PartitionTask(query.program, self.options)
         self.states: dict[bytes, bytes] = {}
         self.timers: dict[bytes, set[int]] = {}
         self.watermark = 0
@@ -67,7 +67,7 @@ class Operator:
         self.watermark = max(self.watermark, watermark)
         blocks: dict[bytes, list[bytes]] = {}
         if events is not None:
-            for batch in packed(self.query, self.options, self._batches(events)):
+            for batch in packed(self.query.program, self.options, self._batches(events)):
                 for row in batch.to_pylist():
                     blocks.setdefault(row["key"], []).append(row["events"])
         told = [self._step(key, of_key) for key, of_key in blocks.items()]
@@ -89,7 +89,7 @@ class Operator:
             batches = [pa.RecordBatch.from_pydict(columns)]
             return [
                 row
-                for found in finished(self.query, self.options, batches)
+                for found in finished(self.query.program, self.options, batches)
                 for row in found.to_pylist()
             ]
         self.watermark = AFTER_ALL
@@ -141,7 +141,7 @@ class Operator:
         )
         return [
             row
-            for found in unpacked(self.query, self.options, [batch])
+            for found in unpacked(self.query.program, self.options, [batch])
             for row in found.to_pylist()
         ]
 

@@ -37,10 +37,11 @@ from celc_runtime import CompiledQuery
 import celc
 import celc.emit
 from celc.cli import main
-from celc.compiled import Compiled
 from celc.options import Options
 from celc.pipeline import compile_source
+from celc.program import Program
 from celc.source import Source
+from celc.strategy import ByDefinition, Checked, Keyed
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")
@@ -141,7 +142,7 @@ def test_conditions_are_decided_as_the_table_says() -> None:
     for text, ways in rows:
         source = Source("q.cel", streams + text)
         (stages,) = compile_source(source, Options()).queries
-        assert ways == ", ".join(ways_of(stages.compiled)), text
+        assert ways == ", ".join(ways_of(stages.program)), text
 
 
 def test_each_worked_file_is_shown() -> None:
@@ -190,18 +191,19 @@ def interpreted() -> Iterator[None]:
         yield
 
 
-def ways_of(compiled: Compiled) -> Iterator[str]:
+def ways_of(program: Program) -> Iterator[str]:
     """How conditions across events are decided, in the words of docs/costs.md."""
-    checks = compiled.checks
-    if compiled.definition is not None:
+    listing = program.listing
+    keyed = isinstance(program.update, Keyed)
+    if isinstance(listing, ByDefinition):
         yield "definition"
-    elif compiled.joins is None and checks is None:
+    elif not keyed and not isinstance(listing, Checked):
         yield "automaton"
-    if compiled.joins is not None:
+    if keyed:
         yield "keys"
-    if checks is not None and (checks.clauses or checks.absent):
+    if isinstance(listing, Checked) and (listing.clauses or listing.absent):
         yield "checks"
-    if checks is not None and (checks.distinct or checks.strategy):
+    if isinstance(listing, Checked) and (listing.distinct or listing.selector):
         yield "collected"
 
 

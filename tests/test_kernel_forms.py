@@ -15,10 +15,11 @@ import celc_runtime.run as run_module
 import numpy as np
 import pyarrow as pa
 import pytest
-from celc_runtime import arena
+from celc_runtime import arena, listings
 from celc_runtime.batch import NO_INTEGERS, Batch
 from celc_runtime.codes import DeclaredTypes
 from celc_runtime.payload import Payload
+from celc_runtime.strategy import InRuns
 from celc_runtime.table import is_sorted, rises
 from engines import engines, interpreted, only_query
 
@@ -75,7 +76,7 @@ def test_long_streams(formula: str, clause: str, monkeypatch: pytest.MonkeyPatch
         found = engines(text, Options())
     chosen, general = only_query(found["chosen"]), only_query(found["general"])
     assert "STEPS_1" in found["chosen"].source
-    assert bool(chosen.plan.shape) == FORMS[formula]
+    assert isinstance(chosen.program.listing, InRuns) == FORMS[formula]
     table = _events(rng.randrange(10**6), 900, by_key=CLAUSES[clause] == "key")
     declared = table.filter(pa.compute.is_in(table["type"], pa.array(list("ABCD"))))
     expected = general.match_table(declared)
@@ -83,8 +84,8 @@ def test_long_streams(formula: str, clause: str, monkeypatch: pytest.MonkeyPatch
     # No room at first, buffers that are full in the middle of a run, batches that end anywhere.
     memory = partial(arena.new_memory, size=rng.choice((1, 2, 4, 64)))
     monkeypatch.setattr(run_module, "new_memory", memory)
-    monkeypatch.setattr(run_module, "_MATCHES_PER_BATCH", rng.choice((1, 7, 64)))
-    monkeypatch.setattr(run_module, "_ENTRIES_PER_BATCH", rng.choice((9, 100, 1000)))
+    monkeypatch.setattr(listings, "_MATCHES_PER_BATCH", rng.choice((1, 7, 64)))
+    monkeypatch.setattr(listings, "_ENTRIES_PER_BATCH", rng.choice((9, 100, 1000)))
     batches = []
     start = 0
     while start < len(declared):
@@ -106,7 +107,7 @@ def test_leaves_grow_and_are_forgotten() -> None:
             engines(f"{_PLAIN}SELECT * FROM S WHERE A ; B WITHIN 900 EVENTS")["chosen"]
         )
     types = ["A"] * 600 + ["B"] + ["A"] * 1000 + ["B"] + ["A", "B"] * 600
-    run = run_module.Run(query)
+    run = run_module.Run(query.program)
     matches = 0
     for start in range(0, len(types), 111):
         part = types[start : start + 111]

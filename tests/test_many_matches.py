@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from celc_runtime import CompiledQuery, EventWarning, arena, many, run
+from celc_runtime import CompiledQuery, EventWarning, arena, listings, many, run
+from celc_runtime.strategy import Checked, InRuns
 from engines import interpreted, only_query
 
 import celc
@@ -21,6 +22,7 @@ from celc import Matcher
 from celc.cli import main
 from celc.pipeline import Options, compile_source
 from celc.source import Source
+from celc.strategy import EVERY_UPDATE, GENERAL_ENGINE
 
 STREAM = """CREATE STREAM S {
   EVENT A { id: INT, ts: LONG }, EVENT B { id: INT, ts: LONG }
@@ -147,7 +149,7 @@ def test_matches_are_counted_as_many_as_are_listed(
     compiled = compile_source(
         Source("q.cel", f"{STREAM}SELECT * FROM S WHERE {formula} {clauses}"),
         Options(order_by=("ts",)),
-        straight_lines=straight,
+        updates=EVERY_UPDATE if straight else GENERAL_ENGINE,
     )
     with interpreted():
         query = only_query(Matcher(compiled.module_text("test")))
@@ -159,13 +161,15 @@ def test_matches_are_counted_as_many_as_are_listed(
     def look(self: Any, memory: Any, output: Any, kinds: Any, *_: Any) -> None:
         if memory.counters[arena.STACK_SIZE] or memory.counters[arena.RUN_LEFT]:
             fire = memory.fires[memory.counters[arena.LISTED] - 1]
-            counted[int(fire[1])] = many.count_matches(memory, kinds, fire, bool(query.plan.shape))
+            counted[int(fire[1])] = many.count_matches(
+                memory, kinds, fire, isinstance(query.program.listing, InRuns)
+            )
 
     monkeypatch.setattr(many.ManyMatches, "look", look)
-    monkeypatch.setattr(run, "_MATCHES_PER_BATCH", 1)
-    monkeypatch.setattr(run, "_ENTRIES_PER_BATCH", 4)
+    monkeypatch.setattr(listings, "_MATCHES_PER_BATCH", 1)
+    monkeypatch.setattr(listings, "_ENTRIES_PER_BATCH", 4)
     listed: Counter[int] = Counter()
-    batches = run.Run(query).push(events.to_batches()[0])
+    batches = run.Run(query.program).push(events.to_batches()[0])
     whole = events.to_pylist()
     for match in pa.Table.from_batches(batches, query.output_schema).to_pylist():
         (row,) = [n for n, event in enumerate(whole) if event["ts"] == match["end_time"]]
@@ -223,7 +227,7 @@ def test_it_is_said_once() -> None:
 def test_matches_with_conditions_count_as_they_are_listed() -> None:
     text = "SELECT * FROM S WHERE (A AS x ; A AS y ; B AS z) FILTER x.ts < y.ts + 0"
     query = only_query(celc.compile(STREAM + text))
-    assert query.checks is not None
+    assert isinstance(query.program.listing, Checked)
     (said,) = _warned(query, _events("A" * 1500 + "B"))
     assert "more than 1,000,000 matches end at position 1,500;" in said
 

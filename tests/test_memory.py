@@ -13,8 +13,9 @@ import celc_runtime.run as run_module
 import numpy as np
 import pyarrow as pa
 import pytest
-from celc_runtime import arena
+from celc_runtime import arena, listings
 from celc_runtime.enumerate import _walk, list_fired, new_output
+from celc_runtime.latest import LatestListing
 from celc_runtime.run import Run
 from engines import answer_of, engines, only_query, table_of
 from reference import as_expected, difference, evaluate
@@ -59,7 +60,7 @@ def _stream(batches: int) -> Iterator[pa.RecordBatch]:
 )
 def test_memory_does_not_grow_with_the_stream(query: str) -> None:
     """After 10⁷ events a run holds what it held after 10⁶."""
-    run = Run(only_query(celc.compile(_DECLARATION + query)))
+    run = Run(only_query(celc.compile(_DECLARATION + query)).program)
     sizes = []
     matches = 0
     for number, batch in enumerate(_stream(100), start=1):
@@ -88,7 +89,7 @@ def test_memory_does_not_grow_with_the_stream(query: str) -> None:
 )
 def test_selection_in_a_window_keeps_the_window_alone(query: str) -> None:
     """After 10⁶ events as much as after 10⁵, the window's events for the selection included."""
-    run = Run(only_query(celc.compile(_DECLARATION + query)))
+    run = Run(only_query(celc.compile(_DECLARATION + query)).program)
     sizes = []
     stored = []
     matches = 0
@@ -146,7 +147,7 @@ def test_events_that_nodes_refer_to_are_kept_while_the_arena_grows(
     monkeypatch.setattr(run_module, "new_memory", lambda *given, **options: small(*given, size=2))
     (whole,) = _stream(1)
     for matcher in engines(_DECLARATION + query, Options()).values():
-        run = Run(only_query(matcher))
+        run = Run(only_query(matcher).program)
         sizes = set()
         for start in range(0, 3000, 23):
             for _ in run.push(whole.slice(start, 23)):
@@ -177,7 +178,7 @@ def test_numbers_past_32_bits(formula: str, window: str) -> None:
     expected = [as_expected(match) for match in evaluate(text, events)]
     for matcher in engines(text, Options()).values():
         query = only_query(matcher)
-        run = Run(query, first_node=far, first_position=far)
+        run = Run(query.program, first_node=far, first_position=far)
         rows = []
         for batch in table_of(query.plan, events).to_batches(max_chunksize=5):
             rows += [row for found in run.push(batch) for row in found.to_pylist()]
@@ -203,8 +204,8 @@ _STREAM = """CREATE STREAM S {
 @pytest.mark.parametrize("formula", ["A+ ; B", "A ; B ; C", "A:+ ; B", "(A OR B)+ : C"])
 def test_enumeration_stops_and_resumes(formula: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Buffers for one match, or shorter than a match, and an arena and stack that must grow."""
-    monkeypatch.setattr(run_module, "_MATCHES_PER_BATCH", 1)
-    monkeypatch.setattr(run_module, "_ENTRIES_PER_BATCH", 2)
+    monkeypatch.setattr(listings, "_MATCHES_PER_BATCH", 1)
+    monkeypatch.setattr(listings, "_ENTRIES_PER_BATCH", 2)
     small = run_module.new_memory
 
     def tiny(piles: int, **options: Any) -> arena.Memory:
@@ -232,7 +233,7 @@ def _steps_for(outputs: int, dead: int, monkeypatch: pytest.MonkeyPatch) -> int:
     text = f"{declared}SELECT * FROM S WHERE A ; B WITHIN {outputs} EVENTS"
     query = only_query(celc.compile(text))
     types = pa.array(["A"] * (dead + outputs) + ["B"])
-    run = Run(query)
+    run = Run(query.program)
     looked: list[int] = []
 
     class Counted(np.ndarray):  # type: ignore[type-arg]
@@ -274,7 +275,7 @@ def test_dead_events_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_is_listed_twice_after_a_stop() -> None:
     """`list_fired` without anything waiting is done at once."""
     query = only_query(celc.compile(_DECLARATION + "SELECT * FROM S WHERE A ; B"))
-    run = Run(query)
+    run = Run(query.program)
     assert list_fired(run._memory, run._output, run._kinds) == arena.DONE
     assert int(run._output.used[0]) == 0
 
@@ -298,12 +299,12 @@ def test_matches_that_are_not_chosen_cost_nothing(strategy: str, formula: str) -
     nodes = []
     for count in (500, 1000, 2000):
         events = [{"type": name} for name in [*("A" * count), "B", "C"]]
-        run = Run(query)
+        run = Run(query.program)
         (batch,) = table_of(query.plan, events).to_batches()
         rows = [row for found in run.push(batch) for row in found.to_pylist()]
         assert [(len(row["A"]), row["end_pos"]) for row in rows] == [(count, count + 1)]
-        assert run._chooser is not None
-        scratch = run._chooser._scratch.counters[arena.NEXT_NODE]
+        assert isinstance(run._listing, LatestListing)
+        scratch = run._listing._scratch.counters[arena.NEXT_NODE]
         nodes.append(int(run._memory.counters[arena.NEXT_NODE]) + int(scratch))
     assert nodes[2] - nodes[1] == 2 * (nodes[1] - nodes[0])
     assert nodes[2] < 6 * 2000

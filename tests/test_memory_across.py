@@ -54,7 +54,7 @@ def _held(run: Run) -> int:
 )
 def test_keys_leave_with_the_window(condition: str, window: str) -> None:
     """Texts are forgotten now and then, all those at once that no key needs, so peaks count."""
-    run = Run(only_query(celc.compile(f"{_DECLARATION}{_THREE}{condition} {window}")))
+    run = Run(only_query(celc.compile(f"{_DECLARATION}{_THREE}{condition} {window}")).program)
     sizes = []
     for number in range(60):
         assert not list(run.push(_batch(number * _ROWS)))
@@ -76,7 +76,7 @@ def test_keys_leave_with_the_window(condition: str, window: str) -> None:
 def test_what_is_remembered_leaves_with_the_window(formula: str) -> None:
     with interpreted():
         query = only_query(celc.compile(f"{_DECLARATION}{formula} WITHIN 20 EVENTS"))
-    run = Run(query)
+    run = Run(query.program)
     sizes = []
     for number in range(40):
         for _ in run.push(_batch(number * 1000, 1000)):
@@ -88,15 +88,15 @@ def test_what_is_remembered_leaves_with_the_window(formula: str) -> None:
 def test_without_a_window_only_keys_are_kept() -> None:
     """A table grows with the keys that there are, not with the events of each."""
     query = only_query(celc.compile(f"{_DECLARATION}{_THREE}a.id = b.id AND b.id = c.id"))
-    run = Run(query)
-    assert run._keyed is not None
-    table = run._keyed.nbytes
+    run = Run(query.program)
+    table = run._update.nbytes
+    assert table > 0
     few = _batch(0, 300)
     for _ in range(50):
         events = few.set_column(2, "name", pa.array(["same"] * len(few)))
         only_a = events.filter(pa.array(np.arange(300) % 3 == 0))
         assert not list(run.push(only_a))
-    assert run._keyed.nbytes == table
+    assert run._update.nbytes == table
     for number in range(10):
         assert not list(run.push(_batch(10_000 + number * _ROWS)))
-    assert run._keyed.nbytes > 4 * table
+    assert run._update.nbytes > 4 * table

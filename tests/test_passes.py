@@ -22,7 +22,6 @@ from celc.describe import describe_members
 from celc.determinize import START, DetState
 from celc.dump import automaton_lines, dump_deterministic, move_lines, table_lines, text_of
 from celc.dump_tree import tree_text
-from celc.earliest import EarliestTables
 from celc.first_order import read_first_order
 from celc.normal_form import Relabel, Selected, is_correlated
 from celc.options import Options
@@ -35,6 +34,7 @@ from celc.roles import flatten
 from celc.shapes import fixed_shape
 from celc.show import show_labels
 from celc.source import Source
+from celc.strategy import EarliestInWindow, Keyed, Latest, UnionLists
 
 _FOLDER = Path(__file__).parent / "fixtures"
 _DECLARATIONS = (_FOLDER / "declarations.cel").read_text("utf-8")
@@ -128,13 +128,13 @@ def _determinize(query: str) -> str:
 
 
 def _straight_line(query: str) -> str:
-    compiled = _compiled(query).compiled
-    plan = compiled.straight_line
+    program = _compiled(query).program
+    plan = None if isinstance(program.update, UnionLists) else program.update.piles
     if plan is None:
-        return f"the general engine: {why_not_straight_line(compiled.tables)}\n"
+        return f"the general engine: {why_not_straight_line(program.tables)}\n"
     shape = fixed_shape(plan)
     kinds = (
-        [] if shape is None else [show_labels(compiled.tables.kinds[k].marks) for k in shape.kinds]
+        [] if shape is None else [show_labels(program.tables.kinds[k].marks) for k in shape.kinds]
     )
     return dump_passes.dump_straight_line(plan) + (
         f"all matches have one shape: {' '.join(kinds)}\n" if kinds else ""
@@ -142,16 +142,16 @@ def _straight_line(query: str) -> str:
 
 
 def _earliest(query: str) -> str:
-    compiled = _compiled(query).compiled
-    chosen = compiled.selection
-    if not isinstance(chosen, EarliestTables):
-        return f"not by sets of states: {'latest first' if compiled.greedy else 'run forward'}\n"
-    return dump_passes.dump_earliest(chosen)
+    listing = _compiled(query).program.listing
+    if not isinstance(listing, EarliestInWindow):
+        way = "latest first" if isinstance(listing, Latest) else "run forward"
+        return f"not by sets of states: {way}\n"
+    return dump_passes.dump_earliest(listing.tables)
 
 
 def _keys(query: str) -> str:
-    joins = _compiled(query).compiled.joins
-    return "no keys\n" if joins is None else dump_passes.dump_keys(joins)
+    update = _compiled(query).program.update
+    return dump_passes.dump_keys(update.keys) if isinstance(update, Keyed) else "no keys\n"
 
 
 _PASSES: dict[str, Callable[[str], str]] = {
@@ -166,7 +166,7 @@ _PASSES: dict[str, Callable[[str], str]] = {
     "select": _select,
     "determinize": _determinize,
     "minimise": lambda query: dump_deterministic(_compiled(query)),
-    "tabulate": lambda query: text_of(table_lines(_compiled(query).tables)),
+    "tabulate": lambda query: text_of(table_lines(_compiled(query).program.tables)),
     "straight_line": _straight_line,
     "keys": _keys,
     "earliest": _earliest,

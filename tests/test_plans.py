@@ -24,6 +24,7 @@ from test_random import cramped
 from celc.options import Options
 from celc.pipeline import Stages, compile_source
 from celc.source import Source
+from celc.strategy import All, ByDefinition, Checked, Keyed
 
 Event = dict[str, Any]
 
@@ -135,13 +136,13 @@ def stages_of(body: str) -> Stages:
 
 def plan_of(body: str) -> str:
     """The plans that a query's conditions across events are left to."""
-    compiled = stages_of(body).compiled
+    program = stages_of(body).program
     plans = {
-        "keys": compiled.joins,
-        "checks": compiled.checks,
-        "definition": compiled.definition,
+        "keys": isinstance(program.update, Keyed),
+        "checks": isinstance(program.listing, Checked),
+        "definition": isinstance(program.listing, ByDefinition),
     }
-    return ", ".join(name for name, plan in plans.items() if plan is not None)
+    return ", ".join(name for name, is_there in plans.items() if is_there)
 
 
 @contextmanager
@@ -215,8 +216,9 @@ def test_the_plan_of_a_formula_and_its_answers(formula: str, plan: str) -> None:
 def test_how_many_attributes_tell_the_content_of_each_state_apart(
     formula: str, keys: Sequence[int], decided: int
 ) -> None:
-    plan = stages_of(f"SELECT * WHERE {formula}").compiled.joins
-    assert plan is not None
+    update = stages_of(f"SELECT * WHERE {formula}").program.update
+    assert isinstance(update, Keyed)
+    plan = update.keys
     assert [len(key) for key in plan.keys] == keys
     assert len(plan.decided) == decided
 
@@ -226,10 +228,10 @@ def test_a_key_has_three_parts_at_most() -> None:
     equalities = [f"x.{name} = y.{name}" for name in ("id", "name", "value", "flag")]
     for count in (3, 4):
         body = f"SELECT * WHERE A AS x ; B AS y FILTER {' AND '.join(equalities[:count])}"
-        compiled = stages_of(body).compiled
-        assert compiled.joins is not None
-        assert max(map(len, compiled.joins.keys)) == 3
-        assert (compiled.checks is None) == (count == 3)
+        program = stages_of(body).program
+        assert isinstance(program.update, Keyed)
+        assert max(map(len, program.update.keys.keys)) == 3
+        assert isinstance(program.listing, All if count == 3 else Checked)
         compare(body)
 
 
@@ -252,8 +254,8 @@ def test_a_key_has_three_parts_at_most() -> None:
     ],
 )
 def test_when_a_condition_is_decided(formula: str, kinds: Sequence[str]) -> None:
-    checks = stages_of(f"SELECT * WHERE {formula}").compiled.checks
-    assert checks is not None
+    checks = stages_of(f"SELECT * WHERE {formula}").program.listing
+    assert isinstance(checks, Checked)
     assert [clause.when for clause in checks.clauses] == kinds
     compare(f"SELECT * WHERE {formula}")
 

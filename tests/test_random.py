@@ -27,10 +27,12 @@ from celc_runtime import (
     checked,
     joins,
     latest,
+    listings,
     lists,
     remembered,
     run,
     selection,
+    updates,
 )
 from engines import answer_of, answers, engines, interpreted, only_query, table_of
 from hypothesis import HealthCheck, given, settings
@@ -108,7 +110,7 @@ def cramped(rng: random.Random) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         size, room = rng.choice((1, 2, 4, 16, 1024)), rng.choice((1, 2, 4))
         patch.setattr(run, "new_memory", partial(arena.new_memory, size=size))
-        patch.setattr(run, "new_lists", partial(lists.new_lists, room=room))
+        patch.setattr(updates, "new_lists", partial(lists.new_lists, room=room))
         for chooser in (latest, selection):
             patch.setattr(chooser, "new_memory", partial(arena.new_memory, size=size))
         patch.setattr(latest, "_CELLS_ROOM", room)
@@ -118,8 +120,8 @@ def cramped(rng: random.Random) -> Iterator[None]:
         patch.setattr(remembered, "_FIRST_ROOM", room)
         # An event may enter several keys, so there is a least size that is of use.
         patch.setattr(joins, "_FEWEST_ROWS", 64)
-        patch.setattr(run, "_MATCHES_PER_BATCH", rng.choice((1, 2, 3, 1 << 16)))
-        patch.setattr(run, "_ENTRIES_PER_BATCH", rng.choice((1, 2, 5, 1 << 18)))
+        patch.setattr(listings, "_MATCHES_PER_BATCH", rng.choice((1, 2, 3, 1 << 16)))
+        patch.setattr(listings, "_ENTRIES_PER_BATCH", rng.choice((1, 2, 5, 1 << 18)))
         yield
 
 
@@ -371,7 +373,7 @@ def test_partitions_with_clocks_of_their_own(type_: str) -> None:
     events += [{"type": "B", "id": 1, "ts": -16}, {"type": "B", "id": 1, "ts": -16}]
     for seq, event in enumerate(events):
         event["seq"] = seq
-    states = run.Run(query)
+    states = run.Run(query.program)
     rows: list[dict[str, Any]] = []
     for batch in table_of(query.plan, events).to_batches(max_chunksize=1000):
         for found in states.push(batch):

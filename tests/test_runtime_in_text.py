@@ -42,8 +42,8 @@ for path in sys.argv[1:]:
     query = pickle.load(open(path, "rb"))
     found.append([query.match_table(events).to_pylist(), query.output_schema.names])
     assert pickle.loads(pickle.dumps(query)).plan == query.plan
-    text = query.update.py_func.__globals__["QUERY"] if hasattr(query.update, "py_func") else \\
-        query.update.__globals__["QUERY"]
+    classify = query.program.classify
+    text = getattr(classify, "py_func", classify).__globals__["QUERY"]
     found[-1].append(text)
 modules = sorted({{name.split(".")[0] for name in sys.modules if name.startswith("celc_runtime")}})
 print(json.dumps([found, modules]))

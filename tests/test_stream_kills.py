@@ -45,7 +45,7 @@ import os, signal, sys
 from functools import partial
 from pathlib import Path
 
-from celc_runtime import CompiledQuery, finish
+from celc_runtime import finish, stream
 from pyspark.sql import SparkSession
 from stream_routes import SETTINGS, files, query
 
@@ -83,12 +83,12 @@ def dying_after(route, marker, options, batches):
 
 
 if kill == "workers":
-    for name, dying in (("stream_task_route", dying_task), ("stream_unpacking_route", dying_after)):
-        getter = getattr(CompiledQuery, name).fget
-        made = lambda self, getter=getter, dying=dying, name=name: partial(
-            dying, getter(self), str(folder / name)
+    for name, dying in (("task_route", dying_task), ("unpacking_route", dying_after)):
+        made = getattr(stream, name)
+        patched = lambda program, made=made, dying=dying, name=name: partial(
+            dying, made(program), str(folder / name)
         )
-        setattr(CompiledQuery, name, property(made))
+        setattr(stream, name, patched)
 
 builder = (
     SparkSession.builder.master(master)
@@ -183,8 +183,8 @@ def test_workers_that_are_killed(spark: Any, tmp_path: Path) -> None:
     write_files(tmp_path / "in", [table(part) for part in parts(rows, 4)])
     driver = _start(tmp_path, "local[2,4]", "workers")
     assert driver.wait() == 0, (tmp_path / "said").read_text()[-8000:]
-    assert (tmp_path / "stream_task_route").exists()
-    assert (tmp_path / "stream_unpacking_route").exists()
+    assert (tmp_path / "task_route").exists()
+    assert (tmp_path / "unpacking_route").exists()
     assert (tmp_path / "said").read_text().count("Exception in task") >= 2
     expected = spark.createDataFrame(table(rows)).transform(query(TEXT).match).toArrow()
     assert _answer(tmp_path) == wanted(expected)

@@ -97,7 +97,7 @@ def _states(name: str) -> list[bytes]:
 
 
 def _formats(name: str) -> StreamFormats:
-    return StreamFormats(_query(name), _OPTIONS)
+    return StreamFormats(_query(name).program, _OPTIONS)
 
 
 def _with_checksum(data: bytes) -> bytes:
@@ -212,8 +212,10 @@ def _run_mutated(name: str, count: int, seed: int) -> tuple[int, int]:
     query, rng = _query(name), random.Random(f"{name} {seed}")
     states = _states(name)
     fresh = _table(query, rng, 1000, 5)
-    (block,) = pa.Table.from_batches(packed(query, _OPTIONS, fresh.to_batches())).to_pylist()
-    task = PartitionTask(query, _OPTIONS)
+    (block,) = pa.Table.from_batches(
+        packed(query.program, _OPTIONS, fresh.to_batches())
+    ).to_pylist()
+    task = PartitionTask(query.program, _OPTIONS)
     refused: list[str] = []
     went_on = 0
     for _ in range(count):
@@ -292,7 +294,7 @@ def _told(text: str, *, order_by: tuple[str, ...] = (EVENT_TIME,)) -> str:
     written = _state_of(_compiled(_TEXT).with_options(tiebreak="row"), options)
     query = _compiled(text, order_by=order_by).with_options(tiebreak="row")
     try:
-        StreamFormats(query, options).states.read(written)
+        StreamFormats(query.program, options).states.read(written)
     except StateError as error:
         return str(error)
     return ""
@@ -343,7 +345,7 @@ def test_options_are_part_of_what_a_query_is() -> None:
         (query.with_options(tiebreak="row", order_by=(EVENT_TIME, "ts")), {"row": "LONG"}, "order"),
         (query.with_options(tiebreak="row", type_column="kind"), {"row": "LONG"}, ""),
     ):
-        states = StreamFormats(changed, StreamOptions(types)).states
+        states = StreamFormats(changed.program, StreamOptions(types)).states
         if differs:
             with pytest.raises(StateError, match=rf"what differs: .*{differs}"):
                 states.read(written)
@@ -407,7 +409,7 @@ def test_positions_far_apart_fill_no_memory() -> None:
         state.positions[-1] = 2**61
         state.position = 2**61 + 1
         changed = formats.states.written(state)
-        task = PartitionTask(_query(name), _OPTIONS)
+        task = PartitionTask(_query(name).program, _OPTIONS)
         with _little_memory():
             if name == "events":
                 with pytest.raises(StateError, match="too old for the window"):
@@ -420,7 +422,7 @@ def test_positions_far_apart_fill_no_memory() -> None:
 def _key() -> bytes:
     """The bytes of the partition `k` of all queries here."""
     query, rng = _query("time"), random.Random(0)
-    (block,) = packed(query, _OPTIONS, _table(query, rng, 1, 1).to_batches())
+    (block,) = packed(query.program, _OPTIONS, _table(query, rng, 1, 1).to_batches())
     key = block["key"][0].as_py()
     assert isinstance(key, bytes)
     return key

@@ -146,7 +146,7 @@ def test_ranges_find_together_what_the_stream_holds(text: str) -> None:
                 rows: list[dict[str, Any]] = []
                 for part in _ranges(query, events, rng):
                     batches = batches_of(_rows_of(events, part), rng)
-                    for batch in matches_in_ranges(query, "", (part.shipped,), batches):
+                    for batch in matches_in_ranges(query.program, "", (part.shipped,), batches):
                         rows += batch.to_pylist()
             assert _shown(rows) == _shown(wanted.to_pylist()), seed
             matches += len(rows)
@@ -186,7 +186,7 @@ def test_a_hot_key_in_ranges_beside_others(text: str) -> None:
             batches = batches_of(pa.concat_tables(parts), rng)
             found = [
                 row
-                for batch in matches_in_ranges(query, "range", shipped, batches)
+                for batch in matches_in_ranges(query.program, "range", shipped, batches)
                 for row in batch.to_pylist()
             ]
         assert _shown(found) == _shown(wanted.to_pylist()), seed
@@ -235,7 +235,7 @@ def test_an_event_long_before_changes_the_answer(text: str, types: str) -> None:
     late = ((5, 3, len(types) - 3),)
     found = [
         row
-        for batch in matches_in_ranges(query, "", late, events.slice(3).to_batches())
+        for batch in matches_in_ranges(query.program, "", late, events.slice(3).to_batches())
         for row in batch.to_pylist()
     ]
     assert found != [row for row in wanted if row["end_pos"] >= 5]
@@ -247,17 +247,17 @@ def test_events_that_were_not_counted_are_noticed() -> None:
     events = table_of(query.plan, _stream(*"ABCABC"))
     message = r"had 7 events when they were counted and 6 when they were read.*ranges=1"
     with pytest.raises(EventError, match=message):
-        list(matches_in_ranges(query, "", ((3, 0, 7),), events.to_batches()))
+        list(matches_in_ranges(query.program, "", ((3, 0, 7),), events.to_batches()))
     # A task that Spark gives no rows at all.
     with pytest.raises(EventError, match=r"had 2 events .* and 0 when"):
-        list(matches_in_ranges(query, "", ((3, 0, 2),), []))
+        list(matches_in_ranges(query.program, "", ((3, 0, 2),), []))
 
 
 def test_a_tie_is_an_error_in_a_range_as_well() -> None:
     query = _compiled(SPLIT[0])
     events = table_of(query.plan, [*_stream(*"ABC"), *_stream(*"ABC")[2:]])
     with pytest.raises(EventError, match="two events are equal in ts"):
-        list(matches_in_ranges(query, "", ((1, 0, 4),), events.to_batches()))
+        list(matches_in_ranges(query.program, "", ((1, 0, 4),), events.to_batches()))
 
 
 # --- choosing seams -------------------------------------------------------------------------------

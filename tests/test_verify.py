@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -17,7 +17,7 @@ from celc import normal_form as lp
 from celc import pipeline, verify
 from celc.construct import construct_selection
 from celc.determinize import DetState, Move
-from celc.earliest import EarliestTables
+from celc.divide import Roles
 from celc.errors import CelError
 from celc.formula import DataType
 from celc.graphs import FINAL, INITIAL, Edge
@@ -25,11 +25,22 @@ from celc.joins import Joins
 from celc.letters import ContextMachine
 from celc.options import Options
 from celc.parse import parse
+from celc.piles import PilePlan
 from celc.pipeline import Stages, compile_source
 from celc.resolve import MAX_DEPTH, resolve
-from celc.roles import Checks, FlatForm, flatten
+from celc.roles import FlatForm, flatten
 from celc.source import Source, Span
-from celc.tables import Contexts, SelectionTables, Tables
+from celc.strategy import (
+    BranchFree,
+    ByDefinition,
+    Checked,
+    EarliestInWindow,
+    InWindow,
+    Keyed,
+    StraightLine,
+    UnionLists,
+)
+from celc.tables import Contexts, Tables
 from celc.verify import Violation, automata, forms, plans, texts
 
 _DECLARED = """CREATE STREAM S {
@@ -459,8 +470,8 @@ def _with_step(symbol: int = 1, **changes: Any) -> Callable[[Tables], Tables]:
 def test_tables(broken: Callable[[Tables], Tables], invariant: str) -> None:
     stages = _stages(PLAIN)
     classes = len(stages.alphabet.symbols)
-    assert not _invariants(verify.tables(stages.tables, classes))
-    assert invariant in _invariants(verify.tables(broken(stages.tables), classes))
+    assert not _invariants(verify.tables(stages.program.tables, classes))
+    assert invariant in _invariants(verify.tables(broken(stages.program.tables), classes))
 
 
 @pytest.mark.parametrize(
@@ -475,7 +486,7 @@ def test_tables(broken: Callable[[Tables], Tables], invariant: str) -> None:
 def test_tables_with_contexts(broken: Callable[[Contexts], Contexts], invariant: str) -> None:
     stages = _stages("* FROM S WHERE NXT(A ; B) ; C")
     classes = len(stages.alphabet.symbols)
-    tables = stages.tables
+    tables = stages.program.tables
     assert tables.contexts is not None
     named = plans.IN_RANGE if invariant == "range" else invariant
     assert not _invariants(verify.tables(tables, classes))
@@ -493,9 +504,9 @@ def test_tables_with_contexts(broken: Callable[[Contexts], Contexts], invariant:
     ],
 )
 def test_selection_tables(broken: Callable[[Any], Any], invariant: str) -> None:
-    compiled = _stages(_SELECTED).compiled
-    chosen = compiled.selection
-    assert isinstance(chosen, SelectionTables)
+    compiled = _stages(_SELECTED).program
+    assert isinstance(compiled.listing, InWindow)
+    chosen = compiled.listing.tables
     named = plans.IN_RANGE if invariant == "range" else invariant
     assert not _invariants(verify.selection_tables(chosen, compiled.tables.symbols))
     assert named in _invariants(verify.selection_tables(broken(chosen), compiled.tables.symbols))
@@ -511,10 +522,17 @@ def test_selection_tables(broken: Callable[[Any], Any], invariant: str) -> None:
     ],
 )
 def test_sets_of_states(broken: Callable[[Any], Any], invariant: str) -> None:
-    chosen = _stages("NXT * FROM S WHERE A ; B ; C WITHIN 9 EVENTS").compiled.selection
-    assert isinstance(chosen, EarliestTables)
+    listing = _stages("NXT * FROM S WHERE A ; B ; C WITHIN 9 EVENTS").program.listing
+    assert isinstance(listing, EarliestInWindow)
+    chosen = listing.tables
     assert not _invariants(verify.earliest(chosen))
     assert invariant in _invariants(verify.earliest(broken(chosen)))
+
+
+def _piles(stages: Stages) -> PilePlan:
+    update = stages.program.update
+    assert isinstance(update, BranchFree | StraightLine)
+    return update.piles
 
 
 def _with_write(symbol: int, **changes: Any) -> Callable[[Any], Any]:
@@ -542,22 +560,22 @@ def _with_write(symbol: int, **changes: Any) -> Callable[[Any], Any]:
 )
 def test_straight_lines(broken: Callable[[Any], Any], invariant: str) -> None:
     stages = _stages(PLAIN)
-    plan = stages.compiled.straight_line
-    assert plan is not None
-    assert not _invariants(verify.straight_line(plan, stages.tables))
-    assert invariant in _invariants(verify.straight_line(broken(plan), stages.tables))
+    plan = _piles(stages)
+    assert not _invariants(verify.straight_line(plan, stages.program.tables))
+    assert invariant in _invariants(verify.straight_line(broken(plan), stages.program.tables))
 
 
 def test_piles_are_read_before_they_are_written() -> None:
     """`A ; A ; A`: each event hands on what the one before has left."""
     stages = _stages("* FROM S WHERE A ; A ; A WITHIN 9 EVENTS")
-    plan = stages.compiled.straight_line
-    assert plan is not None
-    assert not _invariants(verify.straight_line(plan, stages.tables))
+    plan = _piles(stages)
+    assert not _invariants(verify.straight_line(plan, stages.program.tables))
     reverse = replace(plan, writes=tuple(writes[::-1] for writes in plan.writes))
-    assert _invariants(verify.straight_line(reverse, stages.tables)) == {plans.READ_BEFORE}
+    assert _invariants(verify.straight_line(reverse, stages.program.tables)) == {plans.READ_BEFORE}
     saved = tuple(tuple(range(len(plan.piles))) for _ in plan.writes)
-    assert not _invariants(verify.straight_line(replace(reverse, saved=saved), stages.tables))
+    assert not _invariants(
+        verify.straight_line(replace(reverse, saved=saved), stages.program.tables)
+    )
 
 
 _KEYED = (
@@ -575,36 +593,86 @@ _KEYED = (
     ],
 )
 def test_keys(broken: Callable[[Joins], Joins], invariant: str) -> None:
-    compiled = _stages(_KEYED).compiled
-    assert compiled.joins is not None
-    assert not _invariants(verify.joins(compiled.joins, compiled.tables))
-    assert invariant in _invariants(verify.joins(broken(compiled.joins), compiled.tables))
+    program = _stages(_KEYED).program
+    assert isinstance(program.update, Keyed)
+    keys = program.update.keys
+    assert not _invariants(verify.joins(keys, program.tables))
+    assert invariant in _invariants(verify.joins(broken(keys), program.tables))
+
+
+_COMPARED = _KEYED.replace("WITHIN", "AND x.value < z.value WITHIN")
 
 
 def test_checks() -> None:
-    compiled = _stages(_KEYED.replace("WITHIN", "AND x.value < z.value WITHIN")).compiled
-    assert compiled.checks is not None
-    assert compiled.joins is not None
-    assert not _invariants(verify.checks(compiled.checks, compiled.joins))
-    twice = replace(compiled.checks, clauses=compiled.joins.decided)
-    assert _invariants(verify.checks(twice, compiled.joins)) == {plans.DECIDED_ONCE}
-    assert _invariants(verify.checks(Checks((), "", False), None)) == {plans.SOMETHING_LEFT}
+    program = _stages(_COMPARED).program
+    update, checks = program.update, program.listing
+    assert isinstance(update, Keyed)
+    assert isinstance(checks, Checked)
+    assert not _invariants(verify.checks(checks, update.keys))
+    twice = replace(checks, clauses=update.keys.decided)
+    assert _invariants(verify.checks(twice, update.keys)) == {plans.DECIDED_ONCE}
+    nothing = Checked((), (), "", distinct=False, max_work=1, reason="")
+    assert _invariants(verify.checks(nothing, None)) == {plans.SOMETHING_LEFT}
+
+
+_GENERAL = UnionLists("no other update is allowed")
 
 
 @pytest.mark.parametrize(
     ("body", "changes", "invariant"),
     [
-        (_SELECTED, {"greedy": True}, plans.ONE_WAY),
-        (_KEYED, {"definition": _FORM}, plans.ONE_WAY),
-        (_KEYED, {"straight_line": None}, plans.KEYED_CODE),
-        (_ABSENT, {"max_work": 0}, plans.BOUNDED),
-        ("* FROM S WHERE A+ ; B WITHIN 9 EVENTS", {"straight_line": None}, plans.STARTS_APART),
+        ("LAST * FROM S WHERE A ; B WITHIN 9 EVENTS", {"update": _GENERAL}, plans.LATEST_OF_PILES),
+        (_KEYED, {"listing": ByDefinition(_FORM, False, 1, "")}, plans.KEYS_BEFORE_DEFINITIONS),
+        (_COMPARED, {"listing.max_work": 0}, plans.BOUNDED),
+        ("* FROM S WHERE A+ ; B WITHIN 9 EVENTS", {"update": _GENERAL}, plans.STARTS_APART),
     ],
 )
 def test_programs(body: str, changes: dict[str, Any], invariant: str) -> None:
-    compiled = _stages(body).compiled
-    assert not _invariants(verify.program(compiled))
-    assert invariant in _invariants(verify.program(replace(compiled, **changes)))
+    program = _stages(body).program
+    assert not _invariants(verify.program(program))
+    for name, value in changes.items():
+        whole, _, field = name.partition(".")
+        broken = replace(getattr(program, whole), **{field: value}) if field else value
+        program = replace(program, **{whole: broken})
+    assert invariant in _invariants(verify.program(program))
+
+
+def _broken_parts() -> Iterator[tuple[str, str, Callable[[Any], Any]]]:
+    """Queries of each update and listing with data of its own, and a way to break that."""
+    yield "* FROM S WHERE A ; B WITHIN 9 EVENTS", "update.piles", _fewer_nodes
+    yield _KEYED, "update.piles", _fewer_nodes
+    yield _KEYED, "update.keys", lambda keys: replace(keys, keys=keys.keys[1:])
+    yield _COMPARED, "listing.clauses", lambda clauses: ()
+    yield _SELECTED, "listing.tables", lambda found: replace(found, following=found.following[1:])
+    earliest = "NXT * FROM S WHERE A ; B ; C WITHIN 9 EVENTS"
+    yield earliest, "listing.tables", lambda found: replace(found, back=found.back[1:])
+    yield _SELECTED, "tables", lambda found: replace(found, steps=found.steps[1:])
+
+
+def _fewer_nodes(piles: PilePlan) -> PilePlan:
+    return replace(piles, nodes_per_event=0)
+
+
+@pytest.mark.parametrize(("body", "name", "broken"), _broken_parts())
+def test_each_part_of_a_program_is_looked_at(
+    body: str, name: str, broken: Callable[[Any], Any]
+) -> None:
+    program = _stages(body).program
+    assert not _invariants(verify.program(program))
+    whole, _, field = name.partition(".")
+    part = getattr(program, whole)
+    changed = replace(part, **{field: broken(getattr(part, field))}) if field else broken(part)
+    assert _invariants(verify.program(replace(program, **{whole: changed})))
+
+
+def test_divisions() -> None:
+    division = _stages(_ABSENT).division
+    assert not _invariants(verify.division(division))
+    assert isinstance(division.rest, Roles)
+    flat = replace(division.rest.flat, form=_FORM)
+    assert _invariants(verify.division(replace(division, rest=replace(division.rest, flat=flat))))
+    whole = _stages(_ABSENT).normal_form
+    assert forms.LETTERS_ONLY in _invariants(verify.division(replace(division, found=whole)))
 
 
 # --- when it runs ---------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from celc.verify.automata import (
     minimal,
     selection,
 )
-from celc.verify.forms import flat_form, letter_form, normal_form
+from celc.verify.forms import division, flat_form, letter_form, normal_form
 from celc.verify.plans import (
     checks,
     earliest,
@@ -35,6 +35,7 @@ __all__ = [
     "checks",
     "core_query",
     "deterministic",
+    "division",
     "earliest",
     "flat_form",
     "joins",

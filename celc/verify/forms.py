@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import assert_never
 
 from celc import formula as core
 from celc import normal_form as lp
+from celc.divide import Definitions, Division, Exact, Roles, Windowed
 from celc.fold import fold_predicate
 from celc.normal_form import EVENT, NormalForm, labels_of
 from celc.rewrite import truth_of
@@ -138,3 +140,18 @@ def _role_clause(clause: RoleClause, carried: frozenset[str]) -> Violations:
     predicates = clause.clause.predicates
     if clause.when == "pairs" and any(map(looks_back, predicates)):
         yield Violation(WHEN, "it looks back")
+
+
+def division(found: Division) -> Violations:
+    """The part that the automaton finds asks for single events only; so do roles.
+
+    The construction relies on it: a letter says all that a transition asks of an event.
+    """
+    yield from letter_form(found.found)
+    match found.rest:
+        case Roles(flat=flat):
+            yield from flat_form(flat)
+        case Exact() | Windowed() | Definitions():
+            pass
+        case _:
+            assert_never(found.rest)

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import assert_never
 
-from celc.compiled import Compiled
 from celc.deadline import look
 from celc.determinize import START
 from celc.earliest import EarliestTables
 from celc.joins import Joins
-from celc.piles import MAX_PILES, StraightLine, Write
-from celc.roles import Checks
+from celc.piles import MAX_PILES, PilePlan, Write
+from celc.program import Program
 from celc.show import show_clause
+from celc.strategy import (
+    All,
+    BranchFree,
+    ByDefinition,
+    Checked,
+    EarliestInWindow,
+    InRuns,
+    InWindow,
+    Keyed,
+    Latest,
+    StraightLine,
+    UnionLists,
+)
 from celc.tables import Contexts, SelectionTables, Step, Tables
 from celc.verify.violations import Violation, Violations
 
@@ -182,7 +195,7 @@ PILES_FIT = "a cell is put on a pile of its target, and made of piles of its sou
 ENOUGH_NODES = "an event makes no more nodes than there is room for"
 
 
-def straight_line(found: StraightLine, of: Tables) -> Violations:
+def straight_line(found: PilePlan, of: Tables) -> Violations:
     """Every slot that the update reads is written, and read before the event overwrites it.
 
     Generated updates rely on the order, the arena on the number of nodes.
@@ -207,7 +220,7 @@ def straight_line(found: StraightLine, of: Tables) -> Violations:
             )
 
 
-def _writes(found: StraightLine, symbol: int, writes: Sequence[Write]) -> Violations:
+def _writes(found: PilePlan, symbol: int, writes: Sequence[Write]) -> Violations:
     done: set[int] = set()
     safe = found.fleeting | {*found.saved[symbol]}
     for write in writes:
@@ -262,7 +275,7 @@ DECIDED_ONCE = "a condition is decided by keys or while matches are listed, not 
 SOMETHING_LEFT = "there are checks only where something is left to check"
 
 
-def checks(found: Checks, keys: Joins | None) -> Violations:
+def checks(found: Checked, keys: Joins | None) -> Violations:
     """What is left for the listing is something, and keys have not decided it.
 
     Plans rely on it: a query without checks is listed without a look at conditions. (That some
@@ -272,33 +285,59 @@ def checks(found: Checks, keys: Joins | None) -> Violations:
     for clause in found.clauses:
         if clause in decided:
             yield Violation(DECIDED_ONCE, f"'{show_clause(clause.written)}' is by both")
-    if not (found.clauses or found.absent or found.distinct or found.strategy):
+    if not (found.clauses or found.absent or found.distinct or found.selector):
         yield Violation(SOMETHING_LEFT, "nothing is")
 
 
 # --- the whole ------------------------------------------------------------------------------------
 
-ONE_WAY = "matches are listed in one way"
-KEYED_CODE = "keys and the latest event first need code of the query's own"
+LATEST_OF_PILES = "the latest event first is found on piles"
+KEYS_BEFORE_DEFINITIONS = "what the definitions decide, keys do not"
 BOUNDED = "what takes long at one event has a bound on its work"
 
 
-def program(found: Compiled) -> Violations:
-    """The parts of a program fit together: one way to update, one way to list.
+def program(found: Program) -> Violations:
+    """The parts of a program fit together, and each is right by itself.
 
-    Generated modules rely on it, and so do their plans.
+    Generated modules rely on it.
     """
-    ways = (
-        found.selection is not None,
-        found.greedy,
-        found.definition is not None,
-        found.checks is not None,
-    )
-    if sum(ways) > 1 or (found.definition is not None and found.joins is not None):
-        yield Violation(ONE_WAY, f"{sum(ways)} are given")
-    if found.straight_line is None:
-        yield from _apart(found.tables)
-        if found.greedy or found.joins is not None:
-            yield Violation(KEYED_CODE, "the general engine runs the query")
-    if (found.definition is not None or found.checks is not None) and found.max_work < 1:
-        yield Violation(BOUNDED, f"it is {found.max_work}")
+    of, update, listing = found.tables, found.update, found.listing
+    keys = update.keys if isinstance(update, Keyed) else None
+    wrong = [*tables(of, len(found.alphabet.symbols))]
+    yield from wrong
+    if wrong:
+        return  # plans index tables
+    match update:
+        case BranchFree(piles=piles) | StraightLine(piles=piles):
+            yield from straight_line(piles, of)
+        case Keyed(piles=piles):
+            yield from straight_line(piles, of)
+            yield from joins(update.keys, of)
+        case UnionLists():
+            yield from _apart(of)
+        case _:
+            assert_never(update)
+    match listing:
+        case All() | InRuns():
+            pass
+        case Checked(max_work=max_work):
+            yield from checks(listing, keys)
+            yield from _bounded(max_work)
+        case InWindow(tables=chosen):
+            yield from selection_tables(chosen, of.symbols)
+        case EarliestInWindow(tables=chosen):
+            yield from earliest(chosen)
+        case Latest():
+            if isinstance(update, UnionLists):
+                yield Violation(LATEST_OF_PILES, "the general engine runs the query")
+        case ByDefinition(max_work=max_work):
+            yield from _bounded(max_work)
+            if keys is not None:
+                yield Violation(KEYS_BEFORE_DEFINITIONS, "the update has keys")
+        case _:
+            assert_never(listing)
+
+
+def _bounded(max_work: int) -> Violations:
+    if max_work < 1:
+        yield Violation(BOUNDED, f"it is {max_work}")

@@ -13,6 +13,7 @@ from celc_runtime.expressions import (
     Negation,
 )
 from celc_runtime.plan import Attribute, ChosenKey, Kind, Label, Plan, Window
+from celc_runtime.program import Program
 from celc_runtime.query import CompiledQuery, module_names
 from celc_runtime.relevant import AttributeTest, Relevant
 from celc_runtime.spark_input import union_streams
@@ -38,6 +39,7 @@ __all__ = [
     "Negation",
     "Plan",
     "PlanWarning",
+    "Program",
     "Relevant",
     "StateError",
     "TextComparison",

@@ -4,13 +4,14 @@ end, the matches that do are found by the definitions (`definition`), among reme
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
 from celc_runtime.arena import (
     DONE,
+    ENTRY,
     FIRED,
     LISTED,
     OUTPUT_FULL,
@@ -22,23 +23,16 @@ from celc_runtime.columns import Prepared
 from celc_runtime.definition import (
     Budget,
     Labels,
-    Node,
     OutOfWorkError,
     Stretch,
     first_in,
 )
-from celc_runtime.enumerate import Output
+from celc_runtime.enumerate import Kinds, Output
+from celc_runtime.listings import NOTED_ROWS, Floors, ListingOfRun
 from celc_runtime.plan import Plan
-from celc_runtime.remembered import Remembered, Remembers
-
-
-class Definition(NamedTuple):
-    """A formula as the definitions read it. `sees_all`: some nested selector with conditions across
-    events looks at the stream without the window, from its beginning."""
-
-    formula: Node
-    remembers: Remembers
-    sees_all: bool
+from celc_runtime.positions import Positions
+from celc_runtime.remembered import Remembered
+from celc_runtime.strategy import ByDefinition
 
 
 @dataclass(slots=True)
@@ -58,10 +52,12 @@ class _Part:
             self.whole = None
 
 
-class ByDefinition:
-    """Chooses the matches that end at each event that fired."""
+class DefinitionListing(ListingOfRun):
+    """Finds the matches that end at each event that fired."""
 
-    def __init__(self, definition: Definition, plan: Plan) -> None:
+    most_rows = NOTED_ROWS
+
+    def __init__(self, definition: ByDefinition, plan: Plan) -> None:
         self._definition = definition
         self._plan = plan
         self._remembered = Remembered(definition.remembers)
@@ -69,7 +65,7 @@ class ByDefinition:
         self._part = 0
         self._consumed = -1
         self._waiting: list[list[int]] = []
-        labels = (*(label.name for label in plan.labels), *plan.hidden)
+        labels = plan.label_names
         self._kinds = {
             frozenset(labels[column] for column in kind.columns): number
             for number, kind in enumerate(plan.kinds)
@@ -84,10 +80,9 @@ class ByDefinition:
         kept = sum(4 * len(part.entries) for part in self._parts.values())
         return self._remembered.nbytes + 32 * kept
 
-    def enter(self, prepared: Prepared, positions: np.ndarray, entry: int) -> None:
-        """Take in a batch; `positions` are those of its rows in their partitions, `entry` is the
-        number of its first event that matters."""
-        batch = prepared.batch
+    def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
+        """Take in a batch: its events that matter, with their positions and numbers."""
+        batch, entry = prepared.batch, int(memory.counters[ENTRY])
         count = int(np.count_nonzero(batch.symbols))
         rows = relevant_rows(batch.words, batch.symbols, count)
         if len(batch.slots):
@@ -97,10 +92,11 @@ class ByDefinition:
             self._part += len(prepared.parts)
         self._rows, self._entry, self._part_of_rows = rows, entry, parts
         if not count:
-            return
+            return prepared
+        of_rows = positions.of(rows)
         self._remembered.append(prepared.events, rows, batch.symbols[rows])
-        keys = batch.keys[rows] if len(batch.keys) else positions[rows]
-        values = (batch.symbols[rows], positions[rows], keys)
+        keys = batch.keys[rows] if len(batch.keys) else of_rows
+        values = (batch.symbols[rows], of_rows, keys)
         for part, number, *event in zip(
             parts.tolist(), range(entry, entry + count), *(v.tolist() for v in values), strict=True
         ):
@@ -111,29 +107,32 @@ class ByDefinition:
             kept.symbols.append(event[0])
             kept.positions.append(event[1])
             kept.keys.append(event[2])
+        return prepared
 
-    def leave(self, floors: np.ndarray | int | None) -> None:
+    def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
         """End the batch: keep what is not before the floor, one for all or for each partition;
-        None: everything."""
-        oldest = self._entry + len(self._rows)
+        without a window everything."""
+        bounded = self._plan.window is not None and not self._definition.sees_all
+        behind = floors() if bounded else None
+        first_kept = self._entry + len(self._rows)
         for number in list(self._parts):
             part = self._parts[number]
             if not self._plan.interleaves and number != self._part:
                 del self._parts[number]
                 continue
             gone = bisect_left(part.entries, self._consumed + 1)
-            if floors is not None and not self._definition.sees_all:
-                floor = floors if isinstance(floors, int) else int(floors[number])
+            if behind is not None:
+                floor = behind if isinstance(behind, int) else int(behind[number])
                 gone = first_in(part.keys, floor, gone)
             part.drop(gone)
             if part.whole is not None:
                 part.whole = None
             if part.entries:
-                oldest = min(oldest, part.entries[0])
-        self._remembered.drop(oldest)
+                first_kept = min(first_kept, part.entries[0])
+        self._remembered.drop(first_kept)
         self._rows = np.zeros(0, np.int64)
 
-    def choose(self, memory: Memory, output: Output, kinds: object) -> int:
+    def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
         """List the matches of each event that fired; a status of the arena module."""
         counters = memory.counters
         while True:

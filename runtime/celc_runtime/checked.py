@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -43,33 +43,14 @@ from celc_runtime.arena import (
 from celc_runtime.columns import Prepared
 from celc_runtime.enumerate import Kinds, Output, new_output
 from celc_runtime.kernels import njit
+from celc_runtime.listings import Floors, ListingOfRun
 from celc_runtime.plan import Plan
-from celc_runtime.remembered import Remembered, Remembers
+from celc_runtime.positions import Positions
+from celc_runtime.remembered import Remembered
+from celc_runtime.strategy import Checked
 
 _COLLECTED = 1 << 12
 _COLLECTED_ENTRIES = 1 << 14
-
-
-class Checks(NamedTuple):
-    """What a query checks while it lists.
-
-    admits: the generated function (past, first, path, depth, state) that says whether the event at
-    path[depth] satisfies all conditions with those before it in the path; `first` is the entry at
-    index 0 of the remembered columns. completes: the same for a whole match, whose first event is
-    path[depth], and the conditions on its label sets. Neither may make an array (see the walk).
-    states: how many rows they need of `state`, which is as wide as a path may be long: what is kept
-    with each of its events, or the events of a role. supports: for each kind, whether such an
-    event counts for a selector. strategy: NXT, LAST or MAX, else nothing is chosen; distinct:
-    whether matches that look alike can come more than once.
-    """
-
-    admits: Callable[..., bool]
-    completes: Callable[..., bool]
-    remembers: Remembers
-    states: int
-    supports: tuple[bool, ...]
-    strategy: str
-    distinct: bool
 
 
 @cache
@@ -178,12 +159,12 @@ def checked_listing(
     return njit(nogil=True)(listing) if hasattr(admits, "py_func") else listing
 
 
-class Checked:
+class CheckedListing(ListingOfRun):
     """Lists the matches of the events that fired, with what the conditions read of past events."""
 
-    def __init__(self, checks: Checks, plan: Plan, listing: Callable[..., int]) -> None:
+    def __init__(self, checks: Checked, plan: Plan) -> None:
         self._checks = checks
-        self._listing = listing
+        self._listing = checked_listing(checks.admits, checks.completes)
         self._remembered = Remembered(checks.remembers)
         self._consumes = plan.consume_by != "NONE"
         self._limit = 2**62 if plan.limit is None else plan.limit
@@ -196,7 +177,7 @@ class Checked:
         # What an event shows: the same number where the same, −1 where nothing.
         self._shown = np.array([looks[look] if look else -1 for look in columns], np.int64)
         self._supports = np.array(checks.supports, np.bool_)
-        self._collects = self._consumes or checks.distinct or bool(checks.strategy)
+        self._collects = self._consumes or checks.distinct or bool(checks.selector)
         self._collected = new_output(matches=1, room=1, limit=None)
         if self._collects:
             self._collected = new_output(matches=_COLLECTED, room=_COLLECTED_ENTRIES, limit=None)
@@ -207,17 +188,18 @@ class Checked:
         """The size of what is kept between batches."""
         return self._remembered.nbytes + sum(array.nbytes for array in self._collected)
 
-    def enter(self, prepared: Prepared) -> None:
+    def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
         """Take in a batch."""
         batch = prepared.batch
         count = int(np.count_nonzero(batch.symbols))
         if count:
             rows = relevant_rows(batch.words, batch.symbols, count)
             self._remembered.append(prepared.events, rows, batch.symbols[rows])
+        return prepared
 
-    def leave(self, oldest: int) -> None:
+    def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
         """End the batch: entries before `oldest` are not asked for any more."""
-        self._remembered.drop(oldest)
+        self._remembered.drop(oldest())
 
     def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
         """List the matches of each event that fired; a status of the arena module."""
@@ -271,13 +253,13 @@ class Checked:
         The events that MAX compares count as steps of the search; past the limit it drops nothing.
         """
         counters, bits = memory.counters, kinds.bits[0]
-        if self._checks.strategy == "MAX":
+        if self._checks.selector == "MAX":
             most = self._max_work - int(counters[WORK])
             counters[WORK] += _keep_largest(self._collected, bits, self._supports, most)
-        elif self._checks.strategy:
-            _keep_preferred(self._collected, bits, self._supports, self._checks.strategy == "NXT")
+        elif self._checks.selector:
+            _keep_preferred(self._collected, bits, self._supports, self._checks.selector == "NXT")
         # Of two that look alike, MAX may need the other one's support until all have been seen.
-        if self._checks.distinct and (is_complete or self._checks.strategy != "MAX"):
+        if self._checks.distinct and (is_complete or self._checks.selector != "MAX"):
             _keep_distinct(self._collected, kinds.bits[0], self._shown)
 
     def _make_room(self, size: int) -> None:

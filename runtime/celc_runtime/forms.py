@@ -16,7 +16,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -25,9 +25,7 @@ from celc_runtime.conforming import not_found
 from celc_runtime.errors import EventError
 from celc_runtime.frames import fitted, frame_table
 from celc_runtime.paths import with_fields
-
-if TYPE_CHECKING:
-    from celc_runtime.query import CompiledQuery
+from celc_runtime.program import Program
 
 _ACCEPTED = (
     "a pyarrow Table, RecordBatch, RecordBatchReader or dataset, record batches one after another, "
@@ -36,36 +34,36 @@ _ACCEPTED = (
 )
 
 
-def table_of(query: CompiledQuery, events: Any) -> pa.Table:
+def table_of(program: Program, events: Any) -> pa.Table:
     """The columns that a query reads, of events in any form that has columns.
 
     Raises TypeError for what has none, EventError where a column is missing or there twice.
     """
-    columns = _columns_of(query, events)
+    columns = _columns_of(program, events)
     if isinstance(columns, pa.Table):
-        return _narrowed(query, columns)
-    narrow = [_narrowed(query, pa.Table.from_batches([batch])) for batch in columns]
+        return _narrowed(program, columns)
+    narrow = [_narrowed(program, pa.Table.from_batches([batch])) for batch in columns]
     if not narrow:
-        return pa.table([pa.nulls(0)] * len(query.file_schema), names=query.file_schema.names)
+        return pa.table([pa.nulls(0)] * len(program.file_schema), names=program.file_schema.names)
     try:
         return pa.concat_tables(narrow)
     except pa.ArrowInvalid as problem:
         first = str(problem).split("\n", 1)[0]
         raise EventError(
-            f"query {query.name!r}: the record batches differ in their columns: {first}"
+            f"query {program.name!r}: the record batches differ in their columns: {first}"
         ) from None
 
 
-def batches_of(query: CompiledQuery, events: Any) -> Iterable[pa.RecordBatch]:
+def batches_of(program: Program, events: Any) -> Iterable[pa.RecordBatch]:
     """The same as record batches in the order of the events, one after another where it can be."""
-    columns: Iterable[pa.RecordBatch] | pa.Table = _columns_of(query, events)
+    columns: Iterable[pa.RecordBatch] | pa.Table = _columns_of(program, events)
     batches: Iterable[pa.RecordBatch] = columns
     if isinstance(columns, pa.Table):
-        batches = _narrowed(query, columns).to_batches()
+        batches = _narrowed(program, columns).to_batches()
     return batches
 
 
-def _columns_of(query: CompiledQuery, events: Any) -> pa.Table | Iterable[pa.RecordBatch]:
+def _columns_of(program: Program, events: Any) -> pa.Table | Iterable[pa.RecordBatch]:
     """Events as Arrow has them, with the columns that are read and perhaps others."""
     if isinstance(events, pa.Table):
         return events
@@ -74,10 +72,10 @@ def _columns_of(query: CompiledQuery, events: Any) -> pa.Table | Iterable[pa.Rec
     if isinstance(events, pa.RecordBatchReader):
         return iter(events)
     if isinstance(events, str | Path):
-        return _parquet_batches(query, Path(events))
+        return _parquet_batches(program, Path(events))
     if isinstance(events, Mapping):
-        return _table_of_columns(query, events)
-    foreign = _of_library(query, events)
+        return _table_of_columns(program, events)
+    foreign = _of_library(program, events)
     if foreign is not None:
         return foreign
     if hasattr(events, "__arrow_c_stream__"):
@@ -95,17 +93,17 @@ def _kind(value: object) -> str:
     return type_.__qualname__ if module == "builtins" else f"{module}.{type_.__qualname__}"
 
 
-def _of_library(query: CompiledQuery, events: Any) -> pa.Table | Iterable[pa.RecordBatch] | None:
+def _of_library(program: Program, events: Any) -> pa.Table | Iterable[pa.RecordBatch] | None:
     """Tables of which only some columns are asked for, by the library that they belong to."""
     if _is_a(events, "pandas", "DataFrame"):
-        return frame_table(query, events)
+        return frame_table(program, events)
     if _is_a(events, "polars", "DataFrame"):
-        return _of_stream(events.select(_taken(query, events.columns)))
+        return _of_stream(events.select(_taken(program, events.columns)))
     if _is_a(events, "polars", "LazyFrame"):
         names = events.collect_schema().names()
-        return _of_stream(events.select(_taken(query, names)).collect())
+        return _of_stream(events.select(_taken(program, names)).collect())
     if _is_a(events, "duckdb", "DuckDBPyRelation"):
-        quoted = ['"' + n.replace('"', '""') + '"' for n in _taken(query, events.columns)]
+        quoted = ['"' + n.replace('"', '""') + '"' for n in _taken(program, events.columns)]
         return _of_stream(events.project(", ".join(quoted)))
     if type(events).__module__.split(".")[0] == "pyspark":
         raise TypeError(
@@ -115,7 +113,7 @@ def _of_library(query: CompiledQuery, events: Any) -> pa.Table | Iterable[pa.Rec
     if _is_a(events, "pyarrow.dataset", "Scanner"):
         return iter(events.to_reader())
     if _is_a(events, "pyarrow.dataset", "Dataset"):
-        return iter(events.scanner(columns=_taken(query, events.schema.names)).to_reader())
+        return iter(events.scanner(columns=_taken(program, events.schema.names)).to_reader())
     return None
 
 
@@ -155,37 +153,37 @@ def _checked_batches(events: Iterable[Any]) -> Iterator[pa.RecordBatch]:
 # --- which columns --------------------------------------------------------------------------------
 
 
-def _taken(query: CompiledQuery, present: list[str]) -> list[str]:
+def _taken(program: Program, present: list[str]) -> list[str]:
     """The columns to ask for, of those that there are: with all of a struct one of whose fields is
     read. One column at least, since it also says how many rows there are.
 
     Raises EventError for a column that is missing or there twice.
     """
     taken: dict[str, None] = {}
-    for name in query.file_schema.names:
+    for name in program.file_schema.names:
         inside = [column for column in present if name.startswith(f"{column}.")]
         found = [name] if name in present else inside
-        if (not found and _is_required(query, name)) or present.count(name) > 1:
-            raise not_found(query.plan, name, present)
+        if (not found and _is_required(program, name)) or present.count(name) > 1:
+            raise not_found(program.plan, name, present)
         taken.update(dict.fromkeys(found))
     return list(taken) or present[:1]
 
 
-def _is_required(query: CompiledQuery, name: str) -> bool:
-    return query.plan.type_column or name != query.plan.type_name
+def _is_required(program: Program, name: str) -> bool:
+    return program.plan.type_column or name != program.plan.type_name
 
 
-def _narrowed(query: CompiledQuery, table: pa.Table) -> pa.Table:
+def _narrowed(program: Program, table: pa.Table) -> pa.Table:
     """The columns that are read, and no others; a field of a struct is a column now.
 
     Raises EventError for a column that is missing or there twice.
     """
-    names = query.file_schema.names
+    names = program.file_schema.names
     table = with_fields(table, names)
     present = table.column_names
     for name in names:
-        if present.count(name) != 1 and (name in present or _is_required(query, name)):
-            raise not_found(query.plan, name, present)
+        if present.count(name) != 1 and (name in present or _is_required(program, name)):
+            raise not_found(program.plan, name, present)
     taken = [name for name in names if name in present] or present[:1]
     return pa.table([without_views(table.column(name)) for name in taken], names=taken)
 
@@ -193,20 +191,20 @@ def _narrowed(query: CompiledQuery, table: pa.Table) -> pa.Table:
 # --- columns of Python, and files -----------------------------------------------------------------
 
 
-def _table_of_columns(query: CompiledQuery, columns: Mapping[Any, Any]) -> pa.Table:
+def _table_of_columns(program: Program, columns: Mapping[Any, Any]) -> pa.Table:
     """A dictionary of columns: arrays, series, or lists of Python's values."""
-    types = {field.name: field.type for field in query.file_schema}
+    types = {field.name: field.type for field in program.file_schema}
     arrays = {}
-    for name in _taken(query, [str(name) for name in columns]):
-        arrays[name] = fitted(query, name, columns[name], types.get(name))
+    for name in _taken(program, [str(name) for name in columns]):
+        arrays[name] = fitted(program, name, columns[name], types.get(name))
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{name!r} has {length:,}" for name, length in lengths.items())
-        raise EventError(f"query {query.name!r}: the columns differ in their rows: {told}")
+        raise EventError(f"query {program.name!r}: the columns differ in their rows: {told}")
     return pa.table(arrays)
 
 
-def _parquet_batches(query: CompiledQuery, path: Path) -> Iterator[pa.RecordBatch]:
+def _parquet_batches(program: Program, path: Path) -> Iterator[pa.RecordBatch]:
     """A Parquet file, a batch at a time.
 
     Other files hold no types: to read them is a matter of choices, which `celc run` makes and a
@@ -220,10 +218,10 @@ def _parquet_batches(query: CompiledQuery, path: Path) -> Iterator[pa.RecordBatc
         )
     import pyarrow.parquet
 
-    names = query.file_schema.names
+    names = program.file_schema.names
     schema = pyarrow.parquet.read_schema(path)
     texts = [n for n in names if n in schema.names and pa.types.is_string(schema.field(n).type)]
-    columns = _taken(query, schema.names)
+    columns = _taken(program, schema.names)
 
     def batches() -> Iterator[pa.RecordBatch]:
         with pyarrow.parquet.ParquetFile(path, read_dictionary=texts) as file:

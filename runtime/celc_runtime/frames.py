@@ -9,38 +9,36 @@ import pyarrow.compute as pc
 
 from celc_runtime.conforming import not_found
 from celc_runtime.errors import EventError
+from celc_runtime.program import Program
 
 if TYPE_CHECKING:
     import pandas
 
-    from celc_runtime.query import CompiledQuery
 
-
-def pandas_matches(query: CompiledQuery, frame: pandas.DataFrame) -> pandas.DataFrame:
-    """The matches of a frame as a frame; see `CompiledQuery.match_pandas`."""
-    matches = query.match_table(frame)
+def frame_of(matches: pa.Table) -> pandas.DataFrame:
+    """Matches as a frame; times have no zone there, as those that pandas is given."""
     naive = [_naive(column) for column in matches.columns]
     # Whole numbers with a NULL among them would become real ones, and large ones others.
     return pa.table(naive, names=matches.column_names).to_pandas(integer_object_nulls=True)
 
 
-def frame_table(query: CompiledQuery, frame: pandas.DataFrame) -> pa.Table:
+def frame_table(program: Program, frame: pandas.DataFrame) -> pa.Table:
     """The columns of a frame that a query reads; a level of the index is one as well.
 
     What a column lacks is left to the check that names all columns.
     """
     found = {}
-    for field in query.file_schema:
+    for field in program.file_schema:
         column = _frame_column(frame, field.name)
         if column is not None:
-            found[field.name] = fitted(query, field.name, column, field.type)
-        elif query.plan.type_column or field.name != query.plan.type_name:
-            raise not_found(query.plan, field.name, [str(name) for name in frame.columns])
+            found[field.name] = fitted(program, field.name, column, field.type)
+        elif program.plan.type_column or field.name != program.plan.type_name:
+            raise not_found(program.plan, field.name, [str(name) for name in frame.columns])
     # A query that looks at nothing still counts rows.
     return pa.table(found or {"*": pa.nulls(len(frame))})
 
 
-def fitted(query: CompiledQuery, name: str, values: Any, wanted: pa.DataType | None) -> Any:
+def fitted(program: Program, name: str, values: Any, wanted: pa.DataType | None) -> Any:
     """A column of values that have no Arrow type, as the declared type if none of them changes.
 
     Numbers become numbers of another kind; whatever else does not fit is left to the check of all
@@ -55,7 +53,7 @@ def fitted(query: CompiledQuery, name: str, values: Any, wanted: pa.DataType | N
             return pa.array(values)
         if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
             raise EventError(
-                f"query {query.name!r} reads the column {name!r}, which is a "
+                f"query {program.name!r} reads the column {name!r}, which is a "
                 f"{type(values).__name__} and no sequence of values"
             )
         column = _inferred(values)
@@ -67,13 +65,13 @@ def fitted(query: CompiledQuery, name: str, values: Any, wanted: pa.DataType | N
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as problem:
         first = str(problem).split("\n", 1)[0]
         raise EventError(
-            f"query {query.name!r} declares {name!r} as {_declared(query, name)}, which the column "
-            f"does not fit: {first}"
+            f"query {program.name!r} declares {name!r} as {_declared(program, name)}, which the "
+            f"column does not fit: {first}"
         ) from None
 
 
-def _declared(query: CompiledQuery, name: str) -> str:
-    types = {attribute.name: attribute.type for attribute in query.plan.attributes}
+def _declared(program: Program, name: str) -> str:
+    types = {attribute.name: attribute.type for attribute in program.plan.attributes}
     return types.get(name, "STRING")
 
 

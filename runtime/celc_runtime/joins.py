@@ -8,7 +8,6 @@ So a table takes memory for the keys inside the window, however many there have 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from celc_runtime.arena import NEVER
 from celc_runtime.arrays import numbers
 from celc_runtime.batch import order_preserving
 from celc_runtime.kernels import njit
+from celc_runtime.strategy import KeyTable, KeyTerm
 from celc_runtime.texts import TextNumbers
 
 _FEWEST_ROWS = 4096
@@ -44,44 +44,21 @@ class JoinMemory(NamedTuple):
     filled: np.ndarray
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
-    """What an event brings as (a part of) a key: an attribute, as `type` (a wider one, perhaps)."""
-
-    attribute: str
-    type: str
-
-
-@dataclass(frozen=True, slots=True)
-class JoinTable:
-    """A table: whether each part of its keys is a text, and its number of piles."""
-
-    texts: tuple[bool, ...]
-    piles: int
-
-
-@dataclass(frozen=True, slots=True)
-class Joins:
-    """What a keyed update needs: the terms of its events and its tables."""
-
-    terms: tuple[Term, ...]
-    tables: tuple[JoinTable, ...]
-
-
-class Keyed:
+class KeyMemory:
     """The tables of one run."""
 
-    def __init__(self, joins: Joins) -> None:
-        self._joins = joins
+    def __init__(self, terms: tuple[KeyTerm, ...], tables: tuple[KeyTable, ...]) -> None:
+        self._terms = terms
+        self._tables = tables
         self._texts = TextNumbers()
-        self._has_texts = any(term.type == "STRING" for term in joins.terms)
+        self._has_texts = any(term.type == "STRING" for term in terms)
         self.memory = JoinMemory(
-            np.zeros((len(joins.terms), 0), np.int64),
-            np.zeros((len(joins.terms), 0), np.bool_),
-            tuple(_empty_table(table, _FEWEST_ROWS) for table in joins.tables),
-            np.zeros(len(joins.tables), np.int64),
+            np.zeros((len(terms), 0), np.int64),
+            np.zeros((len(terms), 0), np.bool_),
+            tuple(_empty_table(table, _FEWEST_ROWS) for table in tables),
+            np.zeros(len(tables), np.int64),
         )
-        self._spares: list[np.ndarray | None] = [None] * len(joins.tables)
+        self._spares: list[np.ndarray | None] = [None] * len(tables)
 
     @property
     def nbytes(self) -> int:
@@ -93,7 +70,7 @@ class Keyed:
         """Take in a batch: the keys that its events bring."""
         if self._has_texts and len(self._texts) > 4 * self._rows():
             self._forget(earliest, lowest)
-        terms = self._joins.terms
+        terms = self._terms
         values = np.empty((len(terms), len(events)), np.int64)
         known = np.empty((len(terms), len(events)), np.bool_)
         for number, term in enumerate(terms):
@@ -110,14 +87,14 @@ class Keyed:
         """Drop the keys that are out of the window, and enlarge tables that stay half full."""
         tables = []
         for number, table in enumerate(self.memory.tables):
-            keys = len(self._joins.tables[number].texts)
+            keys = len(self._tables[number].texts)
             fresh = self._spare(number, len(table))
             live = int(_copy_live(table, fresh, keys, earliest, lowest))
             if 4 * live > len(table):
-                fresh = _empty_table(self._joins.tables[number], 2 * len(table))
+                fresh = _empty_table(self._tables[number], 2 * len(table))
                 _copy_live(table, fresh, keys, earliest, lowest)
             elif 32 * live < len(table) > _FEWEST_ROWS:
-                fresh = _empty_table(self._joins.tables[number], len(table) // 2)
+                fresh = _empty_table(self._tables[number], len(table) // 2)
                 _copy_live(table, fresh, keys, earliest, lowest)
             self.memory.filled[number] = live
             self._spares[number] = table
@@ -126,7 +103,7 @@ class Keyed:
 
     def _spare(self, number: int, size: int) -> np.ndarray:
         """An empty table of a size: the one used before the last, if it has that size."""
-        joined, spare = self._joins.tables[number], self._spares[number]
+        joined, spare = self._tables[number], self._spares[number]
         if spare is None or len(spare) != size:
             return _empty_table(joined, size)
         _clear(spare, len(joined.texts))
@@ -138,7 +115,7 @@ class Keyed:
     def _forget(self, earliest: int, lowest: int) -> None:
         self.make_room(earliest, lowest)
         used: set[int] = set()
-        for joined, table in zip(self._joins.tables, self.memory.tables, strict=True):
+        for joined, table in zip(self._tables, self.memory.tables, strict=True):
             taken = table[table[:, _IS_TAKEN] != 0]
             for place, is_text in enumerate(joined.texts):
                 if is_text:
@@ -156,7 +133,7 @@ def _as_key(values: np.ndarray, type: str) -> np.ndarray:
     return values.astype(np.int64)
 
 
-def _empty_table(table: JoinTable, size: int) -> np.ndarray:
+def _empty_table(table: KeyTable, size: int) -> np.ndarray:
     rows = np.zeros((size, _FIRST_KEY + len(table.texts) + 2 * table.piles), np.int64)
     rows[:, _FIRST_KEY + len(table.texts) + 1 :: 2] = NEVER
     return rows

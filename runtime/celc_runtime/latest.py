@@ -30,6 +30,7 @@ from celc_runtime.arena import (
     NEXT_NODE,
     OUTPUT_FULL,
     SINCE,
+    STACK_FULL,
     STACK_SIZE,
     TAG,
     WINDOW_FULL,
@@ -39,14 +40,15 @@ from celc_runtime.arena import (
     put,
     with_deeper_stack,
 )
-from celc_runtime.enumerate import list_fired
+from celc_runtime.enumerate import Kinds, Output, list_fired
 from celc_runtime.kernels import njit
+from celc_runtime.listings import ListingOfRun
 
 _CELLS_ROOM = 256
 """Cells of one match for which there is room at first."""
 
 
-class Latest:
+class LatestListing(ListingOfRun):
     """The choice of the latest match, and its buffers."""
 
     def __init__(self) -> None:
@@ -59,20 +61,20 @@ class Latest:
         """The size of the buffers."""
         return int(sum(array.nbytes for array in (*self._scratch, self._cells)))
 
-    def choose(self, memory: Memory, output, kinds) -> int:  # type: ignore[no-untyped-def]
+    def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
         """List what is chosen at each event that fired; a status of the arena module."""
         return int(_choose_latest(memory, output, kinds, self._scratch, self._cells))
 
-    def grow(self) -> None:
-        """More room for the cells of one match."""
-        self._cells = np.zeros((2 * len(self._cells), 3), np.int64)
-        self._scratch = self._scratch._replace(
-            nodes=np.zeros((2 * len(self._scratch.nodes), 4), np.int64)
-        )
-
-    def deepen(self) -> None:
-        """More room for the enumeration."""
-        self._scratch = with_deeper_stack(self._scratch)
+    def with_room(self, status: int, memory: Memory) -> Memory:
+        """For the cells of one match, or for the walk through them."""
+        if status == WINDOW_FULL:
+            self._cells = np.zeros((2 * len(self._cells), 3), np.int64)
+            nodes = np.zeros((2 * len(self._scratch.nodes), 4), np.int64)
+            self._scratch = self._scratch._replace(nodes=nodes)
+        else:
+            assert status == STACK_FULL
+            self._scratch = with_deeper_stack(self._scratch)
+        return memory
 
 
 @njit(nogil=True, cache=True)

@@ -31,7 +31,8 @@ Nothing here allocates per live match, so an event costs (states × moves), what
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -67,39 +68,12 @@ from celc_runtime.arena import (
 from celc_runtime.batch import window_floor
 from celc_runtime.enumerate import list_fired
 from celc_runtime.kernels import njit
-
-NO_WINDOW, EVENTS, KEYS, FLOORS = 0, 1, 2, 3
-"""How the window is measured: not at all, by position, by `keys`, by the batch's `floors`."""
+from celc_runtime.transitions import EVENTS, FLOORS, KEYS, TransitionArrays
 
 KEEP, CONSUME = 0, 1
 
 OWN_CLOCKS = 2
 """What stands for "partitions interleave" where each measures the window by keys of its own."""
-
-
-class Tables(NamedTuple):
-    """An I/O-deterministic CEA as arrays; states are numbered from 0, the start is not among them.
-
-    start_first: int64[symbols + 1] into start_moves; move_first: int64[states × symbols + 1] into
-    moves. A move is int64 (kind, accepts, target or −1). An unmarked event that ends a match is a
-    move with target −1. skip: int64[states, symbols], the state after an unmarked event or −1.
-    idle: bool[symbols], events that change nothing at all. settings: int64[4]: window (NO_WINDOW,
-    EVENTS, KEYS or FLOORS), its size, CONSUME or KEEP, 1 (or OWN_CLOCKS) if partitions interleave.
-
-    Where the stream's past matters, a machine reads every event, in contexts that begin with 0.
-    following: int64[contexts, symbols], the context after an event; letters: int64[contexts,
-    symbols], the number by which the other tables know the event. Both are empty without contexts.
-    """
-
-    start_first: np.ndarray
-    start_moves: np.ndarray
-    move_first: np.ndarray
-    moves: np.ndarray
-    skip: np.ndarray
-    idle: np.ndarray
-    settings: np.ndarray
-    following: np.ndarray
-    letters: np.ndarray
 
 
 class Lists(NamedTuple):
@@ -130,87 +104,6 @@ def new_lists(states: int, *, slots: int = 1, room: int = 4) -> Lists:
         np.zeros(slots + 1, np.int64),
         np.zeros((slots + 1, 2), np.int64),
     )
-
-
-class TableUpdate:
-    """The update of a query that the general engine runs: the tables, ready to be called."""
-
-    def __init__(self, tables: Tables) -> None:
-        self.tables = tables
-
-    def __call__(self, batch, memory, lists, output, kinds):  # type: ignore[no-untyped-def]
-        """`update_lists` with this query's tables."""
-        return update_lists(batch, memory, lists, output, kinds, self.tables)
-
-    def with_own_clocks(self) -> TableUpdate:
-        """The same for partitions that interleave in another order than that of the window."""
-        settings = self.tables.settings.copy()
-        settings[3] = OWN_CLOCKS
-        return TableUpdate(self.tables._replace(settings=settings))
-
-
-def lists_update(of: Tables) -> TableUpdate:
-    """The update that follows the tables."""
-    return TableUpdate(of)
-
-
-Move = tuple[int, int, int]
-
-
-def tables(
-    *,
-    starts: Sequence[Sequence[Move]],
-    moves: Sequence[Mapping[int, Sequence[Move]]] | str,
-    skip: Sequence[Sequence[int]] | str,
-    idle: Sequence[bool],
-    window: int,
-    size: int,
-    consumes: bool,
-    interleaved: bool,
-    following: Sequence[Sequence[int]] = (),
-    letters: Sequence[Sequence[int]] = (),
-) -> Tables:
-    """`Tables` from what a generated module spells out: moves by symbol, by state and symbol.
-
-    Large tables are text: the rows of `skip`, and for `moves` lines of five numbers (state, symbol,
-    kind, ends a match, next state), in the order of state and symbol.
-    """
-    if isinstance(skip, str):
-        skip = _numbers_in(skip)
-    if isinstance(moves, str):
-        spelled: list[dict[int, list[Move]]] = [{} for _ in skip]
-        for state, symbol, kind, ends, target in _numbers_in(moves):
-            spelled[state].setdefault(symbol, []).append((kind, ends, target))
-        moves = spelled
-    rows = [row.get(symbol, ()) for row in moves for symbol in range(len(idle))]
-    return Tables(
-        _offsets(starts),
-        _moves(starts),
-        _offsets(rows),
-        _moves(rows),
-        np.array(skip, np.int64).reshape(len(moves), len(idle)),
-        np.array(idle, np.bool_),
-        np.array([window, size, consumes, interleaved], np.int64),
-        as_matrix(following),
-        as_matrix(letters),
-    )
-
-
-def _numbers_in(text: str) -> list[list[int]]:
-    return [[int(number) for number in line.split()] for line in text.split("\n") if line.strip()]
-
-
-def as_matrix(rows: Sequence[Sequence[int]]) -> np.ndarray:
-    """int64[rows, columns], also where there are no rows."""
-    return np.array(rows, np.int64).reshape(len(rows), len(rows[0]) if rows else 0)
-
-
-def _offsets(rows: Sequence[Sequence[Move]]) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
-
-
-def _moves(rows: Sequence[Sequence[Move]]) -> np.ndarray:
-    return np.array([move for row in rows for move in row], np.int64).reshape(-1, 3)
 
 
 @njit(nogil=True, cache=True)
@@ -298,6 +191,12 @@ def update_lists(batch, memory, lists, output, kinds, tables):  # type: ignore[n
     if status == DONE:
         return list_fired(memory, output, kinds)
     return status
+
+
+def lists_update(tables: TransitionArrays) -> Callable[..., int]:
+    """The function (batch, memory, lists, output, kinds) that follows tables, for who wants to call
+    the update of a module by hand."""
+    return partial(update_lists, tables=tables)
 
 
 @njit(nogil=True, cache=True)

@@ -33,6 +33,7 @@ from celc_runtime.arena import (
 from celc_runtime.enumerate import Kinds, Output
 from celc_runtime.errors import EventWarning
 from celc_runtime.kernels import njit
+from celc_runtime.listings import ListingOfRun
 from celc_runtime.plan import Plan
 
 MOST_MATCHES = 1_000_000
@@ -46,9 +47,9 @@ _LISTED_EVENTS = 1 << 21
 class ManyMatches:
     """Looks at what a run lists, and warns once where too many matches end at one event."""
 
-    def __init__(self, plan: Plan, *, are_paths: bool) -> None:
+    def __init__(self, plan: Plan, listing: ListingOfRun) -> None:
         self._plan = plan
-        self._are_paths = are_paths
+        self._listing = listing
         self._watches = plan.limit is None or plan.limit > MOST_MATCHES
         self._row = -1
         self._matches = self._events = 0
@@ -76,7 +77,7 @@ class ManyMatches:
             self._is_counted = False
         count = len(rows) - first
         self._matches += count
-        self._events += self._events_of(output, first, count)
+        self._events += self._listing.events_in(output, first, count)
         found: float = self._matches
         if self._is_interrupted(memory) and not self._is_counted and self._are_many:
             self._is_counted = True
@@ -84,11 +85,6 @@ class ManyMatches:
         if found > MOST_MATCHES:
             self._watches = False
             self._warn(found, int(position_of(rows[-1:])[0]))
-
-    def _events_of(self, output: Output, first: int, count: int) -> int:
-        if self._plan.shape:
-            return count * len(self._plan.shape)
-        return int(output.used[1] - (output.ends[first - 1] if first else 0))
 
     @property
     def _are_many(self) -> bool:
@@ -99,10 +95,10 @@ class ManyMatches:
         return bool(memory.counters[STACK_SIZE] or memory.counters[RUN_LEFT])
 
     def _counted(self, memory: Memory, kinds: Kinds) -> float:
-        if not self._are_paths:
+        if not self._listing.are_paths:
             return 0
         fire = memory.fires[memory.counters[LISTED] - 1]
-        return float(count_matches(memory, kinds, fire, bool(self._plan.shape)))
+        return float(count_matches(memory, kinds, fire, bool(self._listing.places)))
 
     def _warn(self, found: float, position: int) -> None:
         if found == self._matches:

@@ -20,22 +20,21 @@ def matches_batch(
     plan: Plan,
     schema: pa.Schema,
     output: Output,
-    kinds: Kinds,
+    found: LabelEntries,
     events: pa.RecordBatch,
     payload: Payload,
     entries_read: int,
 ) -> pa.RecordBatch:
     """The matches in the buffers as one batch of the output schema; the buffers may be reused.
 
-    `events` is the batch that holds the matches' last events, `payload` the stored events,
-    `entries_read` how many entries there are so far. Arrays made here become Arrow's as they are.
+    `found` are the events of these matches, `events` is the batch that holds the matches' last
+    events, `payload` the stored events, `entries_read` how many entries there are so far. Arrays
+    made here become Arrow's as they are.
     """
     matches = int(output.used[0])
     rows = output.rows[:matches]
-    names = (*(label.name for label in plan.labels), *plan.hidden)
-    found = _of_runs(plan, names, output) if plan.shape else _of_tags(names, output, kinds)
     values = _Values(payload.stretch(int(found.starts.min()), entries_read))
-    labels = LabelValues(names, matches, found.offsets, found.entries, values.of)
+    labels = LabelValues(plan.label_names, matches, found.offsets, found.entries, values.of)
     columns = [plain(events.column(name).take(pa.array(rows))) for name in plan.key_columns]
     if plan.positions:
         columns += [values.of(POSITION, found.starts), values.of(POSITION, found.ends)]
@@ -109,7 +108,7 @@ class _Values:
         return self._found[name, array]
 
 
-class _Entries(NamedTuple):
+class LabelEntries(NamedTuple):
     """The entries of the listed matches: int64[matches], the first and the last of each, and those
     under each label, match after match, int64, match m from int32 `offsets[m]` to the next."""
 
@@ -119,7 +118,7 @@ class _Entries(NamedTuple):
     entries: Sequence[np.ndarray]
 
 
-def _of_tags(names: tuple[str, ...], output: Output, kinds: Kinds) -> _Entries:
+def entries_of_tags(names: Sequence[str], output: Output, kinds: Kinds) -> LabelEntries:
     """Of matches one after another."""
     matches, used = int(output.used[0]), int(output.used[1])
     offsets = np.empty((len(names), matches + 1), np.int32)
@@ -127,27 +126,28 @@ def _of_tags(names: tuple[str, ...], output: Output, kinds: Kinds) -> _Entries:
     starts, ends = np.empty(matches, np.int64), np.empty(matches, np.int64)
     label_columns(output, kinds, offsets, entries, starts, ends)
     of_labels = [entries[number, : offsets[number, -1]] for number in range(len(names))]
-    return _Entries(starts, ends, list(offsets), of_labels)
+    return LabelEntries(starts, ends, list(offsets), of_labels)
 
 
-def _of_runs(plan: Plan, names: tuple[str, ...], output: Output) -> _Entries:
-    """Of matches of one shape, whose places are columns already."""
+def entries_of_runs(
+    labels: int, output: Output, columns: Sequence[tuple[int, ...]]
+) -> LabelEntries:
+    """Of matches of one shape, whose places are columns already; `columns`: the label columns that
+    the event in each place goes to."""
     matches, stride = int(output.used[0]), len(output.rows)
     places = [
-        output.tags[place * stride : place * stride + matches] for place in range(len(plan.shape))
+        output.tags[place * stride : place * stride + matches] for place in range(len(columns))
     ]
     offsets, of_labels = [], []
-    for number in range(len(names)):
+    for number in range(labels):
         under = [
-            column
-            for kind, column in zip(plan.shape, places, strict=True)
-            if number in plan.kinds[kind].columns
+            entries for of_place, entries in zip(columns, places, strict=True) if number in of_place
         ]
         offsets.append(_ramp(matches, len(under)))
         of_labels.append(
             under[0] if len(under) == 1 else np.stack(under or [_NO_ENTRIES], 1).ravel()
         )
-    return _Entries(places[0], places[-1], offsets, of_labels)
+    return LabelEntries(places[0], places[-1], offsets, of_labels)
 
 
 _NO_ENTRIES = np.zeros(0, np.int64)

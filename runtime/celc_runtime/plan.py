@@ -80,21 +80,16 @@ class Plan:
 
     `types`: (stream, type) of the event types that its formula names, numbered from 1 for
     `classify`; `other_types`: those it declares besides. `attributes`: the columns it reads, in the
-    order of declaration. `order_candidates`: those that all its event types have, as order
-    columns must. `columns`, `texts`: the arguments of `classify`. `piles`: their number,
-    None where the general engine runs the query, which then has `states` states. `contexts`: what
-    is told apart of the stream's past. `nested_selectors`: whether the formula has selectors, which
-    know nothing of the window. `latest_first`: SELECT LAST is found from the last event
-    back. `all_events`: a selection has to be shown all events, not those with a symbol alone.
-    `expressions`: the computed columns, which stand among those of the labels. `hidden`: the labels
-    that only they mention; kinds number them after the label columns. `max_work`: how many steps
-    conditions across events may take at one event before a match is found. `shape`: the kinds of
-    a match's events, place by place, where all matches are of one shape and are listed in runs;
-    `leaf_pile`: the pile of those in the first place. `type_name`: what the column of the event
-    types is called. `positions`: whether the output shows them. `relevant`: the events that can
-    change the answer, where all others can be left out of the stream as long as nobody asks for
-    positions; None: the query must see them all. `partition_by`: the keys as the output calls them;
-    `chosen_keys`: those of them that no column of the input is.
+    order of declaration. `order_candidates`: those that all its event types have, as order columns
+    must. `columns`, `texts`: the arguments of `classify`. `nested_selectors`: whether the formula
+    has selectors, which know nothing of the window. `expressions`: the computed columns, which
+    stand among those of the labels. `hidden`: the labels that only they mention; kinds number them
+    after the label columns. `max_work`: how many steps conditions across events may take at one
+    event before a match is found. `type_name`: what the column of the event types is called.
+    `positions`: whether the output shows them. `relevant`: the events that can change the answer,
+    where all others can be left out of the stream as long as nobody asks for positions; None: the
+    query must see them all. `partition_by`: the keys as the output calls them; `chosen_keys`: those
+    of them that no column of the input is.
     """
 
     name: str
@@ -117,17 +112,10 @@ class Plan:
     consume_by: str
     limit: int | None
     symbol_dtype: str
-    piles: int | None
-    states: int
-    contexts: int = 1
     nested_selectors: bool = False
-    latest_first: bool = False
-    all_events: bool = False
     expressions: tuple[Computed, ...] = ()
     hidden: tuple[str, ...] = ()
     max_work: int = 100_000_000
-    shape: tuple[int, ...] = ()
-    leaf_pile: int = 0
     type_name: str = "type"
     positions: bool = True
     relevant: tuple[Relevant, ...] | None = None
@@ -195,6 +183,11 @@ class Plan:
         if self.window is None or self.window.unit == "EVENTS":
             return None
         return self.window.attribute or self.order_by[0]
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """The labels of the output, then those that only expressions mention: kinds number them."""
+        return (*(label.name for label in self.labels), *self.hidden)
 
     @property
     def stored_attributes(self) -> tuple[str, ...]:

@@ -18,12 +18,12 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
+from celc_runtime.program import Program
 from celc_runtime.spark import spark_matches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from celc_runtime.query import CompiledQuery
 
 _BUSY, _IDLE = 0.5, 2.0
 """How long to wait before looking again, in seconds, while jobs run and while none does."""
@@ -33,7 +33,7 @@ _LAST_WORD = 2.0
 
 
 def watched(
-    query: CompiledQuery,
+    program: Program,
     events: DataFrame,
     stream: TextIO,
     ranges: int | None,
@@ -51,9 +51,9 @@ def watched(
         return frame.observe(read[-1], rows)
 
     found = Observation()
-    matches = spark_matches(query, events, ranges, presorted=presorted, counting=counting)
+    matches = spark_matches(program, events, ranges, presorted=presorted, counting=counting)
     matches = matches.observe(found, rows)
-    watch = _Watch(query.name, read, found, Line(stream))
+    watch = _Watch(program.name, read, found, Line(stream))
     if type(events).__module__.startswith("pyspark.sql.connect"):
         _of_session(events.sparkSession).append(watch)
     else:

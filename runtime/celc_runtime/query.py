@@ -4,109 +4,50 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 import pyarrow as pa
 
-from celc_runtime.by_definition import Definition
-from celc_runtime.checked import Checks, checked_listing
 from celc_runtime.display import queries_html, query_text
 from celc_runtime.errors import EventWarning
-from celc_runtime.forms import batches_of, table_of
-from celc_runtime.frames import pandas_matches
-from celc_runtime.joins import Joins
+from celc_runtime.matching import (
+    matches_of_events,
+    matches_of_frame,
+    matches_of_table,
+    sorted_route,
+)
 from celc_runtime.output import FirstMatches
-from celc_runtime.paths import received
 from celc_runtime.plan import Plan
+from celc_runtime.program import Program, Route
 from celc_runtime.progress import watched
-from celc_runtime.range_reader import ShippedRange, matches_in_ranges
+from celc_runtime.range_reader import ranges_route
 from celc_runtime.run import Run
-from celc_runtime.selection import Earliest, Selection
-from celc_runtime.shipping import pickled
 from celc_runtime.spark import spark_matches, spark_plan
 from celc_runtime.sql import TaskStream, registered
 from celc_runtime.stream import stream_matches
-from celc_runtime.stream_tasks import (
-    PartitionTask,
-    StreamFormats,
-    finished,
-    options_of,
-    packed,
-    unpacked,
-)
-from celc_runtime.table import sorted_for
+from celc_runtime.stream_tasks import finishing_route, packing_route, task_route, unpacking_route
 
 if TYPE_CHECKING:
-    import pandas
     from pyspark.sql import DataFrame, SparkSession
 
 
-class Route:
-    """One way to run a query: a function that Spark can send to its workers.
-
-    A bound method would do, were it not that Spark's pickler refers to a method's function by the
-    module it is defined in, which a worker need not have.
-    """
-
-    def __init__(self, query: CompiledQuery, name: str, function: Callable[..., Any]) -> None:
-        self._query = query
-        self._name = name
-        self._function = function
-
-    def __repr__(self) -> str:
-        return f"<{self._name} of query {self._query.name!r}>"
-
-    def __call__(self, *arguments):  # type: ignore[no-untyped-def]
-        # Not one named argument: Spark counts those, `self` included, and would take a second one
-        # for a wish to be handed a group's key. And no type: where there is one it asks for the
-        # types of all arguments, of a function, and warns that this is none.
-        return self._function(*arguments)
-
-    def __reduce__(self) -> Any:
-        return getattr, (self._query, self._name)
-
-
 class CompiledQuery:
-    """One query of a generated module.
+    """One query of a generated module, as its users call it. Made by generated modules only."""
 
-    Made by generated modules only: from the plan, the compiled kernels, the `globals()` of the
-    module, which is how its text is found when the query is shipped to a Spark worker, the
-    automaton of a selector under WITHIN, and for conditions across events what is kept apart by
-    keys, what is checked while matches are listed, or the formula of a query run by definition.
-    """
-
-    def __init__(
-        self,
-        plan: Plan,
-        classify: Callable[..., None],
-        update: Callable[..., int],
-        module: dict[str, Any],
-        selection: Selection | Earliest | None = None,
-        *,
-        definition: Definition | None = None,
-        joins: Joins | None = None,
-        checks: Checks | None = None,
-    ) -> None:
-        self.plan = plan
-        self.selection = selection
-        self.definition = definition
-        self.joins = joins
-        self.checks = checks
-        self.listing: Callable[..., int] | None = None
-        if checks is not None:
-            self.listing = checked_listing(checks.admits, checks.completes)
-        self.classify = classify
-        self.update = update
-        self._module = module
-        self._output_schema: pa.Schema | None = None
+    def __init__(self, program: Program) -> None:
+        self.program = program
 
     def __repr__(self) -> str:
         return query_text(self.plan)
 
     def _repr_html_(self) -> str:
         return queries_html([self.plan], self.text)
+
+    @property
+    def plan(self) -> Plan:
+        """What the query asks, and the columns that it reads and gives."""
+        return self.program.plan
 
     @property
     def name(self) -> str:
@@ -116,12 +57,7 @@ class CompiledQuery:
     @property
     def text(self) -> str:
         """The text of the file that the query was compiled from."""
-        return str(self._module["QUERY"])
-
-    @property
-    def sees_all(self) -> bool:
-        """Whether matches depend on events before the window, whatever they are."""
-        return self.definition is not None and self.definition.sees_all
+        return self.program.text
 
     @property
     def order_by(self) -> tuple[str, ...]:
@@ -137,20 +73,12 @@ class CompiledQuery:
     def file_schema(self) -> pa.Schema:
         """The columns to read from a file: the input columns, and the tiebreak columns (NULL: in
         the type that the file has)."""
-        known = self.plan.input_schema()
-        if not self.plan.type_column:
-            # A file may have the column all the same; then it is honoured.
-            known = known.append(pa.field(self.plan.type_name, pa.string()))
-        extra = [name for name in self.plan.tiebreak if name not in known.names]
-        return pa.schema([*known, *(pa.field(name, pa.null()) for name in extra)])
+        return self.program.file_schema
 
     @property
     def output_schema(self) -> pa.Schema:
         """The columns of a match."""
-        if self._output_schema is None:
-            # Runs of a few events ask for it, and making it takes longer than they do.
-            self._output_schema = self.plan.output_schema()
-        return self._output_schema
+        return self.program.output_schema
 
     @property
     def output_ddl(self) -> str:
@@ -167,7 +95,7 @@ class CompiledQuery:
 
     def run(self, *, ties_are_errors: bool = False) -> Run:
         """A fresh run, to be fed batch by batch."""
-        return Run(self, ties_are_errors=ties_are_errors)
+        return Run(self.program, ties_are_errors=ties_are_errors)
 
     @property
     def match_arrow(self) -> Route:
@@ -178,13 +106,13 @@ class CompiledQuery:
         stream, with PARTITION BY one partition after another (CONSUME BY ANY: in one common order).
         For `mapInArrow` on partitioned and sorted data.
         """
-        return Route(self, "match_arrow", self._match_arrow)
+        return Route(self.program, "match_arrow", matches_of_events)
 
     @property
     def match_arrow_without_ties(self) -> Route:
         """`match_arrow` for a distributed table: two events that the order leaves equal are an
         error."""
-        return Route(self, "match_arrow_without_ties", self._match_arrow_without_ties)
+        return sorted_route(self.program)
 
     @property
     def match_pandas(self) -> Route:
@@ -197,40 +125,12 @@ class CompiledQuery:
         conditions are read in the session's time zone; `match` and `match_arrow` have neither
         limit.
         """
-        return Route(self, "match_pandas", self._match_pandas)
+        return Route(self.program, "match_pandas", matches_of_frame)
 
     @property
     def ranges_route(self) -> Route:
-        """What a Spark task runs that reads time ranges: a function from the name of the column
-        that numbers them (none: there is one), the ranges, and batches."""
-        return Route(self, "ranges_route", self._match_ranges)
-
-    def _match_ranges(
-        self, column: str, ranges: tuple[ShippedRange, ...], batches: Iterable[pa.RecordBatch]
-    ) -> Iterator[pa.RecordBatch]:
-        return matches_in_ranges(self, column, ranges, map(received, batches))
-
-    def _match_arrow(self, events: Any) -> Iterator[pa.RecordBatch]:
-        return self._matches(batches_of(self, events), ties_are_errors=False)
-
-    def _match_arrow_without_ties(
-        self, batches: Iterable[pa.RecordBatch]
-    ) -> Iterator[pa.RecordBatch]:
-        return self._matches(map(received, batches), ties_are_errors=True)
-
-    def _match_pandas(self, frame: pandas.DataFrame) -> pandas.DataFrame:
-        return pandas_matches(self, frame)
-
-    def _matches(
-        self, batches: Iterable[pa.RecordBatch], *, ties_are_errors: bool
-    ) -> Iterator[pa.RecordBatch]:
-        return self._read(Run(self, ties_are_errors=ties_are_errors), batches)
-
-    @staticmethod
-    def _read(run: Run, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield from run.push(batch)
-        run.finish()
+        """What a Spark task runs that reads time ranges; see `range_reader`."""
+        return ranges_route(self.program)
 
     def match_table(self, events: Any, *, max_matches: int | None = None) -> pa.Table:
         """All matches of a table, on this machine and without Spark.
@@ -247,10 +147,7 @@ class CompiledQuery:
         ValueError for a number of matches that cannot be.
         """
         first = FirstMatches(max_matches)
-        table, numbered = sorted_for(self.plan, table_of(self, events))
-        run = Run(self, numbered=numbered)
-        matches = first.of(self._read(run, table.to_batches(max_chunksize=1 << 22)))
-        found = pa.Table.from_batches(matches, self.output_schema)
+        found = matches_of_table(self.program, events, first)
         if first.are_all:
             warnings.warn(
                 f"query {self.name!r} was stopped after {max_matches:,} "
@@ -286,9 +183,9 @@ class CompiledQuery:
         Raises EventError where the query names no order column, or the DataFrame does not fit it.
         """
         if progress is False:
-            return spark_matches(self, events, ranges, presorted=presorted)
+            return spark_matches(self.program, events, ranges, presorted=presorted)
         stream = sys.stderr if progress is True else progress
-        return watched(self, events, stream, ranges, presorted=presorted)
+        return watched(self.program, events, stream, ranges, presorted=presorted)
 
     def explain_plan(
         self, events: DataFrame, *, ranges: int | None = None, presorted: bool = False
@@ -297,7 +194,7 @@ class CompiledQuery:
 
         Looks at the data as `match` does, but finds no matches.
         """
-        return spark_plan(self, events, ranges, presorted=presorted).text
+        return spark_plan(self.program, events, ranges, presorted=presorted).text
 
     def match_stream(
         self,
@@ -345,7 +242,7 @@ class CompiledQuery:
                 )
             query = query.with_options(order_by=event_time)
         return stream_matches(
-            query,
+            query.program,
             events,
             watermark=watermark,
             late=late,
@@ -358,45 +255,23 @@ class CompiledQuery:
 
     @property
     def stream_packing_route(self) -> Route:
-        """What a stream's rows go through before the shuffle: a function of options and batches."""
-        return Route(self, "stream_packing_route", self._packed)
+        """What a stream's rows go through before the shuffle; see `stream_tasks`."""
+        return packing_route(self.program)
 
     @property
     def stream_task_route(self) -> Route:
-        """What makes the worker's side of a stream's operator, from options."""
-        return Route(self, "stream_task_route", self._stream_task)
+        """What makes the worker's side of a stream's operator."""
+        return task_route(self.program)
 
     @property
     def stream_unpacking_route(self) -> Route:
-        """What makes rows of what the operator gives: a function of options and batches."""
-        return Route(self, "stream_unpacking_route", self._unpacked)
+        """What makes rows of what the operator gives."""
+        return unpacking_route(self.program)
 
     @property
     def stream_finishing_route(self) -> Route:
-        """What runs the rest of a stream: a function of options and batches of states."""
-        return Route(self, "stream_finishing_route", self._finished)
-
-    def check_stream_state(self, options: dict[str, Any], state: bytes) -> None:
-        """Raises StateError where bytes are not a state of this query on a stream."""
-        StreamFormats(self, options_of(options)).states.read(state)
-
-    def _finished(
-        self, options: dict[str, Any], batches: Iterable[pa.RecordBatch]
-    ) -> Iterator[pa.RecordBatch]:
-        return finished(self, options_of(options), batches)
-
-    def _packed(
-        self, options: dict[str, Any], batches: Iterable[pa.RecordBatch]
-    ) -> Iterator[pa.RecordBatch]:
-        return packed(self, options_of(options), batches)
-
-    def _stream_task(self, options: dict[str, Any]) -> PartitionTask:
-        return PartitionTask(self, options_of(options))
-
-    def _unpacked(
-        self, options: dict[str, Any], batches: Iterable[pa.RecordBatch]
-    ) -> Iterator[pa.RecordBatch]:
-        return unpacked(self, options_of(options), batches)
+        """What runs the rest of a stream."""
+        return finishing_route(self.program)
 
     def register(self, spark: SparkSession, name: str | None = None) -> Any:
         """Makes the query a table function of a Spark session, called like the query or `name`.
@@ -407,12 +282,12 @@ class CompiledQuery:
         Raises EventError where the query has no order column, ValueError for a name that SQL
         cannot call or that a function of Spark has.
         """
-        return registered(self, spark, name)
+        return registered(self.program, spark, name)
 
     @property
     def task_stream(self) -> TaskStream:
         """What instances of the table function share in a task."""
-        return TaskStream(self)
+        return TaskStream(self.program)
 
     def with_options(
         self,
@@ -434,54 +309,18 @@ class CompiledQuery:
         nothing. None leaves a choice as it is. Raises ValueError for a column or a number that
         cannot serve, and where no column of the output would be left.
         """
-        plan = self.plan
-        if order_by is not None:
-            plan = _ordered(plan, _given_names(order_by))
-        if tiebreak is not None:
-            plan = replace(plan, tiebreak=_given_names(tiebreak))
-        if max_work is not None:
-            if type(max_work) is not int or not 1 <= max_work <= _MOST_WORK:
-                raise ValueError(
-                    f"max_work must be a whole number from 1 to {_MOST_WORK}, not {max_work!r}"
-                )
-            plan = replace(plan, max_work=max_work)
-        if type_column is not None:
-            plan = _typed(plan, type_column)
-        if positions is not None:
-            if type(positions) is not bool:
-                raise ValueError(f"positions must be True or False, not {positions!r}")
-            plan = replace(plan, positions=positions)
-        if not plan.output_schema().names:
-            raise ValueError(
-                f"query {plan.name!r} would have no column without positions: select an attribute "
-                "or COUNT of a label, or name order columns"
-            )
-        changed = CompiledQuery(
-            plan,
-            self.classify,
-            self.update,
-            self._module,
-            self.selection,
-            definition=self.definition,
-            joins=self.joins,
-            checks=self.checks,
+        changed = self.program.with_options(
+            order_by=order_by,
+            tiebreak=tiebreak,
+            max_work=max_work,
+            type_column=type_column,
+            positions=positions,
         )
-        changed.listing = self.listing
-        return changed
+        return CompiledQuery(changed)
 
     def __reduce__(self) -> Any:
-        options = {
-            "order_by": self.plan.order_by,
-            "tiebreak": self.plan.tiebreak,
-            "max_work": self.plan.max_work,
-            "type_column": self.plan.type_name if self.plan.type_column else None,
-            "positions": self.plan.positions,
-        }
-        return pickled(self._module, options, self.name)
+        return self.program.shipped.__reduce__()
 
-
-_MOST_WORK = 2**63 - 1
-"""What kernels can count."""
 
 _MODULE_NAMES = (
     "INPUT_SCHEMA",
@@ -518,40 +357,3 @@ def module_names(
         raise AttributeError(f"a module of celc with {', '.join(names)} has no {name!r}")
 
     return attribute, lambda: ["CELC_VERSION", "QUERIES", "QUERY", *names]
-
-
-def _given_names(names: str | Sequence[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
-
-
-def _typed(plan: Plan, type_column: str) -> Plan:
-    taken = {a.name for a in (*plan.attributes, *plan.order_candidates)}
-    if plan.stream_column:
-        taken.add("stream")
-    if type_column in taken:
-        raise ValueError(
-            f"query {plan.name!r} cannot read its event types from {type_column!r}, which is "
-            "a column of its own: rename one of the two"
-        )
-    return replace(plan, type_column=True, type_name=type_column)
-
-
-def _ordered(plan: Plan, order_by: tuple[str, ...]) -> Plan:
-    known = {attribute.name for attribute in plan.order_candidates}
-    for name in order_by:
-        if name not in known:
-            raise ValueError(
-                f"query {plan.name!r} cannot be ordered by {name!r}: it must be an attribute of "
-                f"all its event types; those are: {', '.join(sorted(known)) or 'none'}"
-            )
-    window = plan.window
-    if window is not None and window.unit == "MICROSECONDS" and window.attribute is None:
-        types = {a.name: a.type for a in plan.order_candidates}
-        if not order_by or types[order_by[0]] not in ("TIMESTAMP", "DATE"):
-            raise ValueError(
-                f"query {plan.name!r} has a window of time, which needs a TIMESTAMP or DATE as its "
-                "first order column"
-            )
-    read = {attribute.name for attribute in plan.attributes}
-    added = tuple(a for a in plan.order_candidates if a.name in order_by and a.name not in read)
-    return replace(plan, order_by=order_by, attributes=plan.attributes + added)

@@ -4,26 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrays import numbers
 from celc_runtime.errors import EventError
+from celc_runtime.paths import received
 from celc_runtime.plan import ARROW_TYPES
+from celc_runtime.program import Program, Route
 from celc_runtime.run import Run
-
-if TYPE_CHECKING:
-    from celc_runtime.query import CompiledQuery
 
 ShippedRange: TypeAlias = tuple[int | float | None, int, int]
 """Where a range's own events begin (None: with the first one), the position of its first event,
 and how many events it has; times as whole numbers."""
 
 
+def ranges_route(program: Program) -> Route:
+    """What a Spark task runs that reads time ranges: a function from the name of the column that
+    numbers them (none: there is one), the ranges, and batches."""
+
+    def match_ranges(
+        program: Program,
+        column: str,
+        ranges: tuple[ShippedRange, ...],
+        batches: Iterable[pa.RecordBatch],
+    ) -> Iterator[pa.RecordBatch]:
+        return matches_in_ranges(program, column, ranges, map(received, batches))
+
+    return Route(program, "ranges_route", match_ranges)
+
+
 def matches_in_ranges(
-    query: CompiledQuery,
+    program: Program,
     column: str,
     ranges: tuple[ShippedRange, ...],
     batches: Iterable[pa.RecordBatch],
@@ -35,12 +49,12 @@ def matches_in_ranges(
     of a range stand one after another.
     """
     if not column:
-        reader = _RangeReader(query, ranges[0])
+        reader = _RangeReader(program, ranges[0])
         for batch in batches:
             yield from reader.push(batch)
         reader.finish()
         return
-    whole = Run(query, ties_are_errors=True)
+    whole = Run(program, ties_are_errors=True)
     of_range: _RangeReader | None = None
     number = 0
     for batch in batches:
@@ -56,7 +70,7 @@ def matches_in_ranges(
                 if of_range is not None:
                     of_range.finish()
                 number = int(in_ranges[start])
-                of_range = _RangeReader(query, ranges[number - 1])
+                of_range = _RangeReader(program, ranges[number - 1])
             assert of_range is not None
             yield from of_range.push(part)
     if of_range is not None:
@@ -76,10 +90,12 @@ def _stretches(numbers_of_rows: np.ndarray) -> Iterator[tuple[int, int]]:
 class _RangeReader:
     """Reads one range: what comes before its own events is read and not listed."""
 
-    def __init__(self, query: CompiledQuery, shipped: ShippedRange) -> None:
-        self._query = query
+    def __init__(self, program: Program, shipped: ShippedRange) -> None:
+        self._program = program
         self._start, first_position, self._expected = shipped
-        self._run = Run(query, ties_are_errors=True, first_position=first_position, continues=True)
+        self._run = Run(
+            program, ties_are_errors=True, first_position=first_position, continues=True
+        )
         self._run.lists_matches = self._start is None
         self._seen = 0
 
@@ -100,7 +116,7 @@ class _RangeReader:
 
     def _early(self, events: pa.RecordBatch) -> int:
         """How many events at the beginning of a batch are before the range's own."""
-        plan = self._query.plan
+        plan = self._program.plan
         name = plan.order_by[0]
         column = events.column(name).cast(ARROW_TYPES[plan.type_of(name)])
         values, known = numbers(column)
@@ -112,9 +128,9 @@ class _RangeReader:
         found = self._seen - self._run.dropped
         if found != self._expected:
             raise EventError(
-                f"query {self._query.name!r}: a time range had {self._expected:,} events when they "
-                f"were counted and {found:,} when they were read: the DataFrame does not give the "
-                "same rows each time; write it to files or cache it first, or use "
+                f"query {self._program.name!r}: a time range had {self._expected:,} events when "
+                f"they were counted and {found:,} when they were read: the DataFrame does not give "
+                "the same rows each time; write it to files or cache it first, or use "
                 "match(df, ranges=1)"
             )
         self._run.finish()

@@ -8,33 +8,15 @@ to a second text; texts that no event here has any more are forgotten.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrays import numbers, plain
 from celc_runtime.conditions import TextComparison, TextCondition
+from celc_runtime.strategy import Remembers
 from celc_runtime.texts import TextNumbers
 
 _FIRST_ROOM = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Remembers:
-    """The columns to remember, in the order in which conditions take them.
-
-    columns: attributes, each with whether it is not NULL; texts: conditions on the texts of one
-    event, as their truth; codes: text attributes, as numbers (−1: NULL); ranks: those of them
-    whose order is asked for, as their place in the order of all texts here. symbols: whether the
-    events' symbols come last.
-    """
-
-    columns: tuple[str, ...] = ()
-    texts: tuple[TextCondition | TextComparison, ...] = ()
-    codes: tuple[str, ...] = ()
-    ranks: tuple[str, ...] = ()
-    symbols: bool = False
 
 
 class Remembered:

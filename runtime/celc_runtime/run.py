@@ -5,71 +5,58 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import NamedTuple, assert_never
 
 import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arena import (
     ALWAYS,
-    ARENA_FULL,
+    CHOOSE,
     DEFERS,
     DONE,
     EARLIEST,
     ENTRY,
     FIRED,
-    KEYS_FULL,
     LAST,
-    LEAVES_FULL,
     LISTED,
-    LISTS_FULL,
     LOWEST,
     NEVER,
     NEXT_NODE,
     OUTPUT_FULL,
-    PADDING,
     PART,
     READ,
     ROW,
     SHIFT,
-    STACK_FULL,
     TOO_MUCH_WORK,
-    WINDOW_FULL,
-    grown,
     new_memory,
     oldest_entry,
-    with_deeper_stack,
-    with_more_leaves,
 )
-from celc_runtime.batch import Batch, positions_in_parts, window_floor
-from celc_runtime.by_definition import ByDefinition
-from celc_runtime.checked import Checked
+from celc_runtime.by_definition import DefinitionListing
+from celc_runtime.checked import CheckedListing
 from celc_runtime.columns import Columns, Prepared
-from celc_runtime.enumerate import Kinds, list_fired, new_output, with_more_room
+from celc_runtime.enumerate import Kinds, with_more_room
 from celc_runtime.errors import EventWarning, WorkLimitError
-from celc_runtime.joins import Keyed
-from celc_runtime.latest import Latest
-from celc_runtime.lists import (
-    TableUpdate,
-    compacted,
-    context_after,
-    live_share,
-    new_lists,
-    with_longer_lists,
-    with_more_slots,
-)
+from celc_runtime.latest import LatestListing
+from celc_runtime.listings import AllListing, ListingOfRun, RunsListing
 from celc_runtime.many import ManyMatches
 from celc_runtime.output import matches_batch
 from celc_runtime.payload import Payload
-from celc_runtime.runs import list_runs
-from celc_runtime.selection import Windows
-
-if TYPE_CHECKING:
-    from celc_runtime.query import CompiledQuery
-
-_MATCHES_PER_BATCH = 1 << 16
-_ENTRIES_PER_BATCH = 1 << 17
-_EVENTS_PER_WINDOWS = 1 << 18
+from celc_runtime.plan import Plan
+from celc_runtime.positions import GivenPositions, Positions
+from celc_runtime.program import Program
+from celc_runtime.selection import EarliestListing, SelectorListing
+from celc_runtime.strategy import (
+    All,
+    ByDefinition,
+    Checked,
+    EarliestInWindow,
+    InRuns,
+    InWindow,
+    Latest,
+)
+from celc_runtime.updates import ASKS_UPDATE, update_of
 
 
 class PartitionStretch(NamedTuple):
@@ -111,7 +98,7 @@ class Run:
 
     def __init__(
         self,
-        query: CompiledQuery,
+        program: Program,
         *,
         ties_are_errors: bool = False,
         first_node: int = 1,
@@ -119,62 +106,25 @@ class Run:
         continues: bool = False,
         numbered: str | None = None,
     ) -> None:
-        plan = query.plan
-        self._query = query
+        plan = program.plan
+        self._program = program
         self._plan = plan
-        self._schema = query.output_schema
+        self._schema = program.output_schema
         self._columns = Columns(
             plan, ties_are_errors=ties_are_errors, continues=continues, numbered=numbered
         )
-        self._memory = new_memory(plan.piles or 0, first_node=first_node)
+        self._update = update_of(program, first_position=first_position)
+        self._listing = _listing_of(program, with_letters=self._update.has_contexts)
+        self._memory = new_memory(self._update.piles, first_node=first_node)
         self._memory.counters[SHIFT] = -first_position
-        self._lists = None if plan.piles is not None else new_lists(plan.states)
-        if self._lists is not None:
-            self._lists.clock[:] = first_position
-        self._kernel = query.update
-        # Interleaved partitions whose window is measured on something else than their order.
-        self._own_clocks = plan.interleaves and plan.window_attribute not in (
-            None,
-            *plan.order_by[:1],
-        )
-        self._own_floors = np.zeros(0, np.int64)
-        if self._own_clocks:
-            assert isinstance(query.update, TableUpdate)
-            self._kernel = query.update.with_own_clocks()
-        self._windows: Windows | None = None
-        self._chooser: Windows | Latest | ByDefinition | Checked | None = None
-        self._by_definition: ByDefinition | None = None
-        if plan.latest_first:
-            self._chooser = Latest()
-        if query.selection is not None:
-            self._windows = Windows(
-                query.selection,
-                interleaved=plan.interleaves,
-                consumes=plan.consume_by != "NONE",
-                all_events=plan.all_events,
-            )
-            self._chooser = self._windows
-        if query.definition is not None:
-            self._by_definition = ByDefinition(query.definition, plan)
-            self._chooser = self._by_definition
-        self._keyed = None if query.joins is None else Keyed(query.joins)
-        self._checked: Checked | None = None
-        if query.checks is not None:
-            assert query.listing is not None
-            self._checked = Checked(query.checks, plan, query.listing)
-            self._chooser = self._checked
-        self._many = ManyMatches(plan, are_paths=self._chooser is None)
+        self._many = ManyMatches(plan, self._listing)
         self._lists_matches = True
         self.lists_matches = True
         self._stretch: Prepared | None = None
         self._last_end = -1
         self._payload = Payload(plan.stored_attributes)
-        self._kinds = _kinds(query)
-        matches, room = _MATCHES_PER_BATCH, _ENTRIES_PER_BATCH
-        if plan.shape:
-            matches = max(1, min(matches, 2 * room // len(plan.shape))) + PADDING
-            room = matches * len(plan.shape)
-        self._output = new_output(matches=matches, room=room, limit=plan.limit)
+        self._kinds = _kinds(plan, self._listing)
+        self._output = self._listing.buffers(plan.limit)
         self.dropped = 0
 
     def forget_undeclared(self) -> None:
@@ -189,7 +139,7 @@ class Run:
     @lists_matches.setter
     def lists_matches(self, wanted: bool) -> None:
         self._lists_matches = wanted
-        self._memory.counters[DEFERS] = int(self._chooser is not None or not wanted)
+        self._memory.counters[DEFERS] = int(self._listing.defers or not wanted)
 
     @property
     def arena_bytes(self) -> int:
@@ -202,9 +152,8 @@ class Run:
         """The size of the buffers for matches, and of those that the kernels work with."""
         memory = self._memory
         buffers = (*self._output, memory.stack, memory.path, memory.trail, memory.fires)
-        chooser = 0 if self._chooser is None else self._chooser.nbytes
-        keyed = 0 if self._keyed is None else self._keyed.nbytes
-        return int(sum(buffer.nbytes for buffer in buffers)) + chooser + keyed
+        kept = self._listing.nbytes + self._update.nbytes
+        return int(sum(buffer.nbytes for buffer in buffers)) + kept
 
     @property
     def stored_events(self) -> int:
@@ -216,37 +165,25 @@ class Run:
 
         Raises EventError where the events do not fit the query.
         """
-        remembers = self._windows is not None or self._by_definition is not None
-        if remembers and len(events) > _EVENTS_PER_WINDOWS:
-            # A selection notes the events of the batch at hand as well as those of the window.
-            for start in range(0, len(events), _EVENTS_PER_WINDOWS):
-                yield from self.push(events.slice(start, _EVENTS_PER_WINDOWS))
+        most = self._listing.most_rows
+        if most is not None and len(events) > most:
+            for start in range(0, len(events), most):
+                yield from self.push(events.slice(start, most))
             return
         prepared = self._columns.prepare(events)
         self.dropped += prepared.dropped
         rows = len(prepared.events)
         if not rows:
             return
-        self._query.classify(*self._columns.arguments(prepared.events), prepared.batch.symbols)
-        counters = self._memory.counters
-        positions = _Positions(prepared, int(counters[SHIFT]))
-        if self._plan.interleaves:
-            assert self._lists is not None
-            self._lists = with_more_slots(self._lists, self._columns.partitions_seen)
-            positions = _InterleavedPositions(prepared, self._lists.clock)
+        self._program.classify(*self._columns.arguments(prepared.events), prepared.batch.symbols)
+        positions = self._update.positions(prepared, self._memory, self._columns.partitions_seen)
         prepared = self._enter(prepared, positions)
         yield from self._listed(prepared, positions)
-        if self._own_clocks:
-            self._note_floors(prepared.batch)
-        if self._windows is not None:
-            self._windows.leave(self._floors_behind(prepared, positions))
-        if self._by_definition is not None:
-            floors = None if self._plan.window is None else self._floors_behind(prepared, positions)
-            self._by_definition.leave(floors)
-        oldest = self._oldest_entry()
-        if self._checked is not None:
-            self._checked.leave(oldest)
-        self._payload.leave(oldest, int(counters[ENTRY]))
+        self._update.leave(prepared.batch)
+        self._listing.leave(
+            partial(self._update.floors_behind, prepared, positions), self._oldest_entry
+        )
+        self._payload.leave(self._oldest_entry(), int(self._memory.counters[ENTRY]))
         self._leave_batch(prepared, rows)
 
     def push_stretch(self, stretch: PartitionStretch) -> Iterator[pa.RecordBatch]:
@@ -257,13 +194,11 @@ class Run:
         """
         prepared = self._columns.prepare_stretch(stretch.events, stretch.codes)
         symbols = prepared.batch.symbols
-        self._query.classify(*self._columns.arguments(prepared.events), symbols)
+        self._program.classify(*self._columns.arguments(prepared.events), symbols)
         symbols[stretch.absent] = 0
-        counters = self._memory.counters
-        counters[SHIFT] = -int(stretch.positions[0])
-        if self._lists is not None:
-            self._lists.context[0, 0] = stretch.context
-        positions = _GivenPositions(prepared, stretch.positions)
+        self._memory.counters[SHIFT] = -int(stretch.positions[0])
+        self._update.begin_in(stretch.context)
+        positions = GivenPositions(prepared, stretch.positions)
         prepared = self._enter(prepared, positions)
         self._stretch = prepared
         if stretch.silent:
@@ -286,56 +221,28 @@ class Run:
         if plan.consume_by != "NONE":
             first = self._last_end + 1
             keeps[:first] = False
-        if plan.window is not None and not self._query.sees_all:
+        if plan.window is not None and not self._program.sees_all:
             keys = batch.keys if len(batch.keys) else stretch.positions
-            behind = self._floors_behind(prepared, _GivenPositions(prepared, keys))
+            behind = self._update.floors_behind(prepared, GivenPositions(prepared, keys))
             if plan.window.unit == "EVENTS":
                 behind = behind + 1  # the next event has the next position
             keeps &= keys >= np.maximum(behind, floor)
         rows = np.flatnonzero(keeps)
-        context = 0
-        if plan.contexts > 1:
-            assert isinstance(self._query.update, TableUpdate)
-            following = self._query.update.tables.following
-            end = int(rows[0]) if len(rows) else len(batch.symbols)
-            begun = 0 if first else stretch.context
-            context = int(context_after(following, batch.symbols, begun, first, end))
+        end = int(rows[0]) if len(rows) else len(batch.symbols)
+        begun = 0 if first else stretch.context
+        context = self._update.context_behind(batch.symbols, begun, first, end)
         return Kept(rows, context, batch.keys)
 
-    def _enter(self, prepared: Prepared, positions: _Positions) -> Prepared:
+    def _enter(self, prepared: Prepared, positions: Positions) -> Prepared:
         """Show a batch that is classified to all that look at events before the kernel does."""
-        rows = len(prepared.events)
         counters = self._memory.counters
         counters[ROW] = counters[PART] = counters[READ] = 0
         self._many.enter()
         self._payload.enter(prepared.events, prepared.batch, positions.of, int(counters[ENTRY]))
-        if self._by_definition is not None:
-            of_rows = positions.of(np.arange(rows))
-            self._by_definition.enter(prepared, of_rows, int(counters[ENTRY]))
-        if self._checked is not None:
-            self._checked.enter(prepared)
-        if self._keyed is not None:
-            earliest, lowest = int(counters[EARLIEST]), int(counters[LOWEST])
-            self._keyed.enter(prepared.events, earliest, lowest)
-        if self._windows is not None:
-            keys = prepared.batch.keys
-            if self._plan.interleaves and self._plan.window_attribute is None:
-                keys = positions.of(np.arange(rows))
-            batch = self._windows.enter(
-                prepared.batch,
-                keys,
-                prepared.parts,
-                shift=int(counters[SHIFT]),
-                entry=int(counters[ENTRY]),
-                with_letters=self._plan.contexts > 1,
-            )
-            return replace(prepared, batch=batch)
-        if self._plan.contexts > 1:
-            batch = prepared.batch._replace(letters=np.empty(rows, np.int64))
-            return replace(prepared, batch=batch)
-        return prepared
+        prepared = self._listing.enter(prepared, positions, self._memory)
+        return self._update.enter(prepared, self._memory)
 
-    def _listed(self, prepared: Prepared, positions: _Positions) -> Iterator[pa.RecordBatch]:
+    def _listed(self, prepared: Prepared, positions: Positions) -> Iterator[pa.RecordBatch]:
         for _ in self._advance(prepared, positions):
             if self._output.used[0]:
                 self._many.look(self._memory, self._output, self._kinds, positions.of)
@@ -358,49 +265,33 @@ class Run:
 
     # --- the loop around the kernel ---------------------------------------------------------------
 
-    def _advance(self, prepared: Prepared, positions: _Positions) -> Iterator[None]:
+    def _advance(self, prepared: Prepared, positions: Positions) -> Iterator[None]:
         """Run the kernel to the end of the batch; yields whenever the matches must be taken."""
-        rows = len(prepared.batch.symbols)
-        status = self._update(prepared)
+        batch, update, listing = prepared.batch, self._update, self._listing
+        rows = len(batch.symbols)
+        status = update.read(batch, self._memory, self._output, self._kinds)
         while status != DONE or self._memory.counters[ROW] < rows:
             if status == OUTPUT_FULL and not self._output.used[0]:
                 # A single match is longer than the buffers.
                 self._output = with_more_room(self._output, 2 * len(self._output.tags))
             elif status == OUTPUT_FULL:
                 yield
-            elif status == STACK_FULL and isinstance(self._chooser, Windows | Latest):
-                self._chooser.deepen()
-            elif status == STACK_FULL:
-                self._memory = with_deeper_stack(self._memory)
-            elif status == WINDOW_FULL:
-                assert isinstance(self._chooser, Windows | Latest)
-                self._chooser.grow()
-            elif status == LEAVES_FULL:
-                self._memory = with_more_leaves(self._memory)
-            elif status == ARENA_FULL:
-                self._make_room()
             elif status == TOO_MUCH_WORK:
                 raise self._out_of_work(positions)
-            elif status == KEYS_FULL:
-                assert self._keyed is not None
-                earliest = int(self._memory.counters[EARLIEST])
-                self._keyed.make_room(earliest, int(self._memory.counters[LOWEST]))
-            elif status == LISTS_FULL:
-                assert self._lists is not None
-                self._lists = with_longer_lists(self._lists)
+            elif status in ASKS_UPDATE:
+                self._memory = update.with_room(status, self._memory)
+            elif status not in (DONE, CHOOSE):
+                self._memory = listing.with_room(status, self._memory)
             if self._memory.counters[FIRED] and not self._lists_matches:
                 self._memory.counters[FIRED] = self._memory.counters[LISTED] = 0
                 status = DONE
-            elif self._memory.counters[FIRED] and self._chooser is not None:
-                status = self._chooser.choose(self._memory, self._output, self._kinds)
             elif self._memory.counters[FIRED]:
-                list_matches = list_runs if self._plan.shape else list_fired
-                status = int(list_matches(self._memory, self._output, self._kinds))
+                status = listing.choose(self._memory, self._output, self._kinds)
             else:
-                status = self._update(prepared)
+                status = update.read(batch, self._memory, self._output, self._kinds)
         yield
 
-    def _out_of_work(self, positions: _Positions) -> WorkLimitError:
+    def _out_of_work(self, positions: Positions) -> WorkLimitError:
         counters, fires = self._memory.counters, self._memory.fires
         position = int(positions.of(fires[counters[LISTED] - 1, 1:2])[0])
         return WorkLimitError(
@@ -410,70 +301,6 @@ class Run:
             "compare fewer events, or raise the limit: --max-work, with_options(max_work=…)"
         )
 
-    def _update(self, prepared: Prepared) -> int:
-        if self._keyed is not None:
-            joins = self._keyed.memory
-            return int(self._kernel(prepared.batch, self._memory, joins, self._output, self._kinds))
-        if self._lists is None:
-            return int(self._kernel(prepared.batch, self._memory, self._output, self._kinds))
-        return int(
-            self._kernel(prepared.batch, self._memory, self._lists, self._output, self._kinds)
-        )
-
-    def _make_room(self) -> None:
-        """A larger arena, or where partitions interleave one without its dead nodes."""
-        if self._lists is not None and self._plan.interleaves:
-            flags, count = live_share(self._memory, self._lists, self._floors())
-            # An event that needs more than what has just been freed asks again at once.
-            used = int(self._memory.counters[NEXT_NODE] - self._memory.counters[LOWEST])
-            if 2 * count <= len(flags) < 2 * used:
-                self._memory = compacted(self._memory, self._lists, flags, count)
-                return
-        self._memory = grown(self._memory)
-
-    def _floors(self) -> np.ndarray:
-        """The earliest start inside the window, for each partition slot of interleaved events."""
-        assert self._lists is not None
-        window = self._plan.window
-        floors = np.full(len(self._lists.clock), ALWAYS, np.int64)
-        if window is not None and window.unit == "EVENTS":
-            np.maximum(floors, self._lists.clock - int(window.size), out=floors)
-        floors[: len(self._own_floors)] = self._own_floors
-        return floors
-
-    def _floors_behind(self, prepared: Prepared, positions: _Positions) -> np.ndarray | int:
-        """What no window of a later event reaches behind: for all, or for each partition slot."""
-        window, batch = self._plan.window, prepared.batch
-        assert window is not None
-        if self._plan.interleaves and (self._own_clocks or window.unit == "EVENTS"):
-            return self._floors()
-        if len(batch.floors):
-            floor = int(batch.floors[-1])
-        elif len(batch.keys):
-            floor = int(window_floor(batch.keys[-1], int(window.size)))
-        else:
-            last = positions.of(np.array([len(prepared.events) - 1]))
-            floor = int(last[0]) - int(window.size)
-        if not self._plan.interleaves:
-            return floor
-        assert self._lists is not None
-        return np.full(len(self._lists.clock), floor)
-
-    def _note_floors(self, batch: Batch) -> None:
-        """Remember how far back each partition's own window reaches after a batch."""
-        assert self._plan.window is not None
-        assert self._lists is not None
-        floors = batch.floors
-        if not len(floors):
-            size = int(self._plan.window.size)
-            reaches = batch.keys >= ALWAYS + size
-            floors = np.where(reaches, batch.keys - np.where(reaches, size, 0), ALWAYS)
-        known = len(self._own_floors)
-        self._own_floors = np.append(
-            self._own_floors, np.full(len(self._lists.clock) - known, ALWAYS)
-        )
-        np.maximum.at(self._own_floors, batch.slots, floors)
-
     # --- output -----------------------------------------------------------------------------------
 
     def _take(self, prepared: Prepared) -> pa.RecordBatch:
@@ -481,7 +308,7 @@ class Run:
             self._plan,
             self._schema,
             self._output,
-            self._kinds,
+            self._listing.entries(self._plan.label_names, self._output, self._kinds),
             prepared.events,
             self._payload,
             int(self._memory.counters[ENTRY]),
@@ -492,9 +319,7 @@ class Run:
 
     def _oldest_entry(self) -> int:
         """The first stored event that a later match can refer to."""
-        # The general engine measures windows in ways of its own.
-        straight = self._plan.piles is not None
-        earliest = int(self._memory.counters[EARLIEST]) if straight else ALWAYS
+        earliest = self._update.earliest_start(self._memory)
         return int(oldest_entry(self._memory, self._plan.kind_bits, earliest))
 
     def _leave_batch(self, prepared: Prepared, rows: int) -> None:
@@ -505,64 +330,39 @@ class Run:
             counters[LOWEST] = counters[NEXT_NODE]
             counters[EARLIEST] = ALWAYS
             self._memory.heads[1] = NEVER
-            if self._lists is not None:
-                self._lists.active[:] = 0
+            self._update.forget_partition()
         counters[SHIFT] -= rows
         counters[LAST] -= rows
 
 
-class _Positions:
-    """The positions of a batch's rows in their partitions."""
-
-    def __init__(self, prepared: Prepared, shift: int) -> None:
-        self._parts = prepared.parts
-        self._shift = shift
-
-    def of(self, rows: np.ndarray) -> np.ndarray:
-        """int64, for rows of the batch."""
-        if not len(self._parts):
-            return rows - self._shift
-        positions: np.ndarray = positions_in_parts(rows, self._parts, self._shift)
-        return positions
-
-
-class _GivenPositions(_Positions):
-    """The same where rows have been left out."""
-
-    def __init__(self, prepared: Prepared, positions: np.ndarray) -> None:
-        super().__init__(prepared, 0)
-        self._given = positions
-
-    def of(self, rows: np.ndarray) -> np.ndarray:
-        """int64, for rows of the batch."""
-        positions: np.ndarray = self._given[rows]
-        return positions
+def _listing_of(program: Program, *, with_letters: bool) -> ListingOfRun:
+    """The listing of a run; `with_letters`: the update says what events are called in context."""
+    plan, listing = program.plan, program.listing
+    match listing:
+        case All():
+            return AllListing()
+        case InRuns():
+            return RunsListing(listing, plan)
+        case Checked():
+            return CheckedListing(listing, plan)
+        case InWindow():
+            return SelectorListing(listing, plan, with_letters=with_letters)
+        case EarliestInWindow():
+            return EarliestListing(listing, plan, with_letters=with_letters)
+        case Latest():
+            return LatestListing()
+        case ByDefinition():
+            return DefinitionListing(listing, plan)
+        case _:
+            assert_never(listing)
 
 
-class _InterleavedPositions(_Positions):
-    """The same where each row belongs to a partition slot that counts for itself."""
-
-    def __init__(self, prepared: Prepared, clock: np.ndarray) -> None:
-        slots = prepared.batch.slots
-        order = np.argsort(slots, kind="stable")
-        sorted_slots = slots[order]
-        first = np.searchsorted(sorted_slots, sorted_slots, side="left")
-        self._of_rows = np.empty(len(slots), np.int64)
-        self._of_rows[order] = np.arange(len(slots)) - first + clock[sorted_slots]
-
-    def of(self, rows: np.ndarray) -> np.ndarray:
-        """int64, for rows of the batch."""
-        positions: np.ndarray = self._of_rows[rows]
-        return positions
-
-
-def _kinds(query: CompiledQuery) -> Kinds:
-    plan = query.plan
-    columns = range(len(plan.labels) + len(plan.hidden))
+def _kinds(plan: Plan, listing: ListingOfRun) -> Kinds:
+    columns = range(len(plan.label_names))
     belongs = [[column in kind.columns for kind in plan.kinds] for column in columns]
     return Kinds(
         np.array([kind.starts for kind in plan.kinds] or [False], np.bool_),
         np.array(belongs, np.uint64).reshape(len(columns), len(plan.kinds)),
         np.array([plan.kind_bits], np.int64),
-        np.array([len(plan.shape), plan.leaf_pile, not plan.partition_by], np.int64),
+        np.array([listing.places, listing.leaf_pile, not plan.partition_by], np.int64),
     )

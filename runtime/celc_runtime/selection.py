@@ -17,16 +17,17 @@ whatever the number of matches that are not chosen; then each chosen match costs
 grows with the window, not with the stream.
 
 Two cheaper ways: NXT, where an event can be marked in one way only, needs no automaton of its own
-(`Earliest`): read from the end back, the window tells which states reach the end; read forward, an
-event is marked whenever one of those is reached by doing so. That is two table look-ups an event,
-and for a chain like `A ; B ; C` it stops early on both ways: going back, once every state reaches
-the end whatever comes before; going forward, once only the last event is left to mark.
+(`EarliestListing`): read from the end back, the window tells which states reach the end; read
+forward, an event is marked whenever one of those is reached by doing so. That is two table look-ups
+an event, and for a chain like `A ; B ; C` it stops early on both ways: going back, once every state
+reaches the end whatever comes before; going forward, once only the last event is left to mark.
 LAST costs its own length only, where events come out of the arena in the right order (`latest`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -34,11 +35,14 @@ import numpy as np
 from celc_runtime.arena import (
     ALWAYS,
     DONE,
+    ENTRY,
     FIRED,
     LISTED,
     MERGE,
     NEXT_NODE,
     OUTPUT_FULL,
+    SHIFT,
+    STACK_FULL,
     STACK_SIZE,
     WINDOW_FULL,
     Memory,
@@ -47,136 +51,14 @@ from celc_runtime.arena import (
     put,
     with_deeper_stack,
 )
-from celc_runtime.batch import NO_INTEGERS, Batch
-from celc_runtime.enumerate import list_fired
+from celc_runtime.batch import NO_INTEGERS
+from celc_runtime.columns import Prepared
+from celc_runtime.enumerate import Kinds, Output, list_fired
 from celc_runtime.kernels import njit
-from celc_runtime.lists import Move, as_matrix, tables
-
-
-class Selection(NamedTuple):
-    """A selector's automaton, with the tracker that reads the window before a match begins.
-
-    following: int64[trackers, letters], the tracker's next state; symbols: int64[trackers,
-    letters], the column of the other tables; quiet: bool[letters], letters that change nothing
-    unless they end a match. The rest is as in `lists.Tables`. most: int64[1], the most nodes that
-    one event makes.
-    """
-
-    following: np.ndarray
-    symbols: np.ndarray
-    quiet: np.ndarray
-    start_first: np.ndarray
-    start_moves: np.ndarray
-    move_first: np.ndarray
-    moves: np.ndarray
-    skip: np.ndarray
-    most: np.ndarray
-
-
-def selection(
-    *,
-    following: Sequence[Sequence[int]],
-    symbols: Sequence[Sequence[int]],
-    quiet: Sequence[bool],
-    starts: Sequence[Sequence[Move]],
-    moves: Sequence[Mapping[int, Sequence[Move]]],
-    skip: Sequence[Sequence[int]],
-) -> Selection:
-    """`Selection` from what a generated module spells out."""
-    columns = len(starts)
-    found = tables(
-        starts=starts,
-        moves=moves,
-        skip=skip,
-        idle=(False,) * columns,
-        window=0,
-        size=0,
-        consumes=False,
-        interleaved=False,
-    )
-    most = max(
-        (
-            len(starts[column]) + len(moves) + sum(len(row.get(column, ())) for row in moves)
-            for column in range(columns)
-        ),
-        default=0,
-    )
-    return Selection(
-        as_matrix(following),
-        as_matrix(symbols),
-        np.array(quiet, np.bool_),
-        found.start_first,
-        found.start_moves,
-        found.move_first,
-        found.moves,
-        found.skip,
-        np.array([most + 1], np.int64),
-    )
-
-
-class Earliest(NamedTuple):
-    """What NXT runs over a window instead, where an event can be marked in one way only.
-
-    Tables are flat, and what is looked up in them is kept multiplied out, because each look-up
-    waits for the one before. ends: int64[letters] and back: int64[sets × letters], the set of
-    states that reach the end, read from the end back, as (number × letters). steps: int64[sets ×
-    states × letters], what to do in a state before an event, given the set behind it: 2 × (next
-    state × letters) + (1 where the event is marked); −1: lost. kinds: int64[states × letters], how
-    an event is marked; end_kinds, the same as the last one. State 0 is the start. states: int64[1].
-    settled: bool[sets × letters], at the places of sets that no event changes any more; done:
-    bool[states × letters], at those of states in which nothing is marked but the last event.
-    """
-
-    ends: np.ndarray
-    back: np.ndarray
-    steps: np.ndarray
-    kinds: np.ndarray
-    end_kinds: np.ndarray
-    states: np.ndarray
-    settled: np.ndarray
-    done: np.ndarray
-
-
-def earliest(
-    *,
-    marks: Sequence[Mapping[int, tuple[int, int]]],
-    skip: Sequence[Sequence[int]],
-    end_kinds: Sequence[Mapping[int, int]],
-    sets: Sequence[Sequence[int]],
-    ends: Sequence[int],
-    back: Sequence[Sequence[int]],
-) -> Earliest:
-    """`Earliest` from what a generated module spells out."""
-    states, letters = len(skip), len(ends)
-    kinds = np.zeros((states, letters), np.int64)
-    last = np.zeros((states, letters), np.int64)
-    steps = np.full((len(sets), states, letters), -1, np.int64)
-    for state in range(states):
-        for letter in range(letters):
-            kind, marked = marks[state].get(letter, (0, -1))
-            kinds[state, letter] = kind
-            last[state, letter] = end_kinds[state].get(letter, 0)
-            for number, members in enumerate(sets):
-                if marked in members:
-                    steps[number, state, letter] = 2 * letters * marked + 1
-                elif skip[state][letter] in members:
-                    steps[number, state, letter] = 2 * letters * skip[state][letter]
-    settled = np.zeros((len(sets), letters), np.bool_)
-    settled[:, 0] = [all(after == number for after in row) for number, row in enumerate(back)]
-    done = np.zeros((states, letters), np.bool_)
-    done[:, 0] = [
-        not marks[state] and all(after == state for after in skip[state]) for state in range(states)
-    ]
-    return Earliest(
-        letters * np.array(ends, np.int64),
-        letters * as_matrix(back).ravel(),
-        steps.ravel(),
-        kinds.ravel(),
-        last.ravel(),
-        np.array([states], np.int64),
-        settled.ravel(),
-        done.ravel(),
-    )
+from celc_runtime.listings import NOTED_ROWS, Floors, ListingOfRun
+from celc_runtime.plan import Plan
+from celc_runtime.positions import Positions
+from celc_runtime.strategy import EarliestInWindow, InWindow
 
 
 class History(NamedTuple):
@@ -199,7 +81,7 @@ _NO_HISTORY = History(*[NO_INTEGERS] * 5)
 _EVENTS_ROOM = 256
 """Events of one window for which there is room at first."""
 
-# Places in `Windows.places`.
+# Places in `WindowListing._places`.
 _CURSOR = 0  # the event of the history that fired last
 _FIRST = 1  # the first event of its window
 _BOUNDARY = 2  # the last event that a match has consumed, −1: none
@@ -207,97 +89,86 @@ _INTERLEAVED = 3
 _CONSUMES = 4
 
 
-def _states_of(chosen: Selection | Earliest) -> int:
-    return 1 if isinstance(chosen, Earliest) else max(1, chosen.skip.shape[0])
-
-
-class Windows:
+class WindowListing(ListingOfRun):
     """The events of the window, and what is needed to choose among the matches inside it."""
 
+    most_rows = NOTED_ROWS
+
     def __init__(
-        self, chosen: Selection | Earliest, *, interleaved: bool, consumes: bool, all_events: bool
+        self, listing: InWindow | EarliestInWindow, plan: Plan, *, with_letters: bool
     ) -> None:
-        self._selection = chosen
-        self._all_events = all_events
+        self._all_events = listing.all_events
+        self._with_letters = with_letters
+        # Where interleaved partitions count their events, positions are what rows are not.
+        self._by_position = plan.interleaves and plan.window_attribute is None
         self._history = _NO_HISTORY
         self._part = 0
-        self._places = np.array([0, 0, -1, interleaved, consumes], np.int64)
-        self._scratch = new_memory(0)
-        self._contents = np.zeros((2, _states_of(chosen)), np.int64)
-        self._sets = np.zeros(_EVENTS_ROOM, np.int64)
+        consumes = plan.consume_by != "NONE"
+        self._places = np.array([0, 0, -1, plan.interleaves, consumes], np.int64)
 
     @property
     def nbytes(self) -> int:
         """The size of what is kept between batches."""
-        kept = (*self._history, *self._scratch, self._contents, self._sets)
-        return int(sum(array.nbytes for array in kept))
+        return int(sum(array.nbytes for array in self._history))
 
-    def enter(
-        self,
-        batch: Batch,
-        keys: np.ndarray,
-        parts: np.ndarray,
-        *,
-        shift: int,
-        entry: int,
-        with_letters: bool,
-    ) -> Batch:
-        """Take in a batch.
-
-        `keys`: int64[rows] that the window is measured on, or empty for the positions in the
-        partition, the rows less `shift` where no new one begins; `parts`: the rows at which one
-        does; `entry`: the number of the first event that matters. Where letters depend on
-        contexts, the update writes them into the history.
-        """
-        old = self._history
+    def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
+        """Take in a batch; where letters depend on contexts, the update writes them into the
+        history."""
+        batch, counters, old = prepared.batch, memory.counters, self._history
         known = len(old.rows)
         rows = len(batch.symbols)
+        keys = positions.of(np.arange(rows)) if self._by_position else batch.keys
         count = rows if self._all_events else int(np.count_nonzero(batch.symbols))
         history = History(*(np.empty(known + count, np.int64) for _ in old))
         for column, before in zip(history, old, strict=True):
             column[:known] = before
-        _append(history, known, batch, keys, parts, shift, entry, self._part, self._all_events)
-        self._part += len(parts)
+        shift, entry = int(counters[SHIFT]), int(counters[ENTRY])
+        _append(
+            history, known, batch, keys, prepared.parts, shift, entry, self._part, self._all_events
+        )
+        self._part += len(prepared.parts)
         self._places[_CURSOR] = known
         self._history = history
-        if with_letters:
-            return batch._replace(letters=history.letters[known:])
-        return batch
+        if not self._with_letters:
+            return prepared
+        return replace(prepared, batch=batch._replace(letters=history.letters[known:]))
 
-    def leave(self, floors: np.ndarray | int) -> None:
+    def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
         """End the batch: keep what is not before the floor, one for all or for each partition."""
-        history = self._history
-        if isinstance(floors, int):
+        history, behind = self._history, floors()
+        if isinstance(behind, int):
             # Partitions come one after another: only the last one goes on.
-            keep = (history.keys >= floors) & (history.parts == self._part)
+            keep = (history.keys >= behind) & (history.parts == self._part)
         else:
-            keep = history.keys >= floors[history.parts]
+            keep = history.keys >= behind[history.parts]
         keep[: self._places[_BOUNDARY] + 1] = False
         kept = History(*(column[keep] for column in history))
         kept.rows[:] = -1
         self._history = kept
         self._places[_FIRST], self._places[_BOUNDARY] = 0, -1
 
-    def choose(self, memory: Memory, output, kinds) -> int:  # type: ignore[no-untyped-def]
-        """List what is chosen at each event that fired; a status of the arena module."""
-        if isinstance(self._selection, Earliest):
-            return int(
-                _choose_earliest(
-                    memory,
-                    output,
-                    kinds,
-                    self._selection,
-                    self._history,
-                    self._sets,
-                    self._places,
-                )
-            )
+
+class SelectorListing(WindowListing):
+    """What a selector's automaton chooses, run over the events of each window."""
+
+    def __init__(self, listing: InWindow, plan: Plan, *, with_letters: bool) -> None:
+        super().__init__(listing, plan, with_letters=with_letters)
+        self._selector = listing.selector
+        self._scratch = new_memory(0)
+        self._contents = np.zeros((2, max(1, len(listing.selector.skip))), np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        kept = (*self._scratch, self._contents)
+        return super().nbytes + int(sum(array.nbytes for array in kept))
+
+    def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
         return int(
             _choose(
                 memory,
                 output,
                 kinds,
-                self._selection,
+                self._selector,
                 self._history,
                 self._scratch,
                 self._contents,
@@ -305,16 +176,41 @@ class Windows:
             )
         )
 
-    def grow(self) -> None:
-        """More room for one window."""
-        self._sets = np.zeros(2 * len(self._sets), np.int64)
-        self._scratch = self._scratch._replace(
-            nodes=np.zeros((2 * len(self._scratch.nodes), 4), np.int64)
+    def with_room(self, status: int, memory: Memory) -> Memory:
+        """For the arena of one window, or for the walk through it."""
+        if status == WINDOW_FULL:
+            nodes = np.zeros((2 * len(self._scratch.nodes), 4), np.int64)
+            self._scratch = self._scratch._replace(nodes=nodes)
+        else:
+            assert status == STACK_FULL
+            self._scratch = with_deeper_stack(self._scratch)
+        return memory
+
+
+class EarliestListing(WindowListing):
+    """What takes the earliest events in each window that still lead to the end at hand."""
+
+    def __init__(self, listing: EarliestInWindow, plan: Plan, *, with_letters: bool) -> None:
+        super().__init__(listing, plan, with_letters=with_letters)
+        self._selector = listing.selector
+        self._sets = np.zeros(_EVENTS_ROOM, np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + self._sets.nbytes
+
+    def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
+        return int(
+            _choose_earliest(
+                memory, output, kinds, self._selector, self._history, self._sets, self._places
+            )
         )
 
-    def deepen(self) -> None:
-        """More room for the enumeration."""
-        self._scratch = with_deeper_stack(self._scratch)
+    def with_room(self, status: int, memory: Memory) -> Memory:
+        """For the events of one window."""
+        assert status == WINDOW_FULL
+        self._sets = np.zeros(2 * len(self._sets), np.int64)
+        return memory
 
 
 @njit(nogil=True, cache=True)

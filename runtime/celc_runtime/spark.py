@@ -24,10 +24,13 @@ from typing import TYPE_CHECKING, Any
 from celc_runtime.errors import EventError, PlanWarning
 from celc_runtime.hot_keys import HotKey, hot_keys, range_numbers, sampled_keys
 from celc_runtime.keys import with_key_columns
+from celc_runtime.matching import sorted_route
 from celc_runtime.order_column import OrderColumn, ValueColumn
 from celc_runtime.paths import unused_name
 from celc_runtime.plan import Plan, quoted
+from celc_runtime.program import Program
 from celc_runtime.pushdown import can_matter, why_not_filtered
+from celc_runtime.range_reader import ranges_route
 from celc_runtime.spark_input import Counting, mapped, needed_columns, without_order
 from celc_runtime.spark_probe import is_spread_by, parallelism, why_not_read_twice
 from celc_runtime.table import sort_columns
@@ -45,7 +48,6 @@ from celc_runtime.time_ranges import (
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from celc_runtime.query import CompiledQuery
 
 _ROWS_PER_RANGE = 1 << 20
 """Fewer rows than this are read sooner than a range of them is found out."""
@@ -64,7 +66,7 @@ class SparkPlan:
 
 
 def spark_matches(
-    query: CompiledQuery,
+    program: Program,
     events: DataFrame,
     ranges: int | None,
     *,
@@ -73,14 +75,14 @@ def spark_matches(
 ) -> DataFrame:
     """All matches of a DataFrame as a DataFrame; see `CompiledQuery.match`. `counting` sees the
     rows that are read."""
-    plan = spark_plan(query, events, ranges, presorted=presorted, counting=counting)
+    plan = spark_plan(program, events, ranges, presorted=presorted, counting=counting)
     if plan.warning:
         warnings.warn(plan.warning, PlanWarning, stacklevel=3)
     return plan.matches
 
 
 def spark_plan(
-    query: CompiledQuery,
+    program: Program,
     events: DataFrame,
     ranges: int | None,
     *,
@@ -94,10 +96,10 @@ def spark_plan(
     ValueError for options that cannot be.
     """
     _check_options(ranges, presorted=presorted)
-    planner = _Planner(query, events, counting)
+    planner = _Planner(program, events, counting)
     if presorted:
         return planner.presorted()
-    if query.plan.partition_by and not query.plan.interleaves:
+    if program.plan.partition_by and not program.plan.interleaves:
         return planner.by_key(ranges)
     return planner.without_key(ranges)
 
@@ -129,12 +131,12 @@ class _Planner:
     """Makes the plan of one query on one DataFrame, and the words for it."""
 
     def __init__(
-        self, query: CompiledQuery, events: DataFrame, counting: Counting | None = None
+        self, program: Program, events: DataFrame, counting: Counting | None = None
     ) -> None:
-        plan = query.plan
+        plan = program.plan
         _check(plan, events)
         narrow = needed_columns(plan, events)
-        self._query = query
+        self._program = program
         self._plan = plan
         self._counting_rows = counting
         unfiltered = why_not_filtered(plan)
@@ -221,11 +223,11 @@ class _Planner:
     # --- building ---------------------------------------------------------------------------------
 
     def _mapped(self, ordered: DataFrame, reader: Any = None) -> DataFrame:
-        function = reader or self._query.match_arrow_without_ties
+        function = reader or sorted_route(self._program)
         if made := set(self._plan.chosen):
             kept = [name for name in ordered.columns if name not in made]
             ordered = ordered.select(*map(_column, kept))
-        return mapped(ordered, function, self._query.output_ddl, self._counting_rows)
+        return mapped(ordered, function, self._program.output_ddl, self._counting_rows)
 
     def _part(self, part: TimeRange) -> DataFrame:
         ordered = (
@@ -233,7 +235,7 @@ class _Planner:
             .coalesce(1)
             .sortWithinPartitions(*self._sort)
         )
-        reader = partial(self._query.ranges_route, "", (part.shipped,))
+        reader = partial(ranges_route(self._program), "", (part.shipped,))
         return self._mapped(ordered, reader)
 
     def _side_by_side(self, united: DataFrame) -> DataFrame:
@@ -262,7 +264,7 @@ class _Planner:
         spread = numbered.repartition(*by_key)
         ordered = spread.sortWithinPartitions(*by_key, *self._sort_in_key)
         shipped = tuple(part.shipped for key in hot for part in key.ranges)
-        reader = partial(self._query.ranges_route, name, shipped)
+        reader = partial(ranges_route(self._program), name, shipped)
         return self._mapped(ordered, reader)
 
     # --- looking at the data ----------------------------------------------------------------------

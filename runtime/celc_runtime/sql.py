@@ -18,22 +18,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from celc_runtime.errors import EventError
 from celc_runtime.partition_keys import partition_keys
+from celc_runtime.program import Program
 from celc_runtime.run import Run
 from celc_runtime.spark_input import without_order
-
-if TYPE_CHECKING:
-    from celc_runtime.query import CompiledQuery
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def registered(query: CompiledQuery, spark: Any, name: str | None) -> Any:
+def registered(program: Program, spark: Any, name: str | None) -> Any:
     """A query's table function, registered in a Spark session; see `CompiledQuery.register`."""
     from pyspark.sql import functions
 
@@ -44,7 +42,7 @@ def registered(query: CompiledQuery, spark: Any, name: str | None) -> Any:
             f"a table function for SQL needs PySpark 4.1 or newer, and this is {__version__}: "
             "install a newer one, or use match(df) and register its result as a view"
         )
-    called = query.name if name is None else name
+    called = program.name if name is None else name
     if not _IDENTIFIER.fullmatch(called):
         raise ValueError(
             f"SQL cannot call a function {called!r}: choose a name of letters, digits and _, as in "
@@ -55,9 +53,9 @@ def registered(query: CompiledQuery, spark: Any, name: str | None) -> Any:
             f"Spark SQL has a table function {called!r} of its own, which this one would replace: "
             "choose another name, as in register(spark, name='fires')"
         )
-    if not query.plan.order_by:
-        raise without_order(query.plan)
-    function = functions.arrow_udtf(_handler(query.task_stream), returnType=query.output_ddl)
+    if not program.plan.order_by:
+        raise without_order(program.plan)
+    function = functions.arrow_udtf(_handler(TaskStream(program)), returnType=program.output_ddl)
     return spark.udtf.register(called, function)
 
 
@@ -88,14 +86,14 @@ class TaskStream:
     Unpickled once in each task, so all instances of the class there share one.
     """
 
-    def __init__(self, query: CompiledQuery) -> None:
-        self._query = query
+    def __init__(self, program: Program) -> None:
+        self._program = program
         self._run: Run | None = None
         self._begins = False
         self._last: tuple[object, ...] | None = None
 
     def __reduce__(self) -> Any:
-        return getattr, (self._query, "task_stream")
+        return getattr, (self._program.shipped, "task_stream")
 
     def begin(self) -> None:
         """A partition of the table begins."""
@@ -107,7 +105,7 @@ class TaskStream:
         if not len(events):
             return
         if self._run is None:
-            self._run = Run(self._query, ties_are_errors=True)
+            self._run = Run(self._program, ties_are_errors=True)
         self._check_partition(events)
         yield from self._run.push(events)
 
@@ -117,7 +115,7 @@ class TaskStream:
             self._run.finish()
 
     def _check_partition(self, events: pa.RecordBatch) -> None:
-        plan = self._query.plan
+        plan = self._program.plan
         whole = plan.interleaves or not plan.partition_by
         keys: list[tuple[object, ...]] = [()] if whole else partition_keys(plan, events)
         if not keys:

@@ -20,17 +20,25 @@ from celc_runtime.keys import utc_instant
 from celc_runtime.order_column import OrderColumn
 from celc_runtime.paths import unused_name
 from celc_runtime.plan import ARROW_TYPES, Plan, quoted
+from celc_runtime.program import Program
 from celc_runtime.pushdown import can_matter, why_not_filtered
 from celc_runtime.spark_input import mapped, needed_columns, without_order
 from celc_runtime.spark_probe import has_class
 from celc_runtime.stream_finish import STATE, check_checkpoint, remember_plan
 from celc_runtime.stream_monitor import METRICS, READ_METRICS
-from celc_runtime.stream_tasks import PACKED_DDL, STEP_DDL, StreamOptions, side_schema
+from celc_runtime.stream_tasks import (
+    PACKED_DDL,
+    STEP_DDL,
+    StreamOptions,
+    packing_route,
+    side_schema,
+    task_route,
+    unpacking_route,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from celc_runtime.query import CompiledQuery
 
 MOST_EVENTS = 1 << 20
 """The largest window of EVENTS on a stream: rows that are not kept are stood for, one by one."""
@@ -68,7 +76,7 @@ _UNITS = {
 
 
 def stream_matches(
-    query: CompiledQuery,
+    program: Program,
     events: DataFrame,
     *,
     watermark: str,
@@ -80,8 +88,8 @@ def stream_matches(
     checkpoint: str | None,
 ) -> DataFrame:
     """All matches of a streaming DataFrame; see `CompiledQuery.match_stream`."""
-    plan = query.plan
-    _check_stream(query, events, allow_unbounded_state=allow_unbounded_state)
+    plan = program.plan
+    _check_stream(program, events, allow_unbounded_state=allow_unbounded_state)
     if late not in _LATE:
         raise ValueError(f"late must be one of {', '.join(map(repr, _LATE))}, not {late!r}")
     duration(watermark, "watermark")
@@ -110,12 +118,12 @@ def stream_matches(
     chosen_api = _chosen_api(api)
     _check_store(events.sparkSession)
     if checkpoint is not None:
-        check_checkpoint(events.sparkSession, checkpoint, query, options._asdict())
-    return _steps(query, rows, options, chosen_api)
+        check_checkpoint(events.sparkSession, checkpoint, program, options._asdict())
+    return _steps(program, rows, options, chosen_api)
 
 
-def _check_stream(query: CompiledQuery, events: DataFrame, *, allow_unbounded_state: bool) -> None:
-    plan = query.plan
+def _check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: bool) -> None:
+    plan = program.plan
     if not events.isStreaming:
         raise EventError(
             f"query {plan.name!r}: match_stream reads a stream (spark.readStream), and this "
@@ -139,7 +147,7 @@ def _check_stream(query: CompiledQuery, events: DataFrame, *, allow_unbounded_st
             f"query {plan.name!r}: a window on a stream can hold {MOST_EVENTS:,} EVENTS at most, "
             f"and this one holds {int(plan.window.size):,}: use a window of time"
         )
-    why = _why_unbounded(query)
+    why = _why_unbounded(program)
     if why and not allow_unbounded_state:
         raise EventError(
             f"query {plan.name!r}: its state grows with the stream, because {why}: give it a "
@@ -170,10 +178,10 @@ def _check_store(spark: SparkSession) -> None:
             )
 
 
-def _why_unbounded(query: CompiledQuery) -> str:
-    if query.plan.window is None:
+def _why_unbounded(program: Program) -> str:
+    if program.plan.window is None:
         return "it has no window, so a match may begin with any event"
-    if query.sees_all:
+    if program.sees_all:
         return "a selector inside the formula compares matches over the whole stream"
     return ""
 
@@ -277,31 +285,31 @@ def _named(name: str) -> Column:
     return functions.col(quoted(name))
 
 
-def _steps(query: CompiledQuery, rows: DataFrame, options: StreamOptions, api: str) -> DataFrame:
+def _steps(program: Program, rows: DataFrame, options: StreamOptions, api: str) -> DataFrame:
     from pyspark.sql import functions
 
-    plan = query.plan
+    plan = program.plan
     sent = options._asdict()
     undeclared = _undeclared(plan, rows)
     rows = rows.observe(
-        READ_METRICS + query.name,
+        READ_METRICS + program.name,
         functions.count(functions.lit(1)).alias("rows"),
         functions.coalesce(functions.count_if(undeclared), functions.lit(0)).alias("undeclared"),
     )
-    blocks = mapped(rows, partial(query.stream_packing_route, sent), PACKED_DDL)
+    blocks = mapped(rows, partial(packing_route(program), sent), PACKED_DDL)
     grouped = blocks.groupBy("key")
     run = grouped.transformWithState if api == "row" else grouped.transformWithStateInPandas
     steps = run(
-        _processor(partial(query.stream_task_route, sent), api), STEP_DDL, "append", "EventTime"
+        _processor(partial(task_route(program), sent), api), STEP_DDL, "append", "EventTime"
     )
     counts = [name.split()[0] for name in STEP_DDL.split(", ") if name.endswith("BIGINT")]
     steps = steps.observe(
-        METRICS + query.name,
+        METRICS + program.name,
         functions.count(functions.lit(1)).alias("partitions"),
         *(functions.coalesce(functions.sum(n), functions.lit(0)).alias(n) for n in counts),
     )
-    matches = steps.mapInArrow(partial(query.stream_unpacking_route, sent), _ddl(plan, options))
-    return remember_plan(matches, query, sent)
+    matches = steps.mapInArrow(partial(unpacking_route(program), sent), _ddl(plan, options))
+    return remember_plan(matches, program, sent)
 
 
 def _undeclared(plan: Plan, rows: DataFrame) -> Column:

@@ -20,11 +20,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from celc_runtime.errors import StateError
+from celc_runtime.program import Program
+from celc_runtime.stream_tasks import check_state, finishing_route
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from celc_runtime.query import CompiledQuery
 
 STATE = "state"
 """The name of the state variable."""
@@ -33,9 +34,9 @@ _MARK = "celc_finished"
 _PLAN = "_celc_stream"
 
 
-def remember_plan(matches: DataFrame, query: CompiledQuery, options: dict[str, Any]) -> DataFrame:
+def remember_plan(matches: DataFrame, program: Program, options: dict[str, Any]) -> DataFrame:
     """Note with a DataFrame how it was made, which `finish` has to know."""
-    setattr(matches, _PLAN, (query, options))
+    setattr(matches, _PLAN, (program, options))
     return matches
 
 
@@ -63,15 +64,15 @@ def finish(
             "finish takes the DataFrame that match_stream returned; what is made of it further "
             "belongs into write"
         )
-    query, options = made
+    program, options = made
     if is_finished(spark, checkpoint):
         return False
     number = _last_batch(spark, checkpoint)
     rest = _states(spark, checkpoint).mapInArrow(
-        partial(query.stream_finishing_route, options), matches.schema
+        partial(finishing_route(program), options), matches.schema
     )
     write(rest, number + 1)
-    note = json.dumps({"query": query.name, "after_batch": number})
+    note = json.dumps({"query": program.name, "after_batch": number})
     noted = spark.createDataFrame([(note,)], "value STRING").coalesce(1)
     noted.write.mode("overwrite").text(posixpath.join(checkpoint, _MARK))
     return True
@@ -83,7 +84,7 @@ def is_finished(spark: SparkSession, checkpoint: str) -> bool:
 
 
 def check_checkpoint(
-    spark: SparkSession, checkpoint: str, query: CompiledQuery, options: dict[str, Any]
+    spark: SparkSession, checkpoint: str, program: Program, options: dict[str, Any]
 ) -> None:
     """Refuse a checkpoint that has been finished, or whose state is another query's.
 
@@ -91,14 +92,14 @@ def check_checkpoint(
     """
     if is_finished(spark, checkpoint):
         raise StateError(
-            f"query {query.name!r}: the stream of this checkpoint has been ended by finish, and "
+            f"query {program.name!r}: the stream of this checkpoint has been ended by finish, and "
             "going on from it would find its last matches once more: begin a new checkpoint"
         )
     if not _batches(spark, posixpath.join(checkpoint, "commits")):
         return
     found = _states(spark, checkpoint).limit(1).collect()
     if found:
-        query.check_stream_state(options, bytes(found[0][1]))
+        check_state(program, options, bytes(found[0][1]))
 
 
 def _states(spark: SparkSession, checkpoint: str) -> DataFrame:

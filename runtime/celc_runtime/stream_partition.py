@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -32,12 +31,10 @@ from celc_runtime.arrays import sortable
 from celc_runtime.batch import window_floor
 from celc_runtime.errors import EventError, StateError
 from celc_runtime.plan import Plan
+from celc_runtime.program import Program
 from celc_runtime.run import PartitionStretch, Run
 from celc_runtime.stream_rows import RowField, RowLayout, Rows
 from celc_runtime.stream_state import PartitionState, StateFormat
-
-if TYPE_CHECKING:
-    from celc_runtime.query import CompiledQuery
 
 END_OF_TIME = 2**63 - 1
 """The watermark of a stream that has ended."""
@@ -89,15 +86,15 @@ class PartitionReader:
 
     def __init__(
         self,
-        query: CompiledQuery,
+        program: Program,
         layout: RowLayout,
         states: StateFormat,
         *,
         key_ttl: int | None = None,
     ) -> None:
         """`key_ttl`: microseconds after its last event after which a partition is forgotten."""
-        self._query = query
-        self._plan = plan = query.plan
+        self._program = program
+        self._plan = plan = program.plan
         self._layout = layout
         self._keys = key_layout(plan)
         self._states = states
@@ -106,8 +103,8 @@ class PartitionReader:
         self._time = names.index(plan.order_by[0])
         self._order = [names.index(n) for n in (*plan.order_by, *plan.tiebreak) if n in names]
         window = plan.window
-        self._sees_all = query.sees_all
-        self._in_events = window is not None and window.unit == "EVENTS" and not query.sees_all
+        self._sees_all = program.sees_all
+        self._in_events = window is not None and window.unit == "EVENTS" and not program.sees_all
         self._own_clock = plan.window_attribute not in (None, plan.order_by[0])
 
     def advance(
@@ -293,7 +290,7 @@ class PartitionReader:
         stretch = PartitionStretch(
             self._events(key, rows), layout.codes(rows), positions, silent, absent, state.context
         )
-        run = Run(self._query)
+        run = Run(self._program)
         matches = list(run.push_stretch(stretch))
         kept = run.after_stretch(stretch, floor)
         if self._own_clock:
@@ -354,7 +351,7 @@ class PartitionReader:
         keeps = self._times(state.kept) >= floor
         if keeps.all():
             return
-        if self._plan.contexts > 1:  # only a run knows the context of what is left
+        if len(self._program.contexts):  # only a run knows the context of what is left
             self._run(key, state, self._layout.nothing, floor)
             return
         rows = np.flatnonzero(keeps)

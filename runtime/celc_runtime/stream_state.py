@@ -96,16 +96,17 @@ class StateFormat:
         plan: Plan,
         layout: RowLayout,
         text: str,
-        contexts: bytes,
+        contexts: np.ndarray,
         *,
         sees_all: bool = False,
     ) -> None:
-        """`contexts`: what the numbers of contexts mean; empty where there is only one. `sees_all`:
+        """`contexts`: those of `Program`, which say what the numbers of contexts mean. `sees_all`:
         events before the window are kept, too."""
         self._sees_all = sees_all
         self._plan = plan
         self._layout = layout
-        self._identity = identity(plan, layout, text, contexts)
+        self._contexts = max(1, len(contexts))
+        self._identity = identity(plan, layout, text, contexts.tobytes())
 
     def fresh(self) -> PartitionState:
         """The state before the first event."""
@@ -199,7 +200,7 @@ class StateFormat:
             self._check_positions(state)
         except StateError as error:
             raise self._damaged(str(error)) from None
-        if context >= self._plan.contexts:
+        if context >= self._contexts:
             raise self._damaged(f"context {context} does not exist")
         return state
 

@@ -13,8 +13,8 @@ Python objects of every value, and pandas knows no NULL in a column of whole num
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,16 +23,13 @@ import pyarrow.compute as pc
 from celc_runtime.arrays import plain
 from celc_runtime.conforming import conforming
 from celc_runtime.errors import EventError
-from celc_runtime.lists import TableUpdate
 from celc_runtime.partition_keys import with_keys
 from celc_runtime.paths import received
 from celc_runtime.plan import ARROW_TYPES, Plan
+from celc_runtime.program import Program, Route
 from celc_runtime.stream_partition import END_OF_TIME, PartitionReader, Step, key_layout, row_layout
 from celc_runtime.stream_rows import RowLayout, Rows, groups, key_columns, row_bytes
 from celc_runtime.stream_state import StateFormat
-
-if TYPE_CHECKING:
-    from celc_runtime.query import CompiledQuery
 
 PACKED_DDL = "key BINARY, events BINARY"
 
@@ -67,14 +64,11 @@ class StreamOptions(NamedTuple):
 class StreamFormats:
     """The layouts of a query's events, partitions and states."""
 
-    def __init__(self, query: CompiledQuery, options: StreamOptions) -> None:
-        self.events: RowLayout = row_layout(query.plan, options.tiebreak_types)
-        self.keys: RowLayout = key_layout(query.plan)
-        contexts = b""
-        if query.plan.contexts > 1 and isinstance(query.update, TableUpdate):
-            contexts = query.update.tables.following.tobytes()
+    def __init__(self, program: Program, options: StreamOptions) -> None:
+        self.events: RowLayout = row_layout(program.plan, options.tiebreak_types)
+        self.keys: RowLayout = key_layout(program.plan)
         self.states = StateFormat(
-            query.plan, self.events, query.text, contexts, sees_all=query.sees_all
+            program.plan, self.events, program.text, program.contexts, sees_all=program.sees_all
         )
 
 
@@ -82,13 +76,13 @@ class StreamFormats:
 
 
 def packed(
-    query: CompiledQuery, options: StreamOptions, batches: Iterable[pa.RecordBatch]
+    program: Program, options: StreamOptions, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """One row for each partition in each batch."""
-    formats = StreamFormats(query, options)
+    formats = StreamFormats(program, options)
     for batch in map(received, batches):
         if len(batch):
-            found = _packed_batch(query.plan, formats, options, batch)
+            found = _packed_batch(program.plan, formats, options, batch)
             if found:
                 keys, blocks = zip(*found, strict=True)
                 arrays = [pa.array(keys, pa.binary()), pa.array(blocks, pa.binary())]
@@ -184,12 +178,12 @@ def _coded(plan: Plan, events: pa.RecordBatch, name: str) -> tuple[np.ndarray, l
 class PartitionTask:
     """What the operator's processor does, apart from Spark's own objects."""
 
-    def __init__(self, query: CompiledQuery, options: StreamOptions) -> None:
-        self._query = query
+    def __init__(self, program: Program, options: StreamOptions) -> None:
+        self._program = program
         self._options = options
-        self._formats = formats = StreamFormats(query, options)
+        self._formats = formats = StreamFormats(program, options)
         self._reader = PartitionReader(
-            query, formats.events, formats.states, key_ttl=options.key_ttl
+            program, formats.events, formats.states, key_ttl=options.key_ttl
         )
 
     def step(
@@ -224,7 +218,7 @@ class PartitionTask:
         return step, row
 
     def _refuse(self, late: Rows, ahead: Rows, watermark: int) -> None:
-        plan = self._query.plan
+        plan = self._program.plan
         for rows, what, remedy in (
             (late, "late: events up to its time have been run", "a longer watermark delay"),
             (ahead, "too far ahead of the clock (max_event_time_skew)", "a larger skew"),
@@ -242,7 +236,7 @@ class PartitionTask:
     def _refused(self, key: bytes, late: Rows, ahead: Rows) -> bytes:
         kinds = ["late"] * len(late.records) + ["ahead"] * len(ahead.records)
         rows = self._formats.events.joined([r for r in (late, ahead) if len(r.records)])
-        schema = refused_schema(self._query.plan, self._options)
+        schema = refused_schema(self._program.plan, self._options)
         columns = dict(
             zip(
                 (f.name for f in self._formats.events.fields),
@@ -250,7 +244,7 @@ class PartitionTask:
                 strict=True,
             )
         )
-        plan = self._query.plan
+        plan = self._program.plan
         if plan.partition_by:
             of_key, _ = self._formats.keys.read(key, 0, 1)
             for f, column in zip(
@@ -298,14 +292,14 @@ def _message(batches: Sequence[pa.RecordBatch]) -> bytes | None:
 
 
 def unpacked(
-    query: CompiledQuery, options: StreamOptions, batches: Iterable[pa.RecordBatch]
+    program: Program, options: StreamOptions, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The matches, and where they are asked for the late events, as rows."""
-    schema = side_schema(query.plan, options) if options.late == "side" else query.output_schema
-    of_refused = refused_schema(query.plan, options)
+    schema = side_schema(program.plan, options) if options.late == "side" else program.output_schema
+    of_refused = refused_schema(program.plan, options)
     for batch in batches:
         matches = [
-            pa.ipc.read_record_batch(message.as_buffer(), query.output_schema)
+            pa.ipc.read_record_batch(message.as_buffer(), program.output_schema)
             for message in batch.column("found")
             if message.is_valid
         ]
@@ -325,11 +319,11 @@ def unpacked(
 
 
 def finished(
-    query: CompiledQuery, options: StreamOptions, batches: Iterable[pa.RecordBatch]
+    program: Program, options: StreamOptions, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The matches that end in events which wait in states: rows of `key` and `state`."""
-    formats = StreamFormats(query, options)
-    reader = PartitionReader(query, formats.events, formats.states, key_ttl=options.key_ttl)
+    formats = StreamFormats(program, options)
+    reader = PartitionReader(program, formats.events, formats.states, key_ttl=options.key_ttl)
     for batch in batches:
         for key, state in zip(
             batch.column("key").to_pylist(), batch.column("state").to_pylist(), strict=True
@@ -337,7 +331,7 @@ def finished(
             for matches in reader.advance(key, state, [], END_OF_TIME).matches:
                 table = pa.Table.from_batches([matches])
                 if options.late == "side":
-                    table = _with_kind(table, side_schema(query.plan, options), "match")
+                    table = _with_kind(table, side_schema(program.plan, options), "match")
                 yield from table.to_batches()
 
 
@@ -363,6 +357,41 @@ def _filled(table: pa.Table, schema: pa.Schema) -> pa.Table:
         for field in schema
     ]
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+# --- as Spark's workers run it --------------------------------------------------------------------
+
+
+def packing_route(program: Program) -> Route:
+    """What a stream's rows go through before the shuffle: a function of options and batches."""
+    return _route(program, "stream_packing_route", packed)
+
+
+def task_route(program: Program) -> Route:
+    """What makes the worker's side of a stream's operator, from options."""
+    return _route(program, "stream_task_route", PartitionTask)
+
+
+def unpacking_route(program: Program) -> Route:
+    """What makes rows of what the operator gives: a function of options and batches."""
+    return _route(program, "stream_unpacking_route", unpacked)
+
+
+def finishing_route(program: Program) -> Route:
+    """What runs the rest of a stream: a function of options and batches of states."""
+    return _route(program, "stream_finishing_route", finished)
+
+
+def _route(program: Program, name: str, function: Callable[..., Any]) -> Route:
+    def run(program: Program, options: Mapping[str, Any], *batches: Any) -> Any:
+        return function(program, options_of(options), *batches)
+
+    return Route(program, name, run)
+
+
+def check_state(program: Program, options: Mapping[str, Any], state: bytes) -> None:
+    """Raises StateError where bytes are not a state of a query on a stream."""
+    StreamFormats(program, options_of(options)).states.read(state)
 
 
 def options_of(values: Mapping[str, Any]) -> StreamOptions:

@@ -1,0 +1,215 @@
+"""What a generated module holds of a query: its plan, its kernels, how it is run, and its text.
+
+All that runs is given a program. A program refers to nothing that runs, so every part of the
+runtime can import it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.plan import Plan
+from celc_runtime.shipping import pickled
+from celc_runtime.strategy import ByDefinition, Listing, UnionLists, Update
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """One query, ready to be run.
+
+    `classify` is the kernel that finds the symbol of each event, `update` and `listing` are how the
+    query is run, `module` are the globals of the generated module: by them its text is found when
+    the query is sent to a Spark worker.
+    """
+
+    plan: Plan
+    classify: Callable[..., None]
+    update: Update
+    listing: Listing
+    module: dict[str, Any] = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The query's name."""
+        return self.plan.name
+
+    @property
+    def text(self) -> str:
+        """The text of the file that the query was compiled from."""
+        return str(self.module["QUERY"])
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether matches depend on events before the window, whatever they are."""
+        match self.listing:
+            case ByDefinition(sees_all=sees_all):
+                return sees_all
+            case _:
+                return False
+
+    @property
+    def contexts(self) -> np.ndarray:
+        """int64[contexts, symbols], the context after an event, where nested selectors tell apart
+        what came before a match; without a row where they do not."""
+        match self.update:
+            case UnionLists(tables=tables):
+                return tables.following
+            case _:
+                return _NO_CONTEXTS
+
+    @property
+    def file_schema(self) -> pa.Schema:
+        """The columns to read from a file: the input columns, and the tiebreak columns (NULL: in
+        the type that the file has)."""
+        known = self.plan.input_schema()
+        if not self.plan.type_column:
+            # A file may have the column all the same; then it is honoured.
+            known = known.append(pa.field(self.plan.type_name, pa.string()))
+        extra = [name for name in self.plan.tiebreak if name not in known.names]
+        return pa.schema([*known, *(pa.field(name, pa.null()) for name in extra)])
+
+    @cached_property
+    def output_schema(self) -> pa.Schema:
+        """The columns of a match. Runs of a few events ask for it, and making it takes longer than
+        they do."""
+        return self.plan.output_schema()
+
+    @property
+    def output_ddl(self) -> str:
+        """The columns of a match in Spark's notation."""
+        return self.plan.output_ddl()
+
+    def with_options(
+        self,
+        *,
+        order_by: str | Sequence[str] | None = None,
+        tiebreak: str | Sequence[str] | None = None,
+        max_work: int | None = None,
+        type_column: str | None = None,
+        positions: bool | None = None,
+    ) -> Program:
+        """The same program with other options; see `CompiledQuery.with_options`."""
+        plan = self.plan
+        if order_by is not None:
+            plan = _ordered(plan, _given_names(order_by))
+        if tiebreak is not None:
+            plan = replace(plan, tiebreak=_given_names(tiebreak))
+        if max_work is not None:
+            if type(max_work) is not int or not 1 <= max_work <= _MOST_WORK:
+                raise ValueError(
+                    f"max_work must be a whole number from 1 to {_MOST_WORK}, not {max_work!r}"
+                )
+            plan = replace(plan, max_work=max_work)
+        if type_column is not None:
+            plan = _typed(plan, type_column)
+        if positions is not None:
+            if type(positions) is not bool:
+                raise ValueError(f"positions must be True or False, not {positions!r}")
+            plan = replace(plan, positions=positions)
+        if not plan.output_schema().names:
+            raise ValueError(
+                f"query {plan.name!r} would have no column without positions: select an attribute "
+                "or COUNT of a label, or name order columns"
+            )
+        return replace(self, plan=plan)
+
+    @property
+    def shipped(self) -> ShippedQuery:
+        """What stands for the compiled query in a pickle."""
+        return ShippedQuery(self)
+
+    def __reduce__(self) -> Any:
+        return getattr, (self.shipped, "program")
+
+
+class ShippedQuery:
+    """Stands for a compiled query in a pickle: where that is read, the `CompiledQuery` is there."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    def __reduce__(self) -> Any:
+        plan = self._program.plan
+        options = {
+            "order_by": plan.order_by,
+            "tiebreak": plan.tiebreak,
+            "max_work": plan.max_work,
+            "type_column": plan.type_name if plan.type_column else None,
+            "positions": plan.positions,
+        }
+        return pickled(self._program.module, options, plan.name)
+
+
+class Route:
+    """One way to run a program: a function that Spark can send to its workers.
+
+    `function` takes the program first. In a pickle the route is the attribute `name` of the
+    compiled query. A bound method would not do: Spark's pickler refers to a method's function by
+    the module it is defined in, which a worker need not have.
+    """
+
+    def __init__(self, program: Program, name: str, function: Callable[..., Any]) -> None:
+        self._program = program
+        self._name = name
+        self._function = function
+
+    def __repr__(self) -> str:
+        return f"<{self._name} of query {self._program.name!r}>"
+
+    def __call__(self, *arguments):  # type: ignore[no-untyped-def]
+        # Not one named argument: Spark counts those, `self` included, and would take a second one
+        # for a wish to be handed a group's key. And no type: where there is one it asks for the
+        # types of all arguments, of a function, and warns that this is none.
+        return self._function(self._program, *arguments)
+
+    def __reduce__(self) -> Any:
+        return getattr, (self._program.shipped, self._name)
+
+
+_NO_CONTEXTS = np.zeros((0, 0), np.int64)
+
+_MOST_WORK = 2**63 - 1
+"""What kernels can count."""
+
+
+def _given_names(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _typed(plan: Plan, type_column: str) -> Plan:
+    taken = {a.name for a in (*plan.attributes, *plan.order_candidates)}
+    if plan.stream_column:
+        taken.add("stream")
+    if type_column in taken:
+        raise ValueError(
+            f"query {plan.name!r} cannot read its event types from {type_column!r}, which is "
+            "a column of its own: rename one of the two"
+        )
+    return replace(plan, type_column=True, type_name=type_column)
+
+
+def _ordered(plan: Plan, order_by: tuple[str, ...]) -> Plan:
+    known = {attribute.name for attribute in plan.order_candidates}
+    for name in order_by:
+        if name not in known:
+            raise ValueError(
+                f"query {plan.name!r} cannot be ordered by {name!r}: it must be an attribute of "
+                f"all its event types; those are: {', '.join(sorted(known)) or 'none'}"
+            )
+    window = plan.window
+    if window is not None and window.unit == "MICROSECONDS" and window.attribute is None:
+        types = {a.name: a.type for a in plan.order_candidates}
+        if not order_by or types[order_by[0]] not in ("TIMESTAMP", "DATE"):
+            raise ValueError(
+                f"query {plan.name!r} has a window of time, which needs a TIMESTAMP or DATE as its "
+                "first order column"
+            )
+    read = {attribute.name for attribute in plan.attributes}
+    added = tuple(a for a in plan.order_candidates if a.name in order_by and a.name not in read)
+    return replace(plan, order_by=order_by, attributes=plan.attributes + added)
