@@ -80,6 +80,7 @@ for name, load in {"closure": lambda: query, "alone": alone, "archive": archive}
     job = events.mapInArrow(counted(load), "json STRING")
     answers[name] = [json.loads(job.collect()[0].json) for _ in range(2)]
 answers["match"] = events.transform(shipped_udf.match).count()
+answers["alone on the driver"] = events.transform(alone().match).count()
 print(json.dumps(answers))
 spark.stop()
 '''
@@ -115,7 +116,7 @@ def test_files_archives_and_closures(way: str, nested: bool, tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr[-4000:]
     answers = json.loads(done.stdout.splitlines()[-1])
     count = answers.pop("match")
-    assert count > 0
+    assert answers.pop("alone on the driver") == count > 0
     for name, runs in answers.items():
         assert [matches for matches, _, _ in runs] == [count, count], name
         hits, misses = runs[1][1:]
