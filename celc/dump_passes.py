@@ -15,7 +15,7 @@ from celc.graphs import FINAL, Edge
 from celc.joins import Joins
 from celc.letters import Letters
 from celc.normal_form import ROLE, NormalForm
-from celc.piles import Pile, Write
+from celc.piles import Pile, PilePlan, Write
 from celc.predicates import Alphabet
 from celc.roles import FlatForm, RoleClause
 from celc.select import Selection
