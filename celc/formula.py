@@ -7,6 +7,7 @@ CEQL's `x[p]` and BETWEEN are gone. Each node keeps the span it came from.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal, TypeAlias
@@ -168,6 +169,16 @@ Expression: TypeAlias = (
 
 
 ComparisonOperator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
+
+MIRRORED: Mapping[ComparisonOperator, ComparisonOperator] = {
+    "=": "=",
+    "!=": "!=",
+    "<": ">",
+    "<=": ">=",
+    ">": "<",
+    ">=": "<=",
+}
+"""The operator that says the same with its sides exchanged."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -465,3 +465,14 @@ def open_labels(form: NormalForm) -> frozenset[str]:
 def is_correlated(form: NormalForm) -> bool:
     """Whether some condition in a form is more than a question to single events."""
     return isinstance(form, Correlated) or any(map(is_correlated, operands_of(form)))
+
+
+def nests_selectors(form: NormalForm, *, top: bool) -> bool:
+    """Whether a selector other than SELECT's (`top`) compares matches, over the whole stream."""
+    match form:
+        case Relabel():
+            return nests_selectors(form.operand, top=top)
+        case Selected() if form.strategy != "STRICT" and not top:
+            return True
+        case _:
+            return any(nests_selectors(part, top=False) for part in operands_of(form))

@@ -21,7 +21,6 @@ from celc.determinize import (
     looks_alike,
 )
 from celc.earliest import Chosen, EarliestTables, choose_the_same, earliest_tables
-from celc.emit_definition import nests_selectors
 from celc.errors import CelError, Diagnostic, Diagnostics
 from celc.first_order import read_first_order
 from celc.formula import Query
@@ -38,6 +37,7 @@ from celc.normal_form import (
     Relabel,
     Selected,
     is_correlated,
+    nests_selectors,
 )
 from celc.normalize import normalize, output_labels
 from celc.options import Options
@@ -90,7 +90,7 @@ class Compilation:
         """
         # Jinja and black take longer to import than most queries to compile, and `celc check`
         # needs neither.
-        from celc.emit import emit_module
+        from celc.emit_module import emit_module
 
         with self.deadline.running():
             return emit_module(

@@ -17,12 +17,10 @@ QUERY = "\n".join(
 )
 CELC_VERSION = "0.1.0"
 
-import numpy as np
-
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Window, module_names
 from celc_runtime.arena import BLOCK
 from celc_runtime.kernels import njit
-from celc_runtime.lists import EVENTS, FLOORS, KEYS, NO_WINDOW, lists_update, tables
+from celc_runtime.lists import EVENTS, lists_update, tables
 
 # Symbols: the classes of events that it tells apart.
 #   0  any other event
