@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from celc.bits import bits_of
 from celc.determinize import DetState
@@ -26,8 +25,6 @@ from celc.tables import Kind, Tables
 from celc.terms import labels_in_order
 from celc.traversal import Leaf, map_leaves
 
-View = dict[str, Any]
-
 
 @dataclass(slots=True)
 class EventCode(ChoiceCode):
@@ -38,7 +35,7 @@ class EventCode(ChoiceCode):
         if isinstance(node, Previous):
             return "here"
         assert isinstance(node, AttributeValue)
-        return f"event_{self._labels.index(node.label)}"
+        return self._named.get(node.label, f"event_{self._labels.index(node.label)}")
 
     def _at_first(self, label: str) -> str | None:
         return None  # it is asked when the event before it is there
@@ -93,11 +90,7 @@ class CheckCode:
             lines.append(f"# {comment_text(text)}")
             code = self.sets.of_clause(clause.clause)
             for number, role in enumerate(labels_in_order(clause.clause)):
-                bit = 1 << self._bit(role)
-                asked = f"path, depth, ROLES, {bit}, {self.kind_bits}, first, state[{self.states}]"
-                lines.append(f"count_{number} = events_of_role({asked})")
-                lines.append(f"events_{number} = state[{self.states}, :count_{number}]")
-                self.states += 1
+                lines += self._events_of(role, number)
             indent = ""
             for number in range(len(clause.clause.labels)):
                 lines.append(f"{indent}for place_{number} in range(events_{number}.shape[0]):")
@@ -106,27 +99,35 @@ class CheckCode:
             lines.append(f"{indent}    return False")
         return lines
 
+    def _events_of(self, role: str, number: int) -> list[str]:
+        """Lines that make `events_k` the events of the match that play a role."""
+        room = f"state[{self.states}]"
+        bits = (str(1 << self._bit(role)), str(self.kind_bits))
+        count = self.sets.imports.call(
+            "events_of_role", "path", "depth", "ROLES", *bits, "first", room
+        )
+        lines = [
+            f"count_{number} = {count}",
+            f"events_{number} = state[{self.states}, :count_{number}]",
+        ]
+        self.states += 1
+        return lines
+
     def absent_lines(self, number: int, absent: AbsentEvent) -> list[str]:
         """More of the body of `completes`: no event in between is one that must be absent."""
-        there = f"ROLES[path[%s] & {(1 << self.kind_bits) - 1}]"
         names = " or ".join(dict.fromkeys(event.name for event in absent.events))
         lines = [f"# no {comment_text(names)}"]
         depths: list[list[str]] = []
         for clause in absent.clauses:
             text = " OR ".join(map(show_predicate, clause.written.predicates))
-            code = self.sets.of_clause(clause.clause)
+            code = self.sets.of_clause(clause.clause, {ABSENT: "between"})
             labels = clause.clause.labels
             block = [f"# {comment_text(text)}"]
             indent = ""
             for place, role in enumerate(labels):
                 if role == ABSENT:
-                    code = code.replace(f"events_{place}[place_{place}]", "between")
                     continue
-                bit = 1 << self._bit(role)
-                asked = f"path, depth, ROLES, {bit}, {self.kind_bits}, first, state[{self.states}]"
-                block.append(f"{indent}count_{place} = events_of_role({asked})")
-                block.append(f"{indent}events_{place} = state[{self.states}, :count_{place}]")
-                self.states += 1
+                block += [indent + line for line in self._events_of(role, place)]
                 block.append(f"{indent}for place_{place} in range(events_{place}.shape[0]):")
                 indent += "    "
             block += [f"{indent}if not ({code}):", f"{indent}    is_there = False"]
@@ -134,10 +135,10 @@ class CheckCode:
         start, end = ("", " + 1") if absent.inclusive else (" + 1", "")
         lines += [
             "for place in range(depth, -1, -1):",
-            f"    if not {there % 'place'} & {1 << self._bit(absent.first)}:",
+            f"    if not {self._roles_at('place')} & {1 << self._bit(absent.first)}:",
             "        continue",
             f"    until = place{'' if absent.inclusive else ' - 1'}",
-            f"    while not {there % 'until'} & {1 << self._bit(absent.last)}:",
+            f"    while not {self._roles_at('until')} & {1 << self._bit(absent.last)}:",
             "        until -= 1",
             f"    for between in range((path[place] >> {self.kind_bits}) - first{start}, "
             f"(path[until] >> {self.kind_bits}) - first{end}):",
@@ -164,7 +165,7 @@ class CheckCode:
         asks: ComparisonOperator = "<" if predicate.operator[0] == ">" else ">"
         stronger = replace(predicate, operator=asks, left=of_newest.left, right=predicate.left)
         more = self.choices.of_clause(replace(clause.clause, predicates=(stronger,)))
-        alone = self.choices.of_clause(null).replace("event_0", "here")
+        alone = self.choices.of_clause(null, {role: "here"})
         return [
             f"waits = state[{number}, depth - 1] if depth > 0 else -1",
             f"waits_besides = state[{number + 1}, depth - 1] if depth > 0 else -1",
@@ -202,12 +203,12 @@ class CheckCode:
             lines.append("        break")
         return lines
 
-    def roles_of(self, kinds: Sequence[Kind]) -> list[int]:
+    def roles_of(self, kinds: Sequence[Kind]) -> tuple[int, ...]:
         """The roles of an event of each kind, as a bit set."""
-        return [
+        return tuple(
             sum(1 << self._bit(mark) for mark in kind.marks if mark in self.bit_of)
             for kind in kinds
-        ]
+        )
 
     def _bit(self, role: str) -> int:
         return self.bit_of.setdefault(role, len(self.bit_of))

@@ -8,10 +8,10 @@ for them, and a condition on one text alone is a column of truths.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from celc.emit_conditions import ConditionCode, text_condition
+from celc.emit_conditions import ConditionCode
 from celc.formula import (
     Aggregate,
     AttributeValue,
@@ -33,16 +33,6 @@ _ENDS = {"FIRST": "first_of", "LAST": "last_of"}
 _EXTREMES = {"MIN": "smallest", "MAX": "largest"}
 
 
-SET_FUNCTIONS = frozenset(
-    (
-        *_ENDS.values(),
-        *_EXTREMES.values(),
-        *("some_known", "average", "sum_real", "sum_whole", "smallest_text", "largest_text"),
-    )
-)
-"""The functions of `celc_runtime.label_sets` that expressions call."""
-
-
 @dataclass(slots=True)
 class ChoiceCode(ConditionCode):
     """Turns clauses into expressions; collects the columns they read.
@@ -54,10 +44,19 @@ class ChoiceCode(ConditionCode):
     codes: dict[str, int] = field(default_factory=dict)
     ranks: dict[str, int] = field(default_factory=dict)
     _labels: tuple[str, ...] = ()
+    _named: Mapping[str, str] = field(default_factory=dict)
 
-    def of_clause(self, clause: Clause) -> str:
-        """An expression that is true where the clause is TRUE of a choice."""
-        self._labels = labels_in_order(clause)
+    @property
+    def attributes_read(self) -> set[str]:
+        """All attributes that the conditions so far read."""
+        return {*self.attributes, *self.codes} | self.text_attributes
+
+    def of_clause(self, clause: Clause, named: Mapping[str, str] | None = None) -> str:
+        """An expression that is true where the clause is TRUE of a choice.
+
+        `named`: variables with the event chosen for a label, where that is not `place_k`'s.
+        """
+        self._labels, self._named = labels_in_order(clause), named or {}
         parts = [self.predicate(predicate) for predicate in clause.predicates]
         return " | ".join(parts) if parts else "False"
 
@@ -67,7 +66,7 @@ class ChoiceCode(ConditionCode):
             truth = self._texts_compared(predicate)
         elif isinstance(predicate, NullTest):
             known: dict[str, None] = {}
-            self._value(predicate.operand, known)
+            self._needs(predicate.operand, known)
             valid = " & ".join(known) or "True"
             truth = f"({valid})" if predicate.negated else f"(not ({valid}))"
         else:
@@ -93,59 +92,68 @@ class ChoiceCode(ConditionCode):
         number = self._labels.index(node.label)
         match node:
             case AttributeValue():
-                return f"events_{number}[place_{number}]"
+                return self._named.get(node.label, f"events_{number}[place_{number}]")
             case Previous():
                 return f"events_{number}[place_{number} - 1]"
             case Aggregate(function="FIRST" | "LAST"):
-                return self._call(_ENDS[node.function], self._events(node))
+                return self.imports.call(_ENDS[node.function], self._events(node))
             case Aggregate(type=DataType.STRING):
                 assert node.attribute is not None
                 code, rank = self._code(node.attribute), self._rank(node.attribute)
                 function = f"{_EXTREMES[node.function]}_text"
-                return self._call(function, rank, code, self._events(node))
+                return self.imports.call(function, rank, code, self._events(node))
             case _:
                 assert node.attribute is not None
                 column, valid = self._column(node.attribute)
-                return self._call(_EXTREMES[node.function], column, valid, self._events(node))
+                return self.imports.call(
+                    _EXTREMES[node.function], column, valid, self._events(node)
+                )
 
     # --- numbers ----------------------------------------------------------------------------------
 
-    def _column(self, attribute: str) -> tuple[str, str]:
-        number = self.attributes.setdefault(attribute, len(self.attributes))
-        return f"column_{number}", f"valid_{number}"
-
-    def _value(self, expression: Expression, known: dict[str, None]) -> str:
+    def _needs(self, expression: Expression, known: dict[str, None]) -> None:
         match expression:
             case Constant(value=None):
                 known["False"] = None
+            case AttributeValue() | Previous():
+                _, valid = self._column(expression.attribute)
+                known[f"{valid}[{self._event(expression)}]"] = None
+            case Aggregate(attribute=None):
+                pass
+            case Aggregate(attribute=str() as attribute):
+                _, valid = self._column(attribute)
+                events = self._events(expression)
+                if expression.function in _ENDS:
+                    known[f"({events}.shape[0] > 0)"] = None
+                    known[f"{valid}[{self._event(expression)}]"] = None
+                else:
+                    known[self.imports.call("some_known", valid, events)] = None
+            case _:
+                ConditionCode._needs(self, expression, known)
+
+    def _value(self, expression: Expression) -> str:
+        match expression:
+            case Constant(value=None):
                 return "0"
             case AttributeValue() | Previous():
-                column, valid = self._column(expression.attribute)
-                event = self._event(expression)
-                known[f"{valid}[{event}]"] = None
-                return f"{column}[{event}]"
+                column, _ = self._column(expression.attribute)
+                return f"{column}[{self._event(expression)}]"
             case Aggregate():
-                return self._aggregate(expression, known)
+                return self._aggregate(expression)
             case _:
-                return ConditionCode._value(self, expression, known)
+                return ConditionCode._value(self, expression)
 
-    def _aggregate(self, node: Aggregate, known: dict[str, None]) -> str:
+    def _aggregate(self, node: Aggregate) -> str:
         events = self._events(node)
         if node.attribute is None:
             return f"{events}.shape[0]"
         column, valid = self._column(node.attribute)
-        if node.function in _ENDS:
-            event = self._event(node)
-            known[f"({events}.shape[0] > 0)"] = None
-            known[f"{valid}[{event}]"] = None
-            return f"{column}[{event}]"
-        known[self._call("some_known", valid, events)] = None
-        if node.function in _EXTREMES:
+        if node.function in _ENDS or node.function in _EXTREMES:
             return f"{column}[{self._event(node)}]"
         if node.function == "AVG":
-            return self._call("average", column, valid, events)
+            return self.imports.call("average", column, valid, events)
         kind = "real" if node.type is DataType.DOUBLE else "whole"
-        return self._call(f"sum_{kind}", column, valid, events)
+        return self.imports.call(f"sum_{kind}", column, valid, events)
 
     # --- texts ------------------------------------------------------------------------------------
 
@@ -166,7 +174,7 @@ class ChoiceCode(ConditionCode):
         alone = _of_event(predicate)
         attributes = {o.attribute for o in operands_of(alone) if isinstance(o, AttributeValue)}
         self.text_attributes |= attributes
-        truth = f"text_{self.texts.setdefault(text_condition(alone), len(self.texts))}"
+        truth = f"text_{self._text(alone)}"
         node = operands[0]
         assert isinstance(node, AttributeValue | Previous | Aggregate)
         event = self._event(node)

@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from celc.escape import string_literal
+from celc.emit_imports import Imports
+from celc.escape import string_literal, tuple_text
 from celc.formula import (
     MIRRORED,
     Absolute,
@@ -43,19 +44,27 @@ _LONGEST_TUPLE = 1000
 class ConditionCode:
     """Turns predicates into expressions; collects the columns, texts and constants they need.
 
-    `query`: the number of the query in its file, which ends the names of `members`.
-    `attributes`: name → number of its column. `texts`: Python source of each condition on texts →
-    number of its truth column. `members`: name → (values, dtype) of long IN lists. `helpers`: the
-    functions of `celc_runtime.numbers` that are called. `read`: attributes that are read besides.
+    Of the event at hand, column 3 is in the variables `column_3` and `valid_3`, the truth of text
+    condition 0 in `text_0`: each is loaded once for all conditions. LLVM does not see by itself
+    that it could be, and the loop would take half as long again.
+
+    `query`: the number of the query in its file, which ends the names of `members`. `imports`:
+    those of the module. `attributes`: name → number of its column. `texts`: Python source of each
+    condition on texts → number of its truth column. `text_attributes`: what these read. `members`:
+    name → (values, dtype) of long IN lists.
     """
 
     query: int
+    imports: Imports
     attributes: dict[str, int] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
     members: dict[str, tuple[tuple[int | float, ...], str]] = field(default_factory=dict)
-    helpers: set[str] = field(default_factory=set)
     text_attributes: set[str] = field(default_factory=set)
-    read: set[str] = field(default_factory=set)
+
+    @property
+    def attributes_read(self) -> set[str]:
+        """All attributes that the conditions so far read."""
+        return {*self.attributes} | self.text_attributes
 
     def clause(self, clause: EventClause) -> str:
         """An expression that is true where the clause is TRUE."""
@@ -67,12 +76,14 @@ class ConditionCode:
         operands = operands_of(predicate)
         if operands[0].type is DataType.STRING:
             self.text_attributes |= {o.attribute for o in operands if isinstance(o, AttributeValue)}
-            return f"text_{self._text(predicate)}[row]"
+            return f"text_{self._text(predicate)}"
         known: dict[str, None] = {}
-        values = [self._value(operand, known) for operand in operands]
+        for operand in operands:
+            self._needs(operand, known)
         if isinstance(predicate, NullTest):
             valid = " & ".join(known)
             return f"({valid})" if predicate.negated else f"(not ({valid}))"
+        values = [self._value(operand) for operand in operands]
         match predicate:
             case Comparison():
                 truth = self._comparison(predicate, values[0], values[1])
@@ -86,78 +97,107 @@ class ConditionCode:
 
     # --- numbers ----------------------------------------------------------------------------------
 
-    def _value(self, expression: Expression, known: dict[str, None]) -> str:
-        """The value of an expression; what must be true for it not to be NULL goes to `known`."""
+    def _column(self, attribute: str) -> tuple[str, str]:
+        """The names of the values of an attribute, and of whether they are not NULL."""
+        number = self.attributes.setdefault(attribute, len(self.attributes))
+        return f"column_{number}", f"valid_{number}"
+
+    def _needs(self, expression: Expression, known: dict[str, None]) -> None:
+        """Add to `known` what must be true for an expression not to be NULL."""
         match expression:
             case Constant():
-                return _constant(expression.value, expression.type)
+                pass
             case AttributeValue():
-                number = self.attributes.setdefault(expression.attribute, len(self.attributes))
-                known[f"valid_{number}[row]"] = None
-                return f"column_{number}[row]"
-            case Cast():
-                return self._cast(expression, known)
-            case Negation():
-                value = self._value(expression.operand, known)
-                if expression.type is DataType.INT:
-                    return self._call("subtract_int", "0", value)
-                if expression.type is DataType.LONG:
-                    return self._call("subtract_long", "0", value)
-                return f"(-{value})"
-            case Absolute():
-                value = self._value(expression.operand, known)
-                if expression.type is DataType.INT:
-                    return self._call("absolute_int", value)
-                if expression.type is DataType.LONG:
-                    return self._call("absolute_long", value)
-                return f"abs({value})"
+                known[self._column(expression.attribute)[1]] = None
+            case Cast() | Negation() | Absolute():
+                self._needs(expression.operand, known)
             case Arithmetic():
-                return self._arithmetic(expression, known)
+                self._needs(expression.left, known)
+                self._needs(expression.right, known)
+                if expression.operator in ("/", "%") and not isinstance(expression.right, Constant):
+                    known[f"({self._value(expression.right)} != 0)"] = None
             case Aggregate() | Previous():
                 raise AssertionError("not a condition on one event")
             case _:
                 assert_never(expression)
 
-    def _cast(self, cast: Cast, known: dict[str, None]) -> str:
-        value = self._value(cast.operand, known)
+    def _value(self, expression: Expression) -> str:
+        """The value of an expression where it is not NULL."""
+        match expression:
+            case Constant():
+                return self._constant(expression.value, expression.type)
+            case AttributeValue():
+                return self._column(expression.attribute)[0]
+            case Cast():
+                return self._cast(expression)
+            case Negation():
+                value = self._value(expression.operand)
+                if expression.type is DataType.INT:
+                    return self.imports.call("subtract_int", "0", value)
+                if expression.type is DataType.LONG:
+                    return self.imports.call("subtract_long", "0", value)
+                return f"(-{value})"
+            case Absolute():
+                value = self._value(expression.operand)
+                if expression.type is DataType.INT:
+                    return self.imports.call("absolute_int", value)
+                if expression.type is DataType.LONG:
+                    return self.imports.call("absolute_long", value)
+                return f"abs({value})"
+            case Arithmetic():
+                return self._arithmetic(expression)
+            case Aggregate() | Previous():
+                raise AssertionError("not a condition on one event")
+            case _:
+                assert_never(expression)
+
+    def _cast(self, cast: Cast) -> str:
+        value = self._value(cast.operand)
         match cast.type:
             case DataType.DOUBLE:
+                self.imports.use("np")
                 return f"np.float64({value})"
             case DataType.FLOAT:
-                return self._call("whole_to_float", value)
+                return self.imports.call("whole_to_float", value)
             case DataType.TIMESTAMP:
-                return self._call("days_to_microseconds", value)
+                return self.imports.call("days_to_microseconds", value)
             case _:
                 return value
 
-    def _arithmetic(self, expression: Arithmetic, known: dict[str, None]) -> str:
-        left = self._value(expression.left, known)
-        right = self._value(expression.right, known)
-        if expression.operator in ("/", "%") and not isinstance(expression.right, Constant):
-            known[f"({right} != 0)"] = None
+    def _arithmetic(self, expression: Arithmetic) -> str:
+        left = self._value(expression.left)
+        right = self._value(expression.right)
         whole = {DataType.INT: "int", DataType.LONG: "long"}.get(expression.type)
         match expression.operator:
             case "/":
-                return self._call("divide", left, right)
+                return self.imports.call("divide", left, right)
             case "%":
                 if whole:
-                    return self._call("remainder_whole", left, right)
-                rest = self._call("remainder_real", left, right)
-                return f"np.float32({rest})" if expression.type is DataType.FLOAT else rest
+                    return self.imports.call("remainder_whole", left, right)
+                rest = self.imports.call("remainder_real", left, right)
+                return self._float(rest) if expression.type is DataType.FLOAT else rest
             case "+" | "-" | "*" if whole is None:
                 return f"({left} {expression.operator} {right})"
             case "+":
-                return self._call(f"add_{whole}", left, right)
+                return self.imports.call(f"add_{whole}", left, right)
             case "-":
-                return self._call(f"subtract_{whole}", left, right)
+                return self.imports.call(f"subtract_{whole}", left, right)
             case "*":
-                return self._call(f"multiply_{whole}", left, right)
+                return self.imports.call(f"multiply_{whole}", left, right)
             case _:
                 assert_never(expression.operator)
 
-    def _call(self, helper: str, *arguments: str) -> str:
-        self.helpers.add(helper)
-        return f"{helper}({', '.join(arguments)})"
+    def _constant(self, value: object, type: DataType) -> str:
+        assert value is not None, "what is NULL for every event is folded away"
+        if isinstance(value, bool):
+            return str(int(value))
+        if isinstance(value, float) and type is DataType.FLOAT:
+            return self._float(repr(value))
+        return repr(value)
+
+    def _float(self, value: str) -> str:
+        self.imports.use("np")
+        return f"np.float32({value})"
 
     def _comparison(self, predicate: Comparison, left: str, right: str) -> str:
         operator = "==" if predicate.operator == "=" else predicate.operator
@@ -177,69 +217,64 @@ class ConditionCode:
             return f"({left} {operator} {right})"
         match predicate.operator:
             case "=":
-                return self._call("equal_real", left, right)
+                return self.imports.call("equal_real", left, right)
             case "!=":
-                return f"(not {self._call('equal_real', left, right)})"
+                return f"(not {self.imports.call('equal_real', left, right)})"
             case "<":
-                return self._call("less_real", left, right)
+                return self.imports.call("less_real", left, right)
             case ">":
-                return self._call("less_real", right, left)
+                return self.imports.call("less_real", right, left)
             case "<=":
-                return f"(not {self._call('less_real', right, left)})"
+                return f"(not {self.imports.call('less_real', right, left)})"
             case ">=":
-                return f"(not {self._call('less_real', left, right)})"
+                return f"(not {self.imports.call('less_real', left, right)})"
             case _:
                 assert_never(predicate.operator)
 
     def _membership(self, predicate: Membership, value: str) -> str:
         type = predicate.operand.type
         if len(predicate.values) <= _LONGEST_CHAIN:
-            parts = [f"({value} == {_constant(item, type)})" for item in predicate.values]
+            parts = [f"({value} == {self._constant(item, type)})" for item in predicate.values]
             truth = "(" + " | ".join(parts) + ")" if parts else "False"
         else:
             dtype = "float64" if type in (DataType.FLOAT, DataType.DOUBLE) else "int64"
             items = tuple(sorted(item for item in predicate.values if not isinstance(item, str)))
             name = f"VALUES_{len(self.members)}"
             self.members[name] = (items, dtype)
-            truth = self._call("is_member", f"{name}_{self.query}", value)
+            truth = self.imports.call("is_member", f"{name}_{self.query}", value)
         return f"(not {truth})" if predicate.negated else truth
 
     # --- texts ------------------------------------------------------------------------------------
 
     def _text(self, predicate: Predicate) -> int:
-        return self.texts.setdefault(text_condition(predicate), len(self.texts))
+        return self.texts.setdefault(text_condition(predicate, self.imports), len(self.texts))
 
 
-def _constant(value: object, type: DataType) -> str:
-    assert value is not None, "what is NULL for every event is folded away"
-    if isinstance(value, bool):
-        return str(int(value))
-    if isinstance(value, float) and type is DataType.FLOAT:
-        return f"np.float32({value!r})"
-    return repr(value)
-
-
-def text_condition(predicate: Predicate) -> str:
+def text_condition(predicate: Predicate, imports: Imports) -> str:
     """A condition on the texts of one event as the constructor call that the runtime evaluates."""
+
+    def condition(kind: str, operand: Expression, *values: str) -> str:
+        return imports.call("TextCondition", string_literal(kind), _name(operand), *values)
+
     match predicate:
         case NullTest():
-            kind = "is_not_null" if predicate.negated else "is_null"
-            return f'TextCondition("{kind}", {_name(predicate.operand)})'
+            return condition("is_not_null" if predicate.negated else "is_null", predicate.operand)
         case PatternMatch():
-            kind = "not_rlike" if predicate.negated else "rlike"
             pattern = predicate.pattern
             if predicate.operator == "LIKE":
                 pattern = like_to_regex(pattern)
-            return (
-                f'TextCondition("{kind}", {_name(predicate.operand)}, '
-                f"({string_literal(pattern)},))"
-            )
+            kind = "not_rlike" if predicate.negated else "rlike"
+            return condition(kind, predicate.operand, _texts([pattern]))
         case Membership():
-            kind = "not_in" if predicate.negated else "in"
             values = _texts([str(value) for value in predicate.values])
-            return f'TextCondition("{kind}", {_name(predicate.operand)}, {values})'
-        case Comparison():
-            return _text_comparison(predicate)
+            return condition("not_in" if predicate.negated else "in", predicate.operand, values)
+        case Comparison(left=left, right=right, operator=operator):
+            if isinstance(left, Constant):
+                left, right, operator = right, left, MIRRORED[operator]
+            if isinstance(right, Constant):
+                return condition(operator, left, _texts([str(right.value)]))
+            names = (_name(left), _name(right))
+            return imports.call("TextComparison", string_literal(operator), *names)
         case _:
             assert_never(predicate)
 
@@ -248,17 +283,7 @@ def _texts(values: list[str]) -> str:
     """A tuple of texts; a long one is cut out of one text, because black would take too long."""
     if len(values) > _LONGEST_TUPLE and not any("\n" in value for value in values):
         return f'tuple({string_literal(chr(10).join(values))}.split("\\n"))'
-    return "(" + ", ".join(map(string_literal, values)) + ("," if len(values) == 1 else "") + ")"
-
-
-def _text_comparison(predicate: Comparison) -> str:
-    left, right, operator = predicate.left, predicate.right, predicate.operator
-    if isinstance(left, Constant):
-        left, right = right, left
-        operator = MIRRORED[operator]
-    if isinstance(right, Constant):
-        return f'TextCondition("{operator}", {_name(left)}, ({string_literal(str(right.value))},))'
-    return f'TextComparison("{operator}", {_name(left)}, {_name(right)})'
+    return tuple_text(map(string_literal, values))
 
 
 def _name(expression: Expression) -> str:

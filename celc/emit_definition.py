@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, assert_never
+from typing import assert_never
 
 from celc import normal_form as lp
 from celc.emit_choices import ChoiceCode
+from celc.emit_templates import LegendLine
 from celc.escape import comment_text, string_literal, tuple_text
 from celc.formula import Clause
 from celc.normal_form import EventClause, NormalForm, types_of
@@ -15,7 +16,22 @@ from celc.rewrite import clause_on_type
 from celc.show import show_predicate
 from celc.terms import labels_in_order
 
-View = dict[str, Any]
+
+@dataclass(frozen=True, slots=True)
+class ConditionFunction:
+    """A function that is true of a choice of events for the labels of a condition.
+
+    `parameters` are the remembered columns, and for each label its events and, if one is chosen,
+    that one's place. `constant` is the name of the `Condition` made of it by `constructor`.
+    """
+
+    function: str
+    parameters: str
+    code: str
+    comment: str
+    labels: tuple[LegendLine, ...]
+    constant: str
+    constructor: str
 
 
 @dataclass(slots=True)
@@ -30,8 +46,7 @@ class DefinitionCode:
     alphabet: Alphabet
     symbol_of: tuple[int, ...]
     choices: ChoiceCode
-    conditions: dict[Clause, View] = field(default_factory=dict)
-    constructors: set[str] = field(default_factory=set)
+    conditions: dict[Clause, ConditionFunction] = field(default_factory=dict)
 
     def of(self, form: NormalForm, *, top: bool = False) -> str:
         """A form as an expression. `top`: a selector that it begins with is SELECT's own."""
@@ -76,33 +91,32 @@ class DefinitionCode:
                 assert_never(form)
 
     def _call(self, constructor: str, *arguments: str) -> str:
-        self.constructors.add(constructor)
-        return f"{constructor}({', '.join(arguments)})"
+        return self.choices.imports.call(constructor, *arguments)
 
     def _symbols(self, found: tuple[int, ...]) -> str:
         return tuple_text(str(self.symbol_of[symbol]) for symbol in found)
 
     def _condition(self, clause: Clause) -> str:
         if clause not in self.conditions:
-            labels = labels_in_order(clause)
-            name = f"condition_{self.number}_{len(self.conditions)}"
-            self.conditions[clause] = {
-                "name": name,
-                "code": self.choices.of_clause(clause),
-                "comment": comment_text(" OR ".join(map(show_predicate, clause.predicates))),
-                "labels": [
-                    {
-                        "number": number,
-                        "chosen": number < len(clause.labels),
-                        "comment": comment_text(label),
-                    }
-                    for number, label in enumerate(labels)
-                ],
-            }
-            self.conditions[clause][
-                "constructor"
-            ] = f"Condition({name}, {_texts(labels)}, {len(clause.labels)})"
-        return str(self.conditions[clause]["name"]).upper()
+            self.conditions[clause] = self._function(clause)
+        return self.conditions[clause].constant
+
+    def _function(self, clause: Clause) -> ConditionFunction:
+        labels = labels_in_order(clause)
+        name = f"condition_{self.number}_{len(self.conditions)}"
+        chosen = len(clause.labels)
+        parameters = ["past"]
+        for number in range(len(labels)):
+            parameters += [f"events_{number}", *([f"place_{number}"] if number < chosen else [])]
+        return ConditionFunction(
+            name,
+            ", ".join(parameters),
+            self.choices.of_clause(clause),
+            comment_text(" OR ".join(map(show_predicate, clause.predicates))),
+            tuple(LegendLine(number, comment_text(label)) for number, label in enumerate(labels)),
+            name.upper(),
+            self._call("Condition", name, _texts(labels), str(chosen)),
+        )
 
     def _fact(self, form: NormalForm, fact: lp.Fact) -> str:
         match fact:

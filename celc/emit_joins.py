@@ -8,36 +8,65 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from celc import formula as core
-from celc.escape import comment_text, string_literal
+from celc.emit_imports import Imports
+from celc.escape import comment_text, string_literal, tuple_text
 from celc.formula import Expression
 from celc.joins import Joins
 from celc.piles import PilePlan, Write
 from celc.tables import Kind
 
-View = dict[str, Any]
-
 _ROW_OF = {1: "row_of", 2: "row_of_two", 3: "row_of_three"}
 _HASH_OF = {1: "hash_of", 2: "hash_of_two", 3: "hash_of_three"}
-ROW_FUNCTIONS = (*_ROW_OF.values(), *_HASH_OF.values())
-"""The functions that find the row of a key, or where the search for it starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableOfPiles:
+    """A table of piles by key; one event adds at most `entries` rows to it."""
+
+    number: int
+    comment: str
+    entries: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """Where in a table a cell is put: names of variables, the column of the pile's newest cell, and
+    the values of the key.
+
+    `find` looks the row up again, where another key of the same event may have taken it since; it
+    is empty where nothing can have.
+    """
+
+    table: str
+    row: str
+    column: int
+    filled: str
+    values: tuple[str, ...]
+    find: str
+
+    def cell(self, after: int = 0) -> str:
+        """The entry with the newest cell of the pile, or the one `after` columns behind it."""
+        return f"{self.table}[{self.row}, {self.column + after}]"
 
 
 @dataclass(slots=True)
 class JoinCode:
     """Numbers the terms, tables and columns of a keyed update, and writes its look-ups.
 
-    `terms`: what events bring, in order; `tables`: the ties of each table's keys; `columns`: the
-    place of each keyed pile, as (table, column of its newest cell).
+    `terms`: what events bring, in order; `tables`: the ties of each table's keys; `entries`: the
+    most rows that one event adds to each; `columns`: the place of each keyed pile, as (table,
+    column of its newest cell); `looked_up`: each table with the terms it is looked up by.
     """
 
     joins: Joins
     plan: PilePlan
     kinds: Sequence[Kind]
+    imports: Imports
     terms: dict[tuple[str, str], int] = field(default_factory=dict)
     tables: list[tuple[int, ...]] = field(default_factory=list)
+    entries: list[int] = field(default_factory=list)
     columns: dict[int, tuple[int, int]] = field(default_factory=dict)
     looked_up: set[tuple[int, tuple[int, ...]]] = field(default_factory=set)
 
@@ -49,10 +78,12 @@ class JoinCode:
                 continue
             if key not in self.tables:
                 self.tables.append(key)
+                self.entries.append(0)
                 piles.append(0)
             table = self.tables.index(key)
             self.columns[number] = (table, 1 + len(key) + 2 * piles[table])
             piles[table] += 1
+        assert self.tables, "a state with a key is reached by some event"
 
     def piles_of(self, table: int) -> int:
         """How many piles a row of a table holds."""
@@ -85,29 +116,46 @@ class JoinCode:
         }
         return any(not kept.issuperset(self.joins.key(source)) for source in write.step.sources)
 
-    def view(self) -> View:
-        """What the template and the module's `Joins` need besides the branches."""
-        return {
-            "ahead": [
-                f"fetch_ahead(table_{table}, {_HASH_OF[len(terms)]}("
-                + ", ".join(f"values[{term}, row + AHEAD]" for term in terms)
-                + "))"
-                for table, terms in sorted(self.looked_up)
-            ],
-            "terms": [
-                f"KeyTerm({string_literal(name)}, {string_literal(type)})"
-                for name, type in self.terms
-            ],
-            "tables": [
-                {
-                    "number": table,
-                    "texts": tuple(self._is_text(tie) for tie in key),
-                    "piles": self.piles_of(table),
-                    "comment": ", and ".join(self._describe(tie) for tie in key),
-                }
-                for table, key in enumerate(self.tables)
-            ],
-        }
+    def latest(self, row: TableRow) -> str:
+        """How late any match in the pile of a row starts."""
+        return self.imports.call("pile_at", row.table, row.row, str(row.column), "lowest") + "[1]"
+
+    def ahead(self) -> tuple[str, ...]:
+        """Lines that fetch the rows of a later event, when all branches have been written."""
+        return tuple(
+            self.imports.call("fetch_ahead", f"table_{table}", self._hash(terms))
+            for table, terms in sorted(self.looked_up)
+        )
+
+    def _hash(self, terms: tuple[int, ...]) -> str:
+        values = (f"values[{term}, row + AHEAD]" for term in terms)
+        return self.imports.call(_HASH_OF[len(terms)], *values)
+
+    def key_tables(self) -> tuple[TableOfPiles, ...]:
+        """The tables, when all branches have been written."""
+        return tuple(
+            TableOfPiles(table, ", and ".join(map(self._describe, key)), self.entries[table])
+            for table, key in enumerate(self.tables)
+        )
+
+    def keyed(self, kernel: str) -> str:
+        """The constructor call of an update with keys, when its kernel has been written."""
+        terms = tuple_text(
+            self.imports.call("KeyTerm", string_literal(name), string_literal(type))
+            for name, type in self.terms
+        )
+        tables = tuple_text(
+            self.imports.call(
+                "KeyTable",
+                tuple_text(str(self._is_text(tie)) for tie in key),
+                f"piles={self.piles_of(table)}",
+            )
+            for table, key in enumerate(self.tables)
+        )
+        piles = len(self.plan.piles)
+        return self.imports.call(
+            "Keyed", kernel, f"piles={piles}", f"terms={terms}", f"tables={tables}"
+        )
 
     def _is_text(self, tie: int) -> bool:
         return self.joins.ties[tie].terms[0][1].type is core.DataType.STRING
@@ -131,13 +179,14 @@ class Branch:
         self._code = code
         self._rows: dict[tuple[int, tuple[int, ...]], int] = {}
         self._loads: dict[tuple[int, int], None] = {}
-        self.entries = [0] * len(code.tables)
+        entries = [0] * len(code.tables)
         for write in writes:
             marks = code.kinds[write.step.kind].marks
             for pile in write.reads:
                 self._row(pile, marks)
             if write.pile is not None and self._row(write.pile, marks, loaded=False) is not None:
-                self.entries[code.columns[write.pile][0]] += 1
+                entries[code.columns[write.pile][0]] += 1
+        code.entries = list(map(max, code.entries, entries))
 
     def _row(self, pile: int, marks: Sequence[str], *, loaded: bool = True) -> int | None:
         """The number of the row in which an event finds a pile; None: it is not in a table."""
@@ -151,30 +200,29 @@ class Branch:
             self._loads[pile, row] = None
         return row
 
-    def lines(self) -> list[str]:
+    def lines(self) -> tuple[str, ...]:
         """The look-ups, and the newest cells of the piles that are read."""
         read = {row for _, row in self._loads}
         lines = [f"row_{row} = {self._find(row)}" for row in self._rows.values() if row in read]
         for pile, row in self._loads:
             table, column = self._code.columns[pile]
-            lines.append(
-                f"head_{pile}_{row}, since_{pile}_{row} = "
-                f"pile_at(table_{table}, row_{row}, {column}, lowest)"
-            )
-        return lines
+            arguments = (f"table_{table}", f"row_{row}", str(column), "lowest")
+            found = self._code.imports.call("pile_at", *arguments)
+            lines.append(f"head_{pile}_{row}, since_{pile}_{row} = {found}")
+        return tuple(lines)
 
     def _find(self, row: int) -> str:
         table, terms = next(key for key, number in self._rows.items() if number == row)
-        values = ", ".join(f"values[{term}, row]" for term in terms)
-        return f"{_ROW_OF[len(terms)]}(table_{table}, {values})"
+        arguments = (f"table_{table}", *(f"values[{term}, row]" for term in terms))
+        return self._code.imports.call(_ROW_OF[len(terms)], *arguments)
 
     def source(self, pile: int, marks: Sequence[str]) -> str | None:
         """How the variables of a pile that is read end; None where it is not in a table."""
         row = self._row(pile, marks)
         return None if row is None else f"{pile}_{row}"
 
-    def target(self, pile: int, marks: Sequence[str]) -> View | None:
-        """Where a cell goes that is put on a pile in a table."""
+    def target(self, pile: int, marks: Sequence[str]) -> TableRow | None:
+        """Where a cell goes that is put on a pile in a table; None where it is not in a table."""
         row = self._row(pile, marks, loaded=False)
         if row is None:
             return None
@@ -182,13 +230,12 @@ class Branch:
         (terms,) = [key[1] for key, number in self._rows.items() if number == row]
         others = sum(key[0] == table for key in self._rows) > 1
         is_read = any(number == row for _, number in self._loads)
-        return {
-            "table": f"table_{table}",
-            "row": f"row_{row}",
-            "column": column,
-            "filled": f"filled_{table}",
+        return TableRow(
+            f"table_{table}",
+            f"row_{row}",
+            column,
+            f"filled_{table}",
+            tuple(f"values[{term}, row]" for term in terms),
             # Where it is known already, another key of this event may have taken the free row.
-            "find": self._find(row) if others or not is_read else None,
-            "values": [f"values[{term}, row]" for term in terms],
-            "latest": f"pile_at(table_{table}, row_{row}, {column}, lowest)[1]",
-        }
+            self._find(row) if others or not is_read else "",
+        )

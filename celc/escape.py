@@ -19,6 +19,11 @@ def string_literal(text: str) -> str:
     return literal
 
 
+def literal(value: int | float | str | bool | None) -> str:
+    """A Python literal of a constant of the query."""
+    return string_literal(value) if isinstance(value, str) else repr(value)
+
+
 def literal_lines(text: str) -> list[str]:
     """String literals of the lines of a text, to be joined by newlines.
 

@@ -16,7 +16,9 @@ from black.mode import TargetVersion
 
 from celc.deadline import look
 
-_MODE = black.Mode(target_versions={TargetVersion.PY311}, line_length=100)
+LINE_LENGTH = 100
+
+_MODE = black.Mode(target_versions={TargetVersion.PY311}, line_length=LINE_LENGTH)
 
 _DIGITS = re.compile(r"[0-9]+")
 _OTHER_BASE = re.compile(r"0[xXbBoO]")

@@ -79,7 +79,7 @@ class Compilation:
         """
         # Jinja and black take longer to import than most queries to compile, and `celc check`
         # needs neither.
-        from celc.emit import emit_module
+        from celc.emit_module import emit_module
 
         with self.deadline.running():
             return emit_module(

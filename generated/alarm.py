@@ -26,19 +26,8 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime import (
-    Attribute,
-    AttributeTest,
-    CompiledQuery,
-    Kind,
-    Label,
-    Plan,
-    Program,
-    Relevant,
-    TextCondition,
-    Window,
-    module_names,
-)
+from celc_runtime import Attribute, AttributeTest, CompiledQuery, Kind, Label, Plan, Program
+from celc_runtime import Relevant, TextCondition, Window, module_names
 from celc_runtime.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST, NEVER
 from celc_runtime.arena import NEXT_NODE, PART, ROW, SHIFT, USABLE, chosen, put_flat, reserve
 from celc_runtime.arena import rows_that_matter, seal

@@ -17,8 +17,6 @@ QUERY = "\n".join(
 )
 CELC_VERSION = "0.1.0"
 
-import numpy as np
-
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.arena import BLOCK
 from celc_runtime.kernels import njit

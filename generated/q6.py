@@ -21,8 +21,8 @@ import numpy as np
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST, NEXT_NODE
-from celc_runtime.arena import ROW, SHIFT, USABLE, chosen, put_flat, reserve, rows_that_matter
-from celc_runtime.arena import seal, united
+from celc_runtime.arena import ROW, SHIFT, USABLE, chosen, put_flat, reserve, rows_that_matter, seal
+from celc_runtime.arena import united
 from celc_runtime.enumerate import list_fired
 from celc_runtime.kernels import njit
 from celc_runtime.strategy import All, BranchFree

@@ -20,8 +20,8 @@ CELC_VERSION = "0.1.0"
 import numpy as np
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
-from celc_runtime.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LAST, LOWEST
-from celc_runtime.arena import NEVER, NEXT_NODE, ROW, SHIFT, USABLE, next_relevant, put, reserve
+from celc_runtime.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LAST, LOWEST, NEVER
+from celc_runtime.arena import NEXT_NODE, ROW, SHIFT, USABLE, next_relevant, put, reserve
 from celc_runtime.enumerate import list_fired
 from celc_runtime.kernels import njit
 from celc_runtime.strategy import All, StraightLine

@@ -26,26 +26,10 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime import (
-    Absolute,
-    Aggregate,
-    Arithmetic,
-    Attribute,
-    Cast,
-    CompiledQuery,
-    Computed,
-    Constant,
-    Kind,
-    Label,
-    Negation,
-    Plan,
-    Program,
-    Window,
-    module_names,
-)
-from celc_runtime.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LAST, LOWEST
-from celc_runtime.arena import NEVER, NEXT_NODE, PART, ROW, SHIFT, USABLE, next_relevant, put
-from celc_runtime.arena import reserve
+from celc_runtime import Absolute, Aggregate, Arithmetic, Attribute, Cast, CompiledQuery, Computed
+from celc_runtime import Constant, Kind, Label, Negation, Plan, Program, Window, module_names
+from celc_runtime.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LAST, LOWEST, NEVER
+from celc_runtime.arena import NEXT_NODE, PART, ROW, SHIFT, USABLE, next_relevant, put, reserve
 from celc_runtime.batch import block_of
 from celc_runtime.enumerate import list_fired
 from celc_runtime.kernels import njit

@@ -35,7 +35,7 @@ import pytest
 from celc_runtime import CompiledQuery
 
 import celc
-import celc.emit
+import celc.emit_module
 from celc.cli import main
 from celc.options import Options
 from celc.pipeline import compile_source
@@ -187,7 +187,7 @@ def interpreted() -> Iterator[None]:
         return text.replace(line, "njit = lambda **_: lambda f: f\n")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(celc.emit, "formatted", plain)
+        patch.setattr(celc.emit_module, "formatted", plain)
         yield
 
 

@@ -55,7 +55,7 @@ def test_check_imports_the_compiler_but_nothing_that_writes_or_runs_modules() ->
     assert "celc.pipeline" in modules
     assert "lark" in packages
     assert packages.isdisjoint(_LIBRARIES - {"lark"} | _MORE | {"celc_runtime"}), packages
-    assert "celc.emit" not in modules
+    assert "celc.emit_module" not in modules
 
 
 def test_an_import_of_celc_is_no_import_of_the_compiler() -> None:

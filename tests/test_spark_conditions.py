@@ -31,6 +31,7 @@ from spark_conditions import (
 
 import celc
 from celc.emit_conditions import ConditionCode
+from celc.emit_imports import Imports
 from celc.normal_form import Event
 from celc.options import Options
 from celc.pipeline import compile_source
@@ -94,18 +95,22 @@ def decided_by_queries(conditions: Sequence[Condition], table: pa.Table) -> np.n
 
 def decided_by_compiled_code(conditions: Sequence[Condition], table: pa.Table) -> np.ndarray:
     """The same by the expressions of generated code, all in one function that Numba compiles."""
-    code = ConditionCode(query=1)
+    code = ConditionCode(1, Imports())
     lines = [f"out[{k}, row] = {_expression(code, c)}" for k, c in enumerate(conditions)]
     text = "\n".join(
         [
             "import numpy as np",
             "from numba import njit",
-            *(f"from celc_runtime.numbers import {helper}" for helper in sorted(code.helpers)),
+            *code.imports.lines(),
             *(f"{name}_1 = np.array({v!r}, np.{t})" for name, (v, t) in code.members.items()),
             "@njit(nogil=True, error_model='numpy')",
             "def decide(columns, out):",
-            *(f"    column_{k}, valid_{k} = columns[{k}]" for k in range(len(code.attributes))),
+            *(f"    columns_{k}, valids_{k} = columns[{k}]" for k in range(len(code.attributes))),
             "    for row in range(out.shape[1]):",
+            *(
+                f"        column_{k}, valid_{k} = columns_{k}[row], valids_{k}[row]"
+                for k in range(len(code.attributes))
+            ),
             *("        " + line for line in lines),
         ]
     )
