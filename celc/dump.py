@@ -286,6 +286,8 @@ def dump_tables(stages: Stages) -> str:
             lines += _pile_lines("straight-line", plan)
         case _:
             assert_never(update)
+    lines.append(f"  because {update.reason}")
+    lines.append(f"matches are listed so: {stages.program.listing.reason}")
     lines += across_lines(stages.program)
     return _text(lines)
 
