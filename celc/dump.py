@@ -306,6 +306,8 @@ def _strategy_lines(program: Program) -> list[str]:
             lines += _pile_lines("straight-line", plan)
         case _:
             assert_never(update)
+    lines.append(f"  because {update.reason}")
+    lines.append(f"matches are listed so: {program.listing.reason}")
     return [*lines, *across_lines(program)]
 
 

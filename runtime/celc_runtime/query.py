@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from celc_runtime.display import queries_html, query_text
 from celc_runtime.errors import EventWarning
+from celc_runtime.lists import lists_update
 from celc_runtime.matching import (
     matches_of_events,
     matches_of_frame,
@@ -25,6 +26,7 @@ from celc_runtime.range_reader import ranges_route
 from celc_runtime.run import Run
 from celc_runtime.spark import spark_matches, spark_plan
 from celc_runtime.sql import TaskStream, registered
+from celc_runtime.strategy import BranchFree, Keyed, StraightLine, UnionLists
 from celc_runtime.stream import stream_matches
 from celc_runtime.stream_tasks import finishing_route, packing_route, task_route, unpacking_route
 
@@ -58,6 +60,15 @@ class CompiledQuery:
     def text(self) -> str:
         """The text of the file that the query was compiled from."""
         return self.program.text
+
+    @property
+    def update(self) -> Callable[..., int]:
+        """The function that reads the events of a batch."""
+        match self.program.update:
+            case UnionLists(tables=tables):
+                return lists_update(tables)
+            case BranchFree() | StraightLine() | Keyed() as update:
+                return update.kernel
 
     @property
     def order_by(self) -> tuple[str, ...]:
