@@ -51,8 +51,8 @@ long: $(INSTALLED) notes ## run the tests that take longer than the suite may, a
 	@$(MAKE) --no-print-directory lowest
 
 # The language in all its parts, the modules that are made, and every way to run a query on Spark.
-SLICE = tests/test_conformance.py tests/test_golden.py tests/test_syntax_errors.py \
-	tests/test_resolve_errors.py tests/test_runtime_in_text.py tests/test_shared_cache.py
+SLICE = tests/test_conformance.py tests/codegen/test_golden.py tests/parse/test_syntax_errors.py \
+	tests/resolve/test_resolve_errors.py tests/runtime/jit/test_runtime_in_text.py tests/runtime/jit/test_shared_cache.py
 SLICE_ON_SPARK = tests/on_spark/test_conformance_on_spark.py tests/on_spark/test_streams.py \
 	tests/on_spark/test_internal_names_on_spark.py
 

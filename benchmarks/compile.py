@@ -32,11 +32,11 @@ from typing import Any
 from common import environment
 from families import FAMILIES, QUADRATIC
 
-from celc.errors import CelError
+from celc.diagnostics.errors import CelError
+from celc.diagnostics.source import Source
 from celc.options import Options
 from celc.pipeline import Stages, compile_source
-from celc.source import Source
-from celc.strategy import EarliestInWindow, InWindow, Latest, UnionLists
+from celc.plan.strategy import EarliestInWindow, InWindow, Latest, UnionLists
 
 LIMIT_SECONDS = 10.0
 GIVE_UP_SECONDS = 60.0

@@ -38,9 +38,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from celc_runtime.run import Run
-from celc_runtime.strategy import Checked
-from celc_runtime.updates import KeyedUpdate
+from celc_runtime.plan.strategy import Checked
+from celc_runtime.run.run import Run
+from celc_runtime.run.updates import KeyedUpdate
 from common import best_of, calibrate, environment
 
 import celc

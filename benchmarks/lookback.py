@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from celc_runtime.run import Run
+from celc_runtime.run.run import Run
 from common import calibrate, environment
 
 import celc

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from celc_runtime.run import Run
+from celc_runtime.run.run import Run
 from common import best_of, calibrate, environment
 from streams import QUERIES, declaration
 

@@ -273,7 +273,7 @@ def _packed_file(query: Any, folder: Path, file: Path) -> Path:
 
 def _state_sizes(spark: SparkSession, checkpoint: Path) -> dict[str, float]:
     """What states hold, beside what the query's definition says is alive in them."""
-    from celc_runtime.stream_tasks import StreamFormats, StreamOptions
+    from celc_runtime.stream.tasks import StreamFormats, StreamOptions
 
     query = celc.compile(QUERY, order_by="ts").query
     formats = StreamFormats(query.program, StreamOptions({}))

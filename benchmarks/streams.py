@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from celc_runtime.arena import NEXT_NODE, PART, READ, ROW
-from celc_runtime.run import Run
-from celc_runtime.strategy import UnionLists
+from celc_runtime.engine.arena import NEXT_NODE, PART, READ, ROW
+from celc_runtime.plan.strategy import UnionLists
+from celc_runtime.run.run import Run
 
 import celc
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from celc.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK
+from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK
 from celc.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from celc.errors import CelError, Diagnostic
-    from celc.matcher import Matcher
+    from celc.diagnostics.errors import CelError, Diagnostic
+    from celc.loader import Matcher
 
 __all__ = ["CelError", "Diagnostic", "Matcher", "__version__", "check", "compile"]
 
 _IMPORTED_WHEN_ASKED_FOR = {
-    "CelError": "celc.errors",
-    "Diagnostic": "celc.errors",
-    "Matcher": "celc.matcher",
+    "CelError": "celc.diagnostics.errors",
+    "Diagnostic": "celc.diagnostics.errors",
+    "Matcher": "celc.loader",
 }
 
 
@@ -61,10 +61,10 @@ def compile(
     Raises CelError with all errors of the text, and ValueError for a max_work that is no number
     of steps or a max_compile_seconds that is no time.
     """
-    from celc.matcher import Matcher
+    from celc.diagnostics.source import Source
+    from celc.loader import Matcher
     from celc.options import Options
     from celc.pipeline import compile_source
-    from celc.source import Source
 
     options = Options(
         None if order_by is None else _names(order_by),
@@ -92,10 +92,10 @@ def check(
 
     max_compile_seconds: how long it may take to find them; then that is one of the errors.
     """
-    from celc.errors import CelError
+    from celc.diagnostics.errors import CelError
+    from celc.diagnostics.source import Source
     from celc.options import Options
     from celc.pipeline import compile_source
-    from celc.source import Source
 
     options = Options(
         None if order_by is None else _names(order_by),

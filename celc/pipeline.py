@@ -13,27 +13,27 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from celc.automaton import Automaton
-from celc.construct import conditions_of_facts, construct
-from celc.deadline import Deadline, look
-from celc.determinize import DeterministicAutomaton, determinize
-from celc.divide import Definitions, Division, Exact, Roles, Windowed, divide
-from celc.errors import CelError, Diagnostic, Diagnostics
-from celc.first_order import read_first_order
-from celc.formula import Query
-from celc.minimise import minimise
-from celc.normal_form import KeepLabels, KeepSupport, NormalForm, is_correlated
-from celc.normalize import normalize, output_labels
+from celc.automata.automaton import Automaton
+from celc.automata.construct import conditions_of_facts, construct
+from celc.automata.determinize import DeterministicAutomaton, determinize
+from celc.automata.minimise import minimise
+from celc.automata.predicates import Alphabet, symbol_classes
+from celc.core.formula import Query
+from celc.diagnostics.deadline import Deadline, look
+from celc.diagnostics.errors import CelError, Diagnostic, Diagnostics
+from celc.diagnostics.source import Source
+from celc.normal.divide import Definitions, Division, Exact, Roles, Windowed, divide
+from celc.normal.normal_form import KeepLabels, KeepSupport, NormalForm, is_correlated
+from celc.normal.normalize import normalize, output_labels
+from celc.normal.rewrite import relabel
 from celc.options import Options
-from celc.parse import parse
-from celc.predicates import Alphabet, symbol_classes
-from celc.program import Program
+from celc.parse.parser import parse
+from celc.plan.program import Program
+from celc.plan.strategy import EVERY_UPDATE, Found, Update, choose
+from celc.plan.tables import Tables, tabulate
+from celc.plan.window_selector import DETERMINISTIC, WindowSelector, window_selector
 from celc.resolve import MAX_DEPTH, resolve
-from celc.rewrite import relabel
-from celc.source import Source
-from celc.strategy import EVERY_UPDATE, Found, Update, choose
-from celc.tables import Tables, tabulate
-from celc.window_selector import DETERMINISTIC, WindowSelector, window_selector
+from celc.resolve.first_order import read_first_order
 
 VERIFYING = os.environ.get("CELC_VERIFY") == "1"
 """Whether each representation is checked before the next pass takes it."""
@@ -79,7 +79,7 @@ class Compilation:
         """
         # Jinja and black take longer to import than most queries to compile, and `celc check`
         # needs neither.
-        from celc.emit_module import emit_module
+        from celc.codegen.module import emit_module
 
         with self.deadline.running():
             return emit_module(

@@ -15,10 +15,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from celc_runtime.bootstrap import package_name
-from celc_runtime.shipping import BROUGHT, bootstrap_file, bootstrap_name, runtime_sources
+from celc_runtime.jit.bootstrap import package_name
+from celc_runtime.jit.shipping import BROUGHT, bootstrap_file, bootstrap_name, runtime_sources
 
-from celc.escape import literal_lines
+from celc.codegen.escape import literal_lines
 
 _PACKAGE = "celc_runtime"
 _LINE_LENGTH = 100

@@ -28,13 +28,13 @@ import numpy as np
 
 from celc_runtime import Attribute, AttributeTest, CompiledQuery, Kind, Label, Plan, Program
 from celc_runtime import Relevant, TextCondition, Window, module_names
-from celc_runtime.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST, NEVER
-from celc_runtime.arena import NEXT_NODE, PART, ROW, SHIFT, USABLE, chosen, put_flat, reserve
-from celc_runtime.arena import rows_that_matter, seal
-from celc_runtime.batch import block_of, window_floor
-from celc_runtime.kernels import njit
-from celc_runtime.runs import list_runs
-from celc_runtime.strategy import BranchFree, InRuns
+from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST, NEVER
+from celc_runtime.engine.arena import NEXT_NODE, PART, ROW, SHIFT, USABLE, chosen, put_flat, reserve
+from celc_runtime.engine.arena import rows_that_matter, seal
+from celc_runtime.engine.batch import block_of, window_floor
+from celc_runtime.jit.kernels import njit
+from celc_runtime.engine.runs import list_runs
+from celc_runtime.plan.strategy import BranchFree, InRuns
 
 # Symbols: the classes of events that it tells apart.
 #   0  any other event

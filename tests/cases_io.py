@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-CASES_FOLDER = Path(__file__).resolve().parent / "cases"
+from places import TESTS
+
+CASES_FOLDER = TESTS / "cases"
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from places import ROOT
+
 # Before celc is imported: every compilation of every test, those in child processes too, is checked
 # between its passes.
 os.environ["CELC_VERIFY"] = "1"
@@ -12,7 +14,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -102,7 +103,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def _find_java() -> None:
     """Set JAVA_HOME where the machine has no Java of its own."""
     if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
-        tool = Path(__file__).parents[1] / "tools" / "java.py"
+        tool = ROOT / "tools" / "java.py"
         found = subprocess.run(
             [sys.executable, str(tool)], capture_output=True, text=True, check=True
         )

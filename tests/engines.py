@@ -14,13 +14,14 @@ import black
 import celc_runtime
 import pyarrow as pa
 import pytest
-from celc_runtime import CompiledQuery, Plan, kernels, shipping
+from celc_runtime import CompiledQuery, Plan
+from celc_runtime.jit import kernels, shipping
 
 from celc import Matcher
+from celc.diagnostics.source import Source
 from celc.options import Options
 from celc.pipeline import compile_source
-from celc.source import Source
-from celc.strategy import GENERAL_ENGINE, UnionLists
+from celc.plan.strategy import GENERAL_ENGINE, UnionLists
 
 # What the runtime loads only when a query needs it must not be loaded first inside `interpreted`.
 for _module in pkgutil.walk_packages(celc_runtime.__path__, "celc_runtime."):

@@ -9,7 +9,7 @@ import re
 import zipfile
 from pathlib import Path
 
-from celc_runtime import shipping
+from celc_runtime.jit import shipping
 
 _FILES = shipping.runtime_sources()
 _MOVED = {

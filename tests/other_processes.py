@@ -10,7 +10,7 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
-from celc_runtime import shipping
+from celc_runtime.jit import shipping
 
 DECLARED = """CREATE STREAM S {
   EVENT A { id: INT, value: DOUBLE, ts: LONG }, EVENT B { id: INT, value: DOUBLE, ts: LONG },

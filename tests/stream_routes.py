@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from celc_runtime import CompiledQuery
-from celc_runtime.stream_monitor import observed
+from celc_runtime.stream.monitor import observed
 from engines import interpreted, only_query
 
 import celc

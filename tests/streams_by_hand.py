@@ -14,8 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 from celc_runtime import CompiledQuery
-from celc_runtime.stream_partition import END_OF_TIME, Step
-from celc_runtime.stream_tasks import PartitionTask, StreamOptions, finished, packed, unpacked
+from celc_runtime.stream.partition import END_OF_TIME, Step
+from celc_runtime.stream.tasks import PartitionTask, StreamOptions, finished, packed, unpacked
 from engines import Event, Row, batches_of, table_of
 
 AFTER_ALL = END_OF_TIME // 1000

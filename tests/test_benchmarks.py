@@ -17,8 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from engines import interpreted
+from places import ROOT
 
-sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+sys.path.append(str(ROOT / "benchmarks"))
 
 import baselines
 import common

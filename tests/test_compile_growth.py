@@ -8,18 +8,18 @@ times as much where it is quadratic.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
+from places import ROOT
 
-import celc.layout
+import celc.codegen.layout
+from celc.diagnostics.source import Source
 from celc.options import Options
 from celc.pipeline import compile_source
-from celc.source import Source
 
-sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+sys.path.append(str(ROOT / "benchmarks"))
 
 from families import FAMILIES, QUADRATIC
 
@@ -38,7 +38,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         sizes.append(len(text))
         return text
 
-    monkeypatch.setattr(celc.layout.black, "format_str", format_str)
+    monkeypatch.setattr(celc.codegen.layout.black, "format_str", format_str)
     compile_module(FAMILIES["parentheses"](1))  # what is read and built once
     sizes.clear()
     return sizes

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 import celc
-from celc import deadline
 from celc.cli import main
 from celc.cli.problems import FILE_WRONG, FINE, QUERY_WRONG
-from celc.errors import CelError, Diagnostic
+from celc.diagnostics import deadline
+from celc.diagnostics.errors import CelError, Diagnostic
+from celc.diagnostics.source import Source
 from celc.options import Options
 from celc.pipeline import compile_source
-from celc.source import Source
 
 STREAM = "CREATE STREAM S { EVENT A { v: INT, s: STRING }, EVENT B { v: INT, s: STRING } }\n"
 QUERIES = {

@@ -33,17 +33,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery
+from places import ROOT
 
 import celc
-import celc.emit_module
+import celc.codegen.module
 from celc.cli import main
+from celc.diagnostics.source import Source
 from celc.options import Options
 from celc.pipeline import compile_source
-from celc.program import Program
-from celc.source import Source
-from celc.strategy import ByDefinition, Checked, Keyed
+from celc.plan.program import Program
+from celc.plan.strategy import ByDefinition, Checked, Keyed
 
-ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")
 DOCUMENTS = [*map(ROOT.joinpath, PAGES), *sorted(ROOT.glob("docs/*.md"))]
 ERRORS = ROOT / "docs" / "errors.md"
@@ -182,12 +182,12 @@ def interpreted() -> Iterator[None]:
 
     def plain(parts: Sequence[str]) -> str:
         text = "".join(parts)
-        line = "from celc_runtime.kernels import njit\n"
+        line = "from celc_runtime.jit.kernels import njit\n"
         assert line in text
         return text.replace(line, "njit = lambda **_: lambda f: f\n")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(celc.emit_module, "formatted", plain)
+        patch.setattr(celc.codegen.module, "formatted", plain)
         yield
 
 

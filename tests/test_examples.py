@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
+from places import ROOT
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLES = ROOT / "examples"
 
 # Partition, start and end: what names a match of these queries, but for how it is divided.
 Place = tuple[str, int, int]

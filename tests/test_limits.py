@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 
 import celc
-from celc.determinize import determinize
-from celc.errors import CelError, Diagnostic
+from celc.automata.determinize import determinize
+from celc.diagnostics.errors import CelError, Diagnostic
+from celc.diagnostics.source import Source
 from celc.options import Options
 from celc.pipeline import compile_source
-from celc.source import Source
 
 DECLARATION = """CREATE STREAM S {
   EVENT A { v: INT, w: INT }, EVENT B { v: INT, w: INT }, EVENT C { v: INT, w: INT }
@@ -213,7 +213,7 @@ def test_large_tables_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
     types = [rng.choice("ABCD") for _ in range(200)]
     events = pa.table({"type": types})
     small = celc.compile(text)
-    monkeypatch.setattr("celc.emit_tables._MOST_WRITTEN_OUT", 0)
+    monkeypatch.setattr("celc.codegen.tables._MOST_WRITTEN_OUT", 0)
     large = celc.compile(text)
     assert 'moves="""' in large.source
     assert 'moves="""' not in small.source

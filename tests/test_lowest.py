@@ -5,18 +5,17 @@ from __future__ import annotations
 import importlib.util
 import re
 import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
+from places import ROOT
 
-_ROOT = Path(__file__).parents[1]
-_PROJECT = tomllib.loads((_ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+_PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 
 @pytest.fixture(scope="module")
 def tool() -> Any:
-    spec = importlib.util.spec_from_file_location("lowest", _ROOT / "tools" / "lowest.py")
+    spec = importlib.util.spec_from_file_location("lowest", ROOT / "tools" / "lowest.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -49,6 +48,6 @@ def test_a_python_is_claimed_where_a_test_ran() -> None:
         for line in _PROJECT["classifiers"]
         if re.fullmatch(r"Programming Language :: Python :: 3\.\d+", line)
     }
-    shown = (_ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    shown = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     tested = set(re.findall(r"^\| (3\.\d+)(?:\.\d+)? \|", shown, re.MULTILINE))
     assert claimed == tested

@@ -15,8 +15,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from places import TESTS
 
-_FOLDER = Path(__file__).with_name("on_spark")
+_FOLDER = TESTS / "on_spark"
 
 
 def _run(kind: str, marked: str, tests: Path = _FOLDER) -> str:
@@ -52,4 +53,4 @@ def test_long_on_spark(kind: str) -> None:
 @pytest.mark.parametrize("marked", ["long", "not long"])
 def test_plans_over_connect(marked: str) -> None:
     """Those of a classic session are in the suite."""
-    assert "passed" in _run("connect", marked, Path(__file__).with_name("test_spark_plans.py"))
+    assert "passed" in _run("connect", marked, TESTS / "test_spark_plans.py")

@@ -16,12 +16,12 @@ from shutil import which
 from typing import Any
 
 import pytest
+from places import ROOT
 
 import celc
 
 pytest.importorskip("hatchling")
 
-_ROOT = Path(__file__).resolve().parents[1]
 _NAME = f"celc-{celc.__version__}"
 _FOLDERS = ["benchmarks", "celc", "docs", "examples", "generated", "runtime", "templates"]
 _FOLDERS += ["tests", "tools"]
@@ -39,7 +39,7 @@ def _built(source: Path, kind: str, folder: Path, **env: str) -> Path:
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The source distribution of this checkout."""
-    return _built(_ROOT, "sdist", tmp_path_factory.mktemp("sdist"))
+    return _built(ROOT, "sdist", tmp_path_factory.mktemp("sdist"))
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_the_version_is_that_of_the_code(sdist: Path, wheel: Path) -> None:
     assert sdist.name == f"{_NAME}.tar.gz"
     assert wheel.name == f"{_NAME}-py3-none-any.whl"
     assert _metadata(wheel)["Version"] == celc.__version__
-    assert f'"{celc.__version__}"' not in (_ROOT / "pyproject.toml").read_text("utf-8")
+    assert f'"{celc.__version__}"' not in (ROOT / "pyproject.toml").read_text("utf-8")
 
 
 def test_a_source_distribution_has_what_builds_and_tests_celc(unpacked: Path) -> None:
@@ -73,12 +73,12 @@ def test_a_source_distribution_has_what_builds_and_tests_celc(unpacked: Path) ->
     files = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*.*")}
     junk = (".pyc", ".log", ".pickle", ".so", ".whl")
     assert not [name for name in files if name.endswith(junk) or "/." in name]
-    if which("git") is None or not (_ROOT / ".git").exists():
+    if which("git") is None or not (ROOT / ".git").exists():
         return  # these are the tests of a source distribution
     listed = subprocess.run(
-        ["git", "ls-files", "-z", *_FOLDERS], cwd=_ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files", "-z", *_FOLDERS], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    tracked = {name for name in listed.stdout.split("\0") if name and (_ROOT / name).exists()}
+    tracked = {name for name in listed.stdout.split("\0") if name and (ROOT / name).exists()}
     assert len(tracked) > 500
     missing = {name for name in tracked if not (unpacked / name).is_file()}
     assert not missing
@@ -94,12 +94,12 @@ def test_a_wheel_has_the_packages_and_nothing_else(wheel: Path) -> None:
     }
     code = {name for name in names if not name.startswith(_NAME)}
     assert {Path(name).suffix for name in code} == {".py", ".lark", ".jinja", ".typed"}
-    assert {"celc/py.typed", "celc_runtime/py.typed", "celc/grammar.lark"} <= code
+    assert {"celc/py.typed", "celc_runtime/py.typed", "celc/parse/grammar.lark"} <= code
     assert f"{_NAME}.dist-info/licenses/LICENSE" in names
     for folder, place in [("celc", ""), ("runtime/celc_runtime", ""), ("templates", "celc")]:
-        for path in (_ROOT / folder).rglob("*"):
+        for path in (ROOT / folder).rglob("*"):
             if path.suffix in (".py", ".jinja"):
-                inside = path.relative_to((_ROOT / folder).parent)
+                inside = path.relative_to((ROOT / folder).parent)
                 assert (Path(place) / inside).as_posix() in code
 
 
@@ -116,9 +116,9 @@ def test_users_get_ranges_and_developers_pins(wheel: Path) -> None:
 
 def test_a_wheel_built_twice_is_the_same_bytes(wheel: Path, tmp_path: Path) -> None:
     """From the source distribution and from the checkout; and with a time of the packager's own."""
-    assert _built(_ROOT, "wheel", tmp_path / "a").read_bytes() == wheel.read_bytes()
+    assert _built(ROOT, "wheel", tmp_path / "a").read_bytes() == wheel.read_bytes()
     dated = [
-        _built(_ROOT, "wheel", tmp_path / name, SOURCE_DATE_EPOCH="1700000000").read_bytes()
+        _built(ROOT, "wheel", tmp_path / name, SOURCE_DATE_EPOCH="1700000000").read_bytes()
         for name in ("b", "c")
     ]
     assert dated[0] == dated[1] != wheel.read_bytes()

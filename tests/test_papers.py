@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import pytest
 from cases_io import Case, case_stems, load_cases
 from engines import answers, engines, interpreted, only_query
+from places import TESTS
 from reference import difference, evaluate
 
-FOLDER = Path(__file__).parent / "cases_papers"
+FOLDER = TESTS / "cases_papers"
 CASES = load_cases(folder=FOLDER)
 
 

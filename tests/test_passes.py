@@ -10,33 +10,39 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
+from places import TESTS
 
-from celc import dump_passes
-from celc.construct import construct_selection
-from celc.deadline import look
-from celc.describe import describe_members
-from celc.determinize import START, DetState
-from celc.dump import automaton_lines, dump_deterministic, move_lines, table_lines, text_of
-from celc.dump_tree import tree_text
-from celc.first_order import read_first_order
-from celc.normal_form import Relabel, Selected, is_correlated
+from celc.automata.construct import construct_selection
+from celc.automata.determinize import START, DetState
+from celc.codegen.describe import describe_members
+from celc.diagnostics.deadline import look
+from celc.diagnostics.source import Source
+from celc.explain import passes as dump_passes
+from celc.explain.stages import (
+    automaton_lines,
+    dump_deterministic,
+    move_lines,
+    table_lines,
+    text_of,
+)
+from celc.explain.trees import tree_text
+from celc.normal.flatten import flatten
+from celc.normal.normal_form import Relabel, Selected, is_correlated
+from celc.normal.relax import relaxed
+from celc.normal.show import show_labels
 from celc.options import Options
-from celc.parse import parse
-from celc.piles import why_not_straight_line
+from celc.parse.parser import parse
 from celc.pipeline import Stages, compile_source
-from celc.relax import relaxed
+from celc.plan.piles import why_not_straight_line
+from celc.plan.shapes import fixed_shape
+from celc.plan.strategy import EarliestInWindow, Keyed, Latest, UnionLists
 from celc.resolve import resolve
-from celc.roles import flatten
-from celc.shapes import fixed_shape
-from celc.show import show_labels
-from celc.source import Source
-from celc.strategy import EarliestInWindow, Keyed, Latest, UnionLists
+from celc.resolve.first_order import read_first_order
 
-_FOLDER = Path(__file__).parent / "fixtures"
+_FOLDER = TESTS / "fixtures"
 _DECLARATIONS = (_FOLDER / "declarations.cel").read_text("utf-8")
 
 

@@ -16,27 +16,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 from cases_io import Case, case_stems, load_cases
-from celc_runtime import (
-    EventWarning,
-    arena,
-    checked,
-    joins,
-    latest,
-    listings,
-    lists,
-    remembered,
-    run,
-    selection,
-    updates,
-)
+from celc_runtime import EventWarning
+from celc_runtime.engine import arena
+from celc_runtime.engine import union_lists as lists
+from celc_runtime.run import checked, joins, latest, listings, run, selection, updates
+from celc_runtime.run import history as remembered
 from engines import answer_of, answers, engines, interpreted, only_query, table_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from places import TESTS
 from reference import WorkLimitError, check_answer, difference, evaluate
 from strategies import (
     DECLARATION,
@@ -52,7 +44,7 @@ import celc
 from celc import CelError, Matcher
 from celc.options import Options
 
-CASES_FOUND = Path(__file__).parent / "cases_found"
+CASES_FOUND = TESTS / "cases_found"
 # What is refused for its size instead of running for ever; it must stay rare.
 TOO_LARGE = {
     "automaton-too-large",

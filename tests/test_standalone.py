@@ -11,7 +11,7 @@ from typing import Any
 
 import black
 import pytest
-from celc_runtime import bootstrap, shipping
+from celc_runtime.jit import bootstrap, shipping
 from nested_runtime import moved, nested_sources, write_archive, write_package
 from other_processes import COUNT, DECLARED, PLANS, run
 

@@ -12,25 +12,24 @@ from typing import Any
 
 import pytest
 
-from celc import formula as core
-from celc import normal_form as lp
 from celc import pipeline, verify
-from celc.construct import construct_selection
-from celc.determinize import DetState, Move
-from celc.divide import Roles
-from celc.errors import CelError
-from celc.formula import DataType
-from celc.graphs import FINAL, INITIAL, Edge
-from celc.joins import Joins
-from celc.letters import ContextMachine
+from celc.automata.construct import construct_selection
+from celc.automata.determinize import DetState, Move
+from celc.automata.graphs import FINAL, INITIAL, Edge
+from celc.automata.letters import ContextMachine
+from celc.core import formula as core
+from celc.core.formula import DataType
+from celc.diagnostics.errors import CelError
+from celc.diagnostics.source import Source, Span
+from celc.normal import normal_form as lp
+from celc.normal.divide import Roles
+from celc.normal.flatten import FlatForm, flatten
 from celc.options import Options
-from celc.parse import parse
-from celc.piles import PilePlan
+from celc.parse.parser import parse
 from celc.pipeline import Stages, compile_source
-from celc.resolve import MAX_DEPTH, resolve
-from celc.roles import FlatForm, flatten
-from celc.source import Source, Span
-from celc.strategy import (
+from celc.plan.joins import Joins
+from celc.plan.piles import PilePlan
+from celc.plan.strategy import (
     BranchFree,
     ByDefinition,
     Checked,
@@ -40,7 +39,8 @@ from celc.strategy import (
     StraightLine,
     UnionLists,
 )
-from celc.tables import Contexts, Tables
+from celc.plan.tables import Contexts, Tables
+from celc.resolve import MAX_DEPTH, resolve
 from celc.verify import Violation, automata, forms, plans, texts
 
 _DECLARED = """CREATE STREAM S {

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from engines import interpreted
+from places import ROOT
 from reference import as_expected, evaluate, parse
 from reference.names import Schema
 from reference.values import Kind
@@ -28,7 +29,7 @@ from celc.cli import main
 
 Row = dict[str, Any]
 
-FOLDER = Path(__file__).resolve().parent.parent / "examples" / "worked"
+FOLDER = ROOT / "examples" / "worked"
 QUERIES = sorted(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.glob("*/*.cel"))
 
 # --- the answers ----------------------------------------------------------------------------------

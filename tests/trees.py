@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from celc import syntax
-from celc.errors import CelError
-from celc.parse import parse
-from celc.source import Source, Span
+from celc.diagnostics.errors import CelError
+from celc.diagnostics.source import Source, Span
+from celc.parse import syntax
+from celc.parse.parser import parse
 
 # Spans do not count when trees are compared.
 S = Span(0, 0)

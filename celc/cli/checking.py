@@ -15,10 +15,10 @@ from urllib.parse import quote
 
 from celc.cli.output import say, tell
 from celc.cli.problems import FILE_WRONG, FINE, QUERY_WRONG, CommandProblem, words
-from celc.errors import CelError, Diagnostic, render_all
+from celc.diagnostics.errors import CelError, Diagnostic, render_all
+from celc.diagnostics.source import Source, Span, visible
 from celc.options import Options
 from celc.pipeline import compile_source
-from celc.source import Source, Span, visible
 from celc.version import VERSION
 
 STANDARD_INPUT = Path("-")

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
-from celc_runtime.paths import arrow_fields, path_of, with_fields
+from celc_runtime.arrow.paths import arrow_fields, path_of, with_fields
 
 from celc.cli.json_rows import Fields, keys_of
 from celc.cli.lines import csv_rows, first_wrong, json_rows, whole_lines

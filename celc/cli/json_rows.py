@@ -2,7 +2,7 @@
 
 Arrow parses the columns that it is told of and no others. So it is told of every place where an
 attribute can be: `a.b` is the key `a.b`, or the key `b` of the object `a`. In each row the place
-with the longest key counts, as `celc_runtime.paths` decides for the columns of a table.
+with the longest key counts, as `celc_runtime.arrow.paths` decides for the columns of a table.
 """
 
 from __future__ import annotations

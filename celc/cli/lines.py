@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
-from celc_runtime.plan import ARROW_TYPES
+from celc_runtime.plan.plan import ARROW_TYPES
 
 Row = tuple[int, bytes]
 """The number of a row's first line, counted from 1, and its bytes."""

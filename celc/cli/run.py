@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from celc_runtime import EventError, EventWarning
-from celc_runtime.output import FirstMatches
+from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.query import CompiledQuery
 
 from celc.cli import writing
-from celc.cli.command import chosen_queries, compiled
 from celc.cli.events import Form
 from celc.cli.output import (
     check_name,
@@ -29,11 +28,12 @@ from celc.cli.output import (
 )
 from celc.cli.problems import FINE, CommandProblem
 from celc.cli.progress import shown
+from celc.cli.queries import chosen_queries, compiled
 from celc.cli.sources import Origin, origins_of
 from celc.cli.stream import EventStream
 from celc.cli.times import EPOCH_UNITS, TimeForm
 from celc.cli.wanted import Wanted
-from celc.matcher import Matcher, matches_of
+from celc.loader import Matcher, matches_of
 
 WIDTH = 80
 """Signs in a line of a table that does not go to a terminal."""

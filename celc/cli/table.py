@@ -16,7 +16,7 @@ import pyarrow as pa
 from celc_runtime.query import CompiledQuery
 from rich.cells import cell_len
 
-from celc.source import visible
+from celc.diagnostics.source import visible
 
 _GAP = 2
 """Spaces between two columns."""

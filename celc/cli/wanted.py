@@ -14,8 +14,8 @@ import pyarrow as pa
 from celc_runtime.query import CompiledQuery
 
 from celc.cli.problems import CommandProblem
-from celc.formula import Query
-from celc.messages.wording import available, guess, quote, quoted
+from celc.core.formula import Query
+from celc.diagnostics.messages.wording import available, guess, quote, quoted
 
 
 @dataclass(frozen=True, slots=True)

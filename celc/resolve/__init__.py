@@ -7,10 +7,11 @@ depends on it stays silent.
 
 from __future__ import annotations
 
-from celc import syntax
-from celc.errors import Diagnostic, Diagnostics
-from celc.formula import PartitionKey, Query
-from celc.messages import clauses, names
+from celc.core.formula import PartitionKey, Query
+from celc.diagnostics.errors import Diagnostic, Diagnostics
+from celc.diagnostics.messages import clauses, names
+from celc.diagnostics.source import Source, Span
+from celc.parse import syntax
 from celc.resolve.expressions import Site
 from celc.resolve.formulas import Builder
 from celc.resolve.labels import Annotator
@@ -20,7 +21,6 @@ from celc.resolve.query_clauses import check_window_length, clauses_of_query
 from celc.resolve.schema import Declarations, declare, schema_of
 from celc.resolve.scopes import Frame
 from celc.resolve.suspicions import check_growth, growing_labels
-from celc.source import Source, Span
 
 __all__ = ["MAX_DEPTH", "resolve"]
 

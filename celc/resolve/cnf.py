@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from itertools import chain, product
 from math import prod
 
-from celc.deadline import look
-from celc.formula import (
+from celc.core.formula import (
     Clause,
     Predicate,
 )
+from celc.core.terms import labels_chosen_from
+from celc.diagnostics.deadline import look
+from celc.diagnostics.source import Span
 from celc.resolve.conditions import Every, Some, Tree
-from celc.source import Span
-from celc.terms import labels_chosen_from
 
 # How many predicates the clauses may hold together, as a multiple of the limit on clauses.
 _PREDICATES_PER_CLAUSE = 100

@@ -10,9 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, assert_never
 
-from celc import syntax
-from celc.deadline import look
-from celc.formula import (
+from celc.core.formula import (
     Aggregate,
     AttributeValue,
     Comparison,
@@ -25,11 +23,13 @@ from celc.formula import (
     Predicate,
     Previous,
 )
-from celc.like import looks_like_regex, regex_to_like
-from celc.messages import types, warnings
+from celc.core.like import looks_like_regex, regex_to_like
+from celc.core.traversal import nodes_of
+from celc.diagnostics.deadline import look
+from celc.diagnostics.messages import types, warnings
+from celc.diagnostics.source import Span
+from celc.parse import syntax
 from celc.resolve.expressions import Site, binding_of, common_type, convert, expression, is_null
-from celc.source import Span
-from celc.traversal import nodes_of
 
 _NEGATED: dict[syntax.ComparisonOperator, syntax.ComparisonOperator] = {
     "=": "!=",

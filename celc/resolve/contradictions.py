@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from celc.errors import Diagnostic, Diagnostics, Fix
-from celc.fold import fold_predicate
-from celc.formula import (
+from celc.core.fold import fold_predicate
+from celc.core.formula import (
     EXACT_CASTS,
     MIRRORED,
     Aggregate,
@@ -27,12 +26,13 @@ from celc.formula import (
     Previous,
     Value,
 )
-from celc.messages.warnings import never_matches
+from celc.core.terms import nodes_written_in
+from celc.core.traversal import operands_of
+from celc.diagnostics.errors import Diagnostic, Diagnostics, Fix
+from celc.diagnostics.messages.warnings import never_matches
+from celc.diagnostics.source import Span
 from celc.resolve.expressions import is_null
 from celc.resolve.scopes import Frame, look_up
-from celc.source import Span
-from celc.terms import nodes_written_in
-from celc.traversal import operands_of
 
 _DISCRETE = (DataType.INT, DataType.LONG, DataType.TIMESTAMP, DataType.DATE)
 

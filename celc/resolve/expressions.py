@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, assert_never, cast
 
-from celc import fold, syntax
-from celc.errors import Diagnostics
-from celc.formula import (
+from celc.core import fold
+from celc.core.formula import (
     NUMBERS,
     TIMES,
     Absolute,
@@ -27,13 +26,15 @@ from celc.formula import (
     Negation,
     Previous,
 )
-from celc.messages import names, types, warnings
-from celc.messages.wording import written
+from celc.diagnostics.errors import Diagnostics
+from celc.diagnostics.messages import names, types, warnings
+from celc.diagnostics.messages.wording import written
+from celc.diagnostics.source import Span
+from celc.parse import syntax
 from celc.resolve import literals
 from celc.resolve.labels import Binding, Hidden
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Frame, look_up, visible_labels
-from celc.source import Span
 
 _AGGREGATED_TYPES: Mapping[str, tuple[DataType, ...]] = {
     "FIRST": tuple(DataType),

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import Literal, assert_never
 
-from celc import formula as core
-from celc import syntax
-from celc.deadline import look
-from celc.errors import Diagnostics
-from celc.formula import Predicate
-from celc.messages import types, warnings
+from celc.core import formula as core
+from celc.core.formula import Predicate
+from celc.diagnostics.deadline import look
+from celc.diagnostics.errors import Diagnostics
+from celc.diagnostics.messages import types, warnings
+from celc.diagnostics.source import Span
+from celc.parse import syntax
 from celc.resolve.cnf import clauses_of, size_of
 from celc.resolve.conditions import condition
 from celc.resolve.contradictions import by_subject, check_clauses, excluding, exclusive
@@ -30,7 +31,6 @@ from celc.resolve.other_events import STANDS_FOR
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Beside, Frame, surely_bound
 from celc.resolve.suspicions import check_search, check_sides, check_use
-from celc.source import Span
 
 _MOST_COMPARED = 50_000
 """How many pairs of conditions a filter is compared in with those below it: a moment's work."""

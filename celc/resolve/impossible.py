@@ -12,10 +12,11 @@ from itertools import combinations
 from operator import and_, or_
 from typing import TypeAlias, assert_never
 
-from celc import syntax
-from celc.errors import Diagnostics
-from celc.messages.warnings import never_matches
-from celc.messages.wording import counted
+from celc.diagnostics.errors import Diagnostics
+from celc.diagnostics.messages.warnings import never_matches
+from celc.diagnostics.messages.wording import counted
+from celc.diagnostics.source import Span
+from celc.parse import syntax
 from celc.resolve.labels import (
     JOINTS,
     NOTHING,
@@ -29,7 +30,6 @@ from celc.resolve.labels import (
 from celc.resolve.other_events import STANDS_FOR
 from celc.resolve.schema import Schema
 from celc.resolve.suspicions import check_sides
-from celc.source import Span
 
 # --- what a match covers --------------------------------------------------------------------------
 

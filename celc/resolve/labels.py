@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal, TypeAlias, TypeVar, assert_never
 
-from celc import syntax
-from celc.deadline import look
-from celc.errors import Diagnostic, Diagnostics, Fix
-from celc.messages import names, warnings
+from celc.diagnostics.deadline import look
+from celc.diagnostics.errors import Diagnostic, Diagnostics, Fix
+from celc.diagnostics.messages import names, warnings
+from celc.diagnostics.source import Span
+from celc.parse import syntax
 from celc.resolve.other_events import STANDS_FOR, without
 from celc.resolve.schema import Schema
-from celc.source import Span
 
 MANY = 2
 """Positions are counted 0, 1, many."""

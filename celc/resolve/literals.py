@@ -10,10 +10,10 @@ import math
 import re
 from fractions import Fraction
 
-from celc import syntax
-from celc.errors import Diagnostics
-from celc.formula import Constant, DataType
-from celc.messages import clauses, types
+from celc.core.formula import Constant, DataType
+from celc.diagnostics.errors import Diagnostics
+from celc.diagnostics.messages import clauses, types
+from celc.parse import syntax
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")

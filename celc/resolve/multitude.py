@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import comb
 
-from celc.errors import Diagnostics
-from celc.fold import fold_predicate
-from celc.formula import (
+from celc.core.fold import fold_predicate
+from celc.core.formula import (
     MAX_COUNT,
     Aggregate,
     As,
@@ -29,7 +28,8 @@ from celc.formula import (
     Window,
     WindowUnit,
 )
-from celc.messages import warnings
+from celc.diagnostics.errors import Diagnostics
+from celc.diagnostics.messages import warnings
 
 MOST_MATCHES = 1_000_000
 _LEAST_COUNT = 20

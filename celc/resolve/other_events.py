@@ -7,9 +7,9 @@ other types are enough, which leaves nothing for the automaton to watch.
 
 from __future__ import annotations
 
-from celc import syntax
+from celc.diagnostics.source import Span
+from celc.parse import syntax
 from celc.resolve.schema import Schema
-from celc.source import Span
 
 STANDS_FOR = "NOT(…) is annotated as the formula that it stands for"
 

@@ -7,16 +7,17 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from celc import syntax
-from celc.errors import Fix
-from celc.formula import (
+from celc.core.formula import (
     AttributeDeclaration,
     Collection,
     Expression,
     OutputExpression,
     OutputLabel,
 )
-from celc.messages import names, types
+from celc.diagnostics.errors import Fix
+from celc.diagnostics.messages import names, types
+from celc.diagnostics.source import Source, Span
+from celc.parse import syntax
 from celc.resolve.expressions import (
     Site,
     attribute_argument,
@@ -25,7 +26,6 @@ from celc.resolve.expressions import (
     expression,
 )
 from celc.resolve.labels import Labels
-from celc.source import Source, Span
 
 _OWN_COLUMNS = ("start_pos", "end_pos", "start_time", "end_time")
 

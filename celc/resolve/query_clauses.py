@@ -7,13 +7,13 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
-from celc import syntax
-from celc.errors import Diagnostic, Diagnostics
-from celc.formula import NUMBERS, TIMES, AttributeDeclaration, PartitionKey, Window, WindowUnit
-from celc.messages import clauses, names, warnings
+from celc.core.formula import NUMBERS, TIMES, AttributeDeclaration, PartitionKey, Window, WindowUnit
+from celc.diagnostics.errors import Diagnostic, Diagnostics
+from celc.diagnostics.messages import clauses, names, warnings
+from celc.diagnostics.source import Span
+from celc.parse import syntax
 from celc.resolve import literals
 from celc.resolve.schema import Schema
-from celc.source import Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from celc import syntax
-from celc.bits import bits_of
-from celc.deadline import look
-from celc.errors import Diagnostics
-from celc.formula import AttributeDeclaration, DataType, EventType, Stream
-from celc.messages import names, warnings
-from celc.source import Span
+from celc.core.bits import bits_of
+from celc.core.formula import AttributeDeclaration, DataType, EventType, Stream
+from celc.diagnostics.deadline import look
+from celc.diagnostics.errors import Diagnostics
+from celc.diagnostics.messages import names, warnings
+from celc.diagnostics.source import Span
+from celc.parse import syntax
 
 # CORE's type of the attribute that orders a stream and measures its windows.
 PRIMARY_TIME = "PRIMARY_TIME"

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
-from celc import syntax
-from celc.errors import Diagnostic, Diagnostics
-from celc.fold import fold_predicate
-from celc.formula import (
+from celc.core.fold import fold_predicate
+from celc.core.formula import (
     Aggregate,
     AttributeValue,
     Cast,
@@ -24,14 +22,16 @@ from celc.formula import (
     Predicate,
     Previous,
 )
-from celc.messages import warnings
-from celc.messages.wording import quote
+from celc.core.terms import labels_chosen_from, nodes_written_in
+from celc.diagnostics.errors import Diagnostic, Diagnostics
+from celc.diagnostics.messages import warnings
+from celc.diagnostics.messages.wording import quote
+from celc.diagnostics.source import Span
+from celc.parse import syntax
 from celc.resolve.labels import MANY, Binding, Labels, Scoped, fold_joints, positive_parts
 from celc.resolve.other_events import STANDS_FOR
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Frame, look_up
-from celc.source import Span
-from celc.terms import labels_chosen_from, nodes_written_in
 
 # --- labels ---------------------------------------------------------------------------------------
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from celc import formula as core
-from celc.automaton import Automaton
-from celc.deadline import look
-from celc.determinize import START, DeterministicAutomaton
-from celc.fold import fold_predicate
-from celc.formula import Expression
-from celc.graphs import FINAL, INITIAL, Edge, numbers_between
-from celc.letters import ContextMachine, Letters, Mask
-from celc.minimise import minimise
-from celc.normal_form import EventClause, NormalForm, events_of
-from celc.predicates import Alphabet, TypeConditions
-from celc.select import Selection
-from celc.terms import constants_of, nodes_named_in
-from celc.traversal import Leaf, map_leaves
+from celc.automata.automaton import Automaton
+from celc.automata.determinize import START, DeterministicAutomaton
+from celc.automata.graphs import FINAL, INITIAL, Edge, numbers_between
+from celc.automata.letters import ContextMachine, Letters, Mask
+from celc.automata.minimise import minimise
+from celc.automata.predicates import Alphabet, TypeConditions
+from celc.automata.select import Selection
+from celc.core import formula as core
+from celc.core.fold import fold_predicate
+from celc.core.formula import Expression
+from celc.core.terms import constants_of, nodes_named_in
+from celc.core.traversal import Leaf, map_leaves
+from celc.diagnostics.deadline import look
+from celc.normal.normal_form import EventClause, NormalForm, events_of
 from celc.verify.violations import Violation, Violations
 
 # --- alphabets ------------------------------------------------------------------------------------

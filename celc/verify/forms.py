@@ -5,15 +5,15 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import assert_never
 
-from celc import formula as core
-from celc import normal_form as lp
-from celc.divide import Definitions, Division, Exact, Roles, Windowed
-from celc.fold import fold_predicate
-from celc.normal_form import EVENT, NormalForm, labels_of
-from celc.rewrite import truth_of
-from celc.roles import ABSENT, FlatForm, RoleClause, mark_of_round
-from celc.show import show_event, show_labels
-from celc.terms import labels_named, labels_of_clause, looks_back, nodes_named_in
+from celc.core import formula as core
+from celc.core.fold import fold_predicate
+from celc.core.terms import labels_named, labels_of_clause, looks_back, nodes_named_in
+from celc.normal import normal_form as lp
+from celc.normal.divide import Definitions, Division, Exact, Roles, Windowed
+from celc.normal.flatten import ABSENT, FlatForm, RoleClause, mark_of_round
+from celc.normal.normal_form import EVENT, NormalForm, labels_of
+from celc.normal.rewrite import truth_of
+from celc.normal.show import show_event, show_labels
 from celc.verify.texts import GAPS
 from celc.verify.violations import Violation, Violations
 

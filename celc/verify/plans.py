@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from celc.deadline import look
-from celc.determinize import START
-from celc.earliest import EarliestTables
-from celc.joins import Joins
-from celc.piles import MAX_PILES, PilePlan, Write
-from celc.program import Program
-from celc.show import show_clause
-from celc.strategy import (
+from celc.automata.determinize import START
+from celc.diagnostics.deadline import look
+from celc.normal.show import show_clause
+from celc.plan.earliest import EarliestTables
+from celc.plan.joins import Joins
+from celc.plan.piles import MAX_PILES, PilePlan, Write
+from celc.plan.program import Program
+from celc.plan.strategy import (
     All,
     BranchFree,
     ByDefinition,
@@ -25,7 +25,7 @@ from celc.strategy import (
     StraightLine,
     UnionLists,
 )
-from celc.tables import Contexts, SelectionTables, Step, Tables
+from celc.plan.tables import Contexts, SelectionTables, Step, Tables
 from celc.verify.violations import Violation, Violations
 
 # --- tables ---------------------------------------------------------------------------------------

@@ -6,12 +6,12 @@ from dataclasses import is_dataclass
 from itertools import pairwise
 from typing import Any
 
-from celc import formula as core
-from celc import syntax
-from celc.formula import DataType, Predicate
-from celc.source import Source, Span
-from celc.terms import labels_chosen_from, labels_named
-from celc.traversal import labels_bound, nodes_of, operands_of, parts_of
+from celc.core import formula as core
+from celc.core.formula import DataType, Predicate
+from celc.core.terms import labels_chosen_from, labels_named
+from celc.core.traversal import labels_bound, nodes_of, operands_of, parts_of
+from celc.diagnostics.source import Source, Span
+from celc.parse import syntax
 from celc.verify.violations import Violation, Violations
 
 SPANS_NEST = "the span of a part lies within that of the whole"

@@ -16,9 +16,9 @@ from html import escape
 
 import pyarrow as pa
 
-from celc_runtime.arrays import shown
-from celc_runtime.expressions import Computed
-from celc_runtime.plan import Plan, Window
+from celc_runtime.arrow.arrays import shown
+from celc_runtime.plan.expressions import Computed
+from celc_runtime.plan.plan import Plan, Window
 
 _WIDTH = 100
 _MOST_LINES = 4

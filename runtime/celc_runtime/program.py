@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.plan import Plan
-from celc_runtime.shipping import pickled
-from celc_runtime.strategy import ByDefinition, Listing, UnionLists, Update
+from celc_runtime.jit.shipping import pickled
+from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.strategy import ByDefinition, Listing, UnionLists, Update
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import pyarrow as pa
 
+from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.display import queries_html, query_text
-from celc_runtime.errors import EventWarning
-from celc_runtime.lists import lists_update
-from celc_runtime.matching import (
+from celc_runtime.engine.union_lists import lists_update
+from celc_runtime.plan.errors import EventWarning
+from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.strategy import BranchFree, Keyed, StraightLine, UnionLists
+from celc_runtime.program import Program, Route
+from celc_runtime.run.matching import (
     matches_of_events,
     matches_of_frame,
     matches_of_table,
     sorted_route,
 )
-from celc_runtime.output import FirstMatches
-from celc_runtime.plan import Plan
-from celc_runtime.program import Program, Route
-from celc_runtime.progress import watched
-from celc_runtime.range_reader import ranges_route
-from celc_runtime.run import Run
-from celc_runtime.spark import spark_matches, spark_plan
-from celc_runtime.sql import TaskStream, registered
-from celc_runtime.strategy import BranchFree, Keyed, StraightLine, UnionLists
-from celc_runtime.stream import stream_matches
-from celc_runtime.stream_tasks import finishing_route, packing_route, task_route, unpacking_route
+from celc_runtime.run.run import Run
+from celc_runtime.spark.match import spark_matches, spark_plan
+from celc_runtime.spark.progress import watched
+from celc_runtime.spark.range_reader import ranges_route
+from celc_runtime.spark.sql import TaskStream, registered
+from celc_runtime.stream.match import stream_matches
+from celc_runtime.stream.tasks import finishing_route, packing_route, task_route, unpacking_route
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

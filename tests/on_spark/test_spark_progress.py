@@ -12,7 +12,7 @@ from typing import Any
 
 import celc_runtime
 import pytest
-from celc_runtime.progress import Line
+from celc_runtime.spark.progress import Line
 from engines import interpreted, only_query
 
 import celc

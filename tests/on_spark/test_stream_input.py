@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from celc_runtime import EventError, split_late, stream
+from celc_runtime import EventError, split_late
+from celc_runtime.stream import match as stream
 from stream_routes import END, SETTINGS, query, settings, table
 
 WINDOWED = "SELECT * FROM S WHERE A AS x ; B AS y PARTITION BY id WITHIN 5 SECONDS [ts]"

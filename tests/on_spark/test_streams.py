@@ -14,7 +14,7 @@ import celc_runtime
 import pyarrow as pa
 import pytest
 from celc_runtime import finish, split_late
-from celc_runtime.stream_monitor import micro_batch
+from celc_runtime.stream.monitor import micro_batch
 from engines import interpreted, only_query
 from pyspark import cloudpickle
 from stream_routes import (

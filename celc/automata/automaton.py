@@ -1,0 +1,83 @@
+"""Complex event automata: the nondeterministic model of the CEL paper, section 6.
+
+A transition reads one event that satisfies its predicate and marks it with a set of labels. Where
+the paper's automata mark with •, ours mark with the label set itself, as the second-order paper's
+do; reading without a mark (○) is the empty set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NewType
+
+from celc.automata.letters import Letters, Mask
+from celc.core.formula import EventType
+from celc.normal.normal_form import EventClause
+
+State = NewType("State", int)
+
+
+@dataclass(frozen=True, slots=True)
+class EventPredicate:
+    """Events of one type that satisfy every clause."""
+
+    type: EventType
+    clauses: tuple[EventClause, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LetterSet:
+    """Events with one of some letters: what products of automata ask for.
+
+    `version` is that of the letters when the mask was made.
+    """
+
+    version: int
+    mask: Mask
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """Read an event that satisfies `predicate` (None: any event), mark it, go to `target`.
+
+    `names` are the atoms, as written, that the event stands for: one for most transitions, none
+    for the skipping of events between the parts of a sequence, several where products of automata
+    read one event for several atoms.
+    """
+
+    source: State
+    predicate: EventPredicate | LetterSet | None
+    marks: tuple[str, ...]
+    target: State
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Automaton:
+    """A complex event automaton.
+
+    A run from `initial` to `final` over positions i to j stands for the complex event (i, j, μ).
+    No transition enters `initial` and none leaves `final`, so i is the first event a run reads and
+    j the last. The contexts of `letters` are those that the automaton's letter sets know of.
+    """
+
+    states: int
+    initial: State
+    final: State
+    transitions: tuple[Transition, ...]
+    letters: Letters
+
+    def mask(self, transition: Transition) -> Mask:
+        """The letters that a transition reads."""
+        return mask_of(transition.predicate, self.letters)
+
+
+def mask_of(predicate: EventPredicate | LetterSet | None, letters: Letters) -> Mask:
+    """The letters of the newest version that satisfy a predicate."""
+    match predicate:
+        case None:
+            return letters.all
+        case LetterSet():
+            return letters.lift(predicate.mask, predicate.version)
+        case EventPredicate():
+            return letters.matching(predicate.type, predicate.clauses)

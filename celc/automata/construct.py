@@ -1,0 +1,317 @@
+"""LP-normal form → complex event automaton (Theorem 3 of the CEL paper, appendix C.2).
+
+The construction is compositional and free of ε-transitions. An automaton under construction is
+given by what can be read first, what can be read last, and what lies between, so that each
+operator adds at most one state: the one in which any event may be skipped. Parts share structure
+instead of being copied, which keeps the number of states linear in the formula.
+
+What is no regular operator is built on letters (`graphs`, `select`) and put in as it is: its states
+are copied, what leaves its initial state leaves every entry, what enters its final one every exit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+from celc.automata.automaton import Automaton, EventPredicate, LetterSet, State, Transition, mask_of
+from celc.automata.graphs import (
+    FINAL,
+    INITIAL,
+    Budget,
+    Edge,
+    Graph,
+    TooLargeError,
+    Watch,
+    intersected,
+    numbers_between,
+    placed_anyhow,
+    reduced,
+    relabelled,
+    satisfying,
+    trimmed,
+    without,
+)
+from celc.automata.letters import Letters, Mask
+from celc.automata.predicates import Alphabet
+from celc.automata.select import Selection, in_context, select, strict
+from celc.core.formula import EventType
+from celc.diagnostics.deadline import look
+from celc.diagnostics.errors import CelError, Diagnostic, error
+from celc.diagnostics.source import Source, Span
+from celc.normal import normal_form as lp
+from celc.normal.normal_form import (
+    Disjunction,
+    Event,
+    EventClause,
+    Iteration,
+    NormalForm,
+    Selected,
+    Sequence,
+    SimpleFact,
+    types_of,
+)
+from celc.normal.rewrite import clause_on_type
+
+MAX_STEPS = 400_000
+"""The work that products of automata may take for one query: a few seconds."""
+
+
+def construct(form: NormalForm, alphabet: Alphabet, source: Source) -> Automaton:
+    """The automaton whose accepting runs are the complex events of the form.
+
+    Raises CelError at the part of the formula whose automaton would be too large.
+    """
+    return _trimmed(_Constructor(alphabet, source).automaton(form))
+
+
+def _trimmed(automaton: Automaton) -> Automaton:
+    """The automaton without states that lie on no path from the initial to the final one.
+
+    A product of automata can have no match at all: what follows it in a sequence is never reached,
+    and what comes before it leads nowhere. Such states would only multiply subsets.
+    """
+    moves = [(transition.source, transition.target) for transition in automaton.transitions]
+    number = numbers_between(automaton.initial, automaton.final, moves)
+    if len(number) == automaton.states:
+        return automaton
+    transitions = tuple(
+        replace(
+            transition,
+            source=State(number[transition.source]),
+            target=State(number[transition.target]),
+        )
+        for transition in automaton.transitions
+        if transition.source in number and transition.target in number
+    )
+    return replace(automaton, states=len(number), transitions=transitions)
+
+
+def construct_selection(
+    form: Selected, alphabet: Alphabet, source: Source, strategy: lp.Strategy | None = None
+) -> tuple[Selection, Letters]:
+    """What a selector on a whole formula chooses, apart from the formula's own contexts.
+
+    For a selector under WITHIN, whose competitors begin anew with each window. `strategy`: what
+    another selector in its place would choose.
+    """
+    strategy = strategy or form.strategy
+    constructor = _Constructor(alphabet, source)
+    try:
+        graph = constructor.graph(form.operand)
+        letters = constructor.letters
+        assert strategy != "STRICT"
+        return select(strategy, graph, letters.all, constructor.budget), letters
+    except TooLargeError:
+        raise CelError(source, (_too_large(form.span),)) from None
+
+
+def conditions_of_facts(form: NormalForm) -> tuple[tuple[EventType, EventClause], ...]:
+    """What the facts of a form ask of events, by event type."""
+    found: dict[tuple[EventType, EventClause], None] = {}
+    if isinstance(form, lp.Where):
+        for fact in lp.simple_facts(form.fact):
+            if not isinstance(fact, lp.CountOf):
+                for event_type in types_of(form.operand, fact.label):
+                    clause = clause_on_type(fact.clause, event_type)
+                    if not isinstance(clause, bool):
+                        found[event_type, clause] = None
+    for operand in lp.operands_of(form):
+        found.update(dict.fromkeys(conditions_of_facts(operand)))
+    return tuple(found)
+
+
+def _too_large(span: Span) -> Diagnostic:
+    return error(
+        "automaton-too-large",
+        span,
+        f"building the automaton of this part of the formula takes more than {MAX_STEPS:,} steps",
+        help=(
+            "selectors, AND, ALL, UNLESS and `!` multiply the states of what they combine: make "
+            "the parts smaller, give their events conditions that exclude each other, or split "
+            "the query",
+        ),
+    )
+
+
+@dataclass(slots=True)
+class _Builder:
+    """States and transitions so far. State 0 is initial, state 1 final."""
+
+    parts: _Constructor
+    states: int = 2
+    transitions: dict[Transition, None] = field(default_factory=dict)
+
+    def new_state(self) -> State:
+        state = State(self.states)
+        self.states += 1
+        return state
+
+    def add(
+        self,
+        source: State,
+        predicate: EventPredicate | LetterSet | None,
+        marks: tuple[str, ...],
+        target: State,
+        names: tuple[str, ...],
+    ) -> None:
+        self.transitions[Transition(source, predicate, marks, target, names)] = None
+
+    def build(self, form: NormalForm, entries: tuple[State, ...], exits: tuple[State, ...]) -> None:
+        """Add paths for the matches of `form`: from each of `entries`, into each of `exits`.
+
+        The states between are shared by all entries, so that the number of states does not depend
+        on how many there are.
+        """
+        look(form.span)
+        match form:
+            case Event():
+                predicate = EventPredicate(form.type, form.clauses)
+                for source in entries:
+                    for target in exits:
+                        self.add(source, predicate, form.labels, target, (form.name,))
+            case Disjunction():
+                for operand in form.operands:
+                    self.build(operand, entries, exits)
+            case Sequence():
+                for index, operand in enumerate(form.operands[:-1]):
+                    between = self.new_state()
+                    if not form.contiguous[index]:
+                        self.add(between, None, (), between, ())
+                    self.build(operand, entries, (between,))
+                    entries = (between,)
+                self.build(form.operands[-1], entries, exits)
+            case Iteration():
+                again = self.new_state()
+                if not form.contiguous:
+                    self.add(again, None, (), again, ())
+                self.build(form.operand, (*entries, again), (*exits, again))
+            case lp.Absence():
+                self.build_absence(form, entries, exits)
+            case _:
+                self.splice(self.parts.graph(form), entries, exits)
+
+    def build_absence(
+        self, form: lp.Absence, entries: tuple[State, ...], exits: tuple[State, ...]
+    ) -> None:
+        """Like `;`, but between the two a watch reads what is skipped."""
+        graph = self.parts.graph(form.middle)
+        watch = Watch(graph, self.parts.letters.all)
+        state_of = {0: self.new_state()}
+        order = [0]
+        try:
+            for watched in order:
+                for mask, after in watch.steps(watched, self.parts.budget):
+                    self.parts.budget.spend()
+                    if after not in state_of:
+                        state_of[after] = self.new_state()
+                        order.append(after)
+                    letters = LetterSet(graph.version, mask)
+                    self.add(state_of[watched], letters, (), state_of[after], ())
+        except TooLargeError:
+            raise CelError(self.parts.source, (_too_large(form.middle.span),)) from None
+        self.build(form.left, entries, (state_of[0],))
+        self.build(form.right, tuple(state_of.values()), exits)
+
+    def splice(self, graph: Graph, entries: tuple[State, ...], exits: tuple[State, ...]) -> None:
+        """Put a graph between entries and exits."""
+        inner = {state: self.new_state() for state in range(graph.states) if state > FINAL}
+        for state, edges in enumerate(graph.edges):
+            for source in entries if state == INITIAL else (inner[state],) if state > FINAL else ():
+                for edge in edges:
+                    for target in exits if edge.target == FINAL else (inner[edge.target],):
+                        letters = LetterSet(graph.version, edge.mask)
+                        self.add(source, letters, edge.marks, target, edge.names)
+
+
+class _Constructor:
+    """Builds the parts of one query; the letters become finer with every nested selector."""
+
+    def __init__(self, alphabet: Alphabet, source: Source) -> None:
+        self.source = source
+        self.letters = Letters(alphabet)
+        self.budget = Budget(MAX_STEPS)
+
+    def automaton(self, form: NormalForm) -> Automaton:
+        initial, final = State(0), State(1)
+        builder = _Builder(self)
+        builder.build(form, (initial,), (final,))
+        transitions = tuple(builder.transitions)
+        return Automaton(builder.states, initial, final, transitions, self.letters)
+
+    def graph(self, form: NormalForm) -> Graph:
+        """The automaton of a form over the newest version of the letters."""
+        try:
+            return self._graph(form)
+        except TooLargeError:
+            raise CelError(self.source, (_too_large(form.span),)) from None
+
+    def _graph(self, form: NormalForm) -> Graph:
+        match form:
+            case Event() | Sequence() | Iteration() | Disjunction() | lp.Absence():
+                return self._as_graph(self.automaton(form))
+            case lp.Conjunction():
+                left, right = self._both(form.left, form.right)
+                return intersected(left, right, self.budget)
+            case lp.All():
+                left, right = self._both(form.left, form.right)
+                return placed_anyhow(left, right, self.letters.all, self.budget)
+            case lp.Unless():
+                left, right = self._both(form.left, form.right)
+                return without(left, Watch(right, self.letters.all), self.budget)
+            case lp.Selected():
+                graph = self._graph(form.operand)
+                if form.strategy == "STRICT":
+                    return strict(graph, self.budget)
+                selection = select(form.strategy, graph, self.letters.all, self.budget)
+                return in_context(selection, self.letters)
+            case lp.Relabel():
+                return reduced(relabelled(self._graph(form.operand), form.changes))
+            case lp.Where():
+                graph = self._graph(form.operand)
+                masks: dict[SimpleFact, Mask] = {
+                    fact: self._satisfying(form.operand, fact)
+                    for fact in lp.simple_facts(form.fact)
+                    if not isinstance(fact, lp.CountOf)
+                }
+                return satisfying(graph, form.fact, masks, self.budget)
+            case lp.Correlated() | lp.Scope():
+                raise AssertionError("relaxed before")
+            case _:
+                assert_never(form)
+
+    def _both(self, left: NormalForm, right: NormalForm) -> tuple[Graph, Graph]:
+        one, other = self._graph(left), self._graph(right)
+        return self._newest(one), self._newest(other)
+
+    def _newest(self, graph: Graph) -> Graph:
+        if graph.version == self.letters.version:
+            return graph
+        return Graph(
+            self.letters.version,
+            tuple(
+                tuple(e._replace(mask=self.letters.lift(e.mask, graph.version)) for e in edges)
+                for edges in graph.edges
+            ),
+        )
+
+    def _as_graph(self, automaton: Automaton) -> Graph:
+        edges: list[list[Edge]] = [[] for _ in range(automaton.states)]
+        for transition in automaton.transitions:
+            self.budget.spend()
+            mask = mask_of(transition.predicate, self.letters)
+            if mask:
+                edge = Edge(mask, transition.marks, transition.target, transition.names)
+                edges[transition.source].append(edge)
+        return reduced(trimmed(Graph(self.letters.version, tuple(map(tuple, edges)))))
+
+    def _satisfying(self, form: NormalForm, fact: lp.SomeEvent | lp.EndEvent) -> Mask:
+        """The letters of the events of a fact's label that satisfy its clause."""
+        mask = 0
+        for event_type in types_of(form, fact.label):
+            clause = clause_on_type(fact.clause, event_type)
+            if clause is True:
+                mask |= self.letters.matching(event_type, ())
+            elif clause is not False:
+                mask |= self.letters.matching(event_type, (clause,))
+        return mask

@@ -1,0 +1,277 @@
+"""CEA → I/O-deterministic CEA (Proposition 1 of the CEL paper, appendix C.1).
+
+The subset construction, with (symbol, label set) as the letters: what an event is and how it is
+marked together decide the next state. Every complex event then has exactly one run, which is what
+lets the evaluation enumerate matches without ever producing one twice.
+
+Deviations from the paper. Predicates are replaced beforehand by letters, which are disjoint by
+construction, so the paper's types of predicate sets are not needed; letters that no transition
+tells apart are one. Acceptance sits on moves
+instead of states: the final state has no way out, so a subset never has to remember it. Subset
+states are made on demand, and states from which no match can be completed are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NewType
+
+from celc.automata.automaton import Automaton, State
+from celc.automata.letters import Mask, partition
+from celc.automata.select import Selection
+from celc.core.bits import bits_of
+from celc.diagnostics.deadline import look
+from celc.diagnostics.errors import CelError, Diagnostic, error
+from celc.diagnostics.source import Source, Span
+from celc.normal.normal_form import SUPPORT, shown
+
+DetState = NewType("DetState", int)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What happens when an event is read and marked with `marks`.
+
+    `accepts`: a match ends with this event. `target`: the state in which the match goes on, None
+    where it cannot. At least one of them says something.
+    """
+
+    marks: tuple[str, ...]
+    accepts: bool
+    target: DetState | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeterministicAutomaton:
+    """An I/O-deterministic CEA over the letter classes 0 … `symbols`−1.
+
+    `class_of[letter]` is the class of a letter; without contexts, letters are symbols, and each is
+    a class of its own.
+
+    `moves[state][symbol]` lists the moves of a match that is in `state`, at most one per label set,
+    ordered by label set; marks `()` is the event passing unmarked. State 0 is the start: nothing
+    has been read yet, and every move out of it begins a match, also one without marks. No move
+    enters it. `members[state]` are the states of the nondeterministic automaton that a state
+    stands for (those of all states that minimisation has merged into it).
+    """
+
+    symbols: int
+    moves: tuple[tuple[tuple[Move, ...], ...], ...]
+    members: tuple[tuple[State, ...], ...]
+    class_of: tuple[int, ...]
+
+    @property
+    def states(self) -> int:
+        """The number of states, the start included."""
+        return len(self.moves)
+
+    def skip(self, state: DetState, symbol: int) -> Move | None:
+        """The move of a match in `state` when the event passes unmarked."""
+        return next((move for move in self.moves[state][symbol] if not move.marks), None)
+
+
+START = DetState(0)
+
+MAX_CELLS = 4_000_000
+"""Pairs of a state and a class of letters: 2,000 of each."""
+
+
+_Edge = tuple[Mask, tuple[str, ...], int]
+"""A transition: its letters, its marks, its target."""
+
+
+def determinize(
+    automaton: Automaton,
+    source: Source,
+    span: Span,
+    *,
+    max_states: int = 2000,
+    max_cells: int = MAX_CELLS,
+) -> DeterministicAutomaton:
+    """The I/O-deterministic automaton with the same matches.
+
+    Raises CelError at `span` where it would have more than `max_states` states, or more than
+    `max_cells` pairs of a state and a class of letters: its tables have an entry for each.
+    """
+    edges: list[list[_Edge]] = [[] for _ in range(automaton.states)]
+    for transition in automaton.transitions:
+        edges[transition.source].append(
+            (automaton.mask(transition), transition.marks, transition.target)
+        )
+    letters = automaton.letters
+    if letters.machine.contexts == 1:
+        classes = [1 << symbol for symbol in range(letters.symbols)]
+    else:
+        classes = partition((mask for row in edges for mask, _, _ in row), letters.all)
+    limits = max_states, max_cells
+    return _subsets(edges, classes, letters.count, source, span, limits)
+
+
+def determinize_selection(
+    selection: Selection, letters: int, source: Source, span: Span, *, max_states: int = 2000
+) -> DeterministicAutomaton:
+    """The I/O-deterministic automaton of a selection, over pairs of tracker state and letter.
+
+    Letter `tracker state · letters + letter` is a letter before which the tracker is in that state.
+    Raises CelError as `determinize` does.
+    """
+    states = len(selection.tracker)
+    everywhere = sum(1 << state * letters for state in range(states))
+    edges: list[list[_Edge]] = [
+        [(edge.mask * everywhere, edge.marks, edge.target) for edge in row]
+        for row in selection.graph.edges
+    ]
+    edges[0] = [
+        (edge.mask << state * letters, edge.marks, edge.target)
+        for state, row in enumerate(selection.starts)
+        for edge in row
+    ]
+    everything = (1 << states * letters) - 1
+    classes = partition((mask for row in edges for mask, _, _ in row), everything)
+    limits = max_states, MAX_CELLS
+    return _subsets(edges, classes, states * letters, source, span, limits)
+
+
+def _subsets(
+    edges: Sequence[Sequence[_Edge]],
+    classes: Sequence[Mask],
+    letters: int,
+    source: Source,
+    span: Span,
+    limits: tuple[int, int],
+) -> DeterministicAutomaton:
+    """The subset construction over classes of letters; state 0 is initial, state 1 final."""
+    class_of = [0] * letters
+    for index, mask in enumerate(classes):
+        for letter in bits_of(mask):
+            class_of[letter] = index
+    samples = sum(mask & -mask for mask in classes)
+    subsets: dict[frozenset[int], int] = {frozenset({0}): 0}
+    order = list(subsets)
+    raw: list[list[_Row]] = []
+    for subset in order:
+        look()
+        rows: list[_Row] = []
+        for block, moves in _moves_out(subset, edges, samples):
+            row: _Targets = []
+            for marks in sorted(moves):
+                accepts = 1 in moves[marks]
+                rest = frozenset(moves[marks] - {1})
+                target: int | None = None
+                if rest:
+                    target = subsets.setdefault(rest, len(subsets))
+                    if target == len(order):
+                        order.append(rest)
+                row.append((marks, accepts, target))
+            rows.append(([class_of[letter] for letter in bits_of(block)], row))
+        raw.append(rows)
+        max_states, max_cells = limits
+        if len(order) > max_states:
+            raise CelError(source, (_too_many_states(span, max_states),))
+        if len(order) * len(classes) > max_cells:
+            sizes = len(order), len(classes)
+            raise CelError(source, (_too_many_cells(span, sizes, max_cells),))
+    return _without_dead_ends(raw, order, len(classes), tuple(class_of))
+
+
+def _too_many_states(span: Span, max_states: int) -> Diagnostic:
+    return error(
+        "too-many-states",
+        span,
+        f"the deterministic automaton of this formula has more than {max_states:,} states",
+        help=(
+            "iterations and OR branches that begin with the same events multiply states: give "
+            "them conditions that exclude each other, split the formula into several queries, or "
+            "raise the limit with --max-states",
+        ),
+    )
+
+
+def _too_many_cells(span: Span, sizes: tuple[int, int], max_cells: int) -> Diagnostic:
+    states, classes = sizes
+    return error(
+        "tables-too-large",
+        span,
+        f"the automaton of this formula has {states:,} states and tells {classes:,} classes of "
+        f"events apart, and its tables would have more than {max_cells:,} entries",
+        help=(
+            "give long sequences fewer event types and conditions, or split the formula into "
+            "several queries",
+        ),
+    )
+
+
+_Targets = list[tuple[tuple[str, ...], bool, int | None]]
+_Row = tuple[list[int], _Targets]
+"""Classes that a state does not tell apart, and its moves with them."""
+
+
+def _moves_out(
+    subset: frozenset[int], edges: Sequence[Sequence[_Edge]], everything: Mask
+) -> Iterator[tuple[Mask, dict[tuple[str, ...], set[int]]]]:
+    """Disjoint sets of letters, with the states that these reach from some of the states, by marks.
+
+    Work goes into the transitions that there are, and not into letters: a state that waits reads
+    every letter, and nearly all of them alike.
+    """
+    out = [edge for state in sorted(subset) for edge in edges[state]]
+    for block in partition((mask for mask, _, _ in out), everything):
+        reached: dict[tuple[str, ...], set[int]] = {}
+        for mask, marks, target in out:
+            if mask & block:
+                reached.setdefault(marks, set()).add(target)
+        if reached:
+            yield block, reached
+
+
+def _without_dead_ends(
+    raw: list[list[_Row]], order: list[frozenset[int]], symbols: int, class_of: tuple[int, ...]
+) -> DeterministicAutomaton:
+    """Drop the states that lead to no match, and number the others in order of discovery."""
+    before: dict[int, list[int]] = {}
+    useful: set[int] = set()
+    for state, rows in enumerate(raw):
+        for _, row in rows:
+            for _, accepts, target in row:
+                if accepts:
+                    useful.add(state)
+                if target is not None:
+                    before.setdefault(target, []).append(state)
+    waiting = sorted(useful)
+    while waiting:
+        for state in before.get(waiting.pop(), ()):
+            if state not in useful:
+                useful.add(state)
+                waiting.append(state)
+    useful.add(0)
+    number = {state: index for index, state in enumerate(sorted(useful))}
+    moves = []
+    for state in sorted(useful):
+        look()
+        table: list[tuple[Move, ...]] = [()] * symbols
+        for classes, row in raw[state]:
+            kept = tuple(
+                Move(marks, accepts, DetState(number[target]) if target in number else None)
+                for marks, accepts, target in row
+                if accepts or target in number
+            )
+            for symbol in classes:
+                table[symbol] = kept
+        moves.append(tuple(table))
+    members = tuple(tuple(map(State, sorted(order[state]))) for state in sorted(useful))
+    return DeterministicAutomaton(symbols, tuple(moves), members, class_of)
+
+
+def looks_alike(automaton: DeterministicAutomaton) -> bool:
+    """Whether two runs may differ in marks alone that are not shown: roles and the bare support.
+
+    Asked move by move, which is enough: where the marks that are shown decide the next state, they
+    decide the whole run.
+    """
+    for rows in automaton.moves:
+        for row in rows:
+            looks = [shown(frozenset(move.marks)) - {SUPPORT} for move in row]
+            if len(set(looks)) < len(looks):
+                return True
+    return False

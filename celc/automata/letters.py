@@ -1,0 +1,149 @@
+"""Letters: what an automaton reads, a symbol class together with the context it appears in.
+
+A nested selector compares a match with others that may begin anywhere before it, so whether a match
+may begin at an event depends on the stream up to there. What has to be known of that past is the
+state of a deterministic machine that reads every event of the stream from the first one on: the
+*context*. Context machines are products of one machine per selector; without selectors there is
+one context, and a letter is a symbol.
+
+Sets of letters are bit sets, Python integers: bit `context · symbols + symbol`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from celc.automata.predicates import Alphabet
+from celc.core.bits import bits_of
+from celc.core.formula import EventType
+from celc.normal.normal_form import EventClause
+
+Mask: TypeAlias = int
+"""A set of letters, as a bit set."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextMachine:
+    """`following[context][letter below]` is the context after an event; context 0 is the first.
+
+    The letters below are the symbols, or those of another context machine.
+    """
+
+    following: tuple[tuple[int, ...], ...]
+
+    @property
+    def contexts(self) -> int:
+        """The number of contexts."""
+        return len(self.following)
+
+
+class Letters:
+    """The letters of an alphabet, in versions: each selector that is built refines the contexts.
+
+    A mask belongs to the version it was made in; `lift` takes it to the newest.
+    """
+
+    def __init__(self, alphabet: Alphabet) -> None:
+        self.alphabet = alphabet
+        self.symbols = len(alphabet.symbols)
+        self._machines = [ContextMachine(((0,) * self.symbols,))]
+        self._parents: list[tuple[int, ...]] = [(0,)]
+
+    @property
+    def version(self) -> int:
+        """The newest version."""
+        return len(self._machines) - 1
+
+    @property
+    def machine(self) -> ContextMachine:
+        """The contexts of the newest version, over symbols."""
+        return self._machines[-1]
+
+    @property
+    def count(self) -> int:
+        """How many letters there are."""
+        return self.machine.contexts * self.symbols
+
+    @property
+    def all(self) -> Mask:
+        """Every letter."""
+        return (1 << self.count) - 1
+
+    def matching(self, event_type: EventType, clauses: Sequence[EventClause]) -> Mask:
+        """The letters, in any context, of events of a type that satisfy all of the clauses."""
+        mask = sum(1 << symbol for symbol in self.alphabet.matching(event_type, clauses))
+        return self.lift(mask, 0)
+
+    def lift(self, mask: Mask, version: int) -> Mask:
+        """The letters of the newest version that are one of `mask` in an older one."""
+        row = (1 << self.symbols) - 1
+        for newer in range(version + 1, len(self._machines)):
+            mask = sum(
+                (mask >> parent * self.symbols & row) << context * self.symbols
+                for context, parent in enumerate(self._parents[newer])
+            )
+        return mask
+
+    def refine(self, tracker: Sequence[Sequence[tuple[Mask, int]]]) -> list[list[int]]:
+        """A new version whose contexts tell apart the states of a tracker as well.
+
+        The tracker begins in state 0; `tracker[state]` are disjoint masks of this version with the
+        state that follows. Returns the new contexts of each tracker state, with the old context
+        of each: `found[state]` is a list over old contexts, −1 where the two never meet.
+        """
+        old = self.machine
+        following_of = _tables(tracker, self.count)
+        order = [(0, 0)]
+        number = {(0, 0): 0}
+        rows: list[tuple[int, ...]] = []
+        for context, state in order:
+            row = []
+            for symbol in range(self.symbols):
+                after = (
+                    old.following[context][symbol],
+                    following_of[state][context * self.symbols + symbol],
+                )
+                if after not in number:
+                    number[after] = len(order)
+                    order.append(after)
+                row.append(number[after])
+            rows.append(tuple(row))
+        self._machines.append(ContextMachine(tuple(rows)))
+        self._parents.append(tuple(context for context, _ in order))
+        return [
+            [number.get((context, state), -1) for context in range(old.contexts)]
+            for state in range(len(tracker))
+        ]
+
+
+def machine_over(tracker: Sequence[Sequence[tuple[Mask, int]]], letters: int) -> ContextMachine:
+    """A tracker as a machine over letters."""
+    return ContextMachine(tuple(map(tuple, _tables(tracker, letters))))
+
+
+def _tables(tracker: Sequence[Sequence[tuple[Mask, int]]], letters: int) -> list[list[int]]:
+    rows = []
+    for moves in tracker:
+        row = [0] * letters
+        for mask, following in moves:
+            for letter in bits_of(mask):
+                row[letter] = following
+        rows.append(row)
+    return rows
+
+
+def partition(masks: Iterable[Mask], everything: Mask) -> list[Mask]:
+    """The coarsest partition of `everything` that tells the masks apart, in order of first bit."""
+    blocks = [everything] if everything else []
+    for mask in dict.fromkeys(masks):
+        refined = []
+        for block in blocks:
+            inside = block & mask
+            if inside and inside != block:
+                refined += [inside, block ^ inside]
+            else:
+                refined.append(block)
+        blocks = refined
+    return sorted(blocks, key=lambda block: block & -block)

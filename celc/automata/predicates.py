@@ -1,0 +1,171 @@
+"""Conditions on events → symbol classes: all that an automaton needs to know of an event.
+
+Two events that satisfy the same conditions of the query are the same to it. A *symbol* is such a
+class: a minterm (which conditions hold) over the conditions that can apply to one event type, never
+over those of all types. Minterms that no event can have are dropped: comparisons of one attribute
+with constants cut its values into finitely many pieces, so the truths that they can take together
+are found exactly; conditions of any other shape are taken to be independent, which can leave a
+class that no event falls into, and does no harm.
+
+Symbol 0 is always the class of events that satisfy nothing the query asks about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from celc.core.formula import EventType
+from celc.diagnostics.deadline import look
+from celc.diagnostics.errors import CelError, Diagnostic, error
+from celc.diagnostics.source import Source, Span
+from celc.normal.normal_form import EventClause, NormalForm, events_of
+from celc.normal.truths import possible_truths
+
+
+@dataclass(frozen=True, slots=True)
+class TypeConditions:
+    """What the atoms of one event type ask for, in order of appearance.
+
+    A *group* are clauses that no atom asks for without each other: they are one condition, since
+    it never matters which of them fails. `groups[k]` are the clauses of group k.
+    """
+
+    type: EventType
+    groups: tuple[tuple[EventClause, ...], ...]
+
+    def bits(self, some: Sequence[EventClause]) -> int:
+        """Some of the clauses, whole groups, as a bit set: bit k is group k."""
+        wanted = set(some)
+        return sum(1 << k for k, group in enumerate(self.groups) if wanted.issuperset(group))
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A class of events: those of `type` that satisfy exactly the groups in `truth`.
+
+    Bit k of `truth` is group k of the type's `TypeConditions`. The class of all other events has
+    type None.
+    """
+
+    type: EventType | None
+    truth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Alphabet:
+    """All symbols of a query; `symbols[0]` is the class of events that match no atom."""
+
+    types: tuple[TypeConditions, ...]
+    symbols: tuple[Symbol, ...]
+    # By stream and name of the type: every event of a formula asks for its own.
+    _conditions: dict[tuple[str, str], TypeConditions] = field(
+        init=False, repr=False, compare=False
+    )
+    _numbers: dict[tuple[str, str], list[int]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        conditions = {(t.type.stream, t.type.name): t for t in self.types}
+        numbers: dict[tuple[str, str], list[int]] = {key: [] for key in conditions}
+        for number, symbol in enumerate(self.symbols):
+            if symbol.type is not None:
+                numbers[symbol.type.stream, symbol.type.name].append(number)
+        object.__setattr__(self, "_conditions", conditions)
+        object.__setattr__(self, "_numbers", numbers)
+
+    def conditions_on(self, event_type: EventType) -> TypeConditions:
+        """What the query asks of events of one of its types."""
+        return self._conditions[event_type.stream, event_type.name]
+
+    def numbered(self, event_type: EventType) -> tuple[tuple[int, Symbol], ...]:
+        """The symbols of one of the types, with their numbers."""
+        numbers = self._numbers[event_type.stream, event_type.name]
+        return tuple((number, self.symbols[number]) for number in numbers)
+
+    def matching(self, event_type: EventType, clauses: Sequence[EventClause]) -> tuple[int, ...]:
+        """The symbols whose events are of the type and satisfy all of the clauses."""
+        needed = self.conditions_on(event_type).bits(clauses)
+        return tuple(
+            number
+            for number, symbol in self.numbered(event_type)
+            if symbol.truth & needed == needed
+        )
+
+
+_MAX_GROUPS = 60
+"""Conditions on one event type: the kernel keeps their truths in the bits of one number."""
+
+
+def symbol_classes(
+    form: NormalForm,
+    facts: Iterable[tuple[EventType, EventClause]],
+    source: Source,
+    span: Span,
+    *,
+    max_symbols: int = 4000,
+) -> Alphabet:
+    """The alphabet of a formula in LP-normal form, and of `facts`: what else is asked of events.
+
+    Raises CelError where one event type has too many conditions, or some with more than
+    `max_symbols` possible combinations.
+    """
+    needs: dict[EventType, dict[tuple[EventClause, ...], None]] = {}
+    for event in events_of(form):
+        look(event.span)
+        needs.setdefault(event.type, {}).setdefault(event.clauses)
+    asked = {event_type: list(found) for event_type, found in needs.items()}
+    for event_type, clause in facts:
+        asked[event_type].append((clause,))
+    types = tuple(TypeConditions(t, _groups(found)) for t, found in asked.items())
+    symbols = [Symbol(None, 0)]
+    for conditions in types:
+        truths = None
+        if len(conditions.groups) <= _MAX_GROUPS:
+            truths = possible_truths(conditions.groups, limit=max_symbols)
+        if truths is None:
+            raise CelError(source, (_too_many_classes(conditions, span, max_symbols),))
+        wanted = [conditions.bits(need) for need in needs[conditions.type]]
+        symbols.extend(
+            Symbol(conditions.type, truth)
+            for truth in sorted(truths)
+            if any(truth & need == need for need in wanted)
+        )
+    return Alphabet(types, tuple(symbols))
+
+
+def _too_many_classes(conditions: TypeConditions, span: Span, max_symbols: int) -> Diagnostic:
+    """At the first condition that is too much, if it has a place; `span` is the formula."""
+    count = len(conditions.groups)
+    asked = f"the {count} different conditions on events of type '{conditions.type.name}'"
+    if count > _MAX_GROUPS:
+        first, problem = _MAX_GROUPS, f"{asked} are more than the limit of {_MAX_GROUPS}"
+        help_ = (
+            "use fewer conditions on this type (IN for several values of one attribute is one "
+            "condition), or split the query"
+        )
+    else:
+        first = next(
+            k
+            for k in range(count)
+            if possible_truths(conditions.groups[: k + 1], limit=max_symbols) is None
+        )
+        problem = f"{asked} can hold in more than {max_symbols:,} combinations"
+        help_ = (
+            "conditions on different attributes double the combinations, comparisons of one "
+            "attribute with constants only add to them: use fewer of the former, or split the query"
+        )
+    predicates = conditions.groups[first][0].predicates
+    place = predicates[0].span if predicates else span
+    return error("too-many-classes", place, problem, help=(help_,))
+
+
+def _groups(asked: Sequence[tuple[EventClause, ...]]) -> tuple[tuple[EventClause, ...], ...]:
+    """The clauses that are asked for, those together that stand in the same of the lists."""
+    places: dict[EventClause, list[int]] = {}
+    for number, clauses in enumerate(asked):
+        for clause in clauses:
+            places.setdefault(clause, []).append(number)
+    groups: dict[tuple[int, ...], list[EventClause]] = {}
+    for clause, found in places.items():
+        groups.setdefault(tuple(found), []).append(clause)
+    return tuple(map(tuple, groups.values()))

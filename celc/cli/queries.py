@@ -1,0 +1,77 @@
+"""The query file that a command line names: read, compiled, its queries chosen."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from celc.cli.output import tell
+from celc.cli.problems import CommandProblem, words
+from celc.diagnostics.errors import render_all
+from celc.diagnostics.source import Source
+from celc.options import Options
+
+if TYPE_CHECKING:
+    from celc.pipeline import Compilation, Stages
+
+MAX_BYTES = 4 << 20
+
+
+def options_of(arguments: argparse.Namespace) -> Options:
+    """What the command line chooses besides the query."""
+    return Options(
+        None if arguments.order_by is None else _columns(arguments.order_by),
+        () if arguments.tiebreak is None else _columns(arguments.tiebreak),
+        max_states=arguments.max_states,
+        max_work=arguments.max_work,
+        first_order=arguments.first_order,
+        max_compile_seconds=arguments.max_compile_seconds,
+    )
+
+
+def compiled(arguments: argparse.Namespace) -> Compilation:
+    """The query file that the arguments name, compiled; its warnings are told."""
+    from celc.pipeline import compile_source
+
+    compilation = compile_source(read_source(arguments.source), options_of(arguments))
+    if compilation.warnings:
+        tell(render_all(compilation.source, compilation.warnings))
+    return compilation
+
+
+def chosen_queries(compilation: Compilation, name: str | None) -> tuple[Stages, ...]:
+    """The queries of a file that `--query` chooses; without it all of them."""
+    if name is None:
+        return compilation.queries
+    found = tuple(stages for stages in compilation.queries if stages.query.name == name)
+    if not found:
+        names = ", ".join(stages.query.name for stages in compilation.queries)
+        raise CommandProblem(f"there is no query '{name}' in the file; its queries: {names}")
+    return found
+
+
+def _columns(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise CommandProblem(f"'{text}' is no list of column names separated by commas")
+    return names
+
+
+def read_source(path: Path) -> Source:
+    """A query file. Raises CommandProblem where it cannot be read as one."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise CommandProblem(f"{path} is larger than {MAX_BYTES >> 20} MiB; is it a query?")
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise CommandProblem(f"{path}: there is no such file") from None
+    except OSError as problem:
+        raise CommandProblem(f"{path}: {words(problem)}") from None
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        raise CommandProblem(
+            f"{path} is not UTF-8 text: byte {problem.start} is 0x{data[problem.start]:02x}"
+        ) from None
+    return Source(path.name, text.removeprefix("\ufeff"))

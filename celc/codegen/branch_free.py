@@ -1,0 +1,210 @@
+"""Branch-free updates → what their template is given: one row of numbers for each symbol.
+
+Straight-line code asks what the symbol of an event is, and where any symbol may come next, the
+processor guesses wrongly every other time: that costs more than the update. Here all symbols take
+the same steps, with other numbers; a symbol with fewer steps does the rest for nothing. So this
+form is the better one while the steps of all symbols together are not many more than each has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from celc.codegen.imports import Imports
+from celc.codegen.straight_line import pile_legend, step_comment
+from celc.codegen.templates import LegendLine, TemplateView
+from celc.codegen.window import WindowCode
+from celc.plan.piles import PilePlan, Write
+from celc.plan.tables import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """The cell that is made in one place of the rows, over all symbols."""
+
+    place: int
+    writes: tuple[Write | None, ...]
+    first_column: int
+
+    @property
+    def reads(self) -> int:
+        return max((len(write.reads) for write in self.writes if write), default=0)
+
+    @property
+    def begins(self) -> bool:
+        return any(write.starts for write in self.writes if write)
+
+    @property
+    def ends(self) -> bool:
+        return any(write.pile is None for write in self.writes if write)
+
+    def numbers(self, symbol: int, empty: int) -> list[int]:
+        """This cell's part of a symbol's row."""
+        write = self.writes[symbol]
+        lost = empty + 1
+        if write is None:
+            return [empty] * max(1, self.reads) + [lost, 0, 0, 0]
+        reads = [*write.reads, *[empty] * (max(1, self.reads) - len(write.reads))]
+        pile = lost if write.pile is None else write.pile
+        return [*reads, pile, write.step.kind, -write.starts, -(write.pile is None)]
+
+    def number(self, offset: int) -> str:
+        """How the code finds a number of this cell's part of the row at hand."""
+        return f"step[{self.first_column + offset}]"
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolRow:
+    """The numbers of all cells that an event makes which has one symbol."""
+
+    comment: str
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BranchFreeUpdate(TemplateView):
+    """The function `update`, in which all symbols take the same steps.
+
+    `piles` say what each pile is for, the last two of them included: one that is always empty, and
+    one for cells that do not count. `forget_from` is where the latest starts of all piles begin in
+    the array of piles. `bound` is the most nodes of one event, `key_lines` set its key and the
+    earliest one in its window, `latest` is the last key in a window that begins at `earliest`.
+    `lines` make the cells; `ends`: a match may end at an event. `list_matches` is the function that
+    lists matches.
+    """
+
+    template: ClassVar[str] = "branch_free_update"
+
+    number: int
+    because: str
+    piles: tuple[LegendLine, ...]
+    rows: tuple[SymbolRow, ...]
+    partitioned: bool
+    forget_from: int
+    bound: int
+    latest: str
+    key_lines: tuple[str, ...]
+    lines: tuple[str, ...]
+    ends: bool
+    list_matches: str
+
+
+def branch_free_update(
+    number: int,
+    plan: PilePlan,
+    because: str,
+    kinds: Sequence[Kind],
+    kind_bits: int,
+    symbols: Sequence[LegendLine],
+    window: WindowCode,
+    imports: Imports,
+    *,
+    partitioned: bool,
+    list_matches: str,
+) -> BranchFreeUpdate:
+    """The update of a query for which `is_branch_free` says so."""
+    cells: list[_Cell] = []
+    column = 0
+    empty = len(plan.piles)
+    lost = empty + 1
+    for place in range(plan.most_cells):
+        writes = tuple(w[place] if place < len(w) else None for w in plan.writes)
+        cell = _Cell(place, writes, column)
+        cells.append(cell)
+        column += len(cell.numbers(0, empty))
+    rows = tuple(
+        SymbolRow(
+            "; ".join(
+                [
+                    f"{symbol}: {symbols[symbol].comment}",
+                    *(step_comment(write, kinds) for write in writes),
+                ]
+            ),
+            tuple(n for cell in cells for n in cell.numbers(symbol, empty)),
+        )
+        for symbol, writes in enumerate(plan.writes)
+    )
+    code = _CellCode(f"np.uint64({lost + 1})", kind_bits, imports)
+    lines = [line for cell in cells for line in code.load(cell)]
+    lines += [line for cell in cells for line in code.make(cell)]
+    imports.use("njit", "np", list_matches, "put_flat", "reserve", "rows_that_matter", "seal")
+    imports.use("ARENA_FULL", "BLOCK", "DONE", "EARLIEST", "ENTRY", "FIRED", "LOWEST", "NEXT_NODE")
+    imports.use("ROW", "SHIFT", "USABLE", *(["NEVER", "PART"] if partitioned else []))
+    return BranchFreeUpdate(
+        number,
+        because,
+        (
+            *pile_legend(plan),
+            LegendLine(empty, "nothing, ever"),
+            LegendLine(lost, "what nobody reads"),
+        ),
+        rows,
+        partitioned,
+        lost + 1,
+        # A symbol that makes all the nodes that one can still writes those of others behind them.
+        plan.nodes_per_event + (len(cells) > 1),
+        window.latest,
+        window.key_lines(imports, passing="entry += 1"),
+        tuple(lines),
+        any(cell.ends for cell in cells),
+        list_matches,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _CellCode:
+    """Writes the steps of one cell; `starts` is how far behind a pile's newest cell its latest
+    start is in the array of piles."""
+
+    starts: str
+    kind_bits: int
+    imports: Imports
+
+    def load(self, cell: _Cell) -> list[str]:
+        """What a cell is made from: all of it is read before any pile is written."""
+        at = cell.place
+        variables = f"child_{at}, since_{at}"
+        source = f"heads[source], heads[source + {self.starts}]"
+        lines = [f"source = np.uint64({cell.number(0)})", f"{variables} = {source}"]
+        for offset in range(1, cell.reads):
+            joined = self.imports.call(
+                "united", "nodes", "next_node", "earliest", variables, source
+            )
+            lines += [
+                f"source = np.uint64({cell.number(offset)})",
+                f"{variables}, next_node = {joined}",
+            ]
+        if cell.begins:
+            begins = cell.number(max(1, cell.reads) + 2)
+            since = self._chosen(begins, "key", f"since_{at}")
+            lines.append(f"since_{at} = {since}")
+        return lines
+
+    def make(self, cell: _Cell) -> list[str]:
+        """The cell itself; it counts only where what it is made from is inside the window."""
+        at, base = cell.place, max(1, cell.reads)
+        kind, ends = cell.number(base + 1), cell.number(base + 3)
+        following = "following"
+        if cell.ends:
+            following = self._chosen(ends, "fired", "following") if at else f"following & ~{ends}"
+        lines = [
+            f"pile, live = np.uint64({cell.number(base)}), -np.int64(since_{at} >= earliest)",
+            "following = heads[pile]",
+            f"put_flat(nodes, next_node, entry << {self.kind_bits} | {kind}, "
+            f"child_{at}, {following}, since_{at})",
+            f"heads[pile] = {self._chosen('live', 'next_node', 'following')}",
+            f"heads[pile + {self.starts}] = since_{at}",
+        ]
+        if cell.ends and at:
+            lines.append(f"fired = {self._chosen(f'{ends} & live', 'next_node', 'fired')}")
+        elif cell.ends:
+            lines.append(f"fired = next_node & {ends} & live")
+        elif not at:
+            lines.append("fired = np.int64(0)")
+        lines.append("next_node -= live")
+        return lines
+
+    def _chosen(self, mask: str, first: str, second: str) -> str:
+        return self.imports.call("chosen", mask, first, second)

@@ -1,0 +1,328 @@
+"""Clauses over roles → the text of the function that checks events while matches are listed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from celc.automata.determinize import DetState
+from celc.codegen.choices import ChoiceCode
+from celc.codegen.escape import comment_text
+from celc.core.bits import bits_of
+from celc.core.formula import (
+    Aggregate,
+    AttributeValue,
+    Comparison,
+    ComparisonOperator,
+    Expression,
+    NullTest,
+    Previous,
+)
+from celc.core.terms import labels_in_order
+from celc.core.traversal import Leaf, map_leaves
+from celc.normal.flatten import ABSENT, AbsentEvent, RoleClause
+from celc.normal.normal_form import ROLE
+from celc.normal.show import show_predicate
+from celc.plan.tables import Kind, Tables
+
+
+@dataclass(slots=True)
+class EventCode(ChoiceCode):
+    """Conditions over `event_k`, the event that plays role k of a clause, and `here`, the newest
+    one, as what PREV looks at."""
+
+    def _event(self, node: AttributeValue | Previous | Aggregate) -> str:
+        if isinstance(node, Previous):
+            return "here"
+        assert isinstance(node, AttributeValue)
+        return self._named.get(node.label, f"event_{self._labels.index(node.label)}")
+
+    def _at_first(self, label: str) -> str | None:
+        return None  # it is asked when the event before it is there
+
+
+@dataclass(slots=True)
+class CheckCode:
+    """Writes the functions `admits` and `completes`; `bit_of`: the bit of each role and of each
+    round mark. `sets` are conditions over whole label sets; both read the same columns. `later`:
+    for each role those that an event after it can play, or itself. `states`: numbers that are kept
+    with each event of a path.
+    """
+
+    choices: EventCode
+    sets: ChoiceCode
+    kind_bits: int
+    bit_of: dict[str, int] = field(default_factory=dict)
+    later: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    states: int = 0
+
+    def lines(self, clauses: Sequence[RoleClause]) -> list[str]:
+        """The body of `admits`: for each clause and each of its roles that the newest event can
+        play, a loop over the events that can play the others."""
+        lines: list[str] = []
+        for clause in clauses:
+            if clause.when == "complete":
+                continue
+            text = " OR ".join(map(show_predicate, clause.written.predicates))
+            lines.append(f"# {comment_text(text)}")
+            if clause.when == "witness":
+                lines += self._for_waiting(clause)
+                continue
+            code = self.choices.of_clause(clause.clause)
+            if clause.when != "pairs":
+                lines += self._for_later(clause, code)
+                continue
+            for pivot, role in enumerate(clause.clause.labels):
+                if self.later.get(role, frozenset()).issuperset({*clause.clause.labels} - {role}):
+                    lines += self._for_pivot(clause, pivot, code)
+        return lines
+
+    def complete_lines(self, clauses: Sequence[RoleClause]) -> list[str]:
+        """The body of `completes`: for each clause the events of its roles, and a loop over the
+        choices."""
+        lines: list[str] = []
+        for number in range(0, self.states, 2):
+            lines += [f"if state[{number + 1}, depth] != -1:", "    return False"]
+        for clause in clauses:
+            if clause.when != "complete":
+                continue
+            text = " OR ".join(map(show_predicate, clause.written.predicates))
+            lines.append(f"# {comment_text(text)}")
+            code = self.sets.of_clause(clause.clause)
+            for number, role in enumerate(labels_in_order(clause.clause)):
+                lines += self._events_of(role, number)
+            indent = ""
+            for number in range(len(clause.clause.labels)):
+                lines.append(f"{indent}for place_{number} in range(events_{number}.shape[0]):")
+                indent += "    "
+            lines.append(f"{indent}if not ({code}):")
+            lines.append(f"{indent}    return False")
+        return lines
+
+    def _events_of(self, role: str, number: int) -> list[str]:
+        """Lines that make `events_k` the events of the match that play a role."""
+        room = f"state[{self.states}]"
+        bits = (str(1 << self._bit(role)), str(self.kind_bits))
+        count = self.sets.imports.call(
+            "events_of_role", "path", "depth", "ROLES", *bits, "first", room
+        )
+        lines = [
+            f"count_{number} = {count}",
+            f"events_{number} = state[{self.states}, :count_{number}]",
+        ]
+        self.states += 1
+        return lines
+
+    def absent_lines(self, number: int, absent: AbsentEvent) -> list[str]:
+        """More of the body of `completes`: no event in between is one that must be absent."""
+        names = " or ".join(dict.fromkeys(event.name for event in absent.events))
+        lines = [f"# no {comment_text(names)}"]
+        depths: list[list[str]] = []
+        for clause in absent.clauses:
+            text = " OR ".join(map(show_predicate, clause.written.predicates))
+            code = self.sets.of_clause(clause.clause, {ABSENT: "between"})
+            labels = clause.clause.labels
+            block = [f"# {comment_text(text)}"]
+            indent = ""
+            for place, role in enumerate(labels):
+                if role == ABSENT:
+                    continue
+                block += [indent + line for line in self._events_of(role, place)]
+                block.append(f"{indent}for place_{place} in range(events_{place}.shape[0]):")
+                indent += "    "
+            block += [f"{indent}if not ({code}):", f"{indent}    is_there = False"]
+            depths.append(block)
+        start, end = ("", " + 1") if absent.inclusive else (" + 1", "")
+        lines += [
+            "for place in range(depth, -1, -1):",
+            f"    if not {self._roles_at('place')} & {1 << self._bit(absent.first)}:",
+            "        continue",
+            f"    until = place{'' if absent.inclusive else ' - 1'}",
+            f"    while not {self._roles_at('until')} & {1 << self._bit(absent.last)}:",
+            "        until -= 1",
+            f"    for between in range((path[place] >> {self.kind_bits}) - first{start}, "
+            f"(path[until] >> {self.kind_bits}) - first{end}):",
+            f"        is_there = ABSENT_{self.choices.query}_{number}[symbol[between]]",
+        ]
+        for block in depths:
+            lines.append("        if is_there:")
+            lines += [f"            {line}" for line in block]
+        lines += ["        if is_there:", "            return False"]
+        return lines
+
+    def _for_waiting(self, clause: RoleClause) -> list[str]:
+        """Follow which event waits for a witness: `state[n]` with the newest event, `state[n + 1]`
+        without it, which at the first one must be none; −1: none, −2: one that waits for ever."""
+        (role,) = clause.clause.labels
+        (predicate,) = clause.clause.predicates
+        assert isinstance(predicate, Comparison)
+        number = self.states
+        self.states += 2
+        satisfied = self.choices.of_clause(clause.clause)
+        null = replace(clause.clause, predicates=(NullTest(predicate.left, False, predicate.span),))
+        of_newest = map_leaves(replace(predicate, right=predicate.left), _before_alone)
+        assert isinstance(of_newest, Comparison)
+        asks: ComparisonOperator = "<" if predicate.operator[0] == ">" else ">"
+        stronger = replace(predicate, operator=asks, left=of_newest.left, right=predicate.left)
+        more = self.choices.of_clause(replace(clause.clause, predicates=(stronger,)))
+        alone = self.choices.of_clause(null, {role: "here"})
+        return [
+            f"waits = state[{number}, depth - 1] if depth > 0 else -1",
+            f"waits_besides = state[{number + 1}, depth - 1] if depth > 0 else -1",
+            f"if roles & {1 << self._bit(role)}:",
+            "    if waits == -2:",
+            "        return False  # it is not the first one, and nothing can satisfy it",
+            "    event_0 = waits",
+            f"    if waits >= 0 and {satisfied}:",
+            "        waits = -1",
+            "    waits_besides, event_0 = waits, waits",
+            f"    if {alone}:",
+            "        waits = -2",
+            f"    elif waits < 0 or {more}:",
+            "        waits = here",
+            f"state[{number}, depth], state[{number + 1}, depth] = waits, waits_besides",
+        ]
+
+    def _for_later(self, clause: RoleClause, code: str) -> list[str]:
+        """The newest event as what comes before the next one of its role, or before all of them."""
+        (role,) = clause.clause.labels
+        bit = 1 << self._bit(role)
+        there = self._roles_at("place_0")
+        lines = [f"if roles & {bit}:", "    for place_0 in range(depth - 1, -1, -1):"]
+        if clause.round_mark is not None:
+            begins = f"        if {there} & {1 << self._bit(clause.round_mark)}:"
+            lines += [begins, "            break  # it begins a later round"]
+        lines += [
+            f"        if not {there} & {bit}:",
+            "            continue",
+            f"        event_0 = (path[place_0] >> {self.kind_bits}) - first",
+            f"        if not ({code}):",
+            "            return False",
+        ]
+        if clause.when == "neighbours":
+            lines.append("        break")
+        return lines
+
+    def roles_of(self, kinds: Sequence[Kind]) -> tuple[int, ...]:
+        """The roles of an event of each kind, as a bit set."""
+        return tuple(
+            sum(1 << self._bit(mark) for mark in kind.marks if mark in self.bit_of)
+            for kind in kinds
+        )
+
+    def _bit(self, role: str) -> int:
+        return self.bit_of.setdefault(role, len(self.bit_of))
+
+    def _for_pivot(self, clause: RoleClause, pivot: int, code: str) -> list[str]:
+        """The choices in which the newest event plays role `pivot` and none of those before it.
+
+        Why each choice is asked once its last event is there, and no other one ever: a clause asks
+        for the choices in which each two events are of one round of the innermost iteration around
+        both their roles (`RoleClause`). For each further role, that condition is the narrowest
+        beside one of the events chosen so far: the one with the most iterations around both. (As
+        rounds of an inner iteration lie within rounds of the outer one, it implies the others.)
+        Its round is looked through where there is one, and the whole path where no iteration is
+        around both. So a role outside of all rounds ranges over the whole path, whichever role the
+        newest event plays, and a newest event outside meets the events of every round.
+        """
+        labels = clause.clause.labels
+        lines = [f"if roles & {1 << self._bit(labels[pivot])}:", f"    event_{pivot} = here"]
+        indent = "    "
+        fixed = [pivot]
+        for number, role in enumerate(labels):
+            if number == pivot:
+                continue
+            chains = clause.iterations
+            beside = max(
+                fixed, key=[min(len(chain), len(chains[number])) for chain in chains].__getitem__
+            )
+            place = "depth" if beside == pivot else f"place_{beside}"
+            head = self._loop(number, number > pivot, place, clause.round_of(number, beside))
+            lines += [indent + line for line in head]
+            fixed.append(number)
+            indent += "    "
+            there = self._roles_at(f"place_{number}")
+            lines.append(f"{indent}if not {there} & {1 << self._bit(role)}:")
+            lines.append(f"{indent}    continue")
+            lines.append(
+                f"{indent}event_{number} = (path[place_{number}] >> {self.kind_bits}) - first"
+            )
+        lines.append(f"{indent}if not ({code}):")
+        lines.append(f"{indent}    return False")
+        return lines
+
+    def _loop(self, number: int, with_newest: bool, place: str, mark: str | None) -> list[str]:
+        """The head of a loop from the newest event, or the one after it, to the end of the path.
+
+        `mark`: over the round of the event at `place` alone, the first of whose events carries it.
+        """
+        newest = "depth" if with_newest else "depth - 1"
+        if mark is None:
+            return [f"for place_{number} in range({newest}, -1, -1):"]
+        bit = 1 << self._bit(mark)
+        lines = []
+        if place != "depth":
+            begin = f"begin_{number}"
+            lines = [
+                f"{begin} = {place}",
+                f"while {begin} < depth and not {self._roles_at(begin)} & {bit}:",
+                f"    {begin} += 1",
+            ]
+            newest = begin if with_newest else f"min({begin}, depth - 1)"
+        return [
+            *lines,
+            f"for place_{number} in range({newest}, -1, -1):",
+            f"    if place_{number} < {place} and {self._roles_at(f'place_{number}')} & {bit}:",
+            "        break  # it begins a later round",
+        ]
+
+    def _roles_at(self, place: str) -> str:
+        return f"ROLES[path[{place}] & {(1 << self.kind_bits) - 1}]"
+
+
+def roles_later(tables: Tables) -> dict[str, frozenset[str]]:
+    """For each role those that the same event or a later one of some match can play."""
+    moves = [
+        (source, frozenset(filter(is_role, tables.kinds[step.kind].marks)), step.target)
+        for steps in tables.steps
+        for step in steps
+        for source in step.sources
+    ]
+    moves += [
+        (DetState(state), frozenset(), target)
+        for state in range(1, tables.states)
+        for target in {t for t in tables.skip[state] if t is not None}
+    ]
+    names = sorted({role for _, roles, _ in moves for role in roles})
+    bit = {role: 1 << number for number, role in enumerate(names)}
+    into: dict[int, list[int]] = {}
+    ahead = [0] * tables.states
+    for source, roles, target in moves:
+        ahead[source] |= sum(bit[role] for role in roles)
+        if target is not None:
+            into.setdefault(target, []).append(source)
+    # The last is taken first: most moves lead to a state with a higher number.
+    waiting = list(range(tables.states))
+    while waiting:
+        state = waiting.pop()
+        for before in into.get(state, ()):
+            if ahead[state] & ~ahead[before]:
+                ahead[before] |= ahead[state]
+                waiting.append(before)
+    later = dict.fromkeys(names, 0)
+    for _, roles, target in moves:
+        seen = sum(bit[role] for role in roles) | (0 if target is None else ahead[target])
+        for role in roles:
+            later[role] |= seen
+    return {role: frozenset(names[k] for k in bits_of(mask)) for role, mask in later.items()}
+
+
+def is_role(mark: str) -> bool:
+    """Whether a mark is a role or the mark of a round."""
+    return mark.startswith(ROLE)
+
+
+def _before_alone(node: Leaf) -> Expression:
+    """An attribute of the event chosen, as that of the newest event, which PREV stands for."""
+    assert isinstance(node, AttributeValue)
+    return Previous(node.label, node.attribute, node.type, node.span)

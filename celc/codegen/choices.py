@@ -1,0 +1,226 @@
+"""Conditions across events as Python expressions over remembered columns.
+
+The same translation as for conditions on one event (`emit_conditions`), but each attribute is read
+at the event that has been chosen for its label: label number k of a clause has its events in
+`events_k`, in stream order, and a chosen one at `place_k`. Texts are compared by numbers that stand
+for them, and a condition on one text alone is a column of truths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from celc.codegen.conditions import ConditionCode
+from celc.core.formula import (
+    Aggregate,
+    AttributeValue,
+    Clause,
+    Comparison,
+    Constant,
+    DataType,
+    Expression,
+    Membership,
+    NullTest,
+    PatternMatch,
+    Predicate,
+    Previous,
+)
+from celc.core.terms import labels_in_order, labels_looked_back_at
+from celc.core.traversal import operands_of
+
+_ENDS = {"FIRST": "first_of", "LAST": "last_of"}
+_EXTREMES = {"MIN": "smallest", "MAX": "largest"}
+
+
+@dataclass(slots=True)
+class ChoiceCode(ConditionCode):
+    """Turns clauses into expressions; collects the columns they read.
+
+    Besides what `ConditionCode` has: `codes` and `ranks`, the text attributes that are compared
+    with others, and those of them whose order is asked for.
+    """
+
+    codes: dict[str, int] = field(default_factory=dict)
+    ranks: dict[str, int] = field(default_factory=dict)
+    _labels: tuple[str, ...] = ()
+    _named: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def attributes_read(self) -> set[str]:
+        """All attributes that the conditions so far read."""
+        return {*self.attributes, *self.codes} | self.text_attributes
+
+    def of_clause(self, clause: Clause, named: Mapping[str, str] | None = None) -> str:
+        """An expression that is true where the clause is TRUE of a choice.
+
+        `named`: variables with the event chosen for a label, where that is not `place_k`'s.
+        """
+        self._labels, self._named = labels_in_order(clause), named or {}
+        parts = [self.predicate(predicate) for predicate in clause.predicates]
+        return " | ".join(parts) if parts else "False"
+
+    def predicate(self, predicate: Predicate) -> str:
+        """An expression that is true where the predicate is TRUE of a choice."""
+        if operands_of(predicate)[0].type is DataType.STRING:
+            truth = self._texts_compared(predicate)
+        elif isinstance(predicate, NullTest):
+            known: dict[str, None] = {}
+            self._needs(predicate.operand, known)
+            valid = " & ".join(known) or "True"
+            truth = f"({valid})" if predicate.negated else f"(not ({valid}))"
+        else:
+            # Outright, since a dataclass with slots is not the class that `super()` looks for.
+            truth = ConditionCode.predicate(self, predicate)
+        # Before the first position there is nothing to compare with.
+        behind = labels_looked_back_at(predicate)
+        firsts = [self._at_first(label) for label in self._labels if label in behind]
+        return "(" + " | ".join([*filter(None, firsts), truth]) + ")" if firsts else truth
+
+    def _at_first(self, label: str) -> str | None:
+        """That the event chosen for a label is its first; None where that is known to be false."""
+        return f"(place_{self._labels.index(label)} == 0)"
+
+    # --- which event ------------------------------------------------------------------------------
+
+    def _events(self, node: Aggregate) -> str:
+        number = self._labels.index(node.label)
+        return f"events_{number}[:place_{number}]" if node.prior else f"events_{number}"
+
+    def _event(self, node: AttributeValue | Previous | Aggregate) -> str:
+        """The index of the event at which an attribute is read; −1 where there is none."""
+        number = self._labels.index(node.label)
+        match node:
+            case AttributeValue():
+                return self._named.get(node.label, f"events_{number}[place_{number}]")
+            case Previous():
+                return f"events_{number}[place_{number} - 1]"
+            case Aggregate(function="FIRST" | "LAST"):
+                return self.imports.call(_ENDS[node.function], self._events(node))
+            case Aggregate(type=DataType.STRING):
+                assert node.attribute is not None
+                code, rank = self._code(node.attribute), self._rank(node.attribute)
+                function = f"{_EXTREMES[node.function]}_text"
+                return self.imports.call(function, rank, code, self._events(node))
+            case _:
+                assert node.attribute is not None
+                column, valid = self._column(node.attribute)
+                return self.imports.call(
+                    _EXTREMES[node.function], column, valid, self._events(node)
+                )
+
+    # --- numbers ----------------------------------------------------------------------------------
+
+    def _needs(self, expression: Expression, known: dict[str, None]) -> None:
+        match expression:
+            case Constant(value=None):
+                known["False"] = None
+            case AttributeValue() | Previous():
+                _, valid = self._column(expression.attribute)
+                known[f"{valid}[{self._event(expression)}]"] = None
+            case Aggregate(attribute=None):
+                pass
+            case Aggregate(attribute=str() as attribute):
+                _, valid = self._column(attribute)
+                events = self._events(expression)
+                if expression.function in _ENDS:
+                    known[f"({events}.shape[0] > 0)"] = None
+                    known[f"{valid}[{self._event(expression)}]"] = None
+                else:
+                    known[self.imports.call("some_known", valid, events)] = None
+            case _:
+                ConditionCode._needs(self, expression, known)
+
+    def _value(self, expression: Expression) -> str:
+        match expression:
+            case Constant(value=None):
+                return "0"
+            case AttributeValue() | Previous():
+                column, _ = self._column(expression.attribute)
+                return f"{column}[{self._event(expression)}]"
+            case Aggregate():
+                return self._aggregate(expression)
+            case _:
+                return ConditionCode._value(self, expression)
+
+    def _aggregate(self, node: Aggregate) -> str:
+        events = self._events(node)
+        if node.attribute is None:
+            return f"{events}.shape[0]"
+        column, valid = self._column(node.attribute)
+        if node.function in _ENDS or node.function in _EXTREMES:
+            return f"{column}[{self._event(node)}]"
+        if node.function == "AVG":
+            return self.imports.call("average", column, valid, events)
+        kind = "real" if node.type is DataType.DOUBLE else "whole"
+        return self.imports.call(f"sum_{kind}", column, valid, events)
+
+    # --- texts ------------------------------------------------------------------------------------
+
+    def _code(self, attribute: str) -> str:
+        return f"code_{self.codes.setdefault(attribute, len(self.codes))}"
+
+    def _rank(self, attribute: str) -> str:
+        self._code(attribute)
+        return f"rank_{self.ranks.setdefault(attribute, len(self.ranks))}"
+
+    def _texts_compared(self, predicate: Predicate) -> str:
+        operands = [o for o in operands_of(predicate) if not isinstance(o, Constant)]
+        if any(isinstance(o, Constant) and o.value is None for o in operands_of(predicate)):
+            return "False"
+        if len(operands) == 2 and not _of_one_event(operands):
+            assert isinstance(predicate, Comparison)
+            return self._two_texts(predicate)
+        alone = _of_event(predicate)
+        attributes = {o.attribute for o in operands_of(alone) if isinstance(o, AttributeValue)}
+        self.text_attributes |= attributes
+        truth = f"text_{self._text(alone)}"
+        node = operands[0]
+        assert isinstance(node, AttributeValue | Previous | Aggregate)
+        event = self._event(node)
+        if not isinstance(node, Aggregate):
+            return f"{truth}[{event}]"
+        if isinstance(predicate, NullTest) and not predicate.negated:
+            return f"(({event} < 0) | {truth}[{event}])"
+        return f"(({event} >= 0) & {truth}[{event}])"
+
+    def _two_texts(self, predicate: Comparison) -> str:
+        known: dict[str, None] = {}
+        codes, ranks = [], []
+        for operand in (predicate.left, predicate.right):
+            assert isinstance(operand, AttributeValue | Previous | Aggregate)
+            assert operand.attribute is not None
+            event = self._event(operand)
+            if isinstance(operand, Aggregate):
+                known[f"({event} >= 0)"] = None
+            code = f"{self._code(operand.attribute)}[{event}]"
+            known[f"({code} >= 0)"] = None
+            codes.append(code)
+            if predicate.operator not in ("=", "!="):
+                ranks.append(f"{self._rank(operand.attribute)}[{event}]")
+        operator = "==" if predicate.operator == "=" else predicate.operator
+        left, right = ranks or codes
+        return "(" + " & ".join([*known, f"({left} {operator} {right})"]) + ")"
+
+
+def _of_one_event(operands: Sequence[Expression]) -> bool:
+    """Whether all operands are attributes of the event chosen for one label."""
+    labels = {o.label for o in operands if isinstance(o, AttributeValue)}
+    return len(labels) == 1 and all(isinstance(o, AttributeValue) for o in operands)
+
+
+def _of_event(predicate: Predicate) -> Predicate:
+    """The predicate with its text read from one event, whichever that is."""
+
+    def read(operand: Expression) -> Expression:
+        if isinstance(operand, Constant):
+            return operand
+        assert isinstance(operand, AttributeValue | Previous | Aggregate)
+        assert operand.attribute is not None
+        return AttributeValue("", operand.attribute, operand.type, operand.span)
+
+    match predicate:
+        case Comparison():
+            return replace(predicate, left=read(predicate.left), right=read(predicate.right))
+        case Membership() | PatternMatch() | NullTest():
+            return replace(predicate, operand=read(predicate.operand))

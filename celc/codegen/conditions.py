@@ -1,0 +1,291 @@
+"""Conditions on events as Python expressions over columns, for the first pass of the kernel.
+
+Three-valued logic needs no third value here: NOT has been pushed to the predicates, so all that
+counts of a predicate is whether it is TRUE, and it is TRUE only where none of its operands is NULL.
+Numbers are compared in the generated code. Texts are not: each condition on texts is evaluated
+once per distinct value by the runtime, and its truth arrives as a column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from celc.codegen.escape import string_literal, tuple_text
+from celc.codegen.imports import Imports
+from celc.core.formula import (
+    MIRRORED,
+    Absolute,
+    Aggregate,
+    Arithmetic,
+    AttributeValue,
+    Cast,
+    Comparison,
+    Constant,
+    DataType,
+    Expression,
+    Membership,
+    Negation,
+    NullTest,
+    PatternMatch,
+    Predicate,
+    Previous,
+)
+from celc.core.like import like_to_regex
+from celc.core.traversal import operands_of
+from celc.normal.normal_form import EventClause
+
+_WHOLE = (DataType.INT, DataType.LONG, DataType.TIMESTAMP, DataType.DATE, DataType.BOOLEAN)
+_LONGEST_CHAIN = 8
+_LONGEST_TUPLE = 1000
+
+
+@dataclass(slots=True)
+class ConditionCode:
+    """Turns predicates into expressions; collects the columns, texts and constants they need.
+
+    Of the event at hand, column 3 is in the variables `column_3` and `valid_3`, the truth of text
+    condition 0 in `text_0`: each is loaded once for all conditions. LLVM does not see by itself
+    that it could be, and the loop would take half as long again.
+
+    `query`: the number of the query in its file, which ends the names of `members`. `imports`:
+    those of the module. `attributes`: name → number of its column. `texts`: Python source of each
+    condition on texts → number of its truth column. `text_attributes`: what these read. `members`:
+    name → (values, dtype) of long IN lists.
+    """
+
+    query: int
+    imports: Imports
+    attributes: dict[str, int] = field(default_factory=dict)
+    texts: dict[str, int] = field(default_factory=dict)
+    members: dict[str, tuple[tuple[int | float, ...], str]] = field(default_factory=dict)
+    text_attributes: set[str] = field(default_factory=set)
+
+    @property
+    def attributes_read(self) -> set[str]:
+        """All attributes that the conditions so far read."""
+        return {*self.attributes} | self.text_attributes
+
+    def clause(self, clause: EventClause) -> str:
+        """An expression that is true where the clause is TRUE."""
+        parts = [self.predicate(predicate) for predicate in clause.predicates]
+        return parts[0] if len(parts) == 1 else "(" + " | ".join(parts) + ")"
+
+    def predicate(self, predicate: Predicate) -> str:
+        """An expression that is true where the predicate is TRUE."""
+        operands = operands_of(predicate)
+        if operands[0].type is DataType.STRING:
+            self.text_attributes |= {o.attribute for o in operands if isinstance(o, AttributeValue)}
+            return f"text_{self._text(predicate)}"
+        known: dict[str, None] = {}
+        for operand in operands:
+            self._needs(operand, known)
+        if isinstance(predicate, NullTest):
+            valid = " & ".join(known)
+            return f"({valid})" if predicate.negated else f"(not ({valid}))"
+        values = [self._value(operand) for operand in operands]
+        match predicate:
+            case Comparison():
+                truth = self._comparison(predicate, values[0], values[1])
+            case Membership():
+                truth = self._membership(predicate, values[0])
+            case PatternMatch():
+                raise AssertionError("LIKE and RLIKE are about texts")
+            case _:
+                assert_never(predicate)
+        return "(" + " & ".join([*known, truth]) + ")"
+
+    # --- numbers ----------------------------------------------------------------------------------
+
+    def _column(self, attribute: str) -> tuple[str, str]:
+        """The names of the values of an attribute, and of whether they are not NULL."""
+        number = self.attributes.setdefault(attribute, len(self.attributes))
+        return f"column_{number}", f"valid_{number}"
+
+    def _needs(self, expression: Expression, known: dict[str, None]) -> None:
+        """Add to `known` what must be true for an expression not to be NULL."""
+        match expression:
+            case Constant():
+                pass
+            case AttributeValue():
+                known[self._column(expression.attribute)[1]] = None
+            case Cast() | Negation() | Absolute():
+                self._needs(expression.operand, known)
+            case Arithmetic():
+                self._needs(expression.left, known)
+                self._needs(expression.right, known)
+                if expression.operator in ("/", "%") and not isinstance(expression.right, Constant):
+                    known[f"({self._value(expression.right)} != 0)"] = None
+            case Aggregate() | Previous():
+                raise AssertionError("not a condition on one event")
+            case _:
+                assert_never(expression)
+
+    def _value(self, expression: Expression) -> str:
+        """The value of an expression where it is not NULL."""
+        match expression:
+            case Constant():
+                return self._constant(expression.value, expression.type)
+            case AttributeValue():
+                return self._column(expression.attribute)[0]
+            case Cast():
+                return self._cast(expression)
+            case Negation():
+                value = self._value(expression.operand)
+                if expression.type is DataType.INT:
+                    return self.imports.call("subtract_int", "0", value)
+                if expression.type is DataType.LONG:
+                    return self.imports.call("subtract_long", "0", value)
+                return f"(-{value})"
+            case Absolute():
+                value = self._value(expression.operand)
+                if expression.type is DataType.INT:
+                    return self.imports.call("absolute_int", value)
+                if expression.type is DataType.LONG:
+                    return self.imports.call("absolute_long", value)
+                return f"abs({value})"
+            case Arithmetic():
+                return self._arithmetic(expression)
+            case Aggregate() | Previous():
+                raise AssertionError("not a condition on one event")
+            case _:
+                assert_never(expression)
+
+    def _cast(self, cast: Cast) -> str:
+        value = self._value(cast.operand)
+        match cast.type:
+            case DataType.DOUBLE:
+                self.imports.use("np")
+                return f"np.float64({value})"
+            case DataType.FLOAT:
+                return self.imports.call("whole_to_float", value)
+            case DataType.TIMESTAMP:
+                return self.imports.call("days_to_microseconds", value)
+            case _:
+                return value
+
+    def _arithmetic(self, expression: Arithmetic) -> str:
+        left = self._value(expression.left)
+        right = self._value(expression.right)
+        whole = {DataType.INT: "int", DataType.LONG: "long"}.get(expression.type)
+        match expression.operator:
+            case "/":
+                return self.imports.call("divide", left, right)
+            case "%":
+                if whole:
+                    return self.imports.call("remainder_whole", left, right)
+                rest = self.imports.call("remainder_real", left, right)
+                return self._float(rest) if expression.type is DataType.FLOAT else rest
+            case "+" | "-" | "*" if whole is None:
+                return f"({left} {expression.operator} {right})"
+            case "+":
+                return self.imports.call(f"add_{whole}", left, right)
+            case "-":
+                return self.imports.call(f"subtract_{whole}", left, right)
+            case "*":
+                return self.imports.call(f"multiply_{whole}", left, right)
+            case _:
+                assert_never(expression.operator)
+
+    def _constant(self, value: object, type: DataType) -> str:
+        assert value is not None, "what is NULL for every event is folded away"
+        if isinstance(value, bool):
+            return str(int(value))
+        if isinstance(value, float) and type is DataType.FLOAT:
+            return self._float(repr(value))
+        return repr(value)
+
+    def _float(self, value: str) -> str:
+        self.imports.use("np")
+        return f"np.float32({value})"
+
+    def _comparison(self, predicate: Comparison, left: str, right: str) -> str:
+        operator = "==" if predicate.operator == "=" else predicate.operator
+        if predicate.left.type in _WHOLE:
+            return f"({left} {operator} {right})"
+        # Spark: NaN = NaN, and NaN is larger than any number. A constant is never NaN, so it is
+        # enough to ask the opposite question where IEEE's answer for NaN is the wrong one.
+        if isinstance(predicate.right, Constant):
+            opposite = {">": "<=", ">=": "<"}.get(operator)
+            if opposite:
+                return f"(not ({left} {opposite} {right}))"
+            return f"({left} {operator} {right})"
+        if isinstance(predicate.left, Constant):
+            opposite = {"<": ">=", "<=": ">"}.get(operator)
+            if opposite:
+                return f"(not ({left} {opposite} {right}))"
+            return f"({left} {operator} {right})"
+        match predicate.operator:
+            case "=":
+                return self.imports.call("equal_real", left, right)
+            case "!=":
+                return f"(not {self.imports.call('equal_real', left, right)})"
+            case "<":
+                return self.imports.call("less_real", left, right)
+            case ">":
+                return self.imports.call("less_real", right, left)
+            case "<=":
+                return f"(not {self.imports.call('less_real', right, left)})"
+            case ">=":
+                return f"(not {self.imports.call('less_real', left, right)})"
+            case _:
+                assert_never(predicate.operator)
+
+    def _membership(self, predicate: Membership, value: str) -> str:
+        type = predicate.operand.type
+        if len(predicate.values) <= _LONGEST_CHAIN:
+            parts = [f"({value} == {self._constant(item, type)})" for item in predicate.values]
+            truth = "(" + " | ".join(parts) + ")" if parts else "False"
+        else:
+            dtype = "float64" if type in (DataType.FLOAT, DataType.DOUBLE) else "int64"
+            items = tuple(sorted(item for item in predicate.values if not isinstance(item, str)))
+            name = f"VALUES_{len(self.members)}"
+            self.members[name] = (items, dtype)
+            truth = self.imports.call("is_member", f"{name}_{self.query}", value)
+        return f"(not {truth})" if predicate.negated else truth
+
+    # --- texts ------------------------------------------------------------------------------------
+
+    def _text(self, predicate: Predicate) -> int:
+        return self.texts.setdefault(text_condition(predicate, self.imports), len(self.texts))
+
+
+def text_condition(predicate: Predicate, imports: Imports) -> str:
+    """A condition on the texts of one event as the constructor call that the runtime evaluates."""
+
+    def condition(kind: str, operand: Expression, *values: str) -> str:
+        return imports.call("TextCondition", string_literal(kind), _name(operand), *values)
+
+    match predicate:
+        case NullTest():
+            return condition("is_not_null" if predicate.negated else "is_null", predicate.operand)
+        case PatternMatch():
+            pattern = predicate.pattern
+            if predicate.operator == "LIKE":
+                pattern = like_to_regex(pattern)
+            kind = "not_rlike" if predicate.negated else "rlike"
+            return condition(kind, predicate.operand, _texts([pattern]))
+        case Membership():
+            values = _texts([str(value) for value in predicate.values])
+            return condition("not_in" if predicate.negated else "in", predicate.operand, values)
+        case Comparison(left=left, right=right, operator=operator):
+            if isinstance(left, Constant):
+                left, right, operator = right, left, MIRRORED[operator]
+            if isinstance(right, Constant):
+                return condition(operator, left, _texts([str(right.value)]))
+            names = (_name(left), _name(right))
+            return imports.call("TextComparison", string_literal(operator), *names)
+        case _:
+            assert_never(predicate)
+
+
+def _texts(values: list[str]) -> str:
+    """A tuple of texts; a long one is cut out of one text, because black would take too long."""
+    if len(values) > _LONGEST_TUPLE and not any("\n" in value for value in values):
+        return f'tuple({string_literal(chr(10).join(values))}.split("\\n"))'
+    return tuple_text(map(string_literal, values))
+
+
+def _name(expression: Expression) -> str:
+    assert isinstance(expression, AttributeValue), "texts have no arithmetic"
+    return string_literal(expression.attribute)

@@ -1,0 +1,175 @@
+"""Conditions across events → what the templates of definitions and of checks are given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from celc.codegen.checks import CheckCode, EventCode, roles_later
+from celc.codegen.choices import ChoiceCode
+from celc.codegen.conditions import ConditionCode
+from celc.codegen.definition import ConditionFunction, DefinitionCode
+from celc.codegen.escape import string_literal, tuple_text
+from celc.codegen.imports import Imports
+from celc.codegen.templates import TemplateView
+from celc.normal.normal_form import Event, shown
+from celc.plan.program import Program
+from celc.plan.strategy import ByDefinition, Checked
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionLiteral(TemplateView):
+    """The module's `ByDefinition`, and a function for each condition in it.
+
+    `columns` are the variables with what is remembered of past events, `remembers` says what that
+    is.
+    """
+
+    template: ClassVar[str] = "definition"
+
+    number: int
+    conditions: tuple[ConditionFunction, ...]
+    columns: tuple[str, ...]
+    formula: str
+    remembers: str
+    sees_all: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentSymbols:
+    """A constant of the module: for each symbol whether its events must be absent."""
+
+    name: str
+    symbols: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChecksLiteral(TemplateView):
+    """The module's `Checked`, with its functions `admits` and `completes`.
+
+    `roles` are the roles of an event of each kind, as a bit set; a kind has `kind_bits` bits.
+    `lines` and `complete_lines` are the bodies of the functions; `columns` and `remembers` as in
+    `DefinitionLiteral`. `states` counts the numbers that are kept with each event of a match,
+    `supports` says for each kind whether it is in a match's support.
+    """
+
+    template: ClassVar[str] = "checks"
+
+    number: int
+    roles: tuple[int, ...]
+    absents: tuple[AbsentSymbols, ...]
+    columns: tuple[str, ...]
+    kind_bits: int
+    kind_mask: int
+    lines: tuple[str, ...]
+    complete_lines: tuple[str, ...]
+    remembers: str
+    states: int
+    supports: str
+    selector: str
+    distinct: bool
+
+
+def definition_literal(
+    number: int, listing: ByDefinition, program: Program, code: ConditionCode
+) -> tuple[DefinitionLiteral, set[str]]:
+    """The definition of a query that is run by it, and the attributes that it reads.
+
+    Long IN lists are added to those of `code`, the query's conditions on single events.
+    """
+    choices = ChoiceCode(number, code.imports, members=code.members)
+    writer = DefinitionCode(number, program.alphabet, program.tables.symbol_of, choices)
+    selects = program.query.strategy not in ("ALL", "ANY")
+    formula = writer.of(listing.form, top=selects)
+    code.imports.use("ByDefinition")
+    literal = DefinitionLiteral(
+        number,
+        tuple(writer.conditions.values()),
+        _columns(choices),
+        formula,
+        _remembers(choices, code.imports),
+        listing.sees_all,
+    )
+    return literal, choices.attributes_read
+
+
+def checks_literal(
+    number: int, checks: Checked, program: Program, code: ConditionCode
+) -> tuple[ChecksLiteral, set[str]]:
+    """What is checked while matches are listed, and the attributes that it reads.
+
+    Long IN lists are added to those of `code`, the query's conditions on single events.
+    """
+    choices = EventCode(number, code.imports, members=code.members)
+    sets = ChoiceCode(
+        number,
+        code.imports,
+        choices.attributes,
+        choices.texts,
+        choices.members,
+        choices.text_attributes,
+        choices.codes,
+        choices.ranks,
+    )
+    writer = CheckCode(choices, sets, program.kind_bits, later=roles_later(program.tables))
+    lines = writer.lines(checks.clauses)
+    complete_lines = writer.complete_lines(checks.clauses)
+    for place, absent in enumerate(checks.absent):
+        complete_lines += writer.absent_lines(place, absent)
+    code.imports.use("Checked", "njit", "np")
+    kinds = program.tables.kinds
+    literal = ChecksLiteral(
+        number,
+        writer.roles_of(kinds),
+        tuple(
+            AbsentSymbols(f"ABSENT_{number}_{place}", _symbols_of(absent.events, program))
+            for place, absent in enumerate(checks.absent)
+        ),
+        _columns(choices, symbols=bool(checks.absent)),
+        program.kind_bits,
+        (1 << program.kind_bits) - 1,
+        tuple(lines),
+        tuple(complete_lines),
+        _remembers(choices, code.imports, symbols=bool(checks.absent)),
+        writer.states,
+        tuple_text(str(bool(shown(frozenset(kind.marks)))) for kind in kinds),
+        string_literal(checks.selector),
+        checks.distinct,
+    )
+    return literal, choices.attributes_read
+
+
+def _symbols_of(events: Sequence[Event], program: Program) -> tuple[bool, ...]:
+    """For each symbol of the kernel whether its events are among some."""
+    alphabet, symbol_of = program.alphabet, program.tables.symbol_of
+    found = {
+        symbol_of[symbol]
+        for event in events
+        for symbol in alphabet.matching(event.type, event.clauses)
+    }
+    return tuple(symbol in found for symbol in range(max(symbol_of) + 1))
+
+
+def _columns(choices: ChoiceCode, *, symbols: bool = False) -> tuple[str, ...]:
+    """The variables of conditions with what is remembered of past events."""
+    columns = [
+        f"{kind}_{n}" for n in range(len(choices.attributes)) for kind in ("column", "valid")
+    ]
+    for kind, names in (("text", choices.texts), ("code", choices.codes), ("rank", choices.ranks)):
+        columns += [f"{kind}_{n}" for n in range(len(names))]
+    return (*columns, "symbol") if symbols else tuple(columns)
+
+
+def _remembers(choices: ChoiceCode, imports: Imports, *, symbols: bool = False) -> str:
+    """What is remembered of past events, in the order of `_columns`."""
+    imports.use("Remembers")
+    arguments = [
+        f"columns={tuple_text(map(string_literal, choices.attributes))}",
+        f"texts={tuple_text(choices.texts)}",
+        f"codes={tuple_text(map(string_literal, choices.codes))}",
+        f"ranks={tuple_text(map(string_literal, choices.ranks))}",
+        *(["symbols=True"] if symbols else []),
+    ]
+    # With the last comma black writes an argument a line, however short they are.
+    return f"Remembers({', '.join(arguments)},)"

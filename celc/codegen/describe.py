@@ -1,0 +1,76 @@
+"""Symbols, letters and states in words, for comments in generated code and for dumps."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from celc.automata.automaton import Automaton, State
+from celc.automata.determinize import START, DetState
+from celc.automata.letters import Letters, Mask
+from celc.automata.predicates import Alphabet, Symbol
+from celc.codegen.escape import comment_text
+from celc.core.bits import bits_of
+from celc.diagnostics.deadline import look
+from celc.normal.normal_form import EventClause
+from celc.normal.show import show_clauses
+from celc.plan.program import Program
+
+
+def describe_symbol(alphabet: Alphabet, symbol: Symbol) -> str:
+    """A symbol class in words: its type, and which of the conditions hold and which do not."""
+    if symbol.type is None:
+        return "any other event"
+    conditions = alphabet.conditions_on(symbol.type)
+    parts = [
+        show_clauses(group) if symbol.truth >> bit & 1 else _not(group)
+        for bit, group in enumerate(conditions.groups)
+    ]
+    return symbol.type.name + (f"[{', '.join(parts)}]" if parts else "")
+
+
+def _not(group: tuple[EventClause, ...]) -> str:
+    return f"not {show_clauses(group)}" if len(group) == 1 else f"not ({show_clauses(group)})"
+
+
+def describe_letters(letters: Letters, mask: Mask) -> str:
+    """A set of letters in words: classes of events, and the contexts where not all are meant."""
+    symbols: dict[int, list[int]] = {}
+    for letter in bits_of(mask):
+        symbols.setdefault(letter % letters.symbols, []).append(letter // letters.symbols)
+    by_contexts: dict[tuple[int, ...], list[int]] = {}
+    for symbol, contexts in symbols.items():
+        by_contexts.setdefault(tuple(contexts), []).append(symbol)
+    texts = []
+    for contexts_there, symbols_there in by_contexts.items():
+        text = "any"
+        if len(symbols_there) < letters.symbols:
+            named = [letters.alphabet.symbols[symbol] for symbol in symbols_there]
+            text = " | ".join(describe_symbol(letters.alphabet, symbol) for symbol in named)
+        if len(contexts_there) < letters.machine.contexts:
+            text += f" in context {', '.join(map(str, contexts_there))}"
+        texts.append(text)
+    return " | ".join(texts)
+
+
+def describe_state(program: Program, state: DetState) -> str:
+    """A state by what has been read last and what can be read next, as in `after A, before B`."""
+    look()
+    if state == START:
+        return "start"
+    return describe_members(program.automaton, set(program.tables.members[state]))
+
+
+def describe_members(automaton: Automaton, members: Collection[State]) -> str:
+    """The same for a set of states of the nondeterministic automaton."""
+    after: dict[str, None] = {}
+    before: dict[str, None] = {}
+    for transition in automaton.transitions:
+        if transition.target in members:
+            after.update(dict.fromkeys(transition.names))
+        if transition.source in members:
+            before.update(dict.fromkeys(transition.names))
+    return comment_text(f"after {_either(after)}, before {_either(before)}", limit=90)
+
+
+def _either(names: dict[str, None]) -> str:
+    return " or ".join(names)

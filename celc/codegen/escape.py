@@ -1,0 +1,46 @@
+"""The only way from a query's text into generated code.
+
+Names never become identifiers there (those are numbered), so text can appear in two places: in a
+string literal and in a comment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from celc.diagnostics.source import visible
+
+
+def string_literal(text: str) -> str:
+    """A Python string literal in ASCII for any text, lone surrogates included."""
+    literal = ascii(text)
+    if literal.startswith("'") and '"' not in literal and "\\'" not in literal:
+        return '"' + literal[1:-1] + '"'
+    return literal
+
+
+def literal(value: int | float | str | bool | None) -> str:
+    """A Python literal of a constant of the query."""
+    return string_literal(value) if isinstance(value, str) else repr(value)
+
+
+def literal_lines(text: str) -> list[str]:
+    """String literals of the lines of a text, to be joined by newlines.
+
+    Of very many lines several go into a literal: black takes its time for each.
+    """
+    lines = text.split("\n")
+    step = 1 + len(lines) // 2000
+    return [string_literal("\n".join(lines[at : at + step])) for at in range(0, len(lines), step)]
+
+
+def comment_text(text: str, *, limit: int = 200) -> str:
+    """One line that can stand in a comment: nothing in it ends the comment or hides characters."""
+    line = visible(" ".join(text.split()))
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def tuple_text(items: Iterable[str]) -> str:
+    """A tuple, from the text of each of its items."""
+    parts = list(items)
+    return "(" + ", ".join(parts) + ("," if len(parts) == 1 else "") + ")"

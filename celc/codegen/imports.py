@@ -1,0 +1,106 @@
+"""The imports of a generated module: recorded where the code that needs them is written.
+
+No generated code is searched for names: a text of the query may look like any of them.
+"""
+
+from __future__ import annotations
+
+from celc.codegen.layout import LINE_LENGTH
+
+_NAMES_OF = {
+    "celc_runtime": (
+        *("Absolute", "Aggregate", "Arithmetic", "Attribute", "AttributeTest", "Cast"),
+        *("ChosenKey", "CompiledQuery", "Computed", "Constant", "Kind", "Label", "Negation"),
+        *(
+            "Plan",
+            "Program",
+            "Relevant",
+            "TextComparison",
+            "TextCondition",
+            "Window",
+            "module_names",
+        ),
+    ),
+    "celc_runtime.engine.arena": (
+        *("ARENA_FULL", "BLOCK", "DONE", "EARLIEST", "ENTRY", "FIRED", "KEYS_FULL", "LAST"),
+        *("LOWEST", "NEVER", "NEXT_NODE", "PART", "ROW", "SHIFT", "USABLE", "chosen", "either"),
+        *("next_relevant", "put", "put_flat", "reserve", "rows_that_matter", "seal", "united"),
+    ),
+    "celc_runtime.engine.batch": ("block_of", "window_floor"),
+    "celc_runtime.engine.definition": (
+        *("Alternatives", "ChosenBy", "Condition", "InScope", "NotBetween", "OneEvent"),
+        *("Relabelled", "Rounds", "SameOfBoth", "Satisfying", "Then", "UnionOfBoth"),
+        *("WhereFact", "Without"),
+    ),
+    "celc_runtime.engine.listing": ("list_fired",),
+    "celc_runtime.run.joins": (
+        *("AHEAD", "fetch_ahead", "pile_at"),
+        *("hash_of", "hash_of_two", "hash_of_three", "row_of", "row_of_two", "row_of_three"),
+    ),
+    "celc_runtime.jit.kernels": ("njit",),
+    "celc_runtime.engine.label_sets": (
+        *("average", "events_of_role", "first_of", "last_of", "largest", "largest_text"),
+        *("smallest", "smallest_text", "some_known", "sum_real", "sum_whole"),
+    ),
+    "celc_runtime.engine.union_lists": ("lists_update",),
+    "celc_runtime.engine.spark_arithmetic": (
+        *("absolute_int", "absolute_long", "add_int", "add_long", "days_to_microseconds"),
+        *("divide", "equal_real", "is_member", "less_real", "multiply_int", "multiply_long"),
+        *("remainder_real", "remainder_whole", "subtract_int", "subtract_long"),
+        *("symbol_steps", "symbol_table", "whole_to_float"),
+    ),
+    "celc_runtime.engine.runs": ("list_runs",),
+    "celc_runtime.plan.strategy": (
+        *("All", "BranchFree", "ByDefinition", "Checked", "EarliestInWindow", "InRuns"),
+        *("InWindow", "KeyTable", "KeyTerm", "Keyed", "Latest", "Remembers", "StraightLine"),
+        "UnionLists",
+    ),
+    "celc_runtime.plan.transitions": (
+        *("EVENTS", "FLOORS", "KEYS", "NO_WINDOW", "earliest", "selection", "tables"),
+    ),
+}
+"""The modules of the runtime, and the names that generated code uses of each: the only place that
+says where they are."""
+
+MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names}
+"""The runtime's module of each name that generated code uses."""
+
+
+class Imports:
+    """The names of the runtime that a module uses, and `np`."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, set[str]] = {}
+        self._numpy = False
+
+    def use(self, *names: str) -> None:
+        """Names that are used, or are in the text of a template that is used; KeyError for one
+        that is not in `MODULE_OF`."""
+        for name in names:
+            if name == "np":
+                self._numpy = True
+            else:
+                self._names.setdefault(MODULE_OF[name], set()).add(name)
+
+    def call(self, name: str, *arguments: str) -> str:
+        """The text of a call."""
+        self.use(name)
+        return f"{name}({', '.join(arguments)})"
+
+    def lines(self) -> tuple[str, ...]:
+        """The import statements: numpy's, then those of the runtime by module and name."""
+        lines = ["import numpy as np", ""] if self._numpy else []
+        for module, names in sorted(self._names.items()):
+            lines += _statements(f"from {module} import ", sorted(names))
+        return tuple(lines)
+
+
+def _statements(start: str, names: list[str]) -> list[str]:
+    """As many statements as need be, since black would write a long one with one name a line."""
+    lines = [start + names[0]]
+    for name in names[1:]:
+        if len(lines[-1]) + len(", ") + len(name) > LINE_LENGTH:
+            lines.append(start + name)
+        else:
+            lines[-1] += f", {name}"
+    return lines

@@ -1,0 +1,241 @@
+"""Keys of states → what a straight-line update looks up, and where it puts its cells.
+
+A state with a key has its piles in a table, a row for each key. States whose keys are the same ties
+share a table, so that with one key for all labels an event costs one look-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from celc.codegen.escape import comment_text, string_literal, tuple_text
+from celc.codegen.imports import Imports
+from celc.core import formula as core
+from celc.core.formula import Expression
+from celc.plan.joins import Joins
+from celc.plan.piles import PilePlan, Write
+from celc.plan.tables import Kind
+
+_ROW_OF = {1: "row_of", 2: "row_of_two", 3: "row_of_three"}
+_HASH_OF = {1: "hash_of", 2: "hash_of_two", 3: "hash_of_three"}
+
+
+@dataclass(frozen=True, slots=True)
+class TableOfPiles:
+    """A table of piles by key; one event adds at most `entries` rows to it."""
+
+    number: int
+    comment: str
+    entries: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """Where in a table a cell is put: names of variables, the column of the pile's newest cell, and
+    the values of the key.
+
+    `find` looks the row up again, where another key of the same event may have taken it since; it
+    is empty where nothing can have.
+    """
+
+    table: str
+    row: str
+    column: int
+    filled: str
+    values: tuple[str, ...]
+    find: str
+
+    def cell(self, after: int = 0) -> str:
+        """The entry with the newest cell of the pile, or the one `after` columns behind it."""
+        return f"{self.table}[{self.row}, {self.column + after}]"
+
+
+@dataclass(slots=True)
+class JoinCode:
+    """Numbers the terms, tables and columns of a keyed update, and writes its look-ups.
+
+    `terms`: what events bring, in order; `tables`: the ties of each table's keys; `entries`: the
+    most rows that one event adds to each; `columns`: the place of each keyed pile, as (table,
+    column of its newest cell); `looked_up`: each table with the terms it is looked up by.
+    """
+
+    joins: Joins
+    plan: PilePlan
+    kinds: Sequence[Kind]
+    imports: Imports
+    terms: dict[tuple[str, str], int] = field(default_factory=dict)
+    tables: list[tuple[int, ...]] = field(default_factory=list)
+    entries: list[int] = field(default_factory=list)
+    columns: dict[int, tuple[int, int]] = field(default_factory=dict)
+    looked_up: set[tuple[int, tuple[int, ...]]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        piles: list[int] = []
+        for number, pile in enumerate(self.plan.piles):
+            key = self.joins.key(pile.target)
+            if not key:
+                continue
+            if key not in self.tables:
+                self.tables.append(key)
+                self.entries.append(0)
+                piles.append(0)
+            table = self.tables.index(key)
+            self.columns[number] = (table, 1 + len(key) + 2 * piles[table])
+            piles[table] += 1
+        assert self.tables, "a state with a key is reached by some event"
+
+    def piles_of(self, table: int) -> int:
+        """How many piles a row of a table holds."""
+        return sum(place[0] == table for place in self.columns.values())
+
+    def branch(self, writes: Sequence[Write]) -> Branch:
+        """The look-ups of one symbol."""
+        return Branch(self, writes)
+
+    def term_of(self, tie: int, marks: Sequence[str]) -> int:
+        """The number of the term that an event with some marks brings for a tie."""
+        (term,) = self.joins.ties[tie].of(marks)
+        return self.terms.setdefault(_named(term), len(self.terms))
+
+    def guard(self, marks: Sequence[str]) -> str:
+        """What must hold for an event to be marked so: its keys are not NULL; empty: nothing."""
+        ties = [n for n, tie in enumerate(self.joins.ties) if tie.of(marks)]
+        return " and ".join(f"known[{self.term_of(tie, marks)}, row]" for tie in ties)
+
+    def mixes(self, write: Write) -> bool:
+        """Whether a pile takes cells of several keys of its sources, so that their starts come in
+        any order. Then a cell says how late any match in the pile starts, itself or older ones."""
+        if write.starts or write.pile is None:
+            return False
+        marks = self.kinds[write.step.kind].marks
+        kept = {
+            tie
+            for tie in self.joins.key(self.plan.piles[write.pile].target)
+            if self.joins.ties[tie].round_mark not in marks
+        }
+        return any(not kept.issuperset(self.joins.key(source)) for source in write.step.sources)
+
+    def latest(self, row: TableRow) -> str:
+        """How late any match in the pile of a row starts."""
+        return self.imports.call("pile_at", row.table, row.row, str(row.column), "lowest") + "[1]"
+
+    def ahead(self) -> tuple[str, ...]:
+        """Lines that fetch the rows of a later event, when all branches have been written."""
+        return tuple(
+            self.imports.call("fetch_ahead", f"table_{table}", self._hash(terms))
+            for table, terms in sorted(self.looked_up)
+        )
+
+    def _hash(self, terms: tuple[int, ...]) -> str:
+        values = (f"values[{term}, row + AHEAD]" for term in terms)
+        return self.imports.call(_HASH_OF[len(terms)], *values)
+
+    def key_tables(self) -> tuple[TableOfPiles, ...]:
+        """The tables, when all branches have been written."""
+        return tuple(
+            TableOfPiles(table, ", and ".join(map(self._describe, key)), self.entries[table])
+            for table, key in enumerate(self.tables)
+        )
+
+    def keyed(self, kernel: str) -> str:
+        """The constructor call of an update with keys, when its kernel has been written."""
+        terms = tuple_text(
+            self.imports.call("KeyTerm", string_literal(name), string_literal(type))
+            for name, type in self.terms
+        )
+        tables = tuple_text(
+            self.imports.call(
+                "KeyTable",
+                tuple_text(str(self._is_text(tie)) for tie in key),
+                f"piles={self.piles_of(table)}",
+            )
+            for table, key in enumerate(self.tables)
+        )
+        piles = len(self.plan.piles)
+        return self.imports.call(
+            "Keyed", kernel, f"piles={piles}", f"terms={terms}", f"tables={tables}"
+        )
+
+    def _is_text(self, tie: int) -> bool:
+        return self.joins.ties[tie].terms[0][1].type is core.DataType.STRING
+
+    def _describe(self, tie: int) -> str:
+        return comment_text(self.joins.ties[tie].text)
+
+
+def _named(term: Expression) -> tuple[str, str]:
+    if isinstance(term, core.Cast):
+        name, _ = _named(term.operand)
+        return name, term.type.value
+    assert isinstance(term, core.AttributeValue)
+    return term.attribute, term.type.value
+
+
+class Branch:
+    """The look-ups that the writes of one symbol share."""
+
+    def __init__(self, code: JoinCode, writes: Sequence[Write]) -> None:
+        self._code = code
+        self._rows: dict[tuple[int, tuple[int, ...]], int] = {}
+        self._loads: dict[tuple[int, int], None] = {}
+        entries = [0] * len(code.tables)
+        for write in writes:
+            marks = code.kinds[write.step.kind].marks
+            for pile in write.reads:
+                self._row(pile, marks)
+            if write.pile is not None and self._row(write.pile, marks, loaded=False) is not None:
+                entries[code.columns[write.pile][0]] += 1
+        code.entries = list(map(max, code.entries, entries))
+
+    def _row(self, pile: int, marks: Sequence[str], *, loaded: bool = True) -> int | None:
+        """The number of the row in which an event finds a pile; None: it is not in a table."""
+        if pile not in self._code.columns:
+            return None
+        table, _ = self._code.columns[pile]
+        terms = tuple(self._code.term_of(tie, marks) for tie in self._code.tables[table])
+        row = self._rows.setdefault((table, terms), len(self._rows))
+        self._code.looked_up.add((table, terms))
+        if loaded:
+            self._loads[pile, row] = None
+        return row
+
+    def lines(self) -> tuple[str, ...]:
+        """The look-ups, and the newest cells of the piles that are read."""
+        read = {row for _, row in self._loads}
+        lines = [f"row_{row} = {self._find(row)}" for row in self._rows.values() if row in read]
+        for pile, row in self._loads:
+            table, column = self._code.columns[pile]
+            arguments = (f"table_{table}", f"row_{row}", str(column), "lowest")
+            found = self._code.imports.call("pile_at", *arguments)
+            lines.append(f"head_{pile}_{row}, since_{pile}_{row} = {found}")
+        return tuple(lines)
+
+    def _find(self, row: int) -> str:
+        table, terms = next(key for key, number in self._rows.items() if number == row)
+        arguments = (f"table_{table}", *(f"values[{term}, row]" for term in terms))
+        return self._code.imports.call(_ROW_OF[len(terms)], *arguments)
+
+    def source(self, pile: int, marks: Sequence[str]) -> str | None:
+        """How the variables of a pile that is read end; None where it is not in a table."""
+        row = self._row(pile, marks)
+        return None if row is None else f"{pile}_{row}"
+
+    def target(self, pile: int, marks: Sequence[str]) -> TableRow | None:
+        """Where a cell goes that is put on a pile in a table; None where it is not in a table."""
+        row = self._row(pile, marks, loaded=False)
+        if row is None:
+            return None
+        table, column = self._code.columns[pile]
+        (terms,) = [key[1] for key, number in self._rows.items() if number == row]
+        others = sum(key[0] == table for key in self._rows) > 1
+        is_read = any(number == row for _, number in self._loads)
+        return TableRow(
+            f"table_{table}",
+            f"row_{row}",
+            column,
+            f"filled_{table}",
+            tuple(f"values[{term}, row]" for term in terms),
+            # Where it is known already, another key of this event may have taken the free row.
+            self._find(row) if others or not is_read else "",
+        )

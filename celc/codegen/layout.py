@@ -1,0 +1,53 @@
+"""Module text → the same text as black formats it, without the work that has been done already.
+
+Black takes most of the time of a compilation, and cannot be interrupted. So a module is formatted
+in parts, one for each query, and parts that differ in numbers alone are formatted once: black looks
+at the length of a number, and at no digit of it. To generate text that needs no formatting was
+rejected: where long expressions break is a decision that only black should make.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import black
+from black.mode import TargetVersion
+
+from celc.diagnostics.deadline import look
+
+LINE_LENGTH = 100
+
+_MODE = black.Mode(target_versions={TargetVersion.PY311}, line_length=LINE_LENGTH)
+
+_DIGITS = re.compile(r"[0-9]+")
+_OTHER_BASE = re.compile(r"0[xXbBoO]")
+
+
+def formatted(parts: Sequence[str]) -> str:
+    """The text of a module as black formats it, from parts that follow each other.
+
+    Parts are whole statements at the top level; each but the first begins with a comment or an
+    assignment, and does not follow on a function, so that no blank lines belong between them but
+    those that they end with.
+    """
+    known: dict[str, str] = {}
+    return "".join(_formatted(part, known) for part in parts)
+
+
+def _formatted(part: str, known: dict[str, str]) -> str:
+    look()
+    body = part.rstrip("\n")
+    # Black leaves at most two blank lines between statements.
+    end = part[len(body) :][:3]
+    if _OTHER_BASE.search(body):
+        text = black.format_str(body, mode=_MODE)
+    else:
+        shape = _DIGITS.sub(lambda found: "1" * len(found[0]), body)
+        if shape not in known:
+            known[shape] = black.format_str(shape, mode=_MODE)
+        digits = iter(_DIGITS.findall(body))
+        text = _DIGITS.sub(lambda _: next(digits), known[shape])
+        assert next(digits, None) is None, "black keeps all numbers, in their order"
+    look()
+    return text.rstrip("\n") + end

@@ -1,0 +1,81 @@
+"""Queries → the text of a Python module.
+
+All decisions are made here and in the modules beside it, and handed to the Jinja templates as
+dataclasses; the templates hold the layout. The result is formatted by black, so its bytes depend on
+the query and on the pinned versions of Jinja and black alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from celc.codegen.escape import comment_text, literal_lines, string_literal
+from celc.codegen.imports import Imports
+from celc.codegen.layout import formatted
+from celc.codegen.query import query_parts
+from celc.codegen.templates import TemplateView
+from celc.diagnostics.deadline import look
+from celc.plan.program import Program
+from celc.version import VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleStart(TemplateView):
+    """The beginning of a module: the text it was made from, and its imports.
+
+    `command` stands in the docstring. `query_lines` are literals of the lines of the text.
+    """
+
+    template: ClassVar[str] = "module_start"
+
+    version: str
+    version_comment: str
+    command: str
+    query_lines: tuple[str, ...]
+    imports: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleEnd(TemplateView):
+    """The end of a module: its queries by name; `update` is that of its only query, if it is."""
+
+    template: ClassVar[str] = "module_end"
+
+    queries: tuple[str, ...]
+    update: str
+
+
+def emit_module(
+    queries: Sequence[Program], text: str, command: str, tiebreak: Sequence[str]
+) -> str:
+    """The generated module of a file: its queries, the file's text, the command that was given."""
+    imports = Imports()
+    alone = len(queries) == 1
+    parts = [
+        query_parts(number, program, tuple(tiebreak), imports, alone=alone)
+        for number, program in enumerate(queries, start=1)
+    ]
+    imports.use("module_names")
+    end = ModuleEnd(
+        tuple(
+            f"{string_literal(program.query.name)}: query_{number}"
+            for number, program in enumerate(queries, start=1)
+        ),
+        "update_1" if alone else "",
+    )
+    start = ModuleStart(
+        string_literal(VERSION),
+        comment_text(VERSION),
+        comment_text(command).replace("\\", "\\\\").replace('"', "'"),
+        tuple(literal_lines(text)),
+        imports.lines(),
+    )
+    texts = [start.text()]
+    for of_query in parts:
+        look()
+        texts.append("".join(part.text() for part in of_query) + "\n")
+    texts.append(end.text())
+    look(doing="putting the module into lines")
+    return formatted(texts)

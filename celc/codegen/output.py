@@ -1,0 +1,91 @@
+"""Expressions in SELECT as constructor calls in a module's plan.
+
+They are a tree in the plan, and no generated code: the runtime evaluates each node once for a whole
+batch of matches, so compiled code would save nothing, and a tree can be read. Names and texts of
+the query get there as string literals only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from celc.codegen.escape import literal, string_literal, tuple_text
+from celc.codegen.imports import Imports
+from celc.core import formula as core
+from celc.core.traversal import nodes_of
+from celc.normal.normalize import output_labels
+
+
+def expression_fields(query: core.Query, imports: Imports) -> dict[str, str]:
+    """The fields of the plan that stand for the expressions of a query; none if it has none."""
+    code = _ExpressionCode(imports)
+    computed = [
+        code.computed(place, item)
+        for place, item in enumerate(query.output)
+        if isinstance(item, core.OutputExpression)
+    ]
+    if not computed:
+        return {}
+    hidden = output_labels(query)[len(query.output) - len(computed) :]
+    fields = {"expressions": tuple_text(computed)}
+    if hidden:
+        fields["hidden"] = tuple_text(map(string_literal, hidden))
+    return fields
+
+
+def attributes_in(value: core.Expression | core.Collection) -> set[str]:
+    """The attributes that an expression reads."""
+    if isinstance(value, core.Collection):
+        return {value.attribute}
+    return {
+        node.attribute
+        for node in nodes_of(value)
+        if isinstance(node, core.AttributeValue | core.Aggregate) and node.attribute is not None
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _ExpressionCode:
+    """Writes expressions as constructor calls."""
+
+    imports: Imports
+
+    def computed(self, place: int, item: core.OutputExpression) -> str:
+        """What SELECT computes as its item number `place`."""
+        type = item.value.type.value
+        if isinstance(item.value, core.Collection):
+            type = f"ARRAY<{type}>"
+        names = map(string_literal, (item.name, type))
+        return self.imports.call("Computed", str(place), *names, self._tree(item.value))
+
+    def _tree(self, value: core.Expression | core.Collection) -> str:
+        call = self.imports.call
+        match value:
+            case core.Constant():
+                type = string_literal(value.type.value)
+                return call("Constant", literal(value.value), type)
+            case core.AttributeValue():
+                # The label has one position in every match: the first is the only one.
+                return self._aggregate("FIRST", value.label, value.attribute)
+            case core.Aggregate():
+                return self._aggregate(value.function, value.label, value.attribute)
+            case core.Collection():
+                return self._aggregate("COLLECT", value.label, value.attribute)
+            case core.Arithmetic():
+                sides = (self._tree(value.left), self._tree(value.right))
+                return call("Arithmetic", string_literal(value.operator), *sides)
+            case core.Negation():
+                return call("Negation", self._tree(value.operand))
+            case core.Absolute():
+                return call("Absolute", self._tree(value.operand))
+            case core.Cast():
+                return call("Cast", self._tree(value.operand), string_literal(value.type.value))
+            case core.Previous():
+                raise AssertionError("the resolver refuses PREV in SELECT")
+            case _:
+                assert_never(value)
+
+    def _aggregate(self, function: str, label: str, attribute: str | None) -> str:
+        arguments = (function, label, *(() if attribute is None else (attribute,)))
+        return self.imports.call("Aggregate", *map(string_literal, arguments))

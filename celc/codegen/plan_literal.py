@@ -1,0 +1,179 @@
+"""A query → the arguments of its `Plan`: all that the runtime knows of it besides code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from dataclasses import dataclass
+
+from celc.codegen.conditions import ConditionCode
+from celc.codegen.escape import string_literal, tuple_text
+from celc.codegen.imports import Imports
+from celc.codegen.output import attributes_in, expression_fields
+from celc.codegen.relevant import relevant_literal
+from celc.core import formula as core
+from celc.normal.normalize import output_labels
+from celc.plan.program import Program
+from celc.plan.relevance import has_selectors, relevant_events
+from celc.plan.strategy import ByDefinition, Checked
+from celc.plan.tables import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class PlanArgument:
+    """A field of the plan, and an expression for it."""
+
+    name: str
+    value: str
+
+
+def plan_arguments(
+    program: Program,
+    code: ConditionCode,
+    read: Set[str],
+    tiebreak: tuple[str, ...],
+    *,
+    sees_all_events: bool,
+) -> tuple[PlanArgument, ...]:
+    """The arguments of the plan.
+
+    `code` has written the conditions, `read` are the attributes that they and keys of states read.
+    `sees_all_events`: a selection must be shown the events that the query does not ask about as
+    well.
+    """
+    query, tables = program.query, program.tables
+    imports = code.imports
+    relevant = relevant_events(program, sees_all_events=sees_all_events)
+    fields = {
+        "name": string_literal(query.name),
+        "streams": _texts(stream.name for stream in query.streams),
+        **_types(program),
+        "type_column": str(query.needs_type_column),
+        "stream_column": str(query.needs_stream_column),
+        "attributes": _attributes(attributes_read(query, read), imports),
+        "order_candidates": _attributes(common_attributes(query), imports),
+        "columns": _texts(code.attributes),
+        "texts": tuple_text(code.texts),
+        "labels": _labels(query, imports),
+        **expression_fields(query, imports),
+        "kinds": _kinds(query, program.output_kinds, imports),
+        "kind_bits": str(program.kind_bits),
+        "partition_by": _texts(key.name for key in query.partition_by),
+        "order_by": _texts(attribute.name for attribute in query.order_by),
+        "tiebreak": _texts(tiebreak),
+        "window": _window(query, imports),
+        "consume_by": string_literal(query.consume_by),
+        "limit": repr(1 if query.strategy == "ANY" else query.limit),
+        "symbol_dtype": string_literal("uint8" if max(tables.symbol_of) < 255 else "uint16"),
+        **_chosen_keys(query, imports),
+    }
+    if has_selectors(query.formula):
+        fields["nested_selectors"] = "True"
+    if relevant is not None:
+        fields["relevant"] = relevant_literal(relevant, imports)
+    if isinstance(program.listing, Checked | ByDefinition):
+        fields["max_work"] = f"{program.listing.max_work:_}"
+    imports.use("Plan")
+    return tuple(PlanArgument(name, value) for name, value in fields.items())
+
+
+def attributes_read(query: core.Query, read: Set[str]) -> list[core.AttributeDeclaration]:
+    """The columns that a query reads besides `type` and `stream`, in order of declaration.
+
+    Those of its conditions and of keys of states (`read`), of SELECT, of PARTITION BY, of WITHIN
+    and of the order.
+    """
+    needed = {a.name for a in query.order_by} | read
+    needed |= {name for key in query.partition_by for name in key.attributes}
+    if query.window is not None and query.window.attribute is not None:
+        needed.add(query.window.attribute.name)
+    for item in query.output:
+        if isinstance(item, core.OutputLabel):
+            needed |= {a.name for a in item.attributes}
+        else:
+            needed |= attributes_in(item.value)
+    found: dict[str, core.AttributeDeclaration] = {}
+    for stream in query.streams:
+        for event_type in stream.event_types:
+            for attribute in event_type.attributes:
+                if attribute.name in needed:
+                    found.setdefault(attribute.name, attribute)
+    return list(found.values())
+
+
+def common_attributes(query: core.Query) -> list[core.AttributeDeclaration]:
+    """The attributes that every event type of the query has: events can be ordered by them."""
+    types = [event_type for stream in query.streams for event_type in stream.event_types]
+    return [a for a in types[0].attributes if all(t.type_of(a.name) is not None for t in types[1:])]
+
+
+# --- literals -------------------------------------------------------------------------------------
+
+
+def _texts(items: Iterable[str]) -> str:
+    return tuple_text(map(string_literal, items))
+
+
+def _types(program: Program) -> dict[str, str]:
+    asked = [(t.type.stream, t.type.name) for t in program.alphabet.types]
+    declared = [
+        (event_type.stream, event_type.name)
+        for stream in program.query.streams
+        for event_type in stream.event_types
+    ]
+    known = set(asked)
+    others = [names for names in declared if names not in known]
+    return {
+        "types": tuple_text(map(_texts, asked)),
+        "other_types": tuple_text(map(_texts, others)),
+    }
+
+
+def _attributes(attributes: Iterable[core.AttributeDeclaration], imports: Imports) -> str:
+    return tuple_text(
+        imports.call("Attribute", string_literal(a.name), string_literal(a.type.value))
+        for a in attributes
+    )
+
+
+def _labels(query: core.Query, imports: Imports) -> str:
+    return tuple_text(
+        imports.call("Label", string_literal(item.label), _texts(a.name for a in item.attributes))
+        for item in query.output
+        if isinstance(item, core.OutputLabel)
+    )
+
+
+def _kinds(query: core.Query, kinds: Iterable[Kind], imports: Imports) -> str:
+    """For each kind the columns of the output that its events go to."""
+    column_of = {label: column for column, label in enumerate(output_labels(query))}
+    columns = [
+        (sorted(column_of[mark] for mark in kind.marks if mark in column_of), kind.starts)
+        for kind in kinds
+    ]
+    return tuple_text(
+        imports.call("Kind", tuple_text(map(str, places)), f"starts={starts}")
+        for places, starts in columns
+    )
+
+
+def _window(query: core.Query, imports: Imports) -> str:
+    window = query.window
+    if window is None:
+        return "None"
+    attribute = "None" if window.attribute is None else string_literal(window.attribute.name)
+    unit = string_literal(window.unit.value)
+    return imports.call("Window", unit, repr(window.size), attribute)
+
+
+def _chosen_keys(query: core.Query, imports: Imports) -> dict[str, str]:
+    """The keys of PARTITION BY that are another attribute for each event type, if there are any."""
+    keys = []
+    for place, key in enumerate(query.partition_by):
+        if key.alternatives:
+            ways = tuple_text(
+                f"({string_literal(name)}, {tuple_text(map(_texts, types))})"
+                for name, types in key.alternatives
+            )
+            type = string_literal(key.type.value)
+            keys.append(imports.call("ChosenKey", str(place), type, ways))
+    return {"chosen_keys": tuple_text(keys)} if keys else {}

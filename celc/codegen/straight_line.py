@@ -1,0 +1,260 @@
+"""Straight-line updates → what their template is given: a branch for each symbol, its writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from celc.automata.determinize import START
+from celc.codegen.escape import comment_text
+from celc.codegen.imports import Imports
+from celc.codegen.joins import Branch, JoinCode, TableOfPiles, TableRow
+from celc.codegen.templates import LegendLine, TemplateView
+from celc.codegen.window import WindowCode
+from celc.normal.show import show_labels
+from celc.plan.piles import PilePlan, Write
+from celc.plan.tables import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class WriteCode:
+    """One cell that is made.
+
+    `joined` are lines that make one list of several piles it is made from. `lines` make the cell
+    where `condition` holds; without one, always.
+    """
+
+    comment: str
+    joined: tuple[str, ...]
+    condition: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolBranch:
+    """What an event does that has one symbol; `keyword` is `if` or `elif`.
+
+    `saved` are the piles that are written before they are read for the last time.
+    """
+
+    keyword: str
+    symbol: int
+    comment: str
+    lookups: tuple[str, ...]
+    saved: tuple[int, ...]
+    writes: tuple[WriteCode, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StraightLineUpdate(TemplateView):
+    """The function `update`, with a branch for each symbol.
+
+    `piles` say what each pile is for, `heads` are those that are in variables, `fleeting` those
+    that live for one event. `key_tables` hold the other piles, `filling` are those to which an
+    event may add a row, and `ahead` fetches rows of them that later events need. `bound` is the
+    most nodes of one event, `key_lines` set its key and the earliest one in its window, `latest` is
+    the last key in a window that begins at `earliest`. `forget` empties all piles in variables; it
+    is empty where there are none.
+    """
+
+    template: ClassVar[str] = "straight_line_update"
+
+    number: int
+    because: str
+    piles: tuple[LegendLine, ...]
+    heads: tuple[int, ...]
+    fleeting: tuple[int, ...]
+    key_tables: tuple[TableOfPiles, ...]
+    filling: tuple[TableOfPiles, ...]
+    ahead: tuple[str, ...]
+    bound: int
+    latest: str
+    key_lines: tuple[str, ...]
+    partitioned: bool
+    consumes: bool
+    forget: str
+    branches: tuple[SymbolBranch, ...]
+
+
+def straight_line_update(
+    number: int,
+    plan: PilePlan,
+    because: str,
+    kinds: Sequence[Kind],
+    kind_bits: int,
+    joins: JoinCode | None,
+    symbols: Sequence[LegendLine],
+    window: WindowCode,
+    imports: Imports,
+    *,
+    partitioned: bool,
+    consumes: bool,
+) -> StraightLineUpdate:
+    """The update of a query; `joins` writes the look-ups of piles by key, where it has any."""
+    in_variables = [p for p in range(len(plan.piles)) if joins is None or p not in joins.columns]
+    branches = _branches(plan, kinds, kind_bits, joins, symbols, imports)
+    tables = () if joins is None else joins.key_tables()
+    filling = tuple(table for table in tables if table.entries)
+    forget = " = ".join([*(f"since_{pile}" for pile in in_variables), "NEVER"])
+    imports.use("njit", "np", "list_fired", "next_relevant", "reserve")
+    imports.use("ARENA_FULL", "DONE", "EARLIEST", "ENTRY", "FIRED", "LOWEST", "NEXT_NODE", "ROW")
+    imports.use("SHIFT", "USABLE", *(["PART"] if partitioned else []))
+    if plan.fleeting:
+        imports.use("LAST", "NEVER")
+    if in_variables and (partitioned or consumes):
+        imports.use("NEVER")
+    if filling:
+        imports.use("KEYS_FULL")
+    if tables:
+        imports.use("AHEAD")
+    return StraightLineUpdate(
+        number,
+        because,
+        pile_legend(plan, joins),
+        tuple(in_variables),
+        tuple(sorted(plan.fleeting)),
+        tables,
+        filling,
+        () if joins is None else joins.ahead(),
+        plan.nodes_per_event,
+        window.latest,
+        window.key_lines(imports, passing="row, entry = row + 1, entry + 1"),
+        partitioned,
+        consumes,
+        forget if in_variables else "",
+        branches,
+    )
+
+
+def pile_legend(plan: PilePlan, joins: JoinCode | None = None) -> tuple[LegendLine, ...]:
+    """What each pile is for."""
+    lines = []
+    for number, pile in enumerate(plan.piles):
+        sources = " or ".join("start" if s == START else f"state {s}" for s in pile.sources)
+        comment = f"state {pile.target}, from {sources}"
+        if number in plan.fleeting:
+            comment += ", only at the next event"
+        if joins is not None and number in joins.columns:
+            comment += f", by key in table {joins.columns[number][0]}"
+        lines.append(LegendLine(number, comment))
+    return tuple(lines)
+
+
+def step_comment(write: Write, kinds: Sequence[Kind]) -> str:
+    """What a cell stands for: from which states to which."""
+    step = write.step
+    sources = ", ".join("start" if s == START else f"state {s}" for s in step.sources)
+    target = "match" if step.target is None else f"state {step.target}"
+    return f"{sources} --{comment_text(show_labels(kinds[step.kind].marks))}--> {target}"
+
+
+def _branches(
+    plan: PilePlan,
+    kinds: Sequence[Kind],
+    kind_bits: int,
+    joins: JoinCode | None,
+    symbols: Sequence[LegendLine],
+    imports: Imports,
+) -> tuple[SymbolBranch, ...]:
+    branches: list[SymbolBranch] = []
+    for symbol, writes in enumerate(plan.writes):
+        if not writes:
+            continue
+        lookups = None if joins is None else joins.branch(writes)
+        keyed = set() if joins is None else set(joins.columns)
+        saved = tuple(pile for pile in plan.saved[symbol] if pile not in keyed)
+        code = _BranchCode(plan, kinds, kind_bits, joins, lookups, saved, imports)
+        branches.append(
+            SymbolBranch(
+                "elif" if branches else "if",
+                symbol,
+                symbols[symbol].comment,
+                () if lookups is None else lookups.lines(),
+                saved,
+                tuple(map(code.write, writes)),
+            )
+        )
+    return tuple(branches)
+
+
+@dataclass(frozen=True, slots=True)
+class _BranchCode:
+    """Writes the cells of one symbol; piles in `saved` are read under their old names."""
+
+    plan: PilePlan
+    kinds: Sequence[Kind]
+    kind_bits: int
+    joins: JoinCode | None
+    lookups: Branch | None
+    saved: tuple[int, ...]
+    imports: Imports
+
+    def write(self, write: Write) -> WriteCode:
+        """One cell: what it is made from, under which condition, and where it is put."""
+        marks = self.kinds[write.step.kind].marks
+        sources = [self._variables(pile, marks) for pile in write.reads]
+        child, since = ("0", "key") if not sources else sources[0]
+        joined: list[str] = []
+        if len(sources) > 1:
+            joined.append(f"child, since = {child}, {since}")
+            child, since = "child", "since"
+            for other in sources[1:]:
+                arguments = ("nodes", "next_node", "earliest", child, since, *other)
+                call = self.imports.call("either", *arguments)
+                joined.append(f"child, since, next_node = {call}")
+        conditions = [] if write.starts else [f"{since} >= earliest"]
+        guard = "" if self.joins is None else self.joins.guard(marks)
+        return WriteCode(
+            step_comment(write, self.kinds),
+            tuple(joined),
+            " and ".join([*conditions, *([guard] if guard else [])]),
+            self._lines(write, child, since),
+        )
+
+    def _variables(self, pile: int, marks: Sequence[str]) -> tuple[str, str]:
+        """The variables with the newest cell of a pile that is read, and with its latest start."""
+        keyed = None if self.lookups is None else self.lookups.source(pile, marks)
+        end = str(pile) if keyed is None else keyed
+        old = "old_" if pile in self.saved else ""
+        return f"{old}head_{end}", f"{old}since_{end}"
+
+    def _lines(self, write: Write, child: str, since: str) -> tuple[str, ...]:
+        """Lines that make a cell and put it where it belongs; `since`: the latest of its starts."""
+        marks = self.kinds[write.step.kind].marks
+        row = None
+        if self.lookups is not None and write.pile is not None:
+            row = self.lookups.target(write.pile, marks)
+        lines = [f"{row.row} = {row.find}"] if row is not None and row.find else []
+        begin = "key" if write.starts else since
+        if write.pile is not None and self.joins is not None and self.joins.mixes(write):
+            latest = f"since_{write.pile}" if row is None else self.joins.latest(row)
+            of_all = "# of all in the pile, not of this cell alone"
+            lines.append(f"latest = max({since}, {latest})  {of_all}")
+            begin = "latest"
+        tag = f"entry << {self.kind_bits} | {write.step.kind}"
+        if row is not None:
+            lines += _key_lines(row)
+            head, after = row.cell(), f"{row.cell()}, {row.cell(1)}"
+        elif write.pile is None:
+            head, after = "fired", ""
+        else:
+            fresh = "fresh_" if write.pile in self.plan.fleeting else ""
+            head = f"{fresh}head_{write.pile}"
+            after = f"{head}, {fresh}since_{write.pile}"
+        put = self.imports.call("put", "nodes", "next_node", tag, child, head, begin)
+        if not after:
+            return (*lines, put, "fired, next_node = next_node, next_node + 1")
+        return (*lines, put, f"{after}, next_node = next_node, {begin}, next_node + 1")
+
+
+def _key_lines(row: TableRow) -> list[str]:
+    """Lines that write the key of a row that has not been taken yet."""
+    return [
+        f"if {row.table}[{row.row}, 0] == 0:",
+        f"    {row.table}[{row.row}, 0], {row.filled} = 1, {row.filled} + 1",
+        *(
+            f"    {row.table}[{row.row}, {place}] = {value}"
+            for place, value in enumerate(row.values, 1)
+        ),
+    ]

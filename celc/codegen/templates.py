@@ -1,0 +1,55 @@
+"""The templates, and how one is filled.
+
+Each template has a dataclass whose fields are its variables: all that it can ask for. All decisions
+are made where such an object is made; a template holds the layout, and no more than loops over
+parts and tests of fields.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import ClassVar
+
+import jinja2
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateView:
+    """What one template is filled with."""
+
+    template: ClassVar[str]
+    """The name of the template's file, without `.py.jinja`."""
+
+    def text(self) -> str:
+        """The template filled with the fields."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return environment().get_template(f"{self.template}.py.jinja").render(values)
+
+
+@dataclass(frozen=True, slots=True)
+class LegendLine:
+    """A comment that says what a number of generated code stands for."""
+
+    number: int
+    comment: str
+
+
+def template_folder() -> Path:
+    """Where the templates are: inside the installed package, or beside it in a checkout."""
+    installed = Path(__file__).parents[1] / "templates"
+    return installed if installed.is_dir() else Path(__file__).parents[2] / "templates"
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """Jinja as all templates are read with it: a name that is not there is an error."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(template_folder(), encoding="utf-8"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )

@@ -1,0 +1,59 @@
+"""WITHIN → how an update knows the key of an event, and the earliest one inside its window."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from celc.codegen.imports import Imports
+from celc.core.formula import DataType, Query, WindowUnit
+
+WindowMode = Literal["NO_WINDOW", "EVENTS", "KEYS", "FLOORS"]
+"""Keys are positions (EVENTS), whole numbers (KEYS), or anything else, with what is the earliest
+key found before the update (FLOORS)."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCode:
+    """The window of an update; `latest` is an expression for the last key that is inside the
+    window together with `earliest`."""
+
+    mode: WindowMode
+    size: int
+    latest: str
+
+    def key_lines(self, imports: Imports, *, passing: str) -> tuple[str, ...]:
+        """Lines that set `key` and `earliest` for the event in `row`; `passing`: a statement that
+        passes over an event."""
+        match self.mode:
+            case "NO_WINDOW":
+                return ("key = row - shift",)
+            case "EVENTS":
+                return ("key = row - shift", f"earliest = key - {self.size}")
+            case "KEYS":
+                floor = imports.call("window_floor", "key", str(self.size))
+                return ("key = batch.keys[row]", f"earliest = {floor}")
+            case "FLOORS":
+                return (
+                    "key, earliest = batch.keys[row], batch.floors[row]",
+                    "if key < earliest:  # infinite: not inside any window, not even its own",
+                    f"    {passing}",
+                    "    continue",
+                )
+
+
+def window_code(query: Query) -> WindowCode:
+    """The window of a query."""
+    window = query.window
+    if window is None:
+        return WindowCode("NO_WINDOW", 0, "earliest")
+    if window.unit is WindowUnit.EVENTS:
+        size = int(window.size)
+        return WindowCode("EVENTS", size, f"earliest + {size}")
+    attribute = window.attribute or query.order_by[0]
+    if attribute.type in (DataType.FLOAT, DataType.DOUBLE):
+        return WindowCode("FLOORS", 0, str(2**63 - 1))
+    # Between whole numbers, a size with a fraction admits what the whole number below it does.
+    size = math.floor(window.size)
+    return WindowCode("KEYS", size, f"earliest + {size}")

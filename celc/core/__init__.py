@@ -1,0 +1,7 @@
+"""The typed formula that every later stage starts from, and questions about its conditions.
+
+`formula` is the representation: names are resolved, expressions typed, conditions in conjunctive
+normal form. `fold` decides constant conditions as Spark SQL does, `like` turns LIKE into a regular
+expression, `terms` collects the labels and attributes that conditions mention, `bits` holds sets of
+small numbers. Imports `parse` (operators of the language) and `diagnostics`.
+"""

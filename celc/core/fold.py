@@ -1,0 +1,230 @@
+"""Constant conditions: the truth of predicates that no event can change, as Spark SQL decides it.
+
+Whole numbers wrap, division and remainder by zero are NULL, a comparison with NULL is not TRUE.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import assert_never
+
+from celc.core.formula import (
+    Absolute,
+    Aggregate,
+    Arithmetic,
+    AttributeValue,
+    Cast,
+    Comparison,
+    Constant,
+    DataType,
+    Expression,
+    Membership,
+    Negation,
+    NullTest,
+    PatternMatch,
+    Predicate,
+    Previous,
+)
+from celc.core.like import like_to_regex
+from celc.core.traversal import Leaf, nodes_of, operands_of
+
+Value = int | float | str | bool | None
+
+MICROSECONDS_PER_DAY = 86_400_000_000
+
+
+def is_constant(expression: Expression) -> bool:
+    """Whether an expression has the same value for every event."""
+    return not any(isinstance(node, Leaf) for node in nodes_of(expression))
+
+
+def is_always_null(expression: Expression) -> bool:
+    """Whether an expression is NULL for every event: an operand is, or it is divided by zero."""
+    if is_constant(expression):
+        return evaluate(expression) is None
+    match expression:
+        case Arithmetic():
+            if is_always_null(expression.left) or is_always_null(expression.right):
+                return True
+            divides = expression.operator in ("/", "%") and is_constant(expression.right)
+            return divides and evaluate(expression.right) == 0
+        case Negation() | Absolute() | Cast():
+            return is_always_null(expression.operand)
+        case _:
+            return False
+
+
+def fold_predicate(predicate: Predicate) -> bool | None:
+    """TRUE-or-not of a predicate that is the same for all events; None where events decide.
+
+    Besides constants this knows what is NULL whatever the event is: nothing compares TRUE with it.
+    """
+    values = operands_of(predicate)
+    if all(is_constant(value) for value in values):
+        return _truth(predicate, tuple(evaluate(value) for value in values))
+    null = any(map(is_always_null, values))
+    if isinstance(predicate, NullTest):
+        return not predicate.negated if null else None
+    if null:
+        return False
+    if isinstance(predicate, Membership):
+        if predicate.negated and predicate.has_null:
+            return False
+        if not predicate.values and not predicate.negated:
+            return False
+    return None
+
+
+def _truth(predicate: Predicate, values: tuple[Value, ...]) -> bool:
+    if isinstance(predicate, NullTest):
+        return (values[0] is None) != predicate.negated
+    if any(value is None for value in values):
+        return False
+    match predicate:
+        case Comparison():
+            order = compare(values[0], values[1])
+            return {
+                "=": order == 0,
+                "!=": order != 0,
+                "<": order < 0,
+                "<=": order <= 0,
+                ">": order > 0,
+                ">=": order >= 0,
+            }[predicate.operator]
+        case Membership():
+            found = any(compare(values[0], value) == 0 for value in predicate.values)
+            return (not found and not predicate.has_null) if predicate.negated else found
+        case PatternMatch():
+            return _matches(predicate, str(values[0])) != predicate.negated
+        case _:
+            assert_never(predicate)
+
+
+def _matches(predicate: PatternMatch, text: str) -> bool:
+    # RE2 through Arrow, so that a constant and a column can never disagree.
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    pattern = (
+        like_to_regex(predicate.pattern) if predicate.operator == "LIKE" else predicate.pattern
+    )
+    return bool(pc.match_substring_regex(pa.array([text]), pattern)[0].as_py())
+
+
+def compare(left: Value, right: Value) -> int:
+    """-1, 0 or 1 as Spark orders two non-NULL values of one type: NaN is equal to itself and
+    larger than any number, −0.0 equals 0.0, FALSE is less than TRUE, text by its UTF-8 bytes."""
+    assert left is not None
+    assert right is not None
+    if isinstance(left, str):
+        assert isinstance(right, str)
+        left_bytes, right_bytes = left.encode(), right.encode()
+        return (left_bytes > right_bytes) - (left_bytes < right_bytes)
+    assert not isinstance(right, str)
+    left_nan, right_nan = left != left, right != right
+    if left_nan or right_nan:
+        return int(left_nan) - int(right_nan)
+    return (left > right) - (left < right)
+
+
+def evaluate(expression: Expression) -> Value:
+    """The value of a constant expression."""
+    match expression:
+        case Constant():
+            return expression.value
+        case Negation():
+            value = evaluate(expression.operand)
+            return None if value is None else fit(-_number(value), expression.type)
+        case Absolute():
+            value = evaluate(expression.operand)
+            return None if value is None else fit(abs(_number(value)), expression.type)
+        case Cast():
+            return cast(evaluate(expression.operand), expression.operand.type, expression.type)
+        case Arithmetic():
+            return _arithmetic(expression)
+        case AttributeValue() | Aggregate() | Previous():
+            raise AssertionError("only constant expressions are evaluated while compiling")
+        case _:
+            assert_never(expression)
+
+
+def _number(value: Value) -> int | float:
+    assert isinstance(value, int | float)
+    return value
+
+
+def _arithmetic(expression: Arithmetic) -> Value:
+    left_value, right_value = evaluate(expression.left), evaluate(expression.right)
+    if left_value is None or right_value is None:
+        return None
+    left, right = _number(left_value), _number(right_value)
+    match expression.operator:
+        case "+":
+            return fit(left + right, expression.type)
+        case "-":
+            return fit(left - right, expression.type)
+        case "*":
+            return fit(left * right, expression.type)
+        case "/":
+            return None if right == 0 else _divide(float(left), float(right))
+        case "%":
+            return None if right == 0 else fit(_remainder(left, right), expression.type)
+        case _:
+            assert_never(expression.operator)
+
+
+def _divide(left: float, right: float) -> float:
+    try:
+        return left / right
+    except OverflowError:
+        return math.copysign(math.inf, left) * math.copysign(1.0, right)
+
+
+def _remainder(left: int | float, right: int | float) -> int | float:
+    if isinstance(left, int) and isinstance(right, int):
+        return left - right * _truncated_quotient(left, right)
+    if math.isinf(left) or math.isnan(left) or math.isnan(right):
+        return math.nan
+    return math.fmod(left, right)
+
+
+def _truncated_quotient(left: int, right: int) -> int:
+    quotient = abs(left) // abs(right)
+    return quotient if (left < 0) == (right < 0) else -quotient
+
+
+def fit(value: int | float, type: DataType) -> int | float:
+    """A result brought into its type: whole numbers wrap, FLOAT is rounded to 32 bits."""
+    match type:
+        case DataType.INT:
+            return (int(value) + 2**31) % 2**32 - 2**31
+        case DataType.LONG:
+            return (int(value) + 2**63) % 2**64 - 2**63
+        case DataType.FLOAT:
+            return round_to_float(value)
+        case _:
+            return float(value)
+
+
+def round_to_float(value: int | float) -> float:
+    """The nearest 32-bit number, infinite where the value is beyond them."""
+    if isinstance(value, int):
+        # A large one would be rounded twice, to 53 bits first. Of what lies below the highest 50 it
+        # only matters whether there is anything.
+        below = max(0, abs(value).bit_length() - 50)
+        rest = value & ((1 << below) - 1)
+        value = float((value >> below | (rest != 0)) << below)
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def cast(value: Value, source: DataType, target: DataType) -> Value:
+    """A constant under one of the implicit casts (widening numbers, DATE to TIMESTAMP in UTC)."""
+    if value is None or source is target:
+        return value
+    if source is DataType.DATE and target is DataType.TIMESTAMP:
+        return int(_number(value)) * MICROSECONDS_PER_DAY
+    return fit(_number(value), target)

@@ -1,0 +1,524 @@
+"""Core CEL, resolved and typed: what the names stand for is settled, the meaning still is not.
+
+Differences from the syntax tree: every name is resolved, every expression has a type and its
+casts are explicit, conditions are in conjunctive normal form with NOT pushed to the comparisons,
+CEQL's `x[p]` and BETWEEN are gone. Each node keeps the span it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Literal, TypeAlias
+
+from celc.diagnostics.source import Span
+from celc.parse import syntax
+
+
+def _span() -> Span:
+    return field(compare=False, repr=False)  # type: ignore[no-any-return]
+
+
+# --- types and declarations -----------------------------------------------------------------------
+
+
+class DataType(Enum):
+    """The attribute types of the language, named as Spark SQL names them."""
+
+    BOOLEAN = "BOOLEAN"
+    INT = "INT"
+    LONG = "LONG"
+    FLOAT = "FLOAT"
+    DOUBLE = "DOUBLE"
+    STRING = "STRING"
+    TIMESTAMP = "TIMESTAMP"
+    DATE = "DATE"
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether arithmetic is defined on it."""
+        return self in (DataType.INT, DataType.LONG, DataType.FLOAT, DataType.DOUBLE)
+
+
+NUMBERS = tuple(one for one in DataType if one.is_numeric)
+"""The numeric types, narrow ones first: of two the later one holds the values of both."""
+
+TIMES = (DataType.TIMESTAMP, DataType.DATE)
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeDeclaration:
+    """An attribute of an event type: one column of the table that carries the stream."""
+
+    name: str
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """An event type of one stream; two streams may each have a type of the same name."""
+
+    stream: str
+    name: str
+    attributes: tuple[AttributeDeclaration, ...]
+
+    def type_of(self, attribute: str) -> DataType | None:
+        """The declared type of an attribute, None where this event type lacks it."""
+        for declaration in self.attributes:
+            if declaration.name == attribute:
+                return declaration.type
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A declared stream."""
+
+    name: str
+    event_types: tuple[EventType, ...]
+
+
+# --- expressions ----------------------------------------------------------------------------------
+
+
+Value: TypeAlias = int | float | str | bool
+"""The value of a constant, NULL aside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal. Values: int for INT, LONG, TIMESTAMP (microseconds since 1970-01-01 UTC) and DATE
+    (days since 1970-01-01), float for FLOAT and DOUBLE, str, bool; None for NULL of any type."""
+
+    value: Value | None
+    type: DataType
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeValue:
+    """`x.a`: the attribute of the position chosen for label x."""
+
+    label: str
+    attribute: str
+    type: DataType
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """Both operands and the result have `type`, except `/`, whose operands are DOUBLE already."""
+
+    operator: Literal["+", "-", "*", "/", "%"]
+    left: Expression
+    right: Expression
+    type: DataType
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """`-e`, wrapping for whole numbers."""
+
+    operand: Expression
+    type: DataType
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Absolute:
+    """`ABS(e)`; of the smallest whole number it is that number itself (ANSI mode off)."""
+
+    operand: Expression
+    type: DataType
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """An implicit widening as Spark SQL inserts it (ANSI mode off), such as INT to DOUBLE."""
+
+    operand: Expression
+    type: DataType
+    span: Span = _span()
+
+
+EXACT_CASTS = frozenset(
+    {
+        (DataType.INT, DataType.LONG),
+        (DataType.INT, DataType.DOUBLE),
+        (DataType.FLOAT, DataType.DOUBLE),
+    }
+)
+"""Casts that keep every value, and so their order."""
+
+
+AggregateFunction = Literal["FIRST", "LAST", "MIN", "MAX", "SUM", "AVG", "COUNT"]
+
+
+MAX_COUNT = 1000
+"""The largest number that COUNT can be compared with: each number up to it is a state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A function of all positions of a label, or with `prior` of those before the chosen one.
+
+    `attribute` is None for COUNT and only for it.
+    """
+
+    function: AggregateFunction
+    label: str
+    attribute: str | None
+    prior: bool
+    type: DataType
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Previous:
+    """`PREV(x.a)`: the value at the position of x before the chosen one."""
+
+    label: str
+    attribute: str
+    type: DataType
+    span: Span = _span()
+
+
+Expression: TypeAlias = (
+    Constant | AttributeValue | Arithmetic | Negation | Absolute | Cast | Aggregate | Previous
+)
+
+# --- conditions in conjunctive normal form --------------------------------------------------------
+
+
+ComparisonOperator: TypeAlias = syntax.ComparisonOperator
+
+MIRRORED: Mapping[ComparisonOperator, ComparisonOperator] = {
+    "=": "=",
+    "!=": "!=",
+    "<": ">",
+    "<=": ">=",
+    ">": "<",
+    ">=": "<=",
+}
+"""The operator that says the same with its sides exchanged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`left op right`, operands of one type; not TRUE where an operand is NULL.
+
+    `beside`: the other operands of a BETWEEN or an IN that it was written out from. That is one
+    comparison in the text, which names their labels and looks back where they do.
+    """
+
+    operator: ComparisonOperator
+    left: Expression
+    right: Expression
+    span: Span = _span()
+    beside: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """`operand IN values`, or NOT IN where `negated`.
+
+    `values` are distinct non-NULL constants of the operand's type, in order of first appearance;
+    `has_null` says whether the list held a NULL, which makes `NOT IN` never TRUE. `beside`: as for
+    a comparison.
+    """
+
+    operand: Expression
+    values: tuple[Value, ...]
+    has_null: bool
+    negated: bool
+    span: Span = _span()
+    beside: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PatternMatch:
+    """`operand [NOT] LIKE pattern` (SQL's % and _, escape `\\`) or RLIKE (RE2, found anywhere)."""
+
+    operator: Literal["LIKE", "RLIKE"]
+    operand: Expression
+    pattern: str
+    negated: bool
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class NullTest:
+    """`operand IS [NOT] NULL`."""
+
+    operand: Expression
+    negated: bool
+    span: Span = _span()
+
+
+Predicate: TypeAlias = Comparison | Membership | PatternMatch | NullTest
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """An OR of predicates that must be TRUE for every choice of a position for each of `labels`.
+
+    `labels` are those named outside aggregates, in order of first appearance. No predicates at
+    all is FALSE.
+    """
+
+    predicates: tuple[Predicate, ...]
+    labels: tuple[str, ...]
+    span: Span = _span()
+
+
+# --- formulas -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """`R` or `S>R`: one event of any of `types` (one type, or one of the same name per stream)."""
+
+    label: str
+    types: tuple[EventType, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class As:
+    """`φ AS x`."""
+
+    operand: Formula
+    label: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """`φ[x -> y]`, a scope."""
+
+    operand: Formula
+    old: str
+    new: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """`PROJECT[L](φ)`, a scope; `labels` in the order of the text."""
+
+    operand: Formula
+    labels: tuple[str, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """`φ ; φ`, or `φ : φ` where the gap between two operands is `contiguous`.
+
+    `contiguous[k]` belongs to the gap between operands k and k+1. Flat, because both operators
+    are associative, also mixed.
+    """
+
+    operands: tuple[Formula, ...]
+    contiguous: tuple[bool, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """`left ; !middle ; right`: the middle, a scope, has no match strictly between the two."""
+
+    left: Formula
+    middle: Formula
+    right: Formula
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """`φ+`, or `φ:+` where `contiguous`; a scope."""
+
+    operand: Formula
+    contiguous: bool
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Disjunction:
+    """`φ OR φ OR …`."""
+
+    operands: tuple[Formula, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """`φ AND φ`: the same triple on both sides."""
+
+    left: Formula
+    right: Formula
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """`φ ALL φ`: the union of two matches placed anyhow."""
+
+    left: Formula
+    right: Formula
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Unless:
+    """`φ UNLESS φ`; the right side is a scope."""
+
+    left: Formula
+    right: Formula
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """`φ FILTER p`, p in conjunctive normal form."""
+
+    operand: Formula
+    clauses: tuple[Clause, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """`STRICT(φ)`, `NXT(φ)`, `LAST(φ)` or `MAX(φ)`, a scope."""
+
+    strategy: Literal["STRICT", "NXT", "LAST", "MAX"]
+    operand: Formula
+    span: Span = _span()
+
+
+Formula: TypeAlias = (
+    Atom
+    | As
+    | Rename
+    | Project
+    | Sequence
+    | Absence
+    | Iteration
+    | Disjunction
+    | Conjunction
+    | All
+    | Unless
+    | Filter
+    | Selector
+)
+
+# --- queries --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLabel:
+    """A label column: the attributes that its structs hold after `pos`, in output order."""
+
+    label: str
+    attributes: tuple[AttributeDeclaration, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """`COLLECT(x.a)`: the values at all positions of x in stream order, as an array of `type`.
+
+    Only SELECT has it, as an item of its own.
+    """
+
+    label: str
+    attribute: str
+    type: DataType
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class OutputExpression:
+    """`expression AS name` in SELECT; `text` is the expression as written.
+
+    An AttributeValue in `value` is that of its label's only position. `labels` are those that it
+    mentions, in order of first appearance.
+    """
+
+    name: str
+    text: str
+    value: Expression | Collection
+    labels: tuple[str, ...]
+    span: Span = _span()
+
+
+class WindowUnit(Enum):
+    """What the size of a window counts."""
+
+    EVENTS = "EVENTS"
+    MICROSECONDS = "MICROSECONDS"
+    VALUE = "VALUE"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """WITHIN: a match fits if value(end) − value(start) ≤ size.
+
+    The value is the position for EVENTS, else `attribute`; where `attribute` is None, it is the
+    first order column. `size` is whole for EVENTS and MICROSECONDS.
+    """
+
+    unit: WindowUnit
+    size: int | float
+    attribute: AttributeDeclaration | None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionKey:
+    """One key of PARTITION BY, called like the first attribute that is written.
+
+    `alternatives` of `[a, b]`: (attribute, (stream, type) of the event types that have it), each
+    event type once; empty where one attribute of all event types is the key.
+    """
+
+    name: str
+    type: DataType
+    alternatives: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes that the key is read from."""
+        return tuple(name for name, _ in self.alternatives) or (self.name,)
+
+    def __str__(self) -> str:
+        return f"[{', '.join(self.attributes)}]" if self.alternatives else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One query of a file, resolved.
+
+    `streams` are those of FROM (all declared ones without it), `order_by` the order columns with
+    their types. `needs_stream_column` says that two of the streams share a type name, so that a
+    row's event type is told by the columns `stream` and `type` together; `needs_type_column` that
+    the streams have more than one event type in all.
+    """
+
+    name: str
+    streams: tuple[Stream, ...]
+    needs_type_column: bool
+    needs_stream_column: bool
+    formula: Formula
+    strategy: Literal["ALL", "ANY", "STRICT", "NXT", "LAST", "MAX"]
+    strategy_span: Span | None
+    output: tuple[OutputLabel | OutputExpression, ...]
+    partition_by: tuple[PartitionKey, ...]
+    window: Window | None
+    consume_by: Literal["NONE", "ANY", "PARTITION"]
+    limit: int | None
+    order_by: tuple[AttributeDeclaration, ...]
+    span: Span = _span()

@@ -1,0 +1,77 @@
+"""What conditions speak of: the expressions in a predicate, and the labels they name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from celc.core import formula as core
+from celc.core.formula import Clause, Expression, Predicate
+from celc.core.traversal import Leaf, nodes_of, operands_of, written_operands_of
+
+
+def nodes_named_in(predicate: Predicate) -> Iterator[Expression]:
+    """All expressions within a predicate, outer before inner, left before right."""
+    for operand in operands_of(predicate):
+        yield from nodes_of(operand)
+
+
+def nodes_written_in(predicate: Predicate) -> Iterator[Expression]:
+    """The same, then those in the rest of the comparison that it was written out from."""
+    for operand in written_operands_of(predicate):
+        yield from nodes_of(operand)
+
+
+def labels_named(predicate: Predicate) -> frozenset[str]:
+    """The labels that a predicate names, inside functions too."""
+    return frozenset(node.label for node in nodes_named_in(predicate) if isinstance(node, Leaf))
+
+
+def labels_chosen_from(predicate: Predicate) -> tuple[str, ...]:
+    """The labels that a predicate names outside functions of a whole label, in order of first
+    appearance: a position is chosen for each."""
+    return tuple(
+        dict.fromkeys(
+            node.label
+            for node in nodes_written_in(predicate)
+            if isinstance(node, core.AttributeValue | core.Previous)
+            or (isinstance(node, core.Aggregate) and node.prior)
+        )
+    )
+
+
+def labels_of_clause(clause: Clause) -> frozenset[str]:
+    """The labels that a clause names, inside functions too."""
+    return frozenset(clause.labels).union(*map(labels_named, clause.predicates))
+
+
+def labels_in_order(clause: Clause) -> tuple[str, ...]:
+    """The labels of a clause: those chosen from, then those in functions alone."""
+    return (*clause.labels, *sorted(labels_of_clause(clause) - {*clause.labels}))
+
+
+def looks_back(predicate: Predicate) -> bool:
+    """Whether a predicate asks with PREV or PRIOR for what came before a position."""
+    return bool(labels_looked_back_at(predicate))
+
+
+def labels_looked_back_at(predicate: Predicate) -> set[str]:
+    """The labels of which a predicate takes PREV or PRIOR, or the comparison that it is a part of:
+    it counts as TRUE at their first positions."""
+    return {
+        node.label
+        for node in nodes_written_in(predicate)
+        if isinstance(node, core.Previous) or (isinstance(node, core.Aggregate) and node.prior)
+    }
+
+
+def constants_of(predicate: Predicate) -> tuple[core.Value, ...]:
+    """The constants that a predicate compares with, NULL aside."""
+    match predicate:
+        case core.Comparison(left=core.Constant(value=value)):
+            return () if value is None else (value,)
+        case core.Comparison(right=core.Constant(value=value)):
+            return () if value is None else (value,)
+        case core.Membership():
+            return predicate.values
+        case _:
+            return ()

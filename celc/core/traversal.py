@@ -1,0 +1,151 @@
+"""One way through the trees of core CEL: the parts of formulas, conditions and expressions.
+
+A pass that treats few kinds of nodes apart says those, and leaves the way through the others to
+the functions here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TypeAlias, assert_never
+
+from celc.core import formula as core
+from celc.core.formula import Expression, Formula, Predicate
+
+# --- formulas -------------------------------------------------------------------------------------
+
+
+def matched_parts_of(formula: Formula) -> tuple[Formula, ...]:
+    """The parts that make up a match, in the order of the text: not what must not happen."""
+    match formula:
+        case core.Atom():
+            return ()
+        case core.As() | core.Rename() | core.Project() | core.Iteration():
+            return (formula.operand,)
+        case core.Filter() | core.Selector():
+            return (formula.operand,)
+        case core.Sequence() | core.Disjunction():
+            return formula.operands
+        case core.Conjunction() | core.All() | core.Absence():
+            return (formula.left, formula.right)
+        case core.Unless():
+            return (formula.left,)
+        case _:
+            assert_never(formula)
+
+
+def parts_of(formula: Formula) -> tuple[Formula, ...]:
+    """The parts of a formula in the order of the text, with what must not happen."""
+    match formula:
+        case core.Absence():
+            return (formula.left, formula.middle, formula.right)
+        case core.Unless():
+            return (formula.left, formula.right)
+        case _:
+            return matched_parts_of(formula)
+
+
+def formulas_in(formula: Formula) -> Iterator[Formula]:
+    """A formula and all within it, outer before inner, left before right."""
+    waiting = [formula]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        waiting.extend(reversed(parts_of(part)))
+
+
+def labels_bound(formula: Formula) -> frozenset[str]:
+    """The labels a formula can bind at its own level (conditions aside)."""
+    match formula:
+        case core.Atom():
+            return frozenset({formula.label})
+        case core.As():
+            return labels_bound(formula.operand) | {formula.label}
+        case core.Rename():
+            return (labels_bound(formula.operand) - {formula.old}) | {formula.new}
+        case core.Project():
+            return frozenset(formula.labels)
+        case _:
+            return frozenset[str]().union(*map(labels_bound, matched_parts_of(formula)))
+
+
+# --- conditions -----------------------------------------------------------------------------------
+
+
+def operands_of(predicate: Predicate) -> tuple[Expression, ...]:
+    """The expressions that a predicate compares."""
+    match predicate:
+        case core.Comparison():
+            return (predicate.left, predicate.right)
+        case core.Membership() | core.PatternMatch() | core.NullTest():
+            return (predicate.operand,)
+        case _:
+            assert_never(predicate)
+
+
+def written_operands_of(predicate: Predicate) -> tuple[Expression, ...]:
+    """The same, and the other operands of the comparison in the text that it was a part of."""
+    match predicate:
+        case core.Comparison() | core.Membership():
+            return (*operands_of(predicate), *predicate.beside)
+        case _:
+            return operands_of(predicate)
+
+
+# --- expressions ----------------------------------------------------------------------------------
+
+Leaf: TypeAlias = core.AttributeValue | core.Aggregate | core.Previous
+"""The expressions that name a label."""
+
+
+def terms_of(expression: Expression) -> tuple[Expression, ...]:
+    """The expressions that an expression is calculated from, from left to right."""
+    match expression:
+        case core.Arithmetic():
+            return (expression.left, expression.right)
+        case core.Negation() | core.Absolute() | core.Cast():
+            return (expression.operand,)
+        case core.Constant() | core.AttributeValue() | core.Aggregate() | core.Previous():
+            return ()
+        case _:
+            assert_never(expression)
+
+
+def nodes_of(expression: Expression) -> Iterator[Expression]:
+    """An expression and all within it, outer before inner, left before right."""
+    waiting = [expression]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(terms_of(node)))
+
+
+def map_expression(node: Expression, change: Callable[[Leaf], Expression]) -> Expression:
+    """The expression with each attribute and function replaced."""
+    match node:
+        case core.Arithmetic():
+            left, right = map_expression(node.left, change), map_expression(node.right, change)
+            return core.Arithmetic(node.operator, left, right, node.type, node.span)
+        case core.Negation() | core.Absolute() | core.Cast():
+            return replace(node, operand=map_expression(node.operand, change))
+        case core.Constant():
+            return node
+        case core.AttributeValue() | core.Aggregate() | core.Previous():
+            return change(node)
+        case _:
+            assert_never(node)
+
+
+def map_leaves(predicate: Predicate, change: Callable[[Leaf], Expression]) -> Predicate:
+    """The predicate with each attribute and function replaced, those beside it left out."""
+    match predicate:
+        case core.Comparison():
+            left, right = (map_expression(e, change) for e in operands_of(predicate))
+            return replace(predicate, left=left, right=right, beside=())
+        case core.Membership():
+            return replace(predicate, operand=map_expression(predicate.operand, change), beside=())
+        case core.PatternMatch() | core.NullTest():
+            return replace(predicate, operand=map_expression(predicate.operand, change))
+        case _:
+            assert_never(predicate)

@@ -1,0 +1,91 @@
+"""How long a compilation may take (`--max-compile-seconds`).
+
+The stages look at the clock in their long loops, and say what they are at and where in the query,
+so that the error can. The deadline is a context variable: stages stay functions of what they
+compile, and most of the loops are deep inside of them. Signals and threads were rejected: they work
+in some threads or on some systems only, and stop a stage anywhere. Calls into other libraries
+cannot be interrupted; the clock is looked at before and after.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from celc.diagnostics.errors import CelError, Diagnostic, error
+from celc.diagnostics.source import Source, Span
+
+clock = time.monotonic
+"""What tells the time, in seconds."""
+
+
+@dataclass(slots=True)
+class Deadline:
+    """The time that the compilation of one source may take; `seconds` None is any time.
+
+    Only the time inside `running` counts.
+    """
+
+    source: Source
+    seconds: float | None
+    _used: float = 0.0
+    _began: float = 0.0
+    _doing: str = "reading the text"
+    _place: Span = field(default=Span(0, 0))
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Let the time pass for the stages that run inside."""
+        token = _running.set(None if self.seconds is None else self)
+        self._began = clock()
+        try:
+            yield
+        finally:
+            self._used += clock() - self._began
+            _running.reset(token)
+
+    def look(self, doing: str | None, place: Span | None) -> None:
+        """Note what is being done and where. Raises CelError when the time is over."""
+        self._doing = doing or self._doing
+        self._place = place or self._place
+        if self.is_over():
+            raise CelError(self.source, (self._too_slow(),))
+
+    def is_over(self) -> bool:
+        """Whether all of the time has passed."""
+        return self.seconds is not None and self._used + clock() - self._began >= self.seconds
+
+    def _too_slow(self) -> Diagnostic:
+        assert self.seconds is not None
+        return error(
+            "too-slow-to-compile",
+            self._place,
+            f"to compile this file takes more than {seconds_text(self.seconds)}: celc was "
+            f"{self._doing} when that time was over",
+            help=(
+                "make this part of the query smaller, put queries into files of their own, or "
+                "allow more time: --max-compile-seconds, compile(…, max_compile_seconds=…)",
+            ),
+        )
+
+
+_running: ContextVar[Deadline | None] = ContextVar("celc_deadline", default=None)
+
+
+def look(place: Span | None = None, doing: str | None = None) -> None:
+    """Look at the clock of the compilation that runs, if it has a deadline.
+
+    place: what is being worked on; doing: in words for the user, where a stage begins. Both hold
+    until others are given. Raises CelError when the time is over.
+    """
+    running = _running.get()
+    if running is not None:
+        running.look(doing, place)
+
+
+def seconds_text(seconds: float) -> str:
+    """`1 second`, `2.5 seconds`."""
+    return f"{seconds:g} second{'' if seconds == 1 else 's'}"

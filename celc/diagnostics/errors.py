@@ -1,0 +1,176 @@
+"""What goes wrong in a query: one class of diagnostics, how it is rendered, how it is raised.
+
+The wording of each message lives beside this mechanism, in
+`celc.diagnostics.messages`. A mistake of celc itself is an assertion, never one of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from celc.diagnostics.source import Source, Span, visible
+
+Severity = Literal["error", "warning"]
+
+# A line of a generated query can be a megabyte long; what a person needs of it is the part around
+# the caret.
+_MAX_LINE = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A second place that explains a diagnostic, such as where a name was first bound."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A text to put in the place of a span, so that what the diagnostic says is no longer wrong."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One error or warning: a stable code, a place, what is wrong, and what would be right.
+
+    `code` is stable across versions (tools may filter on it); `message` says what is wrong;
+    `help` lines say what is available and what to do. `fixes` are the changes of the text that the
+    help offers, where it offers some: each is another way to mend it, the likeliest first.
+    """
+
+    severity: Severity
+    code: str
+    span: Span
+    message: str
+    help: tuple[str, ...] = ()
+    related: tuple[Related, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+
+    def render(self, source: Source) -> str:
+        """The diagnostic as shown to a person: place, code, message, source line, caret, help."""
+        line, column = source.line_and_column(self.span.start)
+        parts = [
+            f"{visible(source.name)}:{line}:{column}: {self.severity}[{self.code}]: "
+            f"{visible(self.message)}",
+            *_excerpt(source, self.span),
+        ]
+        for related in self.related:
+            related_line, related_column = source.line_and_column(related.span.start)
+            parts.append(
+                f"note: {visible(source.name)}:{related_line}:{related_column}: "
+                f"{visible(related.text)}"
+            )
+            parts.extend(_excerpt(source, related.span))
+        parts.extend(f"help: {visible(text)}" for text in self.help)
+        return "\n".join(parts)
+
+
+def _excerpt(source: Source, span: Span) -> list[str]:
+    line, column = source.line_and_column(span.start)
+    text = source.line_text(line)
+    begin = min(column - 1, len(text))
+    width = max(1, min(span.end - span.start, len(text) - begin))
+    first = 0
+    if len(text) > _MAX_LINE:
+        first = max(0, begin - _MAX_LINE // 2)
+    last = first + _MAX_LINE
+    width = max(1, min(width, last - begin))
+    before = ("…" if first else "") + visible(text[first:begin])
+    marked = visible(text[begin : begin + width])
+    after = visible(text[begin + width : last]) + ("…" if last < len(text) else "")
+    gutter = f"{line:>4} | "
+    return [
+        (gutter + before + marked + after).rstrip(),
+        " " * (len(gutter) + len(before)) + "^" * max(1, len(marked)),
+    ]
+
+
+@dataclass
+class CelError(Exception):
+    """A query that cannot be compiled: every problem found in its file, with places.
+
+    `diagnostics` holds all errors and warnings in the order of their places; at least one is an
+    error. `str()` of it is the full rendered text.
+    """
+
+    source: Source
+    diagnostics: tuple[Diagnostic, ...]
+
+    def __str__(self) -> str:
+        return render_all(self.source, self.diagnostics)
+
+    def __reduce__(self) -> tuple[type[CelError], tuple[Source, tuple[Diagnostic, ...]]]:
+        return (CelError, (self.source, self.diagnostics))
+
+
+@dataclass(slots=True)
+class Diagnostics:
+    """Collects the diagnostics of one file while passes go on past the first problem."""
+
+    source: Source
+    items: list[Diagnostic] = field(default_factory=list)
+    _known: set[Diagnostic] = field(default_factory=set)
+
+    def add(self, diagnostic: Diagnostic) -> None:
+        """Keep a diagnostic; the same one at the same place is kept once."""
+        if diagnostic not in self._known:
+            self._known.add(diagnostic)
+            self.items.append(diagnostic)
+
+    def extend(self, diagnostics: Iterable[Diagnostic]) -> None:
+        """Keep several diagnostics."""
+        for diagnostic in diagnostics:
+            self.add(diagnostic)
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether anything collected so far is an error."""
+        return any(item.severity == "error" for item in self.items)
+
+    def in_order(self) -> tuple[Diagnostic, ...]:
+        """All of them, ordered by place, errors before warnings at one place."""
+        return tuple(
+            sorted(self.items, key=lambda item: (item.span.start, item.severity, item.code))
+        )
+
+    def raise_errors(self) -> None:
+        """Raise `CelError` with everything collected if any of it is an error."""
+        if self.has_errors:
+            raise CelError(self.source, self.in_order())
+
+
+def render_all(source: Source, diagnostics: Sequence[Diagnostic]) -> str:
+    """Several diagnostics as one text, an empty line between them."""
+    return "\n\n".join(diagnostic.render(source) for diagnostic in diagnostics)
+
+
+def error(
+    code: str,
+    span: Span,
+    message: str,
+    *,
+    help: Sequence[str] = (),
+    related: Sequence[Related] = (),
+    fixes: Sequence[Fix] = (),
+) -> Diagnostic:
+    """A diagnostic that stops the compilation."""
+    return Diagnostic("error", code, span, message, tuple(help), tuple(related), tuple(fixes))
+
+
+def warning(
+    code: str,
+    span: Span,
+    message: str,
+    *,
+    help: Sequence[str] = (),
+    related: Sequence[Related] = (),
+    fixes: Sequence[Fix] = (),
+) -> Diagnostic:
+    """A diagnostic that does not stop the compilation."""
+    return Diagnostic("warning", code, span, message, tuple(help), tuple(related), tuple(fixes))

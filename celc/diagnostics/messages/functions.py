@@ -1,0 +1,110 @@
+"""Functions of other systems, and what says the same in a query."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from celc.diagnostics.messages.wording import available, guess, guesses
+
+FUNCTIONS = ("FIRST", "LAST", "MIN", "MAX", "SUM", "AVG", "COUNT", "COLLECT", "PREV", "ABS")
+
+_SAME = {
+    "AVERAGE": "AVG",
+    "MEAN": "AVG",
+    "TOTAL": "SUM",
+    "MINIMUM": "MIN",
+    "MAXIMUM": "MAX",
+    "FIRST_VALUE": "FIRST",
+    "LAST_VALUE": "LAST",
+    "PREVIOUS": "PREV",
+    "LAG": "PREV",
+    "ARRAY_AGG": "COLLECT",
+    "COLLECT_LIST": "COLLECT",
+    "LIST": "COLLECT",
+}
+NOW = frozenset(
+    {"NOW", "CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "SYSDATE", "GETDATE", "TODAY"}
+)
+NO_PRESENT = (
+    "a query does not know the present time: compare with a fixed one, "
+    "TIMESTAMP '2024-01-31 12:00:00', or with the time of another event"
+)
+_ROUNDED = frozenset({"ROUND", "FLOOR", "CEIL", "CEILING", "TRUNC"})
+_CONVERTED = frozenset({"CAST", "TRY_CAST", "CONVERT", "TO_NUMBER", "INT", "DOUBLE", "FLOAT"})
+_CASES = frozenset({"LOWER", "UPPER", "LCASE", "UCASE"})
+_PIECES = frozenset(
+    {"SUBSTRING", "SUBSTR", "LEFT", "RIGHT", "TRIM", "INSTR", "POSITION", "CHARINDEX"}
+)
+_DATES = frozenset(
+    {"DATE", "YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "EXTRACT", "DATE_TRUNC", "TO_TIMESTAMP"}
+    | {"TO_DATE", "UNIX_TIMESTAMP", "TIMESTAMP"}
+)
+_BETWEEN_TIMES = frozenset({"DATEDIFF", "TIMESTAMPDIFF", "DATE_ADD", "DATEADD", "TIMESTAMPADD"})
+
+
+def is_function(name: str) -> bool:
+    """Whether there is a function of that name, in a condition or in SELECT."""
+    return name.upper() in FUNCTIONS
+
+
+def advice_on(
+    name: str, arguments: Sequence[str], functions: Collection[str] = FUNCTIONS
+) -> tuple[tuple[str, ...], str | None]:
+    """Help lines for a call of an unknown function, and the call mended where it can be.
+
+    arguments: as they are written, `v.price AS INT` of a CAST as one.
+    """
+    word, first = name.upper(), arguments[0] if arguments else "x.a"
+    if word in _SAME and _SAME[word] in functions:
+        mended = f"{_SAME[word]}({first})"
+        return (f"write {mended}",), mended
+    if word in ("POWER", "POW") and arguments[1:] in (["2"], ["3"], ["4"]):
+        mended = "(" + " * ".join([first] * int(arguments[1])) + ")"
+        return (f"write {mended}",), mended
+    if word in _CONVERTED and len(arguments) == 1 and " AS " in f"{first.upper()} AS ":
+        end = first.upper().rfind(" AS ")
+        mended = first if end < 0 else first[:end].rstrip()
+        return (
+            "leave it out: numbers are compared whatever their types",
+            f"write {mended}",
+        ), mended
+    told = _told(word, first, arguments)
+    if told:
+        return (told,), None
+    close = guesses(name, functions)
+    alike = f"{close[0]}({', '.join(arguments)})" if close else None
+    return (*guess(name, functions), *available("functions here", functions)), alike
+
+
+def _told(word: str, first: str, arguments: Sequence[str]) -> str | None:
+    """What to write in place of a function that nothing stands for one by one."""
+    if word in NOW:
+        return NO_PRESENT
+    if word in ("POWER", "POW", "EXP"):
+        return "there are no powers: multiply, as in x.a * x.a"
+    if word in ("SQRT", "LOG", "LN"):
+        return f"compare {first} itself with a number: {first} > 9 for SQRT({first}) > 3"
+    if word in _ROUNDED:
+        return f"use {first} as it is: round in the answer, or compare with BETWEEN 2.5 AND 3.5"
+    if word in ("GREATEST", "LEAST"):
+        one, two = (*arguments, "y.a")[:2] if arguments else ("x.a", "y.a")
+        join = "OR" if word == "GREATEST" else "AND"
+        return f"compare each with the number: {one} > 3 {join} {two} > 3"
+    if word in ("COALESCE", "NVL", "IFNULL", "ISNULL", "NULLIF"):
+        return f"say both cases: {first} > 3 OR {first} IS NULL"
+    if word in _CASES:
+        return f"(?i) in a regular expression takes both cases: {first} RLIKE '(?i)^text$'"
+    if word in ("LENGTH", "LEN", "CHAR_LENGTH"):
+        return f"in LIKE each _ is one character: {first} LIKE '____%' has four or more"
+    if word in _PIECES:
+        return f"compare a part of a text with LIKE or RLIKE: {first} LIKE 'ab%'"
+    if word in ("CONCAT", "CONCAT_WS"):
+        return "texts cannot be joined: compare each part on its own, x.a = 'a' AND y.a = 'b'"
+    if word in _BETWEEN_TIMES:
+        return "the time from the first event to the last is bounded by WITHIN 5 MINUTES [ts]"
+    if word in _DATES:
+        return (
+            f"compare times with TIMESTAMP '2024-01-31 12:00:00' or DATE '2024-01-31': "
+            f"{first} >= DATE '2024-01-31'"
+        )
+    return None

@@ -1,0 +1,407 @@
+"""Names that mean nothing, or two things: of streams, types, labels, attributes, columns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from celc.diagnostics.errors import Diagnostic, Fix, Related, error
+from celc.diagnostics.messages.wording import available, guess, guessed, quote, quoted, written
+from celc.diagnostics.source import Span
+
+# What other systems call the types of this language.
+_OTHER_TYPE_NAMES = {
+    "BOOL": "BOOLEAN",
+    "INTEGER": "INT",
+    "INT32": "INT",
+    "SMALLINT": "INT",
+    "TINYINT": "INT",
+    "SHORT": "INT",
+    "BYTE": "INT",
+    "INT64": "LONG",
+    "REAL": "FLOAT",
+    "FLOAT32": "FLOAT",
+    "FLOAT64": "DOUBLE",
+    "NUMBER": "DOUBLE",
+    "NUMERIC": "DOUBLE",
+    "DECIMAL": "DOUBLE",
+    "CHAR": "STRING",
+    "VARCHAR": "STRING",
+    "TEXT": "STRING",
+    "STR": "STRING",
+    "DATETIME": "TIMESTAMP",
+    "TIME": "TIMESTAMP",
+}
+
+# --- declarations ---------------------------------------------------------------------------------
+
+
+def duplicate_stream(name: str, span: Span, first: Span) -> Diagnostic:
+    """`CREATE STREAM S …` twice."""
+    return error(
+        "duplicate-stream",
+        span,
+        f"stream {quote(name)} is declared twice",
+        help=("give each stream its own name, or join the two declarations",),
+        related=(Related(first, "first declared here"),),
+    )
+
+
+def duplicate_event_type(name: str, stream: str, span: Span, first: Span) -> Diagnostic:
+    """`EVENT A …` twice in one stream."""
+    return error(
+        "duplicate-event-type",
+        span,
+        f"event type {quote(name)} is declared twice in stream {quote(stream)}",
+        help=("give each event type of a stream its own name",),
+        related=(Related(first, "first declared here"),),
+    )
+
+
+def duplicate_attribute(name: str, event_type: str, span: Span, first: Span) -> Diagnostic:
+    """`EVENT A { id: INT, id: LONG }`."""
+    return error(
+        "duplicate-attribute",
+        span,
+        f"attribute {quote(name)} is declared twice in event type {quote(event_type)}",
+        help=("declare each attribute once",),
+        related=(Related(first, "first declared here"),),
+    )
+
+
+def repeated_primary_time(event_type: str, span: Span, first: Span) -> Diagnostic:
+    """`EVENT A { a: primary_time, b: primary_time }`."""
+    return error(
+        "repeated-primary-time",
+        span,
+        f"event type {quote(event_type)} has two attributes of the type PRIMARY_TIME",
+        help=("the others are TIMESTAMP: one attribute orders the stream",),
+        related=(Related(first, "the first one"),),
+        fixes=(Fix(span, "TIMESTAMP"),),
+    )
+
+
+def reserved_attribute(name: str, span: Span) -> Diagnostic:
+    """`EVENT A { pos: INT }`."""
+    return error(
+        "reserved-attribute",
+        span,
+        f"an attribute cannot be called {quote(name)}: celc needs a column of this name itself",
+        help=("reserved, whatever the case: 'pos', 'type', 'stream'",),
+    )
+
+
+def unknown_type(name: str, types: Collection[str], span: Span) -> Diagnostic:
+    """`EVENT A { id: INTEGER }`."""
+    meant = _OTHER_TYPE_NAMES.get(name.upper())
+    guesses = (f"did you mean {quote(meant)}?",) if meant else guess(name, types)
+    return error(
+        "unknown-type",
+        span,
+        f"{quote(name)} is not a type",
+        help=(*guesses, *available("types", types)),
+        fixes=(Fix(span, meant),) if meant else guessed(name, types, span),
+    )
+
+
+def conflicting_attribute(
+    name: str, types: tuple[str, str], owners: tuple[str, str], span: Span, first: Span
+) -> Diagnostic:
+    """`EVENT A { id: INT }` and `EVENT B { id: STRING }` in one FROM.
+
+    `types` and `owners` are those of the first declaration and of this one.
+    """
+    return error(
+        "conflicting-attribute",
+        span,
+        f"attribute {quote(name)} is {types[1]} in {quote(owners[1])} but {types[0]} in "
+        f"{quote(owners[0])}, and a query reads both",
+        help=(
+            "event types that meet in one FROM share one column for each attribute name: give "
+            "both the same type, or rename one of them",
+        ),
+        related=(Related(first, f"declared as {types[0]} here"),),
+    )
+
+
+# --- streams and event types ----------------------------------------------------------------------
+
+
+def no_streams(span: Span) -> Diagnostic:
+    """A formula in a file without declarations."""
+    return error(
+        "no-streams",
+        span,
+        "the file declares no stream that this query could read",
+        help=("declare one first: CREATE STREAM S { EVENT A { id: INT, value: DOUBLE } }",),
+    )
+
+
+def unknown_stream(name: str, streams: Collection[str], span: Span) -> Diagnostic:
+    """`FROM Form`, or `Form>A`."""
+    return error(
+        "unknown-stream",
+        span,
+        f"no stream is called {quote(name)}",
+        help=(*guess(name, streams), *available("declared streams", streams)),
+        fixes=guessed(name, streams, span),
+    )
+
+
+def stream_not_in_from(name: str, streams: Collection[str], span: Span) -> Diagnostic:
+    """`FROM S WHERE T>A`."""
+    return error(
+        "stream-not-in-from",
+        span,
+        f"stream {quote(name)} is not among those that this query reads",
+        help=(f"add it to FROM: FROM {', '.join((*streams, name))}",),
+    )
+
+
+def repeated_stream(name: str, span: Span, first: Span) -> Diagnostic:
+    """`FROM S, S`."""
+    return error(
+        "repeated-stream",
+        span,
+        f"stream {quote(name)} stands twice in FROM",
+        help=("name each stream once",),
+        related=(Related(first, "first named here"),),
+    )
+
+
+def unknown_event_type(
+    name: str, types: Collection[str], where: str, span: Span, label: Fix | None = None
+) -> Diagnostic:
+    """`WHERE Q` where no stream has a type Q; `label` is the change for `q : A`."""
+    meant = () if label is None else (f"a label stands after its event: {label.text}",)
+    return error(
+        "unknown-event-type",
+        span,
+        f"no event type of {where} is called {quote(name)}",
+        help=(*meant, *guess(name, types), *available("event types here", types)),
+        fixes=(() if label is None else (label,)) + guessed(name, types, span),
+    )
+
+
+def event_type_not_in_from(
+    name: str, owners: Collection[str], streams: Collection[str], span: Span, declared: Span
+) -> Diagnostic:
+    """`FROM S WHERE B` where only another stream has a type B."""
+    owner = next(iter(owners))
+    return error(
+        "event-type-not-in-from",
+        span,
+        f"event type {quote(name)} belongs to stream {quote(owner)}, which this query does not "
+        "read",
+        help=(f"add it to FROM: FROM {', '.join(map(written, (*streams, owner)))}",),
+        related=(Related(declared, "declared here"),),
+    )
+
+
+# --- labels ---------------------------------------------------------------------------------------
+
+
+def label_is_event_type(label: str, span: Span, declared: Span) -> Diagnostic:
+    """`A AS B` where B is a type."""
+    return error(
+        "label-is-event-type",
+        span,
+        f"{quote(label)} is an event type, so it cannot be a label made with AS or by renaming",
+        help=("every event type's name already labels its events: choose another name",),
+        related=(Related(declared, "declared as an event type here"),),
+    )
+
+
+def unbound_label(label: str, visible: Collection[str], is_type: bool, span: Span) -> Diagnostic:
+    """`A FILTER x.id = 1`; `is_type` where the label is an event type of the query."""
+    if is_type:
+        reason = "is an event type that does not occur in the formula"
+    else:
+        reason = "is used in this filter but nothing binds it"
+    return error(
+        "unbound-label",
+        span,
+        f"label {quote(label)} {reason}",
+        help=(*guess(label, visible), *available("labels bound here", visible)),
+        fixes=guessed(label, visible, span),
+    )
+
+
+_WHY_HIDDEN = {
+    "negated": (
+        "is bound only after '!', where it stands for events that must not happen",
+        "only a filter inside the parentheses after '!' can name it",
+    ),
+    "unless": (
+        "is bound only right of UNLESS, where it stands for events that must not happen",
+        "only a filter inside the parentheses right of UNLESS can name it",
+    ),
+    "projected": (
+        "is bound, but PROJECT has removed it before this point",
+        "name it in the list of PROJECT, or put the condition inside its parentheses",
+    ),
+    "renamed": (
+        "is bound, but has been renamed before this point",
+        "use the new name, or put the condition before the renaming",
+    ),
+}
+
+
+def hidden_label(
+    label: str, why: str, visible: Collection[str], span: Span, bound: Span
+) -> Diagnostic:
+    """`why` is one of negated, unless, projected, renamed."""
+    reason, advice = _WHY_HIDDEN[why]
+    return error(
+        f"label-{why}",
+        span,
+        f"label {quote(label)} {reason}",
+        help=(advice, *available("labels bound here", visible)),
+        related=(Related(bound, "bound here"),),
+    )
+
+
+def unbound_in_project(label: str, bound: Collection[str], span: Span) -> Diagnostic:
+    """`PROJECT[x](A)`."""
+    return error(
+        "unbound-in-project",
+        span,
+        f"PROJECT cannot keep label {quote(label)}: its formula does not bind it",
+        help=(*guess(label, bound), *available("labels bound there", bound)),
+        fixes=guessed(label, bound, span),
+    )
+
+
+def unbound_in_rename(label: str, bound: Collection[str], span: Span) -> Diagnostic:
+    """`A[x -> y]`."""
+    return error(
+        "unbound-in-rename",
+        span,
+        f"label {quote(label)} cannot be renamed: the formula before the brackets does not bind it",
+        help=(*guess(label, bound), *available("labels bound there", bound)),
+        fixes=guessed(label, bound, span),
+    )
+
+
+def rename_to_itself(label: str, span: Span) -> Diagnostic:
+    """`(A AS x)[x -> x]`."""
+    return error(
+        "rename-to-itself",
+        span,
+        f"label {quote(label)} is renamed to itself",
+        help=("leave the renaming out, or give another new name",),
+    )
+
+
+def unbound_in_select(
+    label: str, bound: Collection[str], of_labels: Collection[str], span: Span
+) -> Diagnostic:
+    """`SELECT x WHERE A`; `of_labels` are expressions for the attribute of that name."""
+    named = f"{written(label)}"
+    choices = tuple(f"{call} AS {named}" for call in of_labels)
+    advice = (f"the attribute is a value of a label: {' or '.join(choices)}",) if choices else ()
+    return error(
+        "unbound-in-select",
+        span,
+        f"SELECT names label {quote(label)}, but the formula does not bind it",
+        help=(
+            *advice,
+            *guess(label, bound),
+            *available("labels bound by the formula", bound),
+        ),
+        fixes=(*(Fix(span, choice) for choice in choices), *guessed(label, bound, span)),
+    )
+
+
+def partition_in_select(name: str, span: Span, item: Fix) -> Diagnostic:
+    """`SELECT user, v … PARTITION BY user`; `item` is the change that leaves it out."""
+    return error(
+        "partition-in-select",
+        span,
+        f"PARTITION BY {written(name)} makes a column of it already, and SELECT takes labels",
+        help=("leave it out" if not item.text else f"write {item.text} in its place",),
+        fixes=(item,),
+    )
+
+
+def repeated_label(label: str, where: str, span: Span, first: Span) -> Diagnostic:
+    """`SELECT x, x`; `where` says in what list."""
+    return error(
+        "repeated-label",
+        span,
+        f"label {quote(label)} stands twice in {where}",
+        help=("name each label once",),
+        related=(Related(first, "first named here"),),
+    )
+
+
+# --- attributes -----------------------------------------------------------------------------------
+
+
+def unknown_attribute(
+    attribute: str, label: str, types: Collection[str], attributes: Collection[str], span: Span
+) -> Diagnostic:
+    """`x.prize`; `types` are those that x can bind, `attributes` what they have."""
+    if len(types) == 1:
+        message = f"events of type {quoted(types)} have no attribute {quote(attribute)}"
+    else:
+        message = (
+            f"no event type that label {quote(label)} can bind has an attribute {quote(attribute)}"
+        )
+    return error(
+        "unknown-attribute",
+        span,
+        message,
+        help=(
+            *guess(attribute, attributes),
+            *available(f"attributes of {quoted(types)}", attributes),
+        ),
+        fixes=guessed(attribute, attributes, span),
+    )
+
+
+def repeated_attribute(attribute: str, where: str, span: Span, first: Span) -> Diagnostic:
+    """`x[id, id]`; `where` says in what list."""
+    return error(
+        "repeated-attribute",
+        span,
+        f"attribute {quote(attribute)} stands twice in {where}",
+        help=("name each attribute once",),
+        related=(Related(first, "first named here"),),
+    )
+
+
+# --- queries and columns --------------------------------------------------------------------------
+
+
+def duplicate_query(name: str, first_name: str, span: Span, first: Span) -> Diagnostic:
+    """`QUERY hot: …` twice, case aside."""
+    if name == first_name:
+        message = f"two queries are called {quote(name)}"
+    else:
+        message = (
+            f"the names of two queries differ in case only: {quote(first_name)} and {quote(name)}"
+        )
+    return error(
+        "duplicate-query",
+        span,
+        message,
+        help=("give each query its own name",),
+        related=(Related(first, "first query of that name"),),
+    )
+
+
+def duplicate_column(
+    name: str, what: str, other: str, other_what: str, span: Span, first: Span | None
+) -> Diagnostic:
+    """`SELECT x, X`: two columns that Spark could not tell apart.
+
+    `what` says of each what it is; `first` is None for the columns that every output has.
+    """
+    same = "the same name as" if name == other else "a name too like that of"
+    return error(
+        "duplicate-column",
+        span,
+        f"{what} {quote(name)} would be an output column of {same} {other_what} {quote(other)}",
+        help=("names of columns must differ in more than case and Unicode form: rename one",),
+        related=() if first is None else (Related(first, f"{other_what} {quote(other)}"),),
+    )

@@ -1,0 +1,316 @@
+"""Expressions and conditions that cannot be computed: types, functions, literals, size."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from celc.diagnostics.errors import Diagnostic, Fix, error
+from celc.diagnostics.messages.functions import advice_on
+from celc.diagnostics.messages.wording import counted, quote
+from celc.diagnostics.source import Span
+
+# --- operators ------------------------------------------------------------------------------------
+
+
+def compared_types(
+    left: str, right: str, span: Span, text: tuple[str, Span] | None = None
+) -> Diagnostic:
+    """`x.name > 40`; `text` is a literal on one side, as it is written, and its place."""
+    mended = None if text is None else _literal(text[0], {left, right})
+    return error(
+        "compared-types",
+        span,
+        f"{left} and {right} cannot be compared",
+        help=_how_to_compare({left, right}) if mended is None else (f"write {mended}",),
+        fixes=() if mended is None or text is None else (Fix(text[1], mended),),
+    )
+
+
+def _literal(text: str, types: Collection[str]) -> str | None:
+    """A literal as the other side of a comparison needs it: `'3'` as 3, `2024-01-31` as a DATE."""
+    inner = text.strip("'")
+    is_text = text.startswith("'")
+    if {"TIMESTAMP", "DATE"} & set(types):
+        day = re.fullmatch(r"(\d{4})-(\d\d?)-(\d\d?)", inner.replace(" ", ""))
+        if day:
+            return f"DATE '{day[1]}-{day[2]:0>2}-{day[3]:0>2}'"
+        time = re.fullmatch(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?", inner)
+        return f"TIMESTAMP '{inner.replace('T', ' ')}'" if time and is_text else None
+    if is_text and "BOOLEAN" in types:
+        return inner.upper() if inner.upper() in ("TRUE", "FALSE") else None
+    if is_text:
+        return inner if re.fullmatch(r"\d{1,18}(?:\.\d{1,9})?", inner) else None
+    number = re.fullmatch(r"\d+(?:\.\d+)?", text)
+    return f"'{text}'" if number and "STRING" in types else None
+
+
+def list_types(operand: str, item: str, number: int, span: Span) -> Diagnostic:
+    """`x.id IN (1, 'two')`; items are numbered from 1."""
+    return error(
+        "list-types",
+        span,
+        f"item {number:,} of this list is {item}, but what it is compared with is {operand}",
+        help=_how_to_compare({operand, item}),
+    )
+
+
+def _how_to_compare(types: Collection[str]) -> tuple[str, ...]:
+    if "STRING" in types and "TIMESTAMP" in types:
+        return ("a point in time is written TIMESTAMP '2024-01-31 12:00:00'",)
+    if "STRING" in types and "DATE" in types:
+        return ("a day is written DATE '2024-01-31'",)
+    return ("numbers compare with numbers, STRING, BOOLEAN and times each with their own kind",)
+
+
+def two_nulls(span: Span) -> Diagnostic:
+    """`NULL = NULL`."""
+    return error(
+        "two-nulls",
+        span,
+        "this has nothing but NULL in it, so it has no type and would never be TRUE",
+        help=("to ask whether a value is missing, write x.a IS NULL",),
+    )
+
+
+def arithmetic_type(operator: str, type: str, span: Span) -> Diagnostic:
+    """`x.name + 1`."""
+    return error(
+        "arithmetic-type",
+        span,
+        f"{quote(operator)} works on numbers, but this is {type}",
+        help=(
+            (
+                _TIME_BETWEEN
+                if type in ("TIMESTAMP", "DATE")
+                else "numbers are INT, LONG, FLOAT and DOUBLE"
+            ),
+        ),
+    )
+
+
+_TIME_BETWEEN = (
+    "the time from the first event of a match to the last is bounded by a window: "
+    "WITHIN 5 MINUTES [ts]"
+)
+
+
+def not_a_string(operator: str, type: str, span: Span) -> Diagnostic:
+    """`x.id LIKE '1%'`."""
+    return error(
+        "not-a-string",
+        span,
+        f"{operator} works on STRING, but this is {type}",
+        help=("compare other types with = < > or BETWEEN",),
+    )
+
+
+# --- functions ------------------------------------------------------------------------------------
+
+
+def unknown_function(
+    name: str,
+    functions: Collection[str],
+    span: Span,
+    argument: tuple[str, Span] | None = None,
+) -> Diagnostic:
+    """`MEAN(x.price)`; `argument` is that of the call, as it is written, with the call's place."""
+    hints, mended = advice_on(name, () if argument is None else (argument[0],), functions)
+    return error(
+        "unknown-function",
+        span,
+        f"there is no function {quote(name)}",
+        help=hints,
+        fixes=() if mended is None or argument is None else (Fix(argument[1], mended),),
+    )
+
+
+def needs_attribute(
+    function: str, span: Span, choices: Sequence[str] = (), call: Span | None = None
+) -> Diagnostic:
+    """`SUM(x)`, `SUM(a)`, `SUM(x.a + 1)`; `choices` are what would do for the whole `call`."""
+    advice = f"write {function}(x.a), and do arithmetic outside the parentheses"
+    return error(
+        "needs-attribute",
+        span,
+        f"{function} takes an attribute of a label and nothing else",
+        help=(f"write {' or '.join(choices)}" if choices else advice,),
+        fixes=() if call is None else tuple(Fix(call, choice) for choice in choices),
+    )
+
+
+def needs_number(function: str, label: str, span: Span) -> Diagnostic:
+    """`ABS(x)`."""
+    return error(
+        "needs-number",
+        span,
+        f"{function} takes a number, but {quote(label)} alone is a label",
+        help=(f"write {function}({label}.a) with one of its attributes",),
+    )
+
+
+def needs_label(function: str, span: Span, label: str | None = None) -> Diagnostic:
+    """`COUNT(x.a)`; `label` is the one that its argument names."""
+    return error(
+        "needs-label",
+        span,
+        f"{function} takes a label, not an attribute or a value: it counts positions",
+        help=(f"write {function}({label or 'x'})",),
+        fixes=() if label is None else (Fix(span, label),),
+    )
+
+
+def aggregate_type(function: str, type: str, allowed: Collection[str], span: Span) -> Diagnostic:
+    """`SUM(x.name)`; `allowed` are the types that it can be taken of."""
+    return error(
+        "aggregate-type",
+        span,
+        f"{function} cannot be taken of {type}",
+        help=(f"{function} works on {', '.join(allowed)}",),
+    )
+
+
+def misplaced_prior(function: str, functions: Collection[str], span: Span) -> Diagnostic:
+    """`ABS(PRIOR x.a)`; `functions` are those that PRIOR goes with."""
+    return error(
+        "misplaced-prior",
+        span,
+        f"PRIOR cannot stand in {function}",
+        help=(f"PRIOR goes with {', '.join(functions)}",),
+    )
+
+
+def previous_in_select(what: str, span: Span) -> Diagnostic:
+    """`SELECT PREV(x.a) AS p`; `what` is PREV or PRIOR."""
+    return error(
+        "previous-in-select",
+        span,
+        f"{what} cannot stand in SELECT: it speaks of one position of a label, not of a match",
+        help=("use FIRST, LAST, MIN, MAX, SUM, AVG, COUNT or COLLECT",),
+    )
+
+
+def collect_in_filter(span: Span) -> Diagnostic:
+    """`FILTER COLLECT(x.a) = 1`."""
+    return error(
+        "collect-in-filter",
+        span,
+        "COLLECT makes an array, which no condition can compare",
+        help=("use FIRST, LAST, MIN, MAX, SUM, AVG or COUNT; COLLECT stands in SELECT",),
+    )
+
+
+def collect_in_expression(span: Span) -> Diagnostic:
+    """`SELECT COLLECT(x.a) + 1 AS c`."""
+    return error(
+        "collect-in-expression",
+        span,
+        "COLLECT makes an array, which cannot be computed with",
+        help=("select it as an item of its own: COLLECT(x.a) AS name",),
+    )
+
+
+def many_positions(label: str, attribute: str, unbound: bool, span: Span) -> Diagnostic:
+    """`SELECT x.a AS v` where x has no position in some match (`unbound`), or several."""
+    if unbound:
+        reason = f"in some matches {quote(label)} is not bound"
+    else:
+        reason = f"{quote(label)} can have several positions"
+    call = f"{label}.{attribute}"
+    return error(
+        "many-positions",
+        span,
+        f"{call} needs exactly one position of {quote(label)} in every match, but {reason}",
+        help=(f"write FIRST({call}), LAST({call}) or, for all values, COLLECT({call})",),
+        fixes=(Fix(span, f"FIRST({call})"), Fix(span, f"LAST({call})")),
+    )
+
+
+def unnamed_expression(text: str, name: str, span: Span) -> Diagnostic:
+    """`SELECT SUM(x.a)`; `name` is one that nothing else has."""
+    return error(
+        "unnamed-expression",
+        span,
+        "an expression in SELECT needs a name for its column",
+        help=(f"write {text} AS {name}",),
+        fixes=(Fix(span, f"{text} AS {name}"),),
+    )
+
+
+# --- literals -------------------------------------------------------------------------------------
+
+
+def integer_range(span: Span) -> Diagnostic:
+    """`9223372036854775808`."""
+    return error(
+        "integer-range",
+        span,
+        "this whole number is outside the range of LONG",
+        help=(
+            "LONG holds -9223372036854775808 to 9223372036854775807; with a decimal point the "
+            "number is a DOUBLE",
+        ),
+    )
+
+
+def double_range(span: Span) -> Diagnostic:
+    """`1e999`."""
+    return error(
+        "double-range",
+        span,
+        "this number is too large for DOUBLE",
+        help=("the largest DOUBLE is about 1.8e308",),
+    )
+
+
+def invalid_time(kind: str, reason: str, span: Span) -> Diagnostic:
+    """`DATE '31.1.2024'`."""
+    if kind == "DATE":
+        form = "write DATE 'YYYY-MM-DD', such as DATE '2024-01-31'"
+    else:
+        form = (
+            "write TIMESTAMP 'YYYY-MM-DD HH:MM:SS', with up to six decimals, and Z or +01:00 for "
+            "a zone (UTC without)"
+        )
+    return error(f"invalid-{kind.lower()}", span, f"this is not a {kind}: {reason}", help=(form,))
+
+
+def like_escape(following: str | None, span: Span) -> Diagnostic:
+    """`LIKE 'C:\\dir'`; `following` is None at the end of the pattern."""
+    if following is None:
+        message = "a LIKE pattern cannot end in a lone '\\'"
+    else:
+        message = f"in a LIKE pattern '\\' cannot stand before {quote(following)}"
+    return error(
+        "like-escape",
+        span,
+        message,
+        help=("write \\% and \\_ for the characters % and _, and \\\\ for one backslash",),
+    )
+
+
+def invalid_regex(reason: str, span: Span) -> Diagnostic:
+    """`RLIKE '(a'`; `reason` is RE2's."""
+    return error(
+        "invalid-regex",
+        span,
+        f"this regular expression is refused: {reason}",
+        help=("RLIKE takes RE2's syntax, which has no look-around and no back references",),
+    )
+
+
+# --- conditions -----------------------------------------------------------------------------------
+
+
+def condition_too_large(clauses: int, size: int, limit: int, span: Span) -> Diagnostic:
+    """`(a AND b) OR (c AND d) OR …`, too many times; `size` counts comparisons."""
+    return error(
+        "condition-too-large",
+        span,
+        f"as an AND of ORs this condition has {counted(clauses, 'clause')} with "
+        f"{counted(size, 'comparison')}, more than the limit of {counted(limit, 'clause')}",
+        help=(
+            "each OR over ANDs multiplies the clauses: write the condition as an AND of ORs, use "
+            "IN for several values of one attribute, or split it over filters on smaller parts",
+        ),
+    )

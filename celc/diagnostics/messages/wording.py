@@ -1,0 +1,66 @@
+"""Phrases that many messages share: lists of names, and guesses at what was meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable
+from math import log10
+
+from celc.diagnostics.errors import Fix
+from celc.diagnostics.source import Span
+
+_LONGEST_LIST = 12
+_LONGEST_NAME = 60
+# difflib compares letter by letter; past this many names a guess is not worth the wait.
+_MOST_CANDIDATES = 300
+
+
+def quote(name: str) -> str:
+    """A name in quotes, cut off where it is very long."""
+    return f"'{name if len(name) <= _LONGEST_NAME else name[:_LONGEST_NAME] + '…'}'"
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Names in quotes with commas, cut off where there are many."""
+    found = [quote(name) for name in names]
+    if len(found) <= _LONGEST_LIST:
+        return ", ".join(found)
+    return f"{', '.join(found[:_LONGEST_LIST])} and {len(found) - _LONGEST_LIST:,} more"
+
+
+def guesses(name: str, candidates: Collection[str]) -> list[str]:
+    """The names most like `name` (case aside), the likest first."""
+    by_folded: dict[str, str] = {}
+    for candidate in list(candidates)[:_MOST_CANDIDATES]:
+        by_folded.setdefault(candidate.casefold(), candidate)
+    close = difflib.get_close_matches(name.casefold(), by_folded, n=3)
+    return [by_folded[folded] for folded in close]
+
+
+def guess(name: str, candidates: Collection[str]) -> tuple[str, ...]:
+    """A help line with the names most like `name`; empty where none is like it."""
+    close = guesses(name, candidates)
+    return (f"did you mean {' or '.join(map(quote, close))}?",) if close else ()
+
+
+def guessed(name: str, candidates: Collection[str], span: Span) -> tuple[Fix, ...]:
+    """The changes that `guess` offers."""
+    return tuple(Fix(span, written(one)) for one in guesses(name, candidates))
+
+
+def written(name: str) -> str:
+    """A name as it is written in a query: in backquotes where it is no plain word."""
+    return name if name.isidentifier() else "`" + name.replace("`", "``") + "`"
+
+
+def available(what: str, names: Collection[str]) -> tuple[str, ...]:
+    """A help line that lists what there is, such as `event types here: 'A', 'B'`."""
+    return (f"{what}: {quoted(names)}" if names else f"{what}: none",)
+
+
+def counted(number: int, singular: str) -> str:
+    """A number with its noun: `1 event`, `2 events`; astronomic numbers in powers of ten."""
+    if number >= 10**15:
+        # Not by way of str(number), which refuses to write thousands of digits.
+        return f"about 10^{round((number.bit_length() - 1) * log10(2))} {singular}s"
+    return f"{number:,} {singular}{'' if number == 1 else 's'}"

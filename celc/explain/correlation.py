@@ -1,0 +1,59 @@
+"""How conditions across events are decided, in words: by keys, while listing, or by definition."""
+
+from __future__ import annotations
+
+from celc.normal.flatten import RoleClause, When
+from celc.normal.show import show_clause
+from celc.plan.joins import Joins
+from celc.plan.program import Program
+from celc.plan.strategy import ByDefinition, Checked, Keyed
+
+_WHEN: dict[When, str] = {
+    "pairs": "when the events it compares are there",
+    "neighbours": "when the position before is there",
+    "earlier": "by each position before",
+    "witness": "by one position before",
+    "complete": "when the match is complete",
+}
+
+
+def across_lines(program: Program) -> list[str]:
+    """A line for each way in which conditions across events are decided; none if there are none."""
+    lines = _key_lines(program.update.keys) if isinstance(program.update, Keyed) else []
+    match program.listing:
+        case ByDefinition():
+            lines.append(
+                "conditions across events: by definition, where the tables find that a match can "
+                "end"
+            )
+        case Checked() as checks:
+            lines += _check_lines(checks)
+    return lines
+
+
+def _key_lines(joins: Joins) -> list[str]:
+    lines = ["partial matches are kept apart by key:"]
+    for number, tie in enumerate(joins.ties):
+        states = [str(state) for state, key in enumerate(joins.keys) if number in key]
+        lines.append(f"  {tie.text}: state {', '.join(states)}")
+    return lines
+
+
+def clause_line(clause: RoleClause) -> str:
+    """A condition as it is written, and when it is decided."""
+    return f"{show_clause(clause.written)}: {_WHEN[clause.when]}"
+
+
+def _check_lines(checks: Checked) -> list[str]:
+    lines = []
+    if checks.clauses or checks.absent:
+        lines.append("conditions that are decided while matches are listed, from their end back:")
+    lines += [f"  {clause_line(clause)}" for clause in checks.clauses]
+    for absent in checks.absent:
+        names = " or ".join(dict.fromkeys(event.name for event in absent.events))
+        lines.append(f"  no {names} inside: when the match is complete")
+    if checks.distinct:
+        lines.append("matches that look alike are collected at each end, and reported once")
+    if checks.selector:
+        lines.append(f"{checks.selector} chooses among the matches that end at one event")
+    return lines

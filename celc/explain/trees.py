@@ -1,0 +1,96 @@
+"""Syntax trees and core formulas as text: a node on one line where it fits, else with its parts
+below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from enum import Enum
+from typing import Any
+
+from celc.core import formula as core
+from celc.diagnostics.source import Span, visible
+from celc.parse import syntax
+
+_WIDTH = 100
+
+
+def tree_text(node: Any, *, without: tuple[str, ...] = ()) -> str:
+    """A node of the syntax tree or of core CEL, without its places in the text.
+
+    A part that is no node is called by its name where that says more than its value: what is
+    `contiguous`, `negated`. `without`: parts of the node to leave out.
+    """
+    return "".join(f"{visible(line)}\n" for line in _lines(node, "", without))
+
+
+def _lines(value: Any, indent: str, without: tuple[str, ...] = ()) -> Iterator[str]:
+    text = _inline(value, without)
+    parts = [part for name, part in _parts(value) if name not in without and _is_tree(part)]
+    if len(indent) + len(text) <= _WIDTH or not parts:
+        yield f"{indent}{text}"
+        return
+    plain = [
+        text
+        for name, part in _parts(value)
+        if name not in without and not _is_tree(part)
+        for text in [_named(name, part)]
+        if text
+    ]
+    yield f"{indent}{type(value).__name__}" + (f"({', '.join(plain)})" if plain else "")
+    for part in parts:
+        for one in part if isinstance(part, tuple) else (part,):
+            yield from _lines(one, indent + "  ")
+
+
+def _parts(value: Any) -> list[tuple[str, Any]]:
+    if not _is_node(value):
+        return []
+    named = ((one.name, getattr(value, one.name)) for one in fields(value))
+    return [(name, part) for name, part in named if part is not None and not isinstance(part, Span)]
+
+
+def _is_node(value: Any) -> bool:
+    """Whether a value has parts of its own to show: names and declared types are words."""
+    if isinstance(value, syntax.Name | core.EventType | core.AttributeDeclaration | Span):
+        return False
+    return type(value).__module__ in (syntax.__name__, core.__name__) and not isinstance(
+        value, Enum
+    )
+
+
+def _is_tree(part: Any) -> bool:
+    return _is_node(part) or (isinstance(part, tuple) and any(map(_is_node, part)))
+
+
+def _inline(value: Any, without: tuple[str, ...] = ()) -> str:
+    match value:
+        case tuple():
+            return f"[{', '.join(map(_inline, value))}]"
+        case syntax.Name():
+            return value.text
+        case core.EventType():
+            return f"{value.stream}>{value.name}"
+        case core.AttributeDeclaration():
+            return f"{value.name}: {value.type.value}"
+        case Enum():
+            return str(value.value)
+    if not _is_node(value):
+        return repr(value)
+    texts = [_named(name, part) for name, part in _parts(value) if name not in without]
+    return f"{type(value).__name__}({', '.join(filter(None, texts))})"
+
+
+def _named(name: str, part: Any) -> str:
+    """A part of a node; what is the rule is left out."""
+    if part is False or part == ():
+        return ""
+    if isinstance(part, bool) or (
+        isinstance(part, tuple) and all(isinstance(one, bool) for one in part)
+    ):
+        return f"{name}={_inline(part)}" if part is not True else name
+    if name in ("value", "values", "pattern", "text"):
+        return _inline(part)
+    if isinstance(part, tuple) and all(isinstance(one, str) for one in part):
+        return f"[{', '.join(part)}]"
+    return part if isinstance(part, str) else _inline(part)

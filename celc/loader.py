@@ -1,0 +1,74 @@
+"""Generated modules, loaded without files: where the compiler meets the runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from celc_runtime.arrow.conforming import conforming
+from celc_runtime.arrow.table import is_sorted_stream, plain_batch
+from celc_runtime.display import file_text, queries_html
+from celc_runtime.jit.shipping import module_of
+from celc_runtime.query import CompiledQuery
+
+from celc.diagnostics.errors import Diagnostic
+
+
+class Matcher:
+    """A compiled file, with the attributes of its generated module (`match_table`, `match`, …).
+
+    `source` is the module's text, `warnings` what the compiler warned of, `queries` the compiled
+    queries by name.
+    """
+
+    def __init__(self, source: str, warnings: tuple[Diagnostic, ...] = ()) -> None:
+        self.source = source
+        self.warnings = warnings
+        self._module = module_of(source)
+
+    @property
+    def queries(self) -> dict[str, CompiledQuery]:
+        """The compiled queries by name, in the order of the file."""
+        return dict(self._module.QUERIES)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._module, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._module)})
+
+    def __repr__(self) -> str:
+        return file_text(query.plan for query in self.queries.values())
+
+    def _repr_html_(self) -> str:
+        return queries_html([query.plan for query in self.queries.values()], self._module.QUERY)
+
+    def __reduce__(self) -> tuple[type[Matcher], tuple[str, tuple[Diagnostic, ...]]]:
+        return Matcher, (self.source, self.warnings)
+
+
+def matches_of(
+    query: CompiledQuery, read: Callable[[], Iterable[pa.RecordBatch]]
+) -> Iterator[pa.RecordBatch]:
+    """The matches in events that can be read more than once, in bounded memory if they are sorted.
+
+    Where the query needs an order, a first reading finds out whether the events have it. If they
+    do, they are matched batch by batch; otherwise they are gathered and sorted.
+    """
+
+    def conformed() -> Iterator[pa.RecordBatch]:
+        # Files can have one column in several types, in which values do not compare.
+        rows = 0
+        for batch in read():
+            yield conforming(query.plan, batch, rows)
+            rows += len(batch)
+
+    if is_sorted_stream(query.plan, conformed()):
+        yield from query.match_arrow(conformed())
+        return
+    tables = [pa.Table.from_batches([plain_batch(batch)]) for batch in conformed()]
+    table = pa.concat_tables(tables, promote_options="default")
+    yield from query.match_table(table).to_batches()

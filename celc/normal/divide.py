@@ -1,0 +1,143 @@
+"""LP-normal form → the part that an automaton finds, and the part left to the listing of matches.
+
+An automaton decides conditions on single events. A selector under WITHIN compares the matches of
+one window, and a condition across events compares events of one match. Both are decided when the
+matches that end at an event are listed; the automaton then finds at least all those matches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from celc.core.formula import Query
+from celc.normal.flatten import FlatForm, flatten
+from celc.normal.normal_form import (
+    Disjunction,
+    KeepSupport,
+    NormalForm,
+    Relabel,
+    Selected,
+    is_correlated,
+    operands_of,
+)
+from celc.normal.normalize import output_labels
+from celc.normal.relax import relaxed
+from celc.normal.rewrite import relabel
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """Nothing is left: what the automaton finds are the matches of the query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Windowed:
+    """The selector of SELECT, which compares the matches inside a window."""
+
+    selected: Selected
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Conditions between the events of a match, which carry roles, and a selector above them.
+
+    `selector` is NXT, LAST or MAX, or empty where SELECT does not compare matches.
+    """
+
+    flat: FlatForm
+    selector: str
+
+
+@dataclass(frozen=True, slots=True)
+class Definitions:
+    """The whole formula: only its definition decides its conditions across events.
+
+    `sees_all`: a nested selector compares matches over the whole stream, whatever the window.
+    """
+
+    form: NormalForm
+    sees_all: bool
+
+
+Rest: TypeAlias = Exact | Windowed | Roles | Definitions
+"""What is left to the listing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """A query's work, divided.
+
+    `found` is the form that the automaton finds, `asked` one with all conditions on single events
+    that the automaton or the listing asks about.
+    """
+
+    found: NormalForm
+    asked: NormalForm
+    rest: Rest
+
+
+def interleaves(query: Query) -> bool:
+    """Whether CONSUME BY ANY makes partitions be read in one common order."""
+    return query.consume_by == "ANY" and bool(query.partition_by)
+
+
+def divide(query: Query, form: NormalForm) -> Division:
+    """What the automaton finds of a query, and what is left to the listing."""
+    if is_correlated(form):
+        return _divide_correlated(query, form)
+    selected = _selector_in_window(query, form)
+    return Division(form, form, Exact() if selected is None else Windowed(selected))
+
+
+def _divide_correlated(query: Query, form: NormalForm) -> Division:
+    """Roles where the conditions can be read off the events of a match, else definitions."""
+    roles = _roles(query, form)
+    consumes = query.consume_by != "NONE"
+    selects = query.strategy not in ("ALL", "ANY")
+    nests = _nests_selectors(form, top=selects)
+    if roles is not None and roles.flat.absent and interleaves(query):
+        roles = None  # events of other partitions lie in between
+    if consumes and nests:
+        roles = None  # what a selector sees begins anew after a match, which no update can know
+    if roles is None:
+        found = relaxed(form, selectors=not consumes)
+        return Division(found, form, Definitions(form, nests))
+    found = roles.flat.form
+    events = tuple(event for absent in roles.flat.absent for event in absent.events)
+    return Division(found, Disjunction((found, *events), form.span) if events else found, roles)
+
+
+def _roles(query: Query, form: NormalForm) -> Roles | None:
+    """The form with roles, and the selector that is left to the listing."""
+    if query.strategy not in ("NXT", "LAST", "MAX"):
+        flat = flatten(form)
+        return None if flat is None else Roles(flat, "")
+    assert isinstance(form, Relabel)
+    assert isinstance(form.operand, Selected)
+    flat = flatten(form.operand.operand)
+    if flat is None:
+        return None
+    # What is projected away counts for the supports that are compared.
+    shown = relabel(flat.form, KeepSupport(output_labels(query)))
+    return Roles(replace(flat, form=shown), query.strategy)
+
+
+def _nests_selectors(form: NormalForm, *, top: bool) -> bool:
+    """Whether a selector other than SELECT's (`top`) compares matches, over the whole stream."""
+    match form:
+        case Relabel():
+            return _nests_selectors(form.operand, top=top)
+        case Selected() if form.strategy != "STRICT" and not top:
+            return True
+        case _:
+            return any(_nests_selectors(part, top=False) for part in operands_of(form))
+
+
+def _selector_in_window(query: Query, form: NormalForm) -> Selected | None:
+    """The selector of SELECT where it compares matches in a window; the formula is its operand."""
+    if query.window is None or query.strategy not in ("NXT", "LAST", "MAX"):
+        return None
+    if isinstance(form, Relabel) and isinstance(form.operand, Selected):
+        return form.operand
+    return None  # a formula without matches

@@ -1,0 +1,220 @@
+"""Predicates on functions of a label's set → facts that an automaton can keep track of.
+
+COUNT, MIN, MAX, FIRST and LAST against constants are finite-state: what has to be remembered of the
+events so far is a truth or a small number. The rest (sums, averages, PREV, comparisons across
+labels or between two functions) is not, or not simply so; `fact_of` has no fact for it.
+"""
+
+from __future__ import annotations
+
+import math
+
+from celc.core import formula as core
+from celc.core.fold import fold_predicate
+from celc.core.formula import MAX_COUNT, DataType, Expression, Predicate
+from celc.core.terms import constants_of, nodes_named_in
+from celc.core.traversal import Leaf, map_leaves
+from celc.normal.normal_form import (
+    EVENT,
+    NEVER_TRUE,
+    AnyOf,
+    CountOf,
+    EndEvent,
+    EventClause,
+    Fact,
+    Not,
+    SomeEvent,
+    all_of,
+)
+
+
+class CountTooLargeError(Exception):
+    """COUNT is compared with a number beyond `MAX_COUNT`."""
+
+
+def every_event(label: str, predicates: tuple[Predicate, ...]) -> Fact:
+    """Each event of a label satisfies one of the predicates, which name it EVENT."""
+    return Not(SomeEvent(label, EventClause(predicates), holds=False))
+
+
+def fact_of(predicate: Predicate) -> Fact | None:
+    """The fact that a predicate states which names labels inside aggregates only.
+
+    None where it is not one of those that are supported. Raises CountTooLargeError.
+    """
+    nodes = nodes_named_in(predicate)
+    aggregates = [node for node in nodes if isinstance(node, core.Aggregate)]
+    if any(isinstance(node, core.Previous | core.AttributeValue) for node in nodes):
+        return None
+    if any(aggregate.prior for aggregate in aggregates):
+        return None
+    functions = {aggregate.function for aggregate in aggregates}
+    labels = {aggregate.label for aggregate in aggregates}
+    if len(functions) != 1 or len(labels) != 1:
+        return None
+    (function,), (label,) = functions, labels
+    if function == "FIRST" or function == "LAST":
+        return _end_fact(function, label, predicate)
+    if not _is_plain(predicate):
+        return None
+    if function == "COUNT":
+        return CountOf(label, _count_truths(predicate))
+    if function == "MIN" or function == "MAX":
+        return _extreme_fact(function, label, predicate)
+    return None
+
+
+def _of_event(node: Leaf) -> Expression:
+    """What an attribute or aggregate of a label is of one event."""
+    assert node.attribute is not None
+    return core.AttributeValue(EVENT, node.attribute, node.type, node.span)
+
+
+def on_event(predicate: Predicate) -> Predicate:
+    """The predicate, its attributes and FIRST, LAST, MIN, MAX read from the event itself."""
+    return map_leaves(predicate, _of_event)
+
+
+# --- FIRST and LAST: any predicate at all, of one event -------------------------------------------
+
+
+def _end_fact(end: core.AggregateFunction, label: str, predicate: Predicate) -> Fact:
+    assert end == "FIRST" or end == "LAST"
+    of_nothing = map_leaves(predicate, lambda node: core.Constant(None, node.type, node.span))
+    event = on_event(predicate)
+    truth = fold_predicate(event)
+    clause = EventClause(() if truth is False else (event,))
+    bound: Fact = EndEvent(end, label, clause)
+    if truth is True:
+        bound = Not(CountOf(label, (True, False)))
+    if fold_predicate(of_nothing):
+        return AnyOf((bound, CountOf(label, (True, False))))
+    return bound
+
+
+# --- COUNT, MIN, MAX against constants ------------------------------------------------------------
+
+
+def _is_plain(predicate: Predicate) -> bool:
+    """Whether an aggregate is compared with constants, with no arithmetic on it."""
+
+    def is_aggregate(expression: Expression) -> bool:
+        while isinstance(expression, core.Cast):
+            expression = expression.operand
+        return isinstance(expression, core.Aggregate)
+
+    match predicate:
+        case core.Comparison(left=left, right=core.Constant()):
+            return is_aggregate(left)
+        case core.Comparison(left=core.Constant(), right=right):
+            return is_aggregate(right)
+        case core.Membership() | core.NullTest():
+            return is_aggregate(predicate.operand)
+        case _:
+            return False
+
+
+def _count_truths(predicate: Predicate) -> tuple[bool, ...]:
+    numbers = [
+        number
+        for number in constants_of(predicate)
+        if isinstance(number, int | float)
+        and not (isinstance(number, float) and math.isnan(number))
+    ]
+    # Infinity is above every count, as MAX_COUNT would have to be.
+    above = max((0 if number < 0 else number for number in numbers), default=0)
+    if above > MAX_COUNT:
+        raise CountTooLargeError
+    truths = [
+        bool(
+            fold_predicate(
+                map_leaves(
+                    predicate, lambda node, n=n: core.Constant(n, DataType.LONG, node.span)  # type: ignore[misc]
+                )
+            )
+        )
+        for n in range(math.ceil(above) + 2)
+    ]
+    while len(truths) > 1 and truths[-1] == truths[-2]:
+        truths.pop()
+    return tuple(truths)
+
+
+def _extreme_fact(function: core.AggregateFunction, label: str, predicate: Predicate) -> Fact:
+    """MIN or MAX: an extreme is known by which values occur; NULL is skipped, NaN is the largest.
+
+    With "some event is below c" and "some event is at c", each comparison of the minimum with c is
+    said: it is above c, for instance, if some value occurs and none at or below.
+    """
+    occurs = SomeEvent(label, EventClause((_not_null(predicate),)))
+    match predicate:
+        case core.NullTest():
+            return occurs if predicate.negated else Not(occurs)
+        case core.Membership():
+            equal = [
+                _compared_fact(function, label, occurs, "=", predicate.operand, constant)
+                for constant in _asconstants_of(predicate)
+            ]
+            if not predicate.negated:
+                return AnyOf(tuple(equal))
+            if predicate.has_null:
+                return NEVER_TRUE
+            return all_of([occurs, *map(Not, equal)])
+        case core.Comparison():
+            left, right, operator = predicate.left, predicate.right, predicate.operator
+            if isinstance(left, core.Constant):
+                left, right, operator = right, left, core.MIRRORED[operator]
+            assert isinstance(right, core.Constant)
+            if right.value is None:
+                return NEVER_TRUE
+            return _compared_fact(function, label, occurs, operator, left, right)
+        case _:
+            raise AssertionError("only plain predicates come here")
+
+
+def _compared_fact(
+    function: core.AggregateFunction,
+    label: str,
+    occurs: Fact,
+    operator: core.ComparisonOperator,
+    operand: Expression,
+    constant: core.Constant,
+) -> Fact:
+    beyond: core.Comparison = _event_comparison(
+        "<" if function == "MIN" else ">", operand, constant
+    )
+    further = SomeEvent(label, EventClause((beyond,)))
+    equal = SomeEvent(label, EventClause((_event_comparison("=", operand, constant),)))
+    if function == "MAX":
+        operator = core.MIRRORED[operator]  # the maximum is to > what the minimum is to <
+    match operator:
+        case "<":
+            return further
+        case "<=":
+            return AnyOf((further, equal))
+        case ">":
+            return all_of([occurs, Not(further), Not(equal)])
+        case ">=":
+            return all_of([occurs, Not(further)])
+        case "=":
+            return all_of([equal, Not(further)])
+        case _:
+            return all_of([occurs, Not(all_of([equal, Not(further)]))])
+
+
+def _event_comparison(
+    operator: core.ComparisonOperator, operand: Expression, constant: core.Constant
+) -> core.Comparison:
+    comparison = on_event(core.Comparison(operator, operand, constant, operand.span))
+    assert isinstance(comparison, core.Comparison)
+    return comparison
+
+
+def _asconstants_of(predicate: core.Membership) -> list[core.Constant]:
+    type_ = predicate.operand.type
+    return [core.Constant(value, type_, predicate.span) for value in predicate.values]
+
+
+def _not_null(predicate: Predicate) -> Predicate:
+    (aggregate,) = [node for node in nodes_named_in(predicate) if isinstance(node, core.Aggregate)]
+    return on_event(core.NullTest(aggregate, True, predicate.span))

@@ -1,0 +1,402 @@
+"""Formula → LP-normal form: conditions and labels are pushed to the events they speak of.
+
+Theorem 2 of the CEL paper rewrites every well-formed formula with unary conditions this way, by
+cases, and exponentially in the worst case. Here most conditions need no cases:
+
+* A clause about one label asks the same of every event of that label, so it moves to those events
+  wherever they stand, also under `+`.
+* A clause about several labels (`x.a > 3 OR y.b < 2`, each comparison about one of them) holds for
+  every pair of positions exactly if all of x satisfy its part or all of y satisfy theirs: of two
+  conditions on independent positions, "for all p, q: P(p) or Q(q)" is "(for all p: P(p)) or (for
+  all q: Q(q))", also where a label is empty. Only this needs cases, and it is done in the smallest
+  part of the formula that binds more than one of the labels.
+
+A condition that stands above a selector, or on a COUNT, MIN, MAX, FIRST or LAST, cannot move: it
+stays where it is as a *fact* (`Where`), which an automaton keeps track of. A condition on a label
+of another scope is a fact about that scope's match: the match where it holds and the one where it
+fails are two cases, in each of which the condition is a constant.
+
+A clause about several events at a time (an equality of two labels, PREV, a sum) stays where it is
+written (`Correlated`), with all its predicates; what finds the events it asks for is not decided
+here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import assert_never
+
+from celc.core import formula as core
+from celc.core.fold import fold_predicate
+from celc.core.formula import Clause, Predicate
+from celc.core.terms import labels_named, looks_back, nodes_named_in
+from celc.core.traversal import labels_bound
+from celc.diagnostics.deadline import look
+from celc.diagnostics.errors import Diagnostic, Diagnostics, error
+from celc.diagnostics.source import Source, Span
+from celc.normal import normal_form as lp
+from celc.normal.count_limits import unsupported_in
+from celc.normal.facts import (
+    every_event,
+    fact_of,
+    on_event,
+)
+from celc.normal.normal_form import (
+    EVENT,
+    AddLabel,
+    AnyOf,
+    Event,
+    Fact,
+    KeepLabels,
+    NormalForm,
+    RenameLabel,
+    count_events,
+    simple_facts,
+)
+from celc.normal.rewrite import (
+    absence,
+    all_placed,
+    conjunction,
+    correlated,
+    disjunction,
+    is_empty,
+    iteration,
+    relabel,
+    restrict,
+    restrict_each,
+    scope,
+    selected,
+    sequence,
+    truth_of,
+    unless,
+    where,
+)
+
+_MAX_CASES = 8
+"""Facts about one scope that its parts may ask for: each doubles the cases."""
+
+
+def normalize(
+    query: core.Query, source: Source, *, max_events: int = 20_000
+) -> tuple[NormalForm, tuple[Diagnostic, ...]]:
+    """The LP-normal form of a query's formula with only its output labels, and warnings.
+
+    Raises CelError with every COUNT that is compared with too large a number, or where the form
+    would grow beyond `max_events` events.
+    """
+    diagnostics = Diagnostics(source)
+    diagnostics.extend(unsupported_in(query.formula))
+    diagnostics.raise_errors()
+    normalizer = _Normalizer(source, diagnostics, max_events)
+    form = normalizer.scope(query.formula)
+    strategy = query.strategy
+    if strategy != "ALL" and strategy != "ANY":
+        form = selected(strategy, form, query.strategy_span or query.span)
+    form = relabel(form, KeepLabels(output_labels(query)))
+    if is_empty(form):
+        diagnostics.add(
+            warn_no_match(
+                query.formula.span, "its conditions exclude each other whatever the events are"
+            )
+        )
+    return form, diagnostics.in_order()
+
+
+def output_labels(query: core.Query) -> tuple[str, ...]:
+    """The labels that a query projects on: its label columns, then those in expressions only."""
+    shown = [item.label for item in query.output if isinstance(item, core.OutputLabel)]
+    asked = [item.labels for item in query.output if isinstance(item, core.OutputExpression)]
+    return tuple(dict.fromkeys([*shown, *(label for labels in asked for label in labels)]))
+
+
+def warn_no_match(span: Span, reason: str) -> Diagnostic:
+    """The warning that no stream has a match."""
+    from celc.diagnostics.errors import warning
+
+    return warning("never-matches", span, f"this formula can match nothing: {reason}")
+
+
+# --- rewriting ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Binder:
+    """Labels that conditions further in may name, and what is assumed of them in this case."""
+
+    labels: frozenset[str]
+    assumed: Mapping[Fact, bool]
+
+
+class _UndecidedError(Exception):
+    """A condition asks for a fact about another scope's labels, of which nothing is assumed yet."""
+
+    def __init__(self, binder: _Binder, fact: Fact, span: Span) -> None:
+        super().__init__()
+        self.binder = binder
+        self.fact = fact
+        self.span = span
+
+
+class _Normalizer:
+    """Bottom-up rewriting; every form it returns carries the labels that its formula binds."""
+
+    def __init__(self, source: Source, diagnostics: Diagnostics, max_events: int) -> None:
+        self._source = source
+        self._diagnostics = diagnostics
+        self._max_events = max_events
+        self._binders: list[_Binder] = []
+
+    def scope(self, formula: core.Formula) -> NormalForm:
+        """The matches of a scope: conditions in it see the labels of its whole match."""
+        labels = labels_bound(formula)
+        form = self._in_cases(labels, lambda binding: self._inside(binding, formula))
+        return scope(form, labels, formula.span)
+
+    def _inside(self, binding: _Binding, formula: core.Formula) -> NormalForm:
+        with binding():
+            return self._form(formula)
+
+    def _in_cases(
+        self,
+        labels: frozenset[str],
+        build: Callable[[_Binding], NormalForm],
+        assumed: Mapping[Fact, bool] | None = None,
+    ) -> NormalForm:
+        """The form that `build` makes, by cases over the facts that are asked for meanwhile.
+
+        `build` is given a context manager; what is built inside it sees the labels.
+        """
+        binder = _Binder(labels, assumed or {})
+
+        @contextmanager
+        def binding() -> Iterator[None]:
+            self._binders.append(binder)
+            try:
+                yield
+            finally:
+                self._binders.pop()
+
+        try:
+            return build(binding)
+        except _UndecidedError as undecided:
+            if undecided.binder is not binder:
+                raise
+            fact, span = undecided.fact, undecided.span
+        if len(binder.assumed) == _MAX_CASES:
+            self._too_many_cases(span)
+        cases = [
+            where(
+                self._in_cases(labels, build, {**binder.assumed, fact: truth}),
+                fact if truth else lp.negated(fact),
+                span,
+            )
+            for truth in (True, False)
+        ]
+        form = disjunction(tuple(cases), span)
+        self._check_size(form, span)
+        return form
+
+    def _form(self, formula: core.Formula) -> NormalForm:
+        look(formula.span)
+        match formula:
+            case core.Atom():
+                return disjunction(
+                    tuple(
+                        Event(
+                            event_type, (), (formula.label,), self._text(formula.span), formula.span
+                        )
+                        for event_type in formula.types
+                    ),
+                    formula.span,
+                )
+            case core.As():
+                # The label goes to the support, so not to events that carry none at this point.
+                return relabel(self._form(formula.operand), AddLabel(formula.label))
+            case core.Rename():
+                return relabel(self.scope(formula.operand), RenameLabel(formula.old, formula.new))
+            case core.Project():
+                return relabel(self.scope(formula.operand), KeepLabels(formula.labels))
+            case core.Iteration():
+                return iteration(self.scope(formula.operand), formula.contiguous, formula.span)
+            case core.Sequence():
+                return sequence(
+                    tuple(map(self._form, formula.operands)), formula.contiguous, formula.span
+                )
+            case core.Disjunction():
+                return disjunction(tuple(map(self._form, formula.operands)), formula.span)
+            case core.Filter():
+                return self._filter(formula)
+            case core.Selector():
+                return selected(formula.strategy, self.scope(formula.operand), formula.span)
+            case core.Conjunction():
+                return conjunction(
+                    self._form(formula.left), self._form(formula.right), formula.span
+                )
+            case core.All():
+                return all_placed(self._form(formula.left), self._form(formula.right), formula.span)
+            case core.Unless():
+                return self._in_cases(
+                    labels_bound(formula.left), lambda binding: self._unless(binding, formula)
+                )
+            case core.Absence():
+                return self._in_cases(
+                    labels_bound(formula.left) | labels_bound(formula.right),
+                    lambda binding: self._absence(binding, formula),
+                )
+            case _:
+                assert_never(formula)
+
+    def _unless(self, binding: _Binding, formula: core.Unless) -> NormalForm:
+        left = self._form(formula.left)
+        with binding():
+            right = self.scope(formula.right)
+        sees = lp.open_labels(right) & labels_bound(formula.left)
+        return unless(left, right, formula.span, tuple(sorted(sees)))
+
+    def _absence(self, binding: _Binding, formula: core.Absence) -> NormalForm:
+        left, right = self._form(formula.left), self._form(formula.right)
+        with binding():
+            middle = self.scope(formula.middle)
+        beside = labels_bound(formula.left) | labels_bound(formula.right)
+        sees = lp.open_labels(middle) & beside
+        return absence(left, middle, right, formula.span, tuple(sorted(sees)))
+
+    def _text(self, span: Span) -> str:
+        return " ".join(self._source.slice(span).split())
+
+    def _filter(self, formula: core.Filter) -> NormalForm:
+        form = self._form(formula.operand)
+        bound = labels_bound(formula.operand)
+        plain: list[tuple[str, tuple[Predicate, ...]]] = []
+        for clause in formula.clauses:
+            asked = _asked_of_one_label(clause, bound)
+            if asked is not None:
+                plain.append(asked)
+                continue
+            form = self._restricted(restrict_each(form, plain), clause, bound)
+            plain = []
+            self._check_size(form, clause.span)
+        form = restrict_each(form, plain)
+        if formula.clauses:
+            self._check_size(form, formula.clauses[0].span)
+        return form
+
+    def _restricted(self, form: NormalForm, clause: Clause, bound: frozenset[str]) -> NormalForm:
+        """The matches of a form that satisfy one clause."""
+        look(clause.span)
+        open_to_events = tuple(
+            p for p in clause.predicates if looks_back(p) or fold_predicate(p) is None
+        )
+        if any(map(_is_correlated, open_to_events)):
+            if any(fold_predicate(p) for p in clause.predicates if not looks_back(p)):
+                return form
+            rest = Clause(open_to_events, clause.labels, clause.span)
+            return correlated(form, rest, bound, clause.span)
+        parts: dict[str, list[Predicate]] = {label: [] for label in clause.labels}
+        facts: list[tuple[str, Fact]] = []
+        for predicate in clause.predicates:
+            truth = fold_predicate(predicate)
+            if any(isinstance(node, core.Aggregate) for node in nodes_named_in(predicate)):
+                if truth is None:
+                    fact = fact_of(predicate)
+                    assert fact is not None, "refused before"
+                    facts += [(simple.label, fact) for simple in simple_facts(fact)[:1]]
+                    if fact == lp.ALWAYS_TRUE:
+                        return form
+                elif truth:
+                    return form
+                continue
+            labels = labels_named(predicate)
+            if truth:
+                # TRUE for every position, and where the label has none the clause holds vacuously.
+                return form
+            if truth is None:
+                (label,) = labels
+                parts[label].append(on_event(predicate))
+        for label in [label for label in parts if label not in bound]:
+            facts.append((label, every_event(label, tuple(dict.fromkeys(parts.pop(label))))))
+        here: list[Fact] = []
+        for label, fact in facts:
+            if label in bound:
+                here.append(fact)
+            elif self._assumed(label, fact, clause.span):
+                return form
+        predicates = {label: tuple(dict.fromkeys(part)) for label, part in parts.items()}
+        if not here:
+            return restrict(form, predicates or {EVENT: ()})
+        here += [every_event(label, part) for label, part in predicates.items()]
+        return where(form, AnyOf(tuple(here)) if len(here) > 1 else here[0], clause.span)
+
+    def _assumed(self, label: str, fact: Fact, span: Span) -> bool:
+        """Whether a fact about a label of another scope is true in the case at hand."""
+        for binder in reversed(self._binders):
+            if label in binder.labels:
+                if fact not in binder.assumed:
+                    raise _UndecidedError(binder, fact, span)
+                return binder.assumed[fact]
+        # Nothing binds the label here, which conditions see as a label without positions.
+        return truth_of(fact, frozenset()) is True
+
+    def _check_size(self, form: NormalForm, span: Span) -> None:
+        if count_events(form) > self._max_events:
+            self._diagnostics.add(
+                error(
+                    "normal-form-too-large",
+                    span,
+                    f"pushing this condition to its events takes more than "
+                    f"{self._max_events:,} cases",
+                    help=(
+                        "an OR over several labels doubles the formula once more for each such "
+                        "clause: put conditions on one label each, or FILTER smaller parts",
+                    ),
+                )
+            )
+            self._diagnostics.raise_errors()
+
+    def _too_many_cases(self, span: Span) -> None:
+        self._diagnostics.add(
+            error(
+                "normal-form-too-large",
+                span,
+                f"there are more than {_MAX_CASES} different conditions on labels from outside the "
+                "formulas that they filter",
+                help=(
+                    "each doubles the cases: put conditions on a label where it is bound, or split "
+                    "the query",
+                ),
+            )
+        )
+        self._diagnostics.raise_errors()
+
+
+def _asked_of_one_label(
+    clause: Clause, bound: frozenset[str]
+) -> tuple[str, tuple[Predicate, ...]] | None:
+    """A clause on the single events of one label that is bound; None for all others.
+
+    Most clauses are such, and they only add conditions to events.
+    """
+    if len(clause.labels) != 1 or clause.labels[0] not in bound:
+        return None
+    asked = []
+    for predicate in clause.predicates:
+        if _is_correlated(predicate) or fold_predicate(predicate) is not None:
+            return None
+        if any(isinstance(node, core.Aggregate) for node in nodes_named_in(predicate)):
+            return None
+        asked.append(on_event(predicate))
+    return clause.labels[0], tuple(dict.fromkeys(asked))
+
+
+def _is_correlated(predicate: Predicate) -> bool:
+    """Whether a predicate is about more than one event at a time and not finite-state."""
+    nodes = nodes_named_in(predicate)
+    if looks_back(predicate) or len(labels_named(predicate)) > 1:
+        return True
+    return any(isinstance(node, core.Aggregate) for node in nodes) and fact_of(predicate) is None
+
+
+_Binding = Callable[[], "contextlib.AbstractContextManager[None]"]

@@ -1,0 +1,96 @@
+"""Correlated forms → forms without correlation that match at least as much.
+
+What an automaton over single events cannot decide is left out: the relaxed form has every match of
+the form it was made from, with the same labels, and others besides. Its automaton tells at which
+events a match can end at all, and which events a match can be made of; the rest is decided on what
+it finds.
+
+Leaving a condition out of a formula admits more, but not below `!`, right of UNLESS or under NXT,
+LAST and MAX, where more matches exclude others: there the whole operator goes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from celc.normal import normal_form as lp
+from celc.normal.normal_form import NormalForm, is_correlated
+from celc.normal.rewrite import (
+    all_placed,
+    conjunction,
+    disjunction,
+    is_empty,
+    iteration,
+    relabel,
+    selected,
+    sequence,
+    unless,
+    where,
+)
+
+
+def relaxed(form: NormalForm, *, selectors: bool = True) -> NormalForm:
+    """The form without its correlations; itself where it has none.
+
+    Without `selectors`, also without NXT, LAST and MAX: what they choose depends on where the
+    stream begins, and a match that consumes lets it begin anew.
+    """
+    return _Relaxation(selectors).of(form)
+
+
+class _Relaxation:
+    def __init__(self, selectors: bool) -> None:
+        self._selectors = selectors
+
+    def _stays(self, form: NormalForm) -> bool:
+        return not is_correlated(form) and (self._selectors or not _selects(form))
+
+    def of(self, form: NormalForm) -> NormalForm:
+        """The relaxed form."""
+        if self._stays(form):
+            return form
+        match form:
+            case lp.Event():
+                return form
+            case lp.Correlated() | lp.Scope():
+                return self.of(form.operand)
+            case lp.Sequence():
+                return sequence(tuple(map(self.of, form.operands)), form.contiguous, form.span)
+            case lp.Iteration():
+                return iteration(self.of(form.operand), form.contiguous, form.span)
+            case lp.Disjunction():
+                return disjunction(tuple(map(self.of, form.operands)), form.span)
+            case lp.Conjunction():
+                return conjunction(self.of(form.left), self.of(form.right), form.span)
+            case lp.All():
+                return all_placed(self.of(form.left), self.of(form.right), form.span)
+            case lp.Unless():
+                if not self._stays(form.right):
+                    return self.of(form.left)
+                return unless(self.of(form.left), form.right, form.span)
+            case lp.Absence():
+                left, right = self.of(form.left), self.of(form.right)
+                if not self._stays(form.middle):
+                    return sequence((left, right), (False,), form.span)
+                return replace(form, left=left, right=right)
+            case lp.Selected():
+                operand = self.of(form.operand)
+                # Whether a support is an interval does not depend on what else matches.
+                is_strict = form.strategy == "STRICT"
+                return selected("STRICT", operand, form.span) if is_strict else operand
+            case lp.Relabel():
+                operand = self.of(form.operand)
+                for change in form.changes:
+                    operand = operand if is_empty(operand) else relabel(operand, change)
+                return operand
+            case lp.Where():
+                return where(self.of(form.operand), form.fact, form.span)
+            case _:
+                assert_never(form)
+
+
+def _selects(form: NormalForm) -> bool:
+    return any(
+        isinstance(part, lp.Selected) and part.strategy != "STRICT" for part in lp.forms_in(form)
+    )

@@ -1,0 +1,385 @@
+"""Rewriting of forms in LP-normal form: conditions and label changes pushed to events, and
+constructors that simplify.
+
+A condition goes as far down as its meaning allows: past sequences, iterations, OR, AND, ALL, the
+left side of UNLESS and the outer parts of an absence; not past a selector or what stands on one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Sequence as SequenceOf
+from dataclasses import replace
+from operator import itemgetter
+from typing import assert_never
+
+from celc.core import formula as core
+from celc.core.fold import fold_predicate
+from celc.core.formula import Expression, Predicate
+from celc.core.traversal import Leaf, map_leaves
+from celc.diagnostics.deadline import look
+from celc.diagnostics.source import Span
+from celc.normal import normal_form as lp
+from celc.normal.facts import every_event
+from celc.normal.normal_form import (
+    EVENT,
+    AnyOf,
+    CountOf,
+    Disjunction,
+    EndEvent,
+    Event,
+    EventClause,
+    Fact,
+    Iteration,
+    LabelChange,
+    NormalForm,
+    Not,
+    Sequence,
+    SomeEvent,
+    Where,
+    changed,
+    labels_of,
+)
+from celc.normal.truths import MOST_COMPARED, can_hold_together
+
+# A clause by label: what each label's positions would have to satisfy for the clause to hold.
+# The clause that nothing satisfies stands under EVENT.
+Parts = Mapping[str, tuple[Predicate, ...]]
+
+
+def restrict(form: NormalForm, parts: Parts) -> NormalForm:
+    """The matches of a form that satisfy one clause, given by label."""
+    look()
+    if EVENT in parts:
+        return Disjunction((), form.span)
+    if not parts.keys() <= labels_of(form):
+        # A label without positions: the clause holds vacuously.
+        return form
+    match form:
+        case Event():
+            return _restrict_event(form, tuple(p for part in parts.values() for p in part))
+        case Disjunction():
+            return disjunction(tuple(restrict(o, parts) for o in form.operands), form.span)
+        case Where():
+            # Not `where`, which would push the fact in again, past what this has just put there.
+            operand = restrict(form.operand, parts)
+            return operand if is_empty(operand) else Where(operand, form.fact, form.span)
+        case lp.Correlated() | lp.Scope():
+            operand = restrict(form.operand, parts)
+            return operand if is_empty(operand) else replace(form, operand=operand)
+        case lp.Unless():
+            return unless(restrict(form.left, parts), form.right, form.span, form.sees)
+        case lp.Selected() | lp.Relabel():
+            facts = tuple(every_event(label, part) for label, part in parts.items())
+            return Where(form, AnyOf(facts) if len(facts) > 1 else facts[0], form.span)
+        case Iteration() if len(parts) == 1:
+            return iteration(restrict(form.operand, parts), form.contiguous, form.span)
+        case lp.Conjunction() if len(parts) == 1:
+            return conjunction(restrict(form.left, parts), restrict(form.right, parts), form.span)
+        case lp.All() if len(parts) == 1:
+            return all_placed(restrict(form.left, parts), restrict(form.right, parts), form.span)
+        case lp.Absence() if len(parts) == 1:
+            left, right = restrict(form.left, parts), restrict(form.right, parts)
+            return absence(left, form.middle, right, form.span, form.sees)
+        case Sequence() if len(parts) == 1:
+            return sequence(
+                tuple(restrict(o, parts) for o in form.operands), form.contiguous, form.span
+            )
+        case Sequence():
+            binding = [k for k, o in enumerate(form.operands) if labels_of(o) & parts.keys()]
+            if len(binding) == 1:
+                operands = list(form.operands)
+                operands[binding[0]] = restrict(operands[binding[0]], parts)
+                return sequence(tuple(operands), form.contiguous, form.span)
+        case Iteration() | lp.Conjunction() | lp.All() | lp.Absence():
+            pass
+        case _:
+            assert_never(form)
+    return disjunction(tuple(restrict(form, {label: parts[label]}) for label in parts), form.span)
+
+
+def restrict_each(
+    form: NormalForm, asked: SequenceOf[tuple[str, tuple[Predicate, ...]]]
+) -> NormalForm:
+    """The matches of a form that satisfy several clauses, each on the events of one label.
+
+    The same as to `restrict` it by one after the other, in one pass over the form.
+    """
+    by_label: dict[str, list[_Asked]] = {}
+    for number, (label, predicates) in enumerate(asked):
+        by_label.setdefault(label, []).append((number, predicates))
+    return _restrict_each(form, by_label)
+
+
+_Asked = tuple[int, tuple[Predicate, ...]]
+"""A clause on the events of one label, with its number among those that are asked."""
+
+
+def _restrict_each(form: NormalForm, asked: Mapping[str, list[_Asked]]) -> NormalForm:
+    look(form.span)
+    here = {label: asked[label] for label in labels_of(form) if label in asked}
+    if not here:
+        return form
+    match form:
+        case Event():
+            clauses = _Clauses(form)
+            for _, predicates in sorted(
+                (one for of_label in here.values() for one in of_label), key=itemgetter(0)
+            ):
+                if not clauses.add(predicates):
+                    return Disjunction((), form.span)
+            return clauses.event()
+        case Disjunction():
+            return disjunction(tuple(_restrict_each(o, here) for o in form.operands), form.span)
+        case Sequence():
+            operands = tuple(_restrict_each(o, here) for o in form.operands)
+            return sequence(operands, form.contiguous, form.span)
+        case Iteration():
+            return iteration(_restrict_each(form.operand, here), form.contiguous, form.span)
+        case _:
+            each = [(number, label, p) for label in here for number, p in here[label]]
+            for _, label, predicates in sorted(each, key=itemgetter(0)):
+                form = restrict(form, {label: predicates})
+            return form
+
+
+def _restrict_event(event: Event, predicates: tuple[Predicate, ...]) -> NormalForm:
+    clauses = _Clauses(event)
+    return clauses.event() if clauses.add(predicates) else Disjunction((), event.span)
+
+
+class _Clauses:
+    """The clauses on an event while others are added: none says what another one says and more.
+
+    Looked up by their predicates, so that many clauses on one event take time for each of them.
+    """
+
+    def __init__(self, event: Event) -> None:
+        self._event = event
+        self._kept = dict(enumerate(event.clauses))
+        self._next = len(event.clauses)
+        self._numbers: dict[Predicate, list[int]] = {}
+        for number, clause in self._kept.items():
+            self._enter(number, clause)
+
+    def _enter(self, number: int, clause: EventClause) -> None:
+        for predicate in clause.predicates:
+            self._numbers.setdefault(predicate, []).append(number)
+
+    def event(self) -> Event:
+        """The event with all clauses."""
+        event, clauses = self._event, tuple(self._kept.values())
+        if clauses == event.clauses:
+            return event
+        return Event(event.type, clauses, event.labels, event.name, event.span)
+
+    def add(self, predicates: tuple[Predicate, ...]) -> bool:
+        """Ask for an OR of predicates as well; False where no event satisfies all clauses."""
+        look()
+        clause = clause_on_type(EventClause(predicates), self._event.type)
+        if isinstance(clause, bool):
+            return clause
+        new = set(clause.predicates)
+        near = {n for p in new for n in self._numbers.get(p, ()) if n in self._kept}
+        if any(new.issuperset(self._kept[number].predicates) for number in near):
+            return True  # said already, and more
+        for number in near:
+            if new.issubset(self._kept[number].predicates):
+                del self._kept[number]
+        self._kept[self._next] = clause
+        self._enter(self._next, clause)
+        self._next += 1
+        return len(self._kept) > MOST_COMPARED or can_hold_together(tuple(self._kept.values()))
+
+
+def on_type(predicate: Predicate, event_type: core.EventType) -> Predicate:
+    """The predicate on an event of a type: attributes that the type lacks are NULL."""
+
+    def known(node: Leaf) -> Expression:
+        assert node.attribute is not None
+        if event_type.type_of(node.attribute) is not None:
+            return node
+        return core.Constant(None, node.type, node.span)
+
+    return map_leaves(predicate, known)
+
+
+def clause_on_type(clause: EventClause, event_type: core.EventType) -> EventClause | bool:
+    """A clause on events of a type; True or False where all of them satisfy it, or none."""
+    known: list[Predicate] = []
+    for predicate in dict.fromkeys(on_type(p, event_type) for p in clause.predicates):
+        truth = fold_predicate(predicate)
+        if truth is True:
+            return True
+        if truth is None:
+            known.append(predicate)
+    return EventClause(tuple(known)) if known else False
+
+
+# --- constructors that simplify -------------------------------------------------------------------
+
+
+def is_empty(form: NormalForm) -> bool:
+    """Whether a form is the one without matches."""
+    return isinstance(form, Disjunction) and not form.operands
+
+
+def disjunction(operands: tuple[NormalForm, ...], span: Span) -> NormalForm:
+    """OR, without empty operands, repeated ones and nesting."""
+    flat: dict[NormalForm, None] = {}
+    for operand in operands:
+        parts = operand.operands if isinstance(operand, Disjunction) else (operand,)
+        flat.update(dict.fromkeys(parts))
+    if len(flat) == 1:
+        return next(iter(flat))
+    return Disjunction(tuple(flat), span)
+
+
+def sequence(
+    operands: tuple[NormalForm, ...], contiguous: tuple[bool, ...], span: Span
+) -> NormalForm:
+    """`;` and `:`; empty where an operand is."""
+    if any(map(is_empty, operands)):
+        return Disjunction((), span)
+    return Sequence(operands, contiguous, span)
+
+
+def iteration(operand: NormalForm, contiguous: bool, span: Span) -> NormalForm:
+    """`+` and `:+`; empty where the operand is."""
+    if is_empty(operand):
+        return Disjunction((), span)
+    return Iteration(operand, contiguous, span)
+
+
+def conjunction(left: NormalForm, right: NormalForm, span: Span) -> NormalForm:
+    """AND; empty where a side is."""
+    if is_empty(left) or is_empty(right):
+        return Disjunction((), span)
+    return left if left == right else lp.Conjunction(left, right, span)
+
+
+def all_placed(left: NormalForm, right: NormalForm, span: Span) -> NormalForm:
+    """ALL; empty where a side is."""
+    if is_empty(left) or is_empty(right):
+        return Disjunction((), span)
+    return lp.All(left, right, span)
+
+
+def unless(
+    left: NormalForm, right: NormalForm, span: Span, sees: tuple[str, ...] = ()
+) -> NormalForm:
+    """UNLESS; the left alone where the right is empty."""
+    if is_empty(left) or is_empty(right):
+        return left
+    return lp.Unless(left, right, span, sees)
+
+
+def absence(
+    left: NormalForm,
+    middle: NormalForm,
+    right: NormalForm,
+    span: Span,
+    sees: tuple[str, ...] = (),
+) -> NormalForm:
+    """`; ! ;`; a plain sequence where the middle is empty."""
+    if is_empty(left) or is_empty(right):
+        return Disjunction((), span)
+    if is_empty(middle):
+        return sequence((left, right), (False,), span)
+    return lp.Absence(left, middle, right, span, sees)
+
+
+def correlated(
+    form: NormalForm, clause: core.Clause, own: frozenset[str], span: Span
+) -> NormalForm:
+    """The matches of a form for which one more clause holds; those of one FILTER stay together."""
+    if is_empty(form):
+        return form
+    labels = tuple(sorted(own))
+    if isinstance(form, lp.Correlated) and form.own == labels:
+        return lp.Correlated(form.operand, (*form.clauses, clause), labels, span)
+    return lp.Correlated(form, (clause,), labels, span)
+
+
+def scope(form: NormalForm, labels: frozenset[str], span: Span) -> NormalForm:
+    """A scope that binds labels; the form itself where no condition inside looks for one."""
+    if not lp.open_labels(form) & labels:
+        return form
+    return lp.Scope(form, tuple(sorted(labels)), span)
+
+
+def selected(strategy: lp.Strategy, operand: NormalForm, span: Span) -> NormalForm:
+    """A selector; empty where its operand is."""
+    return operand if is_empty(operand) else lp.Selected(strategy, operand, span)
+
+
+def where(form: NormalForm, fact: Fact, span: Span) -> NormalForm:
+    """The matches of which a fact is true; on the events themselves where that says it all."""
+    truth = truth_of(fact, labels_of(form))
+    if truth is not None:
+        return form if truth else Disjunction((), span)
+    if isinstance(fact, Not) and isinstance(fact.fact, SomeEvent) and not fact.fact.holds:
+        return restrict(form, {fact.fact.label: fact.fact.clause.predicates})
+    if isinstance(form, Disjunction):
+        return disjunction(tuple(where(operand, fact, span) for operand in form.operands), span)
+    return Where(form, fact, span)
+
+
+def truth_of(fact: Fact, labels: frozenset[str]) -> bool | None:
+    """The truth of a fact about matches that bind no other labels than these, None if open."""
+    match fact:
+        case Not():
+            truth = truth_of(fact.fact, labels)
+            return None if truth is None else not truth
+        case AnyOf():
+            truths = [truth_of(part, labels) for part in fact.facts]
+            if True in truths:
+                return True
+            return None if None in truths else False
+        case SomeEvent() | EndEvent():
+            return None if fact.label in labels else False
+        case CountOf():
+            if len(set(fact.truths)) == 1 or fact.label not in labels:
+                return fact.truths[0]
+            return None
+        case _:
+            assert_never(fact)
+
+
+def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
+    """The same matches with another label set on each event.
+
+    Every change maps a union of label sets to the union of their images, so it passes ALL too; but
+    AND compares label sets, a selector looks at supports and a condition at labels before it. That
+    is so of conditions in what is absent as well.
+    """
+    look()
+    match form:
+        case Event():
+            return Event(
+                form.type, form.clauses, changed(form.labels, [change]), form.name, form.span
+            )
+        case Iteration():
+            return replace(form, operand=relabel(form.operand, change))
+        case Sequence():
+            return Sequence(
+                tuple(relabel(o, change) for o in form.operands), form.contiguous, form.span
+            )
+        case Disjunction():
+            return disjunction(tuple(relabel(o, change) for o in form.operands), form.span)
+        case lp.All():
+            return lp.All(relabel(form.left, change), relabel(form.right, change), form.span)
+        case lp.Unless() if not form.sees:
+            return replace(form, left=relabel(form.left, change))
+        case lp.Absence() if not form.sees:
+            left, right = relabel(form.left, change), relabel(form.right, change)
+            return replace(form, left=left, right=right)
+        case lp.Relabel():
+            return lp.Relabel(form.operand, (*form.changes, change), form.span)
+        case lp.Conjunction() | lp.Selected() | Where() | lp.Correlated() | lp.Scope():
+            return lp.Relabel(form, (change,), form.span)
+        case lp.Unless() | lp.Absence():
+            # The conditions of what must be absent look at labels before the change.
+            return lp.Relabel(form, (change,), form.span)
+        case _:
+            assert_never(form)

@@ -1,0 +1,149 @@
+"""Core expressions and conditions as text, for dumps and for comments in generated code."""
+
+from __future__ import annotations
+
+import datetime
+from typing import assert_never
+
+from celc.core.formula import (
+    Absolute,
+    Aggregate,
+    Arithmetic,
+    AttributeValue,
+    Cast,
+    Clause,
+    Comparison,
+    Constant,
+    DataType,
+    EventType,
+    Expression,
+    Membership,
+    Negation,
+    NullTest,
+    PatternMatch,
+    Predicate,
+    Previous,
+)
+from celc.normal.normal_form import EVENT, ROLE, SUPPORT, EventClause
+
+_LONGEST_LIST = 8
+
+
+def show_expression(expression: Expression) -> str:
+    """An expression in the language's own notation; implicit casts are left out."""
+    match expression:
+        case Constant():
+            return show_constant(expression.value, expression.type)
+        case AttributeValue():
+            return _attribute(expression.label, expression.attribute)
+        case Arithmetic():
+            left, right = show_expression(expression.left), show_expression(expression.right)
+            return f"({left} {expression.operator} {right})"
+        case Negation():
+            return f"-{show_expression(expression.operand)}"
+        case Absolute():
+            return f"ABS({show_expression(expression.operand)})"
+        case Cast():
+            return show_expression(expression.operand)
+        case Aggregate():
+            argument = (
+                expression.label
+                if expression.attribute is None
+                else _attribute(expression.label, expression.attribute)
+            )
+            return f"{expression.function}({'PRIOR ' if expression.prior else ''}{argument})"
+        case Previous():
+            return f"PREV({_attribute(expression.label, expression.attribute)})"
+        case _:
+            assert_never(expression)
+
+
+def _attribute(label: str, attribute: str) -> str:
+    return attribute if label == EVENT else f"{label}.{attribute}"
+
+
+def show_constant(value: object, type: DataType) -> str:
+    """A constant as a literal of the language."""
+    match value, type:
+        case None, _:
+            return "NULL"
+        case bool(), _:
+            return "TRUE" if value else "FALSE"
+        case int(), DataType.TIMESTAMP:
+            return f"TIMESTAMP '{_timestamp(value)}'"
+        case int(), DataType.DATE:
+            return f"DATE '{_date(value)}'"
+        case str(), _:
+            return "'" + value.replace("'", "''") + "'"
+        case _:
+            return repr(value)
+
+
+def _timestamp(microseconds: int) -> str:
+    epoch = datetime.datetime(1970, 1, 1)
+    return str(epoch + datetime.timedelta(microseconds=microseconds))
+
+
+def _date(days: int) -> str:
+    return str(datetime.date(1970, 1, 1) + datetime.timedelta(days=days))
+
+
+def show_predicate(predicate: Predicate) -> str:
+    """A predicate in the language's own notation; long lists are cut, with their length."""
+    match predicate:
+        case Comparison():
+            left, right = show_expression(predicate.left), show_expression(predicate.right)
+            return f"{left} {predicate.operator} {right}"
+        case Membership():
+            type = predicate.operand.type
+            values = [show_constant(value, type) for value in predicate.values[:_LONGEST_LIST]]
+            if len(predicate.values) > _LONGEST_LIST:
+                values.append(f"… {len(predicate.values):,} in all")
+            if predicate.has_null:
+                values.append("NULL")
+            word = "NOT IN" if predicate.negated else "IN"
+            return f"{show_expression(predicate.operand)} {word} ({', '.join(values)})"
+        case PatternMatch():
+            word = f"{'NOT ' if predicate.negated else ''}{predicate.operator}"
+            pattern = show_constant(predicate.pattern, DataType.STRING)
+            return f"{show_expression(predicate.operand)} {word} {pattern}"
+        case NullTest():
+            word = "IS NOT NULL" if predicate.negated else "IS NULL"
+            return f"{show_expression(predicate.operand)} {word}"
+        case _:
+            assert_never(predicate)
+
+
+def show_clause(clause: EventClause | Clause) -> str:
+    """A clause: its predicates joined by OR."""
+    return " OR ".join(map(show_predicate, clause.predicates)) or "FALSE"
+
+
+def show_clauses(clauses: tuple[EventClause, ...]) -> str:
+    """Clauses joined by AND."""
+    parts = [show_clause(clause) for clause in clauses]
+    if len(parts) > 1:
+        parts = [
+            f"({part})" if len(clause.predicates) > 1 else part
+            for part, clause in zip(parts, clauses, strict=True)
+        ]
+    return " AND ".join(parts)
+
+
+def show_event(event_type: EventType, clauses: tuple[EventClause, ...]) -> str:
+    """Events of a type that satisfy conditions, as in `T[value > 40.0]`."""
+    if not clauses:
+        return event_type.name
+    parts = [show_clause(clause) for clause in clauses]
+    if len(parts) > 1:
+        parts = [f"({part})" if " OR " in part else part for part in parts]
+    return f"{event_type.name}[{' AND '.join(parts)}]"
+
+
+def show_labels(labels: tuple[str, ...]) -> str:
+    """A label set, `{x, y}`; `•` is an event that counts for a selector but shows no label. Roles
+    in conditions across events follow: `{x} role 0`."""
+    names = [label for label in labels if label != SUPPORT and not label.startswith(ROLE)]
+    text = "•" if SUPPORT in labels and not names else "{" + ", ".join(names) + "}"
+    roles = (label.removeprefix(ROLE) for label in labels if label.startswith(ROLE))
+    return " ".join([text, *roles])

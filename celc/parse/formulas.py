@@ -1,0 +1,403 @@
+"""Formulas, conditions and expressions, made bottom-up from the rules of the grammar.
+
+The parser calls the method named like a rule (or its alias) with the values of the rule's symbols,
+in order; tokens are such values. Nothing here recurses. Chains of one operator grow as lists, and
+become flat tuples when the next looser level takes them, so that parentheses still separate what
+they separate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from celc.diagnostics.errors import Diagnostic, Diagnostics
+from celc.diagnostics.messages.functions import NOW
+from celc.diagnostics.source import Span
+from celc.parse import syntax
+from celc.parse.mistakes import trees as tree_errors
+from celc.parse.mistakes.tokens import is_full, report
+from celc.parse.syntax import Name
+from celc.parse.tokens import Token, name_text
+
+Values = list[Any]
+
+_COMPARISONS: dict[str, syntax.ComparisonOperator] = {"==": "=", "<>": "!="}
+STRATEGY_SYNONYMS = {"NEXT": "NXT"}
+
+
+def name_of(token: Token) -> Name:
+    """The identifier that a token spells."""
+    return Name(name_text(token), token.span)
+
+
+@dataclass(slots=True)
+class _Negated:
+    """An operand after `!`, until the sequence around it is known."""
+
+    bang: Span
+    operand: syntax.Formula
+    doubled: bool = False
+
+
+@dataclass(slots=True)
+class _Range:
+    """`{3..9}`, where either limit may be missing."""
+
+    low: syntax.Expression | None
+    high: syntax.Expression | None
+
+
+@dataclass(slots=True)
+class _Step:
+    """An operand of a growing sequence, with the operator before it."""
+
+    operator: Token | None
+    operand: syntax.Formula
+    bang: Span | None
+
+    @property
+    def span(self) -> Span:
+        return self.bang.to(self.operand.span) if self.bang else self.operand.span
+
+
+class FormulaBuilder:
+    """The methods for everything that is not a clause or a declaration."""
+
+    def __init__(self, diagnostics: Diagnostics) -> None:
+        self.diagnostics = diagnostics
+        self.leaves = {
+            "INTEGER": self._integer,
+            "DOUBLE": self._double,
+            "TEXT": self._text,
+        }
+        # Names without a label, by their places, that nothing has taken as a label so far.
+        self._bare: dict[int, syntax.Attribute] = {}
+        # The event types of the file, and those that each label of the query may stand for.
+        self._attributes: dict[str, frozenset[str]] = {}
+        self._labels: dict[str, str | None] = {}
+        # The event types of each stream, and the streams in FROM.
+        self._streams: dict[str, tuple[str, ...]] = {}
+        self._read: tuple[str, ...] = ()
+        # Labels that SELECT gives another name.
+        self._renamed: list[tuple[Name, Name]] = []
+
+    def report(self, diagnostic: Diagnostic) -> None:
+        """Keep what is wrong with the tree."""
+        report(self.diagnostics, diagnostic)
+
+    def end_of_query(self, error: Span | None = None) -> None:
+        """Report the attributes without a label, except under an error that was reported."""
+        for attribute in self._bare.values():
+            span = attribute.span
+            if is_full(self.diagnostics):
+                break
+            if error is None or not error.start <= span.start < error.end:
+                self.report(self._bare_attribute(attribute.attribute))
+        self._bare.clear()
+        self._labels.clear()
+        self._renamed.clear()
+        self._read = ()
+
+    def _bare_attribute(self, name: Name) -> Diagnostic:
+        if name.text.upper() in NOW:
+            return tree_errors.present_time(name)
+        known = [label for label in self._labels if self._may_have(label, name.text)]
+        is_text = bool(self._attributes) and not any(
+            name.text in attributes for attributes in self._attributes.values()
+        )
+        made = [label for label in known if label not in self._attributes] or known
+        return tree_errors.bare_attribute(name, made[-1] if made else None, is_text=is_text)
+
+    def _may_have(self, label: str, attribute: str) -> bool:
+        event_type = self._labels[label]
+        return event_type not in self._attributes or attribute in self._attributes[event_type]
+
+    # --- rules that only collect ---
+
+    def empty_list(self, c: Values) -> Values:
+        return []
+
+    def new_list(self, c: Values) -> Values:
+        return c
+
+    def append(self, c: Values) -> Values:
+        c[0].append(c[-1])
+        return c[0]  # type: ignore[no-any-return]
+
+    def new_chain(self, c: Values) -> Values:
+        return [c[0], c[2]]
+
+    longer_chain = append
+
+    def parenthesised(self, c: Values) -> Any:
+        return replace(c[1], span=c[0].span.to(c[2].span))
+
+    # --- formulas ---
+
+    def event(self, c: Values) -> syntax.EventAtom:
+        self._labels.setdefault(name_text(c[-1]), name_text(c[-1]))
+        stream = name_of(c[0]) if len(c) == 3 else None
+        return syntax.EventAtom(stream, name_of(c[-1]), c[0].span.to(c[-1].span))
+
+    def labelled(self, c: Values) -> syntax.As:
+        event = c[0].type.text if isinstance(c[0], syntax.EventAtom) else None
+        self._labels[name_text(c[2])] = event
+        return syntax.As(c[0], name_of(c[2]), c[0].span.to(c[2].span))
+
+    def renamed(self, c: Values) -> syntax.Rename:
+        return syntax.Rename(c[0], name_of(c[2]), name_of(c[4]), c[0].span.to(c[5].span))
+
+    def iteration(self, c: Values) -> syntax.Iteration:
+        return syntax.Iteration(c[0], c[1].type == "COLON_PLUS", c[0].span.to(c[1].span))
+
+    def selection(self, c: Values) -> syntax.Selector:
+        strategy = STRATEGY_SYNONYMS.get(c[0].type, c[0].type)
+        return syntax.Selector(strategy, c[2], c[0].span.to(c[3].span))
+
+    def projection(self, c: Values) -> syntax.Project:
+        labels = tuple(name_of(token) for token in c[2]) if len(c) == 7 else ()
+        return syntax.Project(labels, c[-2], c[0].span.to(c[-1].span))
+
+    def other_event(self, c: Values) -> syntax.OtherEvent:
+        if not _is_single_event(c[2]):
+            self.report(tree_errors.not_of_several(c[0].span, self._written(c[2])))
+        return syntax.OtherEvent(c[2], c[0].span.to(c[3].span))
+
+    def negated(self, c: Values) -> _Negated:
+        bang, operand = c
+        if isinstance(operand, _Negated):
+            return _Negated(bang.span.to(operand.bang), operand.operand, doubled=True)
+        return _Negated(bang.span, operand)
+
+    def lone_operand(self, c: Values) -> syntax.Formula:
+        step = self._step(None, c[0])
+        if step.bang is not None:
+            self.report(tree_errors.lone_negation(step.bang))
+        return step.operand
+
+    def _step(self, operator: Token | None, operand: syntax.Formula | _Negated) -> _Step:
+        if not isinstance(operand, _Negated):
+            return _Step(operator, operand, None)
+        if operand.doubled:
+            self.report(tree_errors.doubled_bang(operand.bang))
+        return _Step(operator, operand.operand, operand.bang)
+
+    def new_links(self, c: Values) -> list[_Step]:
+        return [self._step(None, c[0]), self._step(c[1], c[2])]
+
+    def more_links(self, c: Values) -> list[_Step]:
+        c[0].append(self._step(c[1], c[2]))
+        return c[0]  # type: ignore[no-any-return]
+
+    def sequence(self, c: Values) -> syntax.Sequence:
+        steps: list[_Step] = c[0]
+        for at, step in enumerate(steps):
+            if step.bang is not None:
+                self._check_negation(steps, at)
+        return syntax.Sequence(
+            first=steps[0].operand,
+            links=tuple(_link(step) for step in steps[1:]),
+            span=steps[0].span.to(steps[-1].span),
+        )
+
+    def _check_negation(self, steps: list[_Step], at: int) -> None:
+        step = steps[at]
+        assert step.bang is not None
+        near = [self._written(step.operand) for step in steps[max(0, at - 1) : at + 2]]
+        if at == 0 or at == len(steps) - 1:
+            operand, neighbour = near if at == 0 else reversed(near)
+            first = at == 0
+            self._report_open_end(steps, first, (operand, neighbour))
+            return
+        before, operand, after = near
+        for operator in (step.operator, steps[at + 1].operator):
+            assert operator is not None
+            if operator.type == "COLON":
+                parts = (before, f"!{operand}", after)
+                contiguous = tree_errors.negation_contiguous(step.bang, operator.span, parts)
+                self.report(contiguous)
+                return
+        previous = steps[at - 1].bang
+        if previous is not None and at > 1:
+            self.report(tree_errors.negation_twice(step.bang, previous, (before, operand)))
+
+    def _report_open_end(self, steps: list[_Step], first: bool, texts: tuple[str, str]) -> None:
+        """`!B ; C` and `A ; !B`, with an event type of the file for the side that is missing."""
+        step, beside = (steps[0], steps[1]) if first else (steps[-1], steps[-2])
+        assert step.bang is not None
+        span = step.span.to(beside.span)
+        read = self._read or tuple(self._streams)
+        here = [name for stream in read for name in self._streams.get(stream, ())]
+        other = next((name for name in here if name not in texts), None)
+        self.report(tree_errors.negation_at_end(step.bang, *texts, other, first=first, span=span))
+
+    def _written(self, formula: syntax.Formula) -> str:
+        return self.diagnostics.source.slice(formula.span)
+
+    def new_joints(self, c: Values) -> Values:
+        return [c[0], _joint(c)]
+
+    def more_joints(self, c: Values) -> Values:
+        c[0].append(_joint(c))
+        return c[0]  # type: ignore[no-any-return]
+
+    def conjunction(self, c: Values) -> syntax.Conjunction:
+        first, *joints = c[0]
+        return syntax.Conjunction(first, tuple(joints), first.span.to(joints[-1].operand.span))
+
+    def disjunction(self, c: Values) -> syntax.Disjunction:
+        return syntax.Disjunction(tuple(c[0]), c[0][0].span.to(c[0][-1].span))
+
+    def unless(self, c: Values) -> syntax.Unless:
+        return syntax.Unless(c[0], c[2], c[0].span.to(c[2].span))
+
+    def filter(self, c: Values) -> syntax.Filter:
+        return syntax.Filter(c[0], c[2], c[0].span.to(c[2].span))
+
+    # --- conditions ---
+
+    def or_condition(self, c: Values) -> syntax.OrCondition:
+        return syntax.OrCondition(tuple(c[0]), c[0][0].span.to(c[0][-1].span))
+
+    def and_condition(self, c: Values) -> syntax.AndCondition:
+        return syntax.AndCondition(tuple(c[0]), c[0][0].span.to(c[0][-1].span))
+
+    def not_condition(self, c: Values) -> syntax.NotCondition:
+        return syntax.NotCondition(c[1], c[0].span.to(c[1].span))
+
+    def comparison(self, c: Values) -> syntax.Comparison:
+        left, operator, right = c
+        written = _COMPARISONS.get(operator.text, operator.text)
+        return syntax.Comparison(written, left, right, left.span.to(right.span))
+
+    def between(self, c: Values) -> syntax.Between:
+        return syntax.Between(c[0], c[-3], c[-1], len(c) == 6, c[0].span.to(c[-1].span))
+
+    def in_list(self, c: Values) -> syntax.InList | syntax.Between | syntax.Comparison:
+        items, end = c[-1]
+        negated, span = len(c) == 4, c[0].span.to(end)
+        if not isinstance(items, _Range):
+            return syntax.InList(c[0], items, negated, span)
+        if items.low is not None and items.high is not None:
+            return syntax.Between(c[0], items.low, items.high, negated, span)
+        if items.low is not None:
+            return syntax.Comparison("<" if negated else ">=", c[0], items.low, span)
+        assert items.high is not None, "the grammar asks for one of the two"
+        return syntax.Comparison(">" if negated else "<=", c[0], items.high, span)
+
+    def range_of_values(self, c: Values) -> tuple[_Range, Span]:
+        return _Range(c[1], c[3]), c[4].span
+
+    def range_from(self, c: Values) -> tuple[_Range, Span]:
+        return _Range(c[1], None), c[3].span
+
+    def range_up_to(self, c: Values) -> tuple[_Range, Span]:
+        return _Range(None, c[2]), c[3].span
+
+    def value_list(self, c: Values) -> tuple[tuple[syntax.Expression, ...], Span]:
+        return tuple(c[1]), c[2].span
+
+    def pattern_match(self, c: Values) -> syntax.PatternMatch:
+        negated = len(c) == 4
+        return syntax.PatternMatch(c[-2].type, c[0], c[-1], negated, c[0].span.to(c[-1].span))
+
+    def null_test(self, c: Values) -> syntax.NullTest:
+        return syntax.NullTest(c[0], len(c) == 4, c[0].span.to(c[-1].span))
+
+    def event_condition(self, c: Values) -> syntax.EventCondition:
+        return syntax.EventCondition(name_of(c[0]), c[2], c[0].span.to(c[3].span))
+
+    def nested_condition(self, c: Values) -> syntax.EventCondition:
+        self.report(tree_errors.nested_brackets(c[0].text, c[0].span.to(c[3].span)))
+        return self.event_condition(c)
+
+    # --- expressions ---
+
+    def arithmetic(self, c: Values) -> syntax.Arithmetic:
+        return syntax.Arithmetic(c[1].text, c[0], c[2], c[0].span.to(c[2].span))
+
+    def negation(self, c: Values) -> syntax.Negation:
+        return syntax.Negation(c[1], c[0].span.to(c[1].span))
+
+    def plus(self, c: Values) -> syntax.Expression:
+        return replace(c[1], span=c[0].span.to(c[1].span))  # type: ignore[no-any-return]
+
+    def bare_value(self, c: Values) -> syntax.Attribute:
+        attribute = syntax.Attribute(None, name_of(c[0]), c[0].span)
+        self._bare[c[0].start] = attribute
+        return attribute
+
+    def taken_as_label(self, value: syntax.Expression) -> Name | None:
+        """The label that a bare name stands for where one may stand, None for other values."""
+        bare = self._bare.pop(value.span.start, None) if syntax.is_bare_name(value) else None
+        return bare.attribute if bare else None
+
+    def attribute(self, c: Values) -> syntax.Attribute:
+        return syntax.Attribute(name_of(c[0]), name_of(c[2]), c[0].span.to(c[2].span))
+
+    def call(self, c: Values) -> syntax.Call:
+        argument = c[-2]
+        self.taken_as_label(argument)
+        return syntax.Call(name_of(c[0]), argument, len(c) == 5, c[0].span.to(c[-1].span))
+
+    def own_attribute(self, c: Values) -> syntax.Attribute:
+        return syntax.Attribute(None, name_of(c[0]), c[0].span)
+
+    def labelled_own_attribute(self, c: Values) -> syntax.Attribute:
+        span = c[0].span.to(c[2].span)
+        self.report(tree_errors.label_in_brackets(c[2].text, span))
+        return self.attribute(c)
+
+    def own_call(self, c: Values) -> syntax.Call:
+        if name_text(c[0]).upper() != "ABS":
+            self.report(tree_errors.function_in_brackets(c[0].text, c[0].span))
+        return syntax.Call(name_of(c[0]), c[2], False, c[0].span.to(c[3].span))
+
+    def boolean(self, c: Values) -> syntax.BooleanLiteral:
+        return syntax.BooleanLiteral(c[0].type == "TRUE", c[0].span)
+
+    def null(self, c: Values) -> syntax.NullLiteral:
+        return syntax.NullLiteral(c[0].span)
+
+    def time(self, c: Values) -> syntax.TimeLiteral:
+        return syntax.TimeLiteral(c[0].type, c[1], c[0].span.to(c[1].span))
+
+    def _integer(self, token: Token) -> syntax.IntegerLiteral:
+        return syntax.IntegerLiteral(int(token.text), token.span)
+
+    def _double(self, token: Token) -> syntax.DoubleLiteral:
+        return syntax.DoubleLiteral(float(token.text), token.span)
+
+    def _text(self, token: Token) -> syntax.TextLiteral:
+        return syntax.TextLiteral(token.text[1:-1].replace("''", "'"), token.span)
+
+
+def _link(step: _Step) -> syntax.Link:
+    assert step.operator is not None
+    return syntax.Link(
+        contiguous=step.operator.type == "COLON",
+        negated=step.bang is not None,
+        operand=step.operand,
+        operator_span=step.operator.span,
+    )
+
+
+def _joint(c: Values) -> syntax.Joint:
+    return syntax.Joint(c[1].type, c[2], c[1].span)
+
+
+def _is_single_event(formula: syntax.Formula) -> bool:
+    """Whether a formula is an event type, with conditions, a label or alternatives."""
+    waiting = [formula]
+    while waiting:
+        match waiting.pop():
+            case syntax.EventAtom():
+                pass
+            case syntax.As(operand=operand) | syntax.Filter(operand=operand):
+                waiting.append(operand)
+            case syntax.Disjunction(operands=operands):
+                waiting.extend(operands)
+            case _:
+                return False
+    return True

@@ -1,0 +1,109 @@
+"""The LALR machine: shift, reduce, and questions about what could come next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from celc.diagnostics.deadline import look
+from celc.parse.queries import QueryBuilder
+from celc.parse.tables import grammar
+from celc.parse.tokens import Token, terminal_of
+
+
+class Machine:
+    """The stacks of one run of the parser. Nothing recurses, however deep the text."""
+
+    def __init__(self, builder: QueryBuilder) -> None:
+        self._states = [grammar().start_state]
+        self._values: list[Any] = []
+        self._builder = builder
+        self._methods: dict[str, Callable[[list[Any]], Any]] = {}
+
+    @property
+    def result(self) -> Any:
+        """What the builder made of the start rule; there after `run` has taken all tokens."""
+        (value,) = self._values
+        return value
+
+    def run(self, tokens: Sequence[Token], start: int, end: int | None = None) -> int | None:
+        """Take tokens from `start` up to `end` (all if None).
+
+        The result is the index of the first one that cannot stand at its place, or None. After
+        such a token, the machine may have reduced more than other tokens would have allowed.
+        """
+        for index in range(start, len(tokens) if end is None else end):
+            token = tokens[index]
+            if index % 64 == 0:
+                look(token.span)
+            if token.type == "NAME":
+                token.type = terminal_of(tokens, index, self.accepts)
+            if not self._take(token):
+                return index
+        return None
+
+    def _take(self, token: Token) -> bool:
+        """Reduce as long as the token asks for it, then shift it; False where it cannot stand."""
+        table = grammar()
+        actions, end_state = table.actions, table.end_state
+        states, values = self._states, self._values
+        terminal = token.type
+        while True:
+            action = actions[states[-1]].get(terminal)
+            if action is None:
+                return False
+            if isinstance(action, int):
+                states.append(action)
+                leaf = self._builder.leaves.get(terminal)
+                values.append(leaf(token) if leaf else token)
+                return True
+            if action.method is None:
+                del states[-1]
+            else:
+                # Slices by position: the size can be 0.
+                del states[len(states) - action.size :]
+                parts = values[len(values) - action.size :]
+                del values[len(values) - action.size :]
+                values.append(self._method(action.method)(parts))
+            goto = actions[states[-1]][action.target]
+            assert isinstance(goto, int)
+            states.append(goto)
+            if goto == end_state:
+                return True
+
+    def _method(self, name: str) -> Callable[[list[Any]], Any]:
+        method = self._methods.get(name)
+        if method is None:
+            method = self._methods[name] = getattr(self._builder, name)
+        return method
+
+    def accepted(self) -> frozenset[str]:
+        """The terminals that could come next."""
+        row = grammar().actions[self._states[-1]]
+        return frozenset(symbol for symbol in row if symbol.isupper() and self.accepts(symbol))
+
+    def accepts(self, *terminals: str) -> bool:
+        """Whether these terminals could come next, in this order."""
+        # A row of LALR tables promises too much: only the shift after all reductions tells. What
+        # these would push stands beside the stack, which may be long.
+        table = grammar()
+        kept, pushed = len(self._states), list[int]()
+        for terminal in terminals:
+            shifted = False
+            while not shifted:
+                top = pushed[-1] if pushed else self._states[kept - 1]
+                action = table.actions[top].get(terminal)
+                if action is None:
+                    return False
+                if isinstance(action, int):
+                    pushed.append(action)
+                    shifted = True
+                    continue
+                kept -= max(0, action.size - len(pushed))
+                del pushed[max(0, len(pushed) - action.size) :]
+                top = pushed[-1] if pushed else self._states[kept - 1]
+                goto = table.actions[top][action.target]
+                assert isinstance(goto, int)
+                pushed.append(goto)
+                shifted = goto == table.end_state
+        return True

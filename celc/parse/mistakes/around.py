@@ -1,0 +1,202 @@
+"""What a query around a syntax error declares and binds, so that messages can offer real names.
+
+A tree does not exist yet where a syntax error is, so all this is read off the tokens. It is used
+for advice only: what cannot be told is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from celc.parse.mistakes.place import CLAUSES, CLOSERS, Place
+from celc.parse.tables import grammar
+from celc.parse.tokens import keyword_of, name_text
+
+_TIMES = ("TIMESTAMP", "DATE")
+_NUMBERS = ("INT", "LONG", "FLOAT", "DOUBLE", "BIGINT")
+_ENDS_FORMULA = frozenset(CLAUSES) | {"HAVING", "GROUP", "ORDER"}
+
+
+@dataclass(slots=True)
+class Declared:
+    """The streams of a file: the event types of each, and the attributes of these."""
+
+    streams: dict[str, list[str]] = field(default_factory=dict)
+    types: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def of_type(self, attribute: str) -> str | None:
+        """The data type of an attribute, None where no event type has it."""
+        found = (attributes.get(attribute) for attributes in self.types.values())
+        return next((data_type for data_type in found if data_type), None)
+
+    def shared_attributes(self) -> list[str]:
+        """The attributes that every event type has."""
+        every = list(self.types.values())
+        return [name for name in (every[0] if every else {}) if all(name in one for one in every)]
+
+    def time_attribute(self) -> str | None:
+        """An attribute of all event types that holds a time."""
+        shared = self.shared_attributes()
+        return next((name for name in shared if self.of_type(name) in _TIMES), None)
+
+
+def declared(place: Place) -> Declared:
+    """What the streams in FROM declare, as far as it is right; without FROM all streams."""
+    found = _all_declared(place)
+    read = [name for name in _from_names(place) if name in found.streams]
+    if not read:
+        return found
+    types = {name: found.types[name] for stream in read for name in found.streams[stream]}
+    return Declared(found.streams, types)
+
+
+def _from_names(place: Place) -> list[str]:
+    """The names after FROM in the statement, also where they come after the error."""
+    tokens, end = place.tokens, place.statement_end()
+    at = next(
+        (i for i in range(place.statement_start, end) if keyword_of(tokens[i]) == "FROM"), end
+    )
+    names = []
+    while at + 1 < end and tokens[at + 1].type in ("NAME", "ATTRIBUTE"):
+        names.append(name_text(tokens[at + 1]))
+        if tokens[at + 2].type != "COMMA":
+            break
+        at += 2
+    return names
+
+
+def _all_declared(place: Place) -> Declared:
+    found, tokens, at = Declared(), place.tokens, 0
+    while keyword_of(tokens[at]) == "CREATE" and at + 3 < len(tokens):
+        stream, end = name_text(tokens[at + 2]), place.closer(at + 3)
+        if tokens[at + 3].type != "LBRACE" or end is None:
+            break
+        events = found.streams.setdefault(stream, [])
+        for index in range(at + 4, end):
+            if keyword_of(tokens[index]) == "EVENT" and tokens[index + 2].type == "LBRACE":
+                name = name_text(tokens[index + 1])
+                events.append(name)
+                found.types[name] = dict(_attributes(place, index + 3, end))
+        at = end + 1
+    return found
+
+
+def _attributes(place: Place, start: int, end: int) -> Iterator[tuple[str, str]]:
+    for index in range(start, end):
+        kind = place.tokens[index].type
+        if kind == "RBRACE":
+            return
+        if kind == "COLON":
+            name, data_type = place.tokens[index - 1], place.tokens[index + 1]
+            yield name_text(name), data_type.text.upper()
+
+
+# --- the statement --------------------------------------------------------------------------------
+
+
+def formula_range(place: Place) -> tuple[int, int] | None:
+    """The tokens of the formula of the statement, also where they come after the error."""
+    end = place.statement_end()
+    where = next(
+        (i for i in range(place.statement_start, end) if keyword_of(place.tokens[i]) == "WHERE"),
+        None,
+    )
+    start = place.statement_start if where is None else where + 1
+    depth = 0
+    for index in range(start, end):
+        token = place.tokens[index]
+        depth += (token.type in CLOSERS) - (token.type in CLOSERS.values())
+        if index > start and depth <= 0 and _ends_formula(place, index):
+            return start, index
+    return (start, end) if start < end else None
+
+
+def _ends_formula(place: Place, index: int) -> bool:
+    token = place.tokens[index]
+    return token.type in ("NAME", *CLAUSES) and token.text.upper() in _ENDS_FORMULA
+
+
+def labels(place: Place) -> dict[str, str | None]:
+    """The labels that the formula of the statement binds, and the event type of each if plain.
+
+    Those made with AS first, then the types that have no other label.
+    """
+    bounds = formula_range(place)
+    if bounds is None:
+        return {}
+    made: dict[str, str | None] = {}
+    plain: dict[str, str | None] = {}
+    types, tokens = declared(place).types, place.tokens
+    for index in range(*bounds):
+        token = tokens[index]
+        keyword = keyword_of(token)
+        if keyword == "FILTER":
+            break
+        if keyword == "AS" and tokens[index + 1].type in ("NAME", "ATTRIBUTE"):
+            before = name_text(tokens[index - 1])
+            plain.pop(before, None)
+            made[name_text(tokens[index + 1])] = before if before in types else None
+        elif token.type == "NAME" and name_text(token) in types:
+            plain.setdefault(name_text(token), name_text(token))
+    return made | plain
+
+
+def labelled(
+    place: Place, start: int, end: int, known: Mapping[str, str | None] | None = None
+) -> str | None:
+    """A condition with a label before each attribute that has none; None where that fails.
+
+    `known` are the labels, if they are not those of the statement.
+    """
+    types, texts = declared(place).types, dict[int, str]()
+    among = labels(place) if known is None else known
+    for index in range(start, end):
+        token, before, after = (place.tokens[i] for i in (index, index - 1, index + 1))
+        if token.type not in ("NAME", "ATTRIBUTE") or keyword_of(token) in grammar().reserved:
+            continue
+        if before.type == "DOT" or after.type in ("DOT", "LPAR", "LSQB", "TEXT"):
+            continue
+        name = name_text(token)
+        if name in among:
+            continue
+        having = [one for one, kind in among.items() if name in types.get(kind or "", {})]
+        if not having:
+            return None
+        texts[index] = f"{having[0]}.{token.text}"
+    return place.changed(start, end, texts)
+
+
+def new_label(place: Place, event_type: str) -> str:
+    """A label for events of a type that nothing else is called."""
+    taken = {token.text.casefold() for token in place.tokens}
+    letter = event_type[:1].lower() if event_type.isascii() else "x"
+    return next(
+        name for name in (letter, "x", *(f"x{n}" for n in range(2, 9_999))) if name not in taken
+    )
+
+
+def usual_value(place: Place, attribute: str) -> str:
+    """A comparison that an attribute of this name allows, such as `> 0`."""
+    match declared(place).of_type(attribute):
+        case "BOOLEAN":
+            return "= TRUE"
+        case "STRING":
+            return "= 'text'"
+        case data_type if data_type in _NUMBERS:
+            return "> 0"
+        case _:
+            return "IS NOT NULL"
+
+
+def is_simple(place: Place, start: int, end: int) -> bool:
+    """Whether a formula is one operand: a name, or all of it in parentheses."""
+    if end - start == 1:
+        return True
+    return place.tokens[start].type == "LPAR" and place.closer(start) == end - 1
+
+
+def in_parentheses(place: Place, start: int, end: int) -> str:
+    """The text of a formula, in parentheses unless it is one operand."""
+    text = place.raw(start, end)
+    return text if is_simple(place, start, end) else f"({text})"

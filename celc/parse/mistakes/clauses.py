@@ -1,0 +1,346 @@
+"""Syntax errors in clauses, names and brackets, and where the text ends too early.
+
+Each function returns what it has to say of a place, or None where its case does not apply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from difflib import get_close_matches
+
+from celc.diagnostics.errors import Diagnostic, Fix, Related, error
+from celc.diagnostics.source import Span
+from celc.parse.durations import spelled
+from celc.parse.mistakes.around import declared
+from celc.parse.mistakes.missing import missing_where
+from celc.parse.mistakes.place import (
+    CLAUSES,
+    CLOSERS,
+    FULL_NAMES,
+    SIGNS,
+    STRATEGIES,
+    Place,
+    described,
+)
+from celc.parse.mistakes.tokens import offered
+from celc.parse.tables import END, grammar
+from celc.parse.tokens import Token, keyword_of
+
+ORDER = "clauses stand in this order: SELECT, FROM, WHERE, PARTITION BY, WITHIN, CONSUME BY, LIMIT"
+# Clauses of other languages that have no case of their own, and what says the same here.
+_FOREIGN_CLAUSES = {
+    "GROUP": "PARTITION BY splits the stream by attributes",
+    "ORDER": "the order of the stream is given at the call, not in the query",
+    "HAVING": "conditions stand in the formula, after FILTER",
+    "WINDOW": "a window is written WITHIN 10 MINUTES",
+    "RETURN": "what is reported stands after SELECT",
+    "EMIT": "what is reported stands after SELECT",
+    "JOIN": "streams are listed: FROM S, T",
+    "ON": "conditions stand in the formula, after FILTER",
+}
+
+
+# --- brackets -------------------------------------------------------------------------------------
+
+
+def unclosed_bracket(place: Place) -> Diagnostic | None:
+    """A bracket that is still open where its partner should be."""
+    if place.opener is None:
+        return None
+    opener = place.tokens[place.opener]
+    closer = CLOSERS[opener.type]
+    ends = place.at_end or place.found.type in CLOSERS.values()
+    fits = place.found.type != "NAME" and place.fits_after(closer)
+    if not place.accepts(closer) or not (ends or fits):
+        return None
+    missing = Span(place.previous.end, place.previous.end)
+    return error(
+        "unclosed-bracket",
+        opener.span,
+        f"this '{opener.text}' is never closed",
+        help=[f"close it with '{SIGNS[closer]}'"],
+        related=[Related(missing, f"'{SIGNS[closer]}' is missing here at the latest")],
+        fixes=[Fix(missing, SIGNS[closer])],
+    )
+
+
+def unopened_bracket(place: Place) -> Diagnostic | None:
+    """A closing bracket too many."""
+    if place.opener is not None or place.found.type not in CLOSERS.values():
+        return None
+    sign = place.found.text
+    return error(
+        "unopened-bracket",
+        place.found.span,
+        f"this '{sign}' closes nothing",
+        help=["leave it out, or open the bracket where it should begin"],
+        fixes=[Fix(place.found.span, "")],
+    )
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def reserved_word(place: Place) -> Diagnostic | None:
+    """A keyword as a label, type, stream or query name."""
+    if not place.is_reserved() or not place.accepts("NAME"):
+        return None
+    # Where nothing but a name can stand, a name is meant. Elsewhere it may be missing, unless what
+    # follows the word could only follow a name.
+    only_name = place.accepted == {"NAME"} and place.found.type not in CLAUSES
+    following = place.following.type
+    if not only_name and (following not in _AFTER_NAMES or place.found.type in _BEFORE_VALUES):
+        return None
+    text = place.found.text
+    return error(
+        "reserved-word",
+        place.found.span,
+        f"{text} is a keyword and cannot be a name as it is",
+        help=[f"in backquotes it is a name: `{text}`"],
+        fixes=[Fix(place.found.span, f"`{text}`")],
+    )
+
+
+_AFTER_NAMES = frozenset(
+    {"SEMICOLON", "COLON", "PLUS", "COLON_PLUS", "RPAR", "RSQB", "LBRACE", "DOT", "GREATER"}
+    | {"ARROW", END}
+)
+# They begin conditions or join formulas, so that a sign after them does not make them names.
+_BEFORE_VALUES = frozenset({"NOT", "AND", "OR", "ALL"})
+
+
+def selector_without_items(place: Place) -> Diagnostic | None:
+    """`SELECT last FROM …`, where a label was meant."""
+    if place.before not in STRATEGIES or not place.accepts("STAR", "NONE"):
+        return None
+    word = place.previous.text
+    return error(
+        "selector-without-items",
+        place.previous.span,
+        f"{word} directly after SELECT is the selector, and nothing to select follows it",
+        help=[
+            f"to select all labels: SELECT {word.upper()} *",
+            f"for a label of that name use backquotes: SELECT `{word}`",
+        ],
+        fixes=[Fix(place.previous.span, f"{word} *")],
+    )
+
+
+def misspelled_statement(place: Place) -> Diagnostic | None:
+    """A first word that is almost SELECT, QUERY or CREATE."""
+    if place.index == place.statement_start + 1 and place.before == "NAME":
+        first = place.previous
+        if keyword_of(first) == "STREAM":
+            return _misspelled(first, "CREATE STREAM", "CREATE STREAM")
+        close = _close(first, {"SELECT", "QUERY", "CREATE"})
+        if close and close != keyword_of(first):
+            return _misspelled(first, close)
+    return None
+
+
+def misspelled(place: Place) -> Diagnostic | None:
+    """A word that is almost a keyword which could stand there."""
+    if keyword_of(place.found) is None and place.found.type in ("NAME", "ATTRIBUTE"):
+        close = _close(place.found, place.accepted & grammar().keywords.keys())
+        if close:
+            return _misspelled(place.found, close)
+    return None
+
+
+def _close(token: Token, words: Set[str]) -> str | None:
+    plain = token.text.upper() if len(token.text) < 2 * len("PARTITION") else ""
+    close = get_close_matches(plain, sorted(words), 1, 0.7)
+    return close[0] if close else None
+
+
+def _misspelled(token: Token, keyword: str, mended: str = "") -> Diagnostic:
+    full = FULL_NAMES.get(keyword, keyword)
+    return error(
+        "unknown-clause" if keyword in CLAUSES else "unknown-word",
+        token.span,
+        f"{described(token)} means nothing here",
+        help=[f"did you mean {full}?"],
+        fixes=[Fix(token.span, mended or keyword)],
+    )
+
+
+# --- clauses --------------------------------------------------------------------------------------
+
+
+def clause(place: Place) -> Diagnostic | None:
+    """A clause that is known, but not here."""
+    keyword = place.found.type
+    wants_name = place.accepts("NAME") or place.accepts("ATTRIBUTE")
+    if keyword not in CLAUSES or (wants_name and place.index > place.statement_start):
+        return None
+    given = _clauses_before(place)
+    full = FULL_NAMES.get(keyword, keyword)
+    if "SELECT" not in given:
+        if place.tokens[place.statement_start].type in ("CREATE", "QUERY"):
+            return None
+        return _without_select(place, full)
+    if keyword in given:
+        related = [Related(given[keyword].span, "the first one")]
+        message = f"{full} is given twice"
+        end = _end_of_clause(place)
+        return error(
+            "clause-twice",
+            place.found.span,
+            message,
+            help=[f"leave one of the two out: {place.text(place.index, end)}", ORDER],
+            related=related,
+            fixes=[Fix(place.span(place.index, end), "")],
+        )
+    later = [word for word in given if CLAUSES.index(word) > CLAUSES.index(keyword)]
+    if later:
+        message = f"{full} must stand before {FULL_NAMES.get(later[0], later[0])}"
+        return _moved(place, message, given[later[0]])
+    if "WHERE" not in given and _where_follows(place):
+        message = f"{full} must stand after WHERE"
+        return error("clause-order", place.found.span, message, help=[ORDER])
+    return missing_where(place)
+
+
+def _end_of_clause(place: Place) -> int:
+    end = place.statement_end()
+    following = range(place.index + 1, end)
+    return next((i for i in following if _begins_clause(place, i)), end)
+
+
+def _begins_clause(place: Place, index: int) -> bool:
+    is_policy = keyword_of(place.tokens[index - 1]) == "BY"
+    return keyword_of(place.tokens[index]) in CLAUSES and not is_policy
+
+
+def _moved(place: Place, message: str, before: Token) -> Diagnostic:
+    """What is said of a clause that stands too late, with the clauses in their order."""
+    end, first = _end_of_clause(place), place.tokens.index(before, place.statement_start)
+    moved = f"{place.raw(place.index, end)} {place.raw(first, place.index)}"
+    return error(
+        "clause-order",
+        place.found.span,
+        message,
+        help=[f"write {offered(moved)}", ORDER],
+        fixes=[Fix(place.span(first, end), moved)],
+    )
+
+
+def _clauses_before(place: Place) -> dict[str, Token]:
+    """The clauses of the statement so far, in order."""
+    given: dict[str, Token] = {}
+    for index in range(place.statement_start, place.index):
+        token = place.tokens[index]
+        is_policy = index > 0 and place.tokens[index - 1].type == "BY"
+        if token.type in CLAUSES and not is_policy:
+            given.setdefault(token.type, token)
+    return given
+
+
+def _where_follows(place: Place) -> bool:
+    for token in place.tokens[place.index :]:
+        keyword = keyword_of(token)
+        if keyword in ("WHERE", "QUERY", "SELECT"):
+            return keyword == "WHERE"
+    return False
+
+
+def _without_select(place: Place, full: str) -> Diagnostic:
+    begins = place.index == place.statement_start
+    if place.found.type == "FROM" and begins:
+        mended = f"SELECT * {place.raw(place.index, place.statement_end())}"
+        return error(
+            "missing-select",
+            place.found.span,
+            "a query begins with SELECT",
+            help=[f"write {offered(mended)}"],
+            fixes=[Fix(place.span(place.index, place.statement_end()), mended)],
+        )
+    if place.found.type == "SELECT":
+        formula = place.text(place.statement_start, place.index)
+        return error(
+            "missing-select",
+            place.found.span,
+            "a query begins with SELECT, but something stands before it",
+            help=[f"a formula stands after WHERE: SELECT * WHERE {formula}"],
+        )
+    if place.found.type == "WHERE" and not begins:
+        return error(
+            "missing-select",
+            place.found.span,
+            "a formula that is the whole query has no WHERE",
+            help=["a condition on its events stands after FILTER: A AS x FILTER x.price > 100"],
+        )
+    first = place.tokens[place.statement_start].start
+    given = place.text(place.statement_start, place.statement_end())
+    mended = f"SELECT * {given}" if begins else f"SELECT * WHERE {given}"
+    return error(
+        "missing-select",
+        place.found.span,
+        f"{full} belongs to a query, and a query begins with SELECT",
+        help=[f"write {mended}"],
+        fixes=[Fix(Span(first, first), "SELECT * " if begins else "SELECT * WHERE ")],
+    )
+
+
+def select_after_name(place: Place) -> Diagnostic | None:
+    """`QUERY q: A ; B`."""
+    if place.accepted != {"SELECT"} or place.at_end:
+        return None
+    return error(
+        "missing-select",
+        place.found.span,
+        "after QUERY and a name comes SELECT",
+        help=[f"write SELECT * WHERE {place.text(place.index, place.formula_end())}"],
+        fixes=[Fix(place.found.span, f"SELECT * WHERE {place.found.text}")],
+    )
+
+
+def late_declaration(place: Place) -> Diagnostic | None:
+    """CREATE STREAM after the first query."""
+    if keyword_of(place.found) != "CREATE" or keyword_of(place.following) != "STREAM":
+        return None
+    if not place.accepts(END):
+        return None
+    return error(
+        "late-declaration",
+        place.found.span,
+        "streams are declared before the first query",
+        help=["move the declaration to the start of the file"],
+    )
+
+
+def unknown_clause(place: Place) -> Diagnostic | None:
+    """A word where only a clause could follow."""
+    word = place.found.text.upper() if place.found.type == "NAME" else ""
+    by_follows = keyword_of(place.following) == "BY"
+    # Where operators could follow as well, one of them is missing rather than a clause.
+    ends_here = not place.after_operand and not place.accepts("AND")
+    if not word or not place.accepts(END):
+        return None
+    if not (ends_here or by_follows or word in _FOREIGN_CLAUSES):
+        return None
+    hints = [_FOREIGN_CLAUSES[word]] if word in _FOREIGN_CLAUSES else []
+    if word in ("WINDOW", "RANGE") and place.accepts("WITHIN"):
+        return _window(place)
+    return error(
+        "unknown-clause",
+        place.found.span,
+        f"there is no clause {described(place.found)}",
+        help=[*hints, ORDER],
+    )
+
+
+def _window(place: Place) -> Diagnostic:
+    """`WINDOW 5 MINUTES`."""
+    end, time = _end_of_clause(place), declared(place).time_attribute()
+    size = spelled(place.raw(place.index + 1, end))
+    mended = f"WITHIN {size or '10 MINUTES'}"
+    if time and not mended.endswith("EVENTS"):
+        mended += f" [{time}]"
+    return error(
+        "unknown-clause",
+        place.found.span,
+        f"there is no clause {described(place.found)}",
+        help=[f"a window is written {mended}"],
+        fixes=[Fix(place.span(place.index, end), mended)] if size else [],
+    )

@@ -1,0 +1,401 @@
+"""Syntax errors in conditions and expressions: comparisons and functions as others write them.
+
+Each function returns what it has to say of a place, or None where its case does not apply.
+"""
+
+from __future__ import annotations
+
+import re
+
+from celc.diagnostics.errors import Diagnostic, Fix, error
+from celc.diagnostics.messages.functions import advice_on, is_function
+from celc.diagnostics.source import Span
+from celc.parse.mistakes.around import labels
+from celc.parse.mistakes.place import COMPARISONS, Place
+from celc.parse.mistakes.tokens import bad_character, offered, shortened
+from celc.parse.tokens import Token, keyword_of, word_of
+
+
+def _wrong(code: str, span: Span, message: str, mended: str, why: str = "write") -> Diagnostic:
+    """A diagnostic at a place whose help is a text for that place."""
+    return error(code, span, message, help=[f"{why} {offered(mended)}"], fixes=[Fix(span, mended)])
+
+
+# --- NULL, IS and lists ---------------------------------------------------------------------------
+
+
+def null_test(place: Place) -> Diagnostic | None:
+    """`x.a NOT NULL`, `x.a NOTNULL`, `x.a ISNULL`."""
+    word = word_of(place.found)
+    if place.found.type == "NULL" and place.before == "NOT":
+        start, mended = place.index - 1, "IS NOT NULL"
+    elif place.wants_comparison and word in ("NOTNULL", "ISNULL"):
+        start, mended = place.index, "IS NOT NULL" if word == "NOTNULL" else "IS NULL"
+    else:
+        return None
+    span = place.span(start, place.index + 1)
+    text = place.raw(start, place.index + 1).upper()
+    return _wrong("foreign-operator", span, f"'{text}' is not an operator of CEL", mended)
+
+
+def is_value(place: Place) -> Diagnostic | None:
+    """`x.a IS 3`, `x.a IS NOT 3`, `(x.a > 3) IS TRUE`."""
+    is_truth = keyword_of(place.following) in ("TRUE", "FALSE") and place.accepts("AND")
+    if place.found.type == "IS" and is_truth and not place.wants_comparison:
+        span = place.span(place.index, place.index + 2)
+        hints = ["leave IS TRUE out; for IS FALSE write NOT before the condition"]
+        is_true = keyword_of(place.following) == "TRUE"
+        fixes = [Fix(span, "")] if is_true else []
+        message = "IS asks whether a value is NULL, and nothing else"
+        return error("misplaced-is", span, message, help=hints, fixes=fixes)
+    negated = place.before == "NOT" and place.tokens[place.index - 2].type == "IS"
+    if place.before != "IS" and not negated:
+        return None
+    start = place.index - 1 - negated
+    mended = "!=" if negated else "="
+    span = place.span(start, place.index)
+    message = "IS asks whether a value is NULL, and nothing else"
+    return _wrong("misplaced-is", span, message, mended)
+
+
+def between(place: Place) -> Diagnostic | None:
+    """`BETWEEN 1, 2`, `BETWEEN 1 TO 2` and `BETWEEN (1, 2)`."""
+    found = place.found
+    if found.type != "COMMA" and word_of(found) not in ("TO",):
+        return None
+    message = "BETWEEN takes its two limits with AND between them"
+    if place.accepts("AND") and place.last("BETWEEN") is not None and not place.accepts("OR"):
+        space = "" if place.source.text[found.start - 1].isspace() else " "
+        fixes = [Fix(found.span, f"{space}AND")]
+        return error("misplaced-sign", found.span, message, help=["write AND"], fixes=fixes)
+    if place.opener is None or place.tokens[place.opener - 1].type != "BETWEEN":
+        return None
+    closer = place.closer(place.opener)
+    if closer is None:
+        return None
+    low = place.raw(place.opener + 1, place.index)
+    mended = f"{low} AND {place.raw(place.index + 1, closer)}"
+    span = place.span(place.opener, closer + 1)
+    return _wrong("misplaced-sign", span, message, mended, "write BETWEEN")
+
+
+def list_of_values(place: Place) -> Diagnostic | None:
+    """`IN [1, 2]`, `IN 1, 2`, `IN ()` and `IN (SELECT …)`."""
+    found, tokens = place.found, place.tokens
+    if place.before == "IN" and place.accepts("LPAR", "LBRACE"):
+        message = "the values of IN stand in parentheses"
+        if found.type == "LSQB" and (closer := place.closer(place.index)):
+            mended = f"({place.raw(place.index + 1, closer)})"
+            span = place.span(place.index, closer + 1)
+            return _wrong("misplaced-sign", span, message, mended, "write IN")
+        end = place.index + 1
+        while tokens[end].type == "COMMA" and tokens[end + 1].type in ("INTEGER", "DOUBLE", "TEXT"):
+            end += 2
+        if found.type in ("INTEGER", "DOUBLE", "TEXT"):
+            span, mended = place.span(place.index, end), f"({place.raw(place.index, end)})"
+            return _wrong("misplaced-sign", span, message, mended, "write IN")
+    if place.before == "IN" or found.type == "TWO_DOTS":
+        return _range(place)
+    if place.before in ("LPAR", "LBRACE") and place.tokens[place.index - 2].type == "IN":
+        if found.type in ("RPAR", "RBRACE"):
+            hints = ["write the values into it, such as IN (1, 2)"]
+            return error("empty-list", found.span, "the list of IN has no values", help=hints)
+        if keyword_of(found) == "SELECT":
+            hints = [
+                "write the values into the list, such as IN (1, 2)",
+                "events of one match are compared with each other: x.item = y.item",
+            ]
+            closer = place.closer(place.index - 1)
+            span = place.span(place.index, closer) if closer else found.span
+            return error("foreign-word", span, "a query cannot stand in a query", help=hints)
+    return None
+
+
+def _range(place: Place) -> Diagnostic | None:
+    """`IN (3..9)` and `IN RANGE (3, 9)`."""
+    found, tokens = place.found, place.tokens
+    in_parentheses = place.opener is not None and place.tokens[place.opener].type == "LPAR"
+    if found.type == "TWO_DOTS" and in_parentheses and place.opener is not None:
+        closer = place.closer(place.opener)
+        if closer is not None and tokens[place.opener - 1].type == "IN":
+            mended = f"{{{place.raw(place.opener + 1, closer)}}}"
+            span = place.span(place.opener, closer + 1)
+            message = "a range stands in braces"
+            return _wrong("misplaced-sign", span, message, mended, "write IN")
+    if place.before == "IN" and place.accepts("LPAR") and word_of(found) == "RANGE":
+        closer = place.closer(place.index + 1)
+        limits = [] if closer is None else _arguments(place, place.index + 1, closer)
+        if closer is not None and len(limits) == 2:
+            mended = f"{{{limits[0]}..{limits[1]}}}"
+            span = place.span(place.index, closer + 1)
+            message = "a range is written with two dots"
+            return _wrong("misplaced-sign", span, message, mended, "write IN")
+    return None
+
+
+# --- comparisons ----------------------------------------------------------------------------------
+
+_WORDS = {"EQUALS": "=", "EQ": "=", "NE": "!=", "GT": ">", "LT": "<", "GE": ">=", "LE": "<="}
+_REGEXES = ("REGEXP", "REGEX", "MATCHES", "SIMILAR", "REGEXP_LIKE", "GLOB")
+
+
+def comparison(place: Place) -> Diagnostic | None:
+    """`x.a EQUALS 3`, `> =`, `===`, `:=`, `~=`, and matching with other words than LIKE."""
+    found, before = place.found, place.before
+    if found.type in COMPARISONS and before in COMPARISONS:
+        return _two_signs(place)
+    if before == "COLON" and found.type == "EQUAL":
+        return None
+    if not place.wants_comparison:
+        return None
+    word = word_of(found)
+    if found.type == "COLON" and place.following.type == "EQUAL":
+        return _sign(place, 2, "=")
+    if found.text == "~" and place.following.type == "EQUAL":
+        return _sign(place, 2, "!=")
+    if found.text == "~":
+        return _sign(place, 1, "RLIKE")
+    if word in _WORDS:
+        return _sign(place, 1, _WORDS[word])
+    if word in _REGEXES:
+        more = word_of(place.following) == "TO"
+        return _sign(place, 1 + more, "RLIKE")
+    return _like(place, word)
+
+
+def _sign(place: Place, length: int, mended: str) -> Diagnostic:
+    span = place.span(place.index, place.index + length)
+    text = place.raw(place.index, place.index + length)
+    return _wrong("foreign-operator", span, f"'{text}' is not an operator of CEL", mended)
+
+
+def _two_signs(place: Place) -> Diagnostic:
+    span = place.span(place.index - 1, place.index + 1)
+    written = place.source.slice(span)
+    joined = "".join(written.split())
+    known = {">=": ">=", "<=": "<=", "!=": "!=", "<>": "!=", "===": "=", "==": "=", "!==": "!="}
+    mended = known.get(joined, place.previous.text)
+    return _wrong("foreign-operator", span, f"'{written}' is not an operator of CEL", mended)
+
+
+def _like(place: Place, word: str) -> Diagnostic | None:
+    """`ILIKE 'a%'`, `CONTAINS 'a'`, `STARTS WITH 'a'`."""
+    first = place.index
+    last = first + 1 + (word_of(place.following) in ("WITH", "TEXT"))
+    pattern = place.tokens[min(last, len(place.tokens) - 1)]
+    if pattern.type != "TEXT":
+        return None
+    inner = pattern.text[1:-1]
+    escaped = re.sub(r"([%_\\])", r"\\\1", inner)
+    match word:
+        case "ILIKE":
+            regex = re.escape(inner.replace("''", "'")).replace("'", "''")
+            mended = f"RLIKE '(?is)^{regex.replace('%', '.*').replace('_', '.')}$'"
+        case "CONTAINS" | "INCLUDES" | "HAS":
+            mended = f"LIKE '%{escaped}%'"
+        case "STARTS" | "STARTSWITH" | "STARTS_WITH" | "BEGINS":
+            mended = f"LIKE '{escaped}%'"
+        case "ENDS" | "ENDSWITH" | "ENDS_WITH":
+            mended = f"LIKE '%{escaped}'"
+        case _:
+            return None
+    return _wrong(
+        "foreign-operator",
+        place.span(first, last + 1),
+        f"'{place.text(first, last)}' is not an operator of CEL",
+        mended,
+    )
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def value(place: Place) -> Diagnostic | None:
+    """`x.a.b`, `x->a`, `x.a::int`, `x.a ^ 2`, `x.a ** 2` and `3,5`."""
+    found, before, following = place.found, place.before, place.following
+    after = place.index + 1
+    if found.type == "DOT" and before == "ATTRIBUTE" and following.type == "NAME":
+        span = place.span(place.index, after + 1)
+        hints = [f"attributes have no parts; leave {place.source.slice(span)} out"]
+        message = f"'{place.source.slice(span)}' cannot stand here"
+        return error("misplaced-sign", span, message, help=hints, fixes=[Fix(span, "")])
+    if found.type == "ARROW" and before == "NAME" and place.wants_comparison:
+        message = "an attribute stands after a '.'"
+        mended = f"{place.previous.text}.{following.text}"
+        span = place.span(place.index - 1, after + 1)
+        return _wrong("misplaced-sign", span, message, mended)
+    if found.type == "COLON" and following.type == "COLON" and place.wants_comparison:
+        span = place.span(place.index, after + 2)
+        hints = ["leave it out: numbers are compared whatever their types"]
+        message = "there are no conversions with '::'"
+        return error("foreign-operator", span, message, help=hints, fixes=[Fix(span, "")])
+    power = found.text == "^" and place.accepts("STAR")
+    if power or (found.type == "STAR" and before == "STAR"):
+        return _power(place, place.index - (not power))
+    is_decimal = found.type == "COMMA" and before == "INTEGER" == following.type
+    glued = is_decimal and found.start == place.previous.end and found.end == following.start
+    if glued and place.accepts("AND", "OR"):
+        mended = f"{place.previous.text}.{following.text}"
+        span = place.span(place.index - 1, after + 1)
+        message = f"'{place.source.slice(span)}' is not a number"
+        return _wrong("bad-number", span, message, mended)
+    return None
+
+
+def percent(place: Place) -> Diagnostic | None:
+    """`x.a > 5%`."""
+    if place.before != "PERCENT" or not place.wants_value or not place.at_end:
+        return None
+    number = place.tokens[place.index - 2]
+    if number.type not in ("INTEGER", "DOUBLE"):
+        return None
+    span = number.span.to(place.previous.span)
+    part = f"{float(number.text) / 100:g}" if float(number.text) < 1e6 else number.text
+    return error(
+        "bad-number",
+        span,
+        f"'{place.source.slice(span)}' is not a number: % is the rest of a division",
+        help=[f"write {number.text}, or {part} for a part of 1"],
+        fixes=[Fix(span, number.text), *([Fix(span, part)] if "e" not in part else [])],
+    )
+
+
+def _power(place: Place, operator: int) -> Diagnostic:
+    exponent = place.tokens[place.index + 1]
+    base = place.index - 1 if operator == place.index else operator - 1
+    start = base - 2 if place.tokens[base - 1].type == "DOT" else base
+    text = place.raw(start, operator)
+    span = place.span(operator, place.index + 1)
+    fixes, hints = [], ["there are no powers: multiply, as in x.a * x.a"]
+    if exponent.text in ("2", "3", "4") and place.tokens[base].type in ("ATTRIBUTE", "INTEGER"):
+        mended = " * ".join([text] * int(exponent.text))
+        hints = [f"write {offered(mended)}"]
+        fixes = [Fix(place.span(start, place.index + 2), mended)]
+    sign = place.raw(operator, place.index + 1)
+    message = f"'{sign}' is not an operator of CEL"
+    return error("foreign-operator", span, message, help=hints, fixes=fixes)
+
+
+def unknown_sign(place: Place) -> Diagnostic | None:
+    """A sign that nothing more can be said of."""
+    found = place.found
+    if found.type != "BAD":
+        return None
+    return bad_character(found.text, found.start, found.text)
+
+
+# --- functions ------------------------------------------------------------------------------------
+
+
+def attribute_of_call(place: Place) -> Diagnostic | None:
+    """`FIRST(v).price` and `FIRST v.price`."""
+    found, tokens = place.found, place.tokens
+    if found.type == "DOT" and place.before == "RPAR" and place.index >= 4:
+        start = place.index - 4
+        kinds = [token.type for token in tokens[start + 1 : place.index]]
+        if kinds != ["LPAR", "NAME", "RPAR"] or tokens[start].type != "NAME":
+            return None
+        mended = f"{tokens[start].text}({tokens[start + 2].text}.{place.following.text})"
+        span = place.span(start, min(place.index + 2, len(tokens) - 1))
+        message = "the attribute of a function's label stands inside the parentheses"
+        fixes = [Fix(span, mended)]
+        help = [f"write {offered(mended)}"]
+        return error("attribute-after-function", span, message, help=help, fixes=fixes)
+    if found.type == "NAME" and place.before == "NAME" and is_function(place.previous.text):
+        if place.following.type != "DOT" or place.after_operand:
+            return None
+        mended = f"{place.previous.text}({found.text}.{tokens[place.index + 2].text})"
+        span = place.span(place.index - 1, place.index + 3)
+        message = f"{place.previous.text} takes its argument in parentheses"
+        return _wrong("missing-sign", span, message, mended)
+    return None
+
+
+_FIRSTS, _LASTS = ("0", "first"), ("-1", "last")
+
+
+def indexed_label(place: Place) -> Diagnostic | None:
+    """`v[0].price`, `v[-1].price`, `v[last].price`."""
+    opener = place.opener
+    if opener is None or not opener or place.tokens[opener].type != "LSQB":
+        return None
+    if place.tokens[opener - 1].type not in ("NAME", "ATTRIBUTE"):
+        return None
+    closer = place.closer(opener)
+    if closer is None or place.tokens[closer + 1].type != "DOT" or closer + 2 >= len(place.tokens):
+        return None
+    index = "".join(place.raw(opener + 1, closer).split()).lower()
+    if not re.fullmatch(r"-?\d{1,9}|first|last", index):
+        return None
+    label, attribute = place.tokens[opener - 1].text, place.tokens[closer + 2].text
+    names = ("FIRST",) if index in _FIRSTS else ("LAST",) if index in _LASTS else ("FIRST", "LAST")
+    choices = [f"{name}({label}.{attribute})" for name in names]
+    span = place.span(opener - 1, closer + 3)
+    shown = place.text(opener, closer + 1)
+    return error(
+        "bare-condition",
+        place.span(opener + 1, closer),
+        f"'{shown}' does not choose an event of the label",
+        help=[f"functions do: write {' or '.join(choices)}"],
+        fixes=[Fix(span, choice) for choice in choices],
+    )
+
+
+def misplaced_call(place: Place) -> Diagnostic | None:
+    """`COUNT(*)`, `COUNT()`, `NOW()`, `F(a, b)`, `CAST(a AS INT)` and `COUNT(DISTINCT a)`."""
+    if place.opener is None or place.tokens[place.opener].type != "LPAR" or place.opener == 0:
+        return None
+    function = place.tokens[place.opener - 1]
+    if function.type not in ("NAME", "ATTRIBUTE") or keyword_of(function) in ("IN",):
+        return None
+    closer = place.closer(place.opener)
+    if closer is None or place.tokens[closer].type != "RPAR" or place.after_operand:
+        return None
+    in_value = place.accepts("PLUS") or place.wants_value
+    span = place.span(place.opener - 1, closer + 1)
+    arguments = _arguments(place, place.opener, closer)
+    if not is_function(function.text) and in_value:
+        hints, mended = advice_on(function.text, arguments)
+        fixes = [Fix(span, mended)] if mended else []
+        message = f"there is no function '{shortened(function.text)}'"
+        return error("unknown-function", function.span, message, help=hints, fixes=fixes)
+    wants_argument = place.before == "LPAR" and place.wants_value
+    surplus = place.found.type == "COMMA" and place.accepts("RPAR", "PLUS")
+    distinct = place.before == "NAME" and word_of(place.previous) == "DISTINCT"
+    if not (surplus or distinct or (wants_argument and place.found.type in ("STAR", "RPAR"))):
+        return None
+    return _wrong_arguments(place, function, arguments, span)
+
+
+def _arguments(place: Place, opener: int, closer: int) -> list[str]:
+    start, found, depth = opener + 1, list[str](), 0
+    for index in range(opener + 1, closer + 1):
+        kind = place.tokens[index].type
+        depth += (kind in ("LPAR", "LSQB")) - (kind in ("RPAR", "RSQB"))
+        if index == closer or (kind == "COMMA" and not depth):
+            found.append(place.raw(start, index))
+            start = index + 1
+    return [argument for argument in found if argument]
+
+
+def _wrong_arguments(place: Place, function: Token, arguments: list[str], span: Span) -> Diagnostic:
+    name = function.text
+    bound = list(labels(place))
+    hints = ["functions take an attribute, such as MAX(x.price); COUNT takes a label: COUNT(x)"]
+    choices = []
+    if name.upper() == "COUNT":
+        used = [a.split(".")[0].split()[-1] for a in arguments if a != "*"]
+        choices = [f"{name}({label})" for label in [one for one in used if one in bound] or bound]
+        choices = choices[:1]
+        hints = ["COUNT takes a label, and counts its events"]
+    elif arguments:
+        choices = [f"{name}({arguments[0]})"]
+    if choices:
+        hints.append(f"write {choices[0]}")
+    return error(
+        "call-arguments",
+        place.found.span,
+        f"{shortened(name)} takes one argument",
+        help=hints,
+        fixes=[Fix(span, choice) for choice in choices],
+    )

@@ -1,0 +1,176 @@
+"""Statements and streams as other languages write them, and the text that says the same here.
+
+Each function returns what it has to say of a place, or None where its case does not apply.
+"""
+
+from __future__ import annotations
+
+from celc.diagnostics.errors import Diagnostic, Fix, error
+from celc.diagnostics.source import Span
+from celc.parse.mistakes.around import declared
+from celc.parse.mistakes.place import Place
+from celc.parse.mistakes.tokens import offered
+from celc.parse.tokens import keyword_of, name_text, word_of
+
+
+def match_recognize(place: Place) -> Diagnostic | None:
+    """`MATCH_RECOGNIZE (…)` and `PATTERN (…)`."""
+    words = ("MATCH_RECOGNIZE", "PATTERN", "MATCHES")
+    if word_of(place.found) not in words or place.following.type != "LPAR":
+        return None
+    start = place.index
+    end = (place.closer(start + 1) or place.statement_end() - 1) + 1
+    mended = _from_pattern(place, start, end)
+    more = "conditions of DEFINE follow the formula, after FILTER"
+    return error(
+        "foreign-word",
+        place.found.span,
+        f"there is no {place.found.text.upper()}: a pattern is a formula, and stands after WHERE",
+        help=[f"write {offered(mended)}", more] if mended else [more],
+        fixes=[Fix(place.span(start, end), mended)] if mended else [],
+    )
+
+
+def _from_pattern(place: Place, start: int, end: int) -> str | None:
+    """A formula for `PATTERN (A B+)`, with event types of the file for its variables."""
+    tokens, by = place.tokens, ""
+    at = next((i for i in range(start, end) if word_of(tokens[i]) == "PATTERN"), None)
+    if at is None or tokens[at + 1].type != "LPAR":
+        return None
+    for index in range(start, at):
+        if keyword_of(tokens[index]) == "PARTITION" and tokens[index + 2].type == "NAME":
+            by = f" PARTITION BY {tokens[index + 2].text}"
+    types, parts = list(declared(place).types), list[str]()
+    if not types:
+        return None
+    for token in tokens[at + 2 : place.closer(at + 1)]:
+        if token.type == "PLUS" and parts:
+            parts[-1] = f"({parts[-1]}):+" if " " in parts[-1] else f"{parts[-1]}:+"
+        elif token.type != "NAME":
+            return None
+        elif name_text(token) in types:
+            parts.append(token.text)
+        else:
+            parts.append(f"{types[len(parts) % len(types)]} AS {token.text}")
+    return f"WHERE {' : '.join(parts)}{by}" if parts else None
+
+
+def after_stream(place: Place) -> Diagnostic | None:
+    """`FROM S AS s`, `FROM S s`, `FROM S JOIN T` and `FROM S View ; Cart`."""
+    if not place.accepts("COMMA", "WHERE") or place.last("FROM") is None or place.at_end:
+        return None
+    found, following = place.found, place.following
+    if found.type == "SEMICOLON":
+        message, fixes = "';' cannot stand between clauses", [Fix(found.span, "")]
+        return error("misplaced-sign", found.span, message, help=["leave the ; out"], fixes=fixes)
+    if word_of(found) in ("JOIN", "INNER", "CROSS", "UNION"):
+        return _join(place)
+    if name_text(found) in declared(place).types and following.type not in ("COMMA", "WHERE"):
+        return error(
+            "missing-where",
+            found.span,
+            "WHERE is missing before the formula",
+            help=[f"write WHERE {place.text(place.index, place.formula_end())}"],
+            fixes=[Fix(found.span, f"WHERE {found.text}")],
+        )
+    return _alias(place)
+
+
+def _alias(place: Place) -> Diagnostic | None:
+    """`FROM S AS s` and `FROM S s`."""
+    alias = place.index + 1 if place.found.type == "AS" else place.index
+    token, after = place.tokens[alias], place.tokens[alias + 1]
+    if token.type != "NAME" or keyword_of(token) is not None:
+        return None
+    if keyword_of(after) != "WHERE" and after.type != "COMMA":
+        return None
+    span = place.span(place.index, alias + 1)
+    return error(
+        "foreign-word",
+        span,
+        "a stream has no other name than its own",
+        help=[f"leave {place.text(place.index, alias + 1)} out; labels are given to events"],
+        fixes=[Fix(span, "")],
+    )
+
+
+def _join(place: Place) -> Diagnostic:
+    join = place.index + (word_of(place.following) in ("JOIN", "ALL"))
+    fixes = _joined_stream(place, join, place.previous.span.to(place.tokens[join].span))
+    return error(
+        "unknown-clause",
+        place.found.span,
+        f"there is no clause '{place.found.text}'",
+        help=[
+            *(f"write FROM {fix.text}" for fix in fixes),
+            "streams are listed with commas, each once: FROM S, T",
+        ],
+        fixes=fixes,
+    )
+
+
+def _joined_stream(place: Place, join: int, span: Span) -> list[Fix]:
+    other = place.tokens[join + 1]
+    streams, listed = declared(place).streams, name_text(place.previous)
+    if name_text(other) not in streams:
+        return []
+    whole = span.to(other.span)
+    if name_text(other) == listed:
+        return [Fix(whole, place.previous.text)]
+    return [Fix(whole, f"{place.previous.text}, {other.text}")]
+
+
+def foreign_statement(place: Place) -> Diagnostic | None:
+    """UNION, WITH, CREATE VIEW and INSERT."""
+    words = [word_of(token) for token in place.tokens[place.start : place.index + 1]]
+    first = place.statement_start
+    start_word = place.tokens[first].text.upper()
+    if words and words[-1] in ("UNION", "INTERSECT", "EXCEPT", "MINUS") and place.after_operand:
+        return _union(place)
+    select = next(
+        (i for i in range(first, len(place.tokens)) if keyword_of(place.tokens[i]) == "SELECT"),
+        None,
+    )
+    if select is None or place.index > first + 4:
+        return None
+    if start_word == "CREATE" and word_of(place.found) in ("VIEW", "TABLE", "QUERY"):
+        name = place.following.text
+        return _named(place, first, select, f"QUERY {name}: SELECT", f"a query has a name: {name}")
+    if start_word == "INSERT":
+        advice = "the answer of a query is written by who calls it"
+        return _named(place, first, select, "SELECT", advice)
+    if start_word == "WITH" and place.index == first + 1:
+        hints = [
+            "a query reads streams, not queries: put its formula in parentheses into this one",
+        ]
+        text = "a query cannot begin with WITH"
+        return error("foreign-word", place.tokens[first].span, text, help=hints)
+    return None
+
+
+def _named(place: Place, first: int, select: int, mended: str, advice: str) -> Diagnostic:
+    words = place.raw(first, min(first + 2, select))
+    return error(
+        "foreign-word",
+        place.span(first, select),
+        f"there is no {words.upper()}",
+        help=[f"{advice}; write {mended} …"],
+        fixes=[Fix(place.span(first, select + 1), mended)],
+    )
+
+
+def _union(place: Place) -> Diagnostic:
+    tokens = place.tokens
+    after = place.index + 1 + (word_of(place.following) == "ALL")
+    fixes = []
+    rest = range(place.index, len(tokens))
+    where = next((i for i in rest if keyword_of(tokens[i]) == "WHERE"), None)
+    if place.found.text.upper() == "UNION" and where is not None and where > after:
+        fixes = [Fix(place.span(place.index, where + 1), "OR")]
+    return error(
+        "foreign-word",
+        place.found.span,
+        f"there is no {place.found.text.upper()}",
+        help=["join the formulas in one query: WHERE A OR B, or give the file two named queries"],
+        fixes=fixes,
+    )

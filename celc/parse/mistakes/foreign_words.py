@@ -1,0 +1,344 @@
+"""Clauses and words of other languages, and the text that says the same here.
+
+Each function returns what it has to say of a place, or None where its case does not apply.
+"""
+
+from __future__ import annotations
+
+from celc.diagnostics.errors import Diagnostic, Fix, error
+from celc.diagnostics.source import Span
+from celc.parse.mistakes.around import declared, formula_range, in_parentheses, labelled
+from celc.parse.mistakes.clauses import ORDER
+from celc.parse.mistakes.place import CLAUSES, FULL_NAMES, Place, described
+from celc.parse.mistakes.tokens import offered
+from celc.parse.tables import END
+from celc.parse.tokens import keyword_of, word_of
+
+_DISTINCT = ("DISTINCT", "UNIQUE")
+
+
+# --- SELECT ---------------------------------------------------------------------------------------
+
+
+def select_modifier(place: Place) -> Diagnostic | None:
+    """`SELECT DISTINCT …` and `SELECT TOP 5 …`."""
+    select = place.statement_start
+    if place.tokens[select].type == "QUERY":
+        select += 3
+    if place.tokens[min(select, place.index)].type != "SELECT" or place.index < select + 2:
+        return None
+    modifier = place.tokens[select + 1]
+    word = word_of(modifier)
+    first = select + 3 if word == "TOP" else select + 2
+    if word not in (*_DISTINCT, "TOP") or place.index > first + 1:
+        return None
+    if place.tokens[first].type in ("COMMA", "FROM", "WHERE", "LSQB", "DOT"):
+        return None
+    span = place.span(select + 1, first)
+    if word in _DISTINCT:
+        return error(
+            "foreign-word",
+            span,
+            f"there is no SELECT {word}: a match never comes twice",
+            help=[f"leave {word} out"],
+            fixes=[Fix(Span(modifier.start, place.tokens[first].start), "")],
+        )
+    count, end = place.tokens[select + 2].text, place.statement_end()
+    mended = f"{place.raw(first, end)} LIMIT {count}"
+    return error(
+        "foreign-word",
+        span,
+        "there is no SELECT TOP",
+        help=[f"LIMIT is the most matches for each end position: SELECT {offered(mended)}"],
+        fixes=[Fix(place.span(select + 1, end), mended)],
+    )
+
+
+def case_expression(place: Place) -> Diagnostic | None:
+    """`CASE WHEN …`, and `IF(…)` with a condition."""
+    in_case = place.before in ("NAME", "ATTRIBUTE") and word_of(place.previous) == "CASE"
+    if in_case:
+        start, end = place.index - 1, _end_of_case(place)
+    elif _is_if(place):
+        assert place.opener is not None
+        start, end = place.opener - 1, (place.closer(place.opener) or place.index) + 1
+    else:
+        return None
+    word = place.tokens[start].text.upper()
+    in_select = place.last("WHERE") is None and place.last("FILTER") is None
+    hints, fixes = ["write the cases with AND and OR: (x.a > 3 AND x.b = 1) OR x.a <= 3"], []
+    if in_select:
+        used = _labels_in(place, start, end)
+        if keyword_of(place.tokens[end]) == "AS":
+            end += 2
+        mended = ", ".join(used) or "*"
+        hints = [f"select the labels that it needs, and decide with the answer: SELECT {mended}"]
+        fixes = [Fix(place.span(start, end), mended)]
+    return error(
+        "foreign-word", place.tokens[start].span, f"there is no {word}", help=hints, fixes=fixes
+    )
+
+
+def _is_if(place: Place) -> bool:
+    if place.opener is None or not place.opener or place.tokens[place.opener].type != "LPAR":
+        return False
+    return word_of(place.tokens[place.opener - 1]) in ("IF", "IIF")
+
+
+def _end_of_case(place: Place) -> int:
+    end = place.statement_end()
+    return next((i + 1 for i in range(place.index, end) if word_of(place.tokens[i]) == "END"), end)
+
+
+def _labels_in(place: Place, start: int, end: int) -> list[str]:
+    found = {
+        place.tokens[i].text: None
+        for i in range(start, end)
+        if place.tokens[i].type in ("NAME", "ATTRIBUTE") and place.tokens[i + 1].type == "DOT"
+    }
+    return list(found)
+
+
+# --- FROM -----------------------------------------------------------------------------------------
+
+
+# --- clauses of other languages -------------------------------------------------------------------
+
+
+def foreign_clause(place: Place) -> Diagnostic | None:
+    """ORDER BY, GROUP BY, HAVING and others, wherever a clause could stand."""
+    word = word_of(place.found)
+    if not word or not place.accepted & {"WHERE", "LIMIT", "SELECT", END}:
+        return None
+    by = keyword_of(place.following) == "BY"
+    match word:
+        case "ORDER" if by:
+            return _order_by(place)
+        case "GROUP" if by:
+            return _group_by(place)
+        case "HAVING":
+            return condition_after_clause(place)
+        case "OFFSET" | "FETCH":
+            advice = "leave it out: LIMIT is the most matches for each end position"
+            return _left_out(place, advice, place.index + 2)
+        case "AFTER" if word_of(place.following) == "MATCH":
+            return _after_match(place)
+        case _:
+            return None
+
+
+def _unknown_clause(
+    place: Place, hints: list[str], start: int, end: int, text: str | None
+) -> Diagnostic:
+    fixes = [] if text is None else [Fix(place.span(start, end), text)]
+    return error(
+        "unknown-clause",
+        place.found.span,
+        f"there is no clause {described(place.found)}",
+        help=hints,
+        fixes=fixes,
+    )
+
+
+def _left_out(place: Place, advice: str, end: int) -> Diagnostic:
+    return _unknown_clause(place, [advice], place.index, min(end, place.statement_end()), "")
+
+
+def _clause_end(place: Place, start: int) -> int:
+    """The index after a clause of another language that begins with its keyword and BY."""
+    end = place.statement_end()
+    return next((i for i in range(start, end) if keyword_of(place.tokens[i]) in CLAUSES), end)
+
+
+def _order_by(place: Place) -> Diagnostic:
+    end = _clause_end(place, place.index + 2)
+    names = [
+        token.text
+        for token in place.tokens[place.index + 2 : end]
+        if token.type == "NAME" and token.text.upper() not in ("ASC", "DESC")
+    ]
+    listed = ",".join(names) or "ts"
+    call = f'"{listed}"' if len(names) < 2 else "[" + ", ".join(f'"{n}"' for n in names) + "]"
+    advice = [
+        f"leave it out, and name the order of the stream at the call: --order-by {listed}, or "
+        f"order_by={call} in Python",
+        "with WITHIN 5 MINUTES [ts] nothing is to be named: the stream is ordered by ts",
+    ]
+    return _unknown_clause(place, advice, place.index, end, "")
+
+
+def _group_by(place: Place) -> Diagnostic:
+    end = _clause_end(place, place.index + 2)
+    mended = f"PARTITION BY {place.raw(place.index + 2, end)}"
+    fits = place.accepts("PARTITION")
+    return _unknown_clause(
+        place,
+        [
+            f"PARTITION BY splits the stream by attributes: {offered(mended)}",
+            *([] if fits else [ORDER]),
+        ],
+        place.index,
+        end,
+        mended if fits else None,
+    )
+
+
+def _after_match(place: Place) -> Diagnostic:
+    end = _clause_end(place, place.index + 2)
+    mended = "CONSUME BY ANY"
+    return _unknown_clause(
+        place,
+        [f"to begin anew after each match write {mended}"],
+        place.index,
+        end,
+        mended if place.accepts("CONSUME") else "",
+    )
+
+
+# --- conditions after a clause --------------------------------------------------------------------
+
+
+def condition_after_clause(place: Place) -> Diagnostic | None:
+    """`… WITHIN 5 MINUTES [ts] FILTER p`, a second WHERE, and HAVING."""
+    keyword = "HAVING" if word_of(place.found) == "HAVING" else place.found.type
+    bounds = formula_range(place)
+    if keyword not in ("FILTER", "WHERE", "HAVING") or bounds is None:
+        return None
+    if place.opener is not None or bounds[1] > place.index or place.accepts("COMMA", "WHERE"):
+        return None
+    if keyword == "FILTER" and place.accepts("FILTER"):
+        return None
+    start, end = bounds
+    if not any(keyword_of(t) == "WHERE" for t in place.tokens[place.statement_start : start]):
+        return None
+    last = _condition_end(place)
+    condition = labelled(place, place.index + 1, last)
+    if start >= end or condition is None or place.index + 1 >= last:
+        return None
+    clauses = place.raw(end, place.index)
+    mended = f"{in_parentheses(place, start, end)} FILTER {condition} {clauses}".rstrip()
+    code, message = _place_of(keyword)
+    return error(
+        code,
+        place.found.span,
+        message,
+        help=[f"a condition follows the formula: WHERE {offered(mended)}"],
+        fixes=[Fix(place.span(start, last), mended)],
+    )
+
+
+def _place_of(keyword: str) -> tuple[str, str]:
+    match keyword:
+        case "FILTER":
+            return "clause-order", "FILTER belongs to the formula and must stand before the clauses"
+        case "WHERE":
+            return "clause-twice", "WHERE is given twice"
+        case _:
+            return "unknown-clause", "there is no clause 'HAVING'"
+
+
+def _condition_end(place: Place) -> int:
+    end = place.statement_end()
+    following = range(place.index + 1, end)
+    return next((i for i in following if keyword_of(place.tokens[i]) in CLAUSES), end)
+
+
+def clause_in_parentheses(place: Place) -> Diagnostic | None:
+    """`(A ; B WITHIN 10 MINUTES) ; C`: a clause before the formula is over."""
+    clause = place.found.type
+    if place.opener is None or clause not in CLAUSES[3:] or not place.accepts("RPAR"):
+        return None
+    if place.tokens[place.opener].type != "LPAR":
+        return None
+    closer, end = place.closer(place.opener), place.statement_end()
+    bounds = formula_range(place)
+    outermost = bounds is not None and place.opener >= bounds[0]
+    if closer is None or not outermost or bounds is None:
+        return None
+    full = FULL_NAMES.get(clause, clause)
+    moved = place.raw(place.index, closer)
+    formula_end = next(
+        (i for i in range(closer, end) if keyword_of(place.tokens[i]) in CLAUSES), end
+    )
+    rest = place.raw(closer, formula_end)
+    mended = f"{place.raw(place.opener, place.index)}{rest} {_measured(place, moved)}"
+    hints = [f"write it after the formula, for all of the match: {offered(mended)}"]
+    if clause == "WITHIN":
+        hints.append("a window of a part of the formula alone cannot be said")
+    twice = any(
+        keyword_of(token) in CLAUSES[: CLAUSES.index(clause) + 1]
+        for token in place.tokens[formula_end:end]
+    )
+    return error(
+        "clause-in-parentheses",
+        place.found.span,
+        f"{full} stands after the whole formula, not inside its parentheses",
+        help=hints,
+        fixes=[] if twice else [Fix(place.span(place.opener, formula_end), mended)],
+    )
+
+
+def _measured(place: Place, window: str) -> str:
+    """A WITHIN clause with the attribute that measures it, if it lacks one."""
+    time = declared(place).time_attribute()
+    is_time = window.upper().startswith("WITHIN") and "EVENTS" not in window.upper()
+    return f"{window} [{time}]" if is_time and "[" not in window and time else window
+
+
+# --- statements -----------------------------------------------------------------------------------
+
+
+# --- words between events -------------------------------------------------------------------------
+
+_THEN = {"THEN": ";", "NEXT": ":", "FOLLOWED": ";", "FOLLOWEDBY": ";", "BEFORE": ";"}
+_NOT = {"WITHOUT": "UNLESS", "BUT": "UNLESS", "EXCEPT": "UNLESS"}
+
+
+def word_between_events(place: Place) -> Diagnostic | None:
+    """`A THEN B`, `A FOLLOWED BY B`, `A WITHOUT B`, `EVERY A`."""
+    word = word_of(place.found)
+    every = place.index - 1
+    beside = place.before == "NAME" == place.found.type and place.after_operand
+    if beside and word_of(place.previous) == "EVERY":
+        return _between(place, every, every + 1, "", "leave it out: every match is found")
+    ours = _THEN.get(word) or _NOT.get(word)
+    if ours is None or not place.after_operand or place.following.type not in ("NAME", "LPAR"):
+        return None
+    end = place.index + 1 + (word_of(place.following) in ("BY", "NOT"))
+    return _between(place, place.index, end, ours, f"write {ours}")
+
+
+def _between(place: Place, start: int, end: int, text: str, advice: str) -> Diagnostic:
+    words = place.raw(start, end)
+    return error(
+        "foreign-word",
+        place.span(start, end),
+        f"'{words}' is not an operator",
+        help=[advice],
+        fixes=[Fix(place.span(start, end), text)],
+    )
+
+
+def sequence_function(place: Place) -> Diagnostic | None:
+    """`SEQ(A a, B b)`."""
+    if place.found.type != "LPAR" or place.before != "NAME" or not place.after_operand:
+        return None
+    closer = place.closer(place.index)
+    if word_of(place.previous) not in ("SEQ", "SEQUENCE", "PATTERN") or closer is None:
+        return None
+    parts, start = [], place.index + 1
+    for index in range(place.index + 1, closer + 1):
+        if index == closer or place.tokens[index].type == "COMMA":
+            words = [token.text for token in place.tokens[start:index]]
+            if len(words) == 2 and place.tokens[start].type == "NAME":
+                words = [words[0], "AS", words[1]]
+            parts.append(" ".join(words))
+            start = index + 1
+    mended = f"({' ; '.join(parts)})"
+    return error(
+        "unknown-selector",
+        place.previous.span,
+        f"'{place.previous.text}' is not a selector",
+        help=[f"a sequence is written {offered(mended)}"],
+        fixes=[Fix(place.span(place.index - 1, closer + 1), mended)],
+    )

@@ -1,0 +1,101 @@
+"""Syntax errors in the list of SELECT.
+
+Each function returns what it has to say of a place, or None where its case does not apply.
+"""
+
+from __future__ import annotations
+
+from celc.diagnostics.errors import Diagnostic, Fix, error
+from celc.parse.mistakes.around import labels
+from celc.parse.mistakes.place import Place
+from celc.parse.mistakes.tokens import shortened
+from celc.parse.tokens import keyword_of
+
+
+def _in_select(place: Place) -> bool:
+    tokens = place.tokens[place.statement_start : place.index]
+    words = {token.type for token in tokens}
+    return "SELECT" in words and not words & {"FROM", "WHERE"}
+
+
+def all_of_label(place: Place) -> Diagnostic | None:
+    """`SELECT v.*`."""
+    if place.found.type != "STAR" or place.before != "DOT" or not _in_select(place):
+        return None
+    label = place.tokens[place.index - 2].text
+    span = place.span(place.index - 1, place.index + 1)
+    return error(
+        "misplaced-sign",
+        place.found.span,
+        f"'{label}.*' is not written so: a label stands for its events with all their attributes",
+        help=[f"write {label}"],
+        fixes=[Fix(span, "")],
+    )
+
+
+def star_in_list(place: Place) -> Diagnostic | None:
+    """`SELECT *, v.price AS p` and `SELECT v, *`."""
+    after_star = place.found.type == "COMMA" and place.before == "STAR"
+    star = place.index - 1 if after_star else place.index
+    if place.tokens[star].type != "STAR" or not _in_select(place):
+        return None
+    if not after_star and place.before != "COMMA":
+        return None
+    if after_star and place.tokens[star - 1].type in ("NAME", "ATTRIBUTE", "RPAR", "INTEGER"):
+        return None
+    bound = ", ".join(_columns_of_star(place))
+    if not bound:
+        return None
+    return error(
+        "misplaced-sign",
+        place.tokens[star].span,
+        "* stands alone: it cannot be one item of a list",
+        help=[f"name the labels in its place: {shortened(bound)}"],
+        fixes=[Fix(place.tokens[star].span, bound)],
+    )
+
+
+def _columns_of_star(place: Place) -> list[str]:
+    """The labels of the statement that no item of the list names."""
+    end = place.statement_end()
+    named = set()
+    for index in range(place.statement_start, end):
+        token = place.tokens[index]
+        if keyword_of(token) in ("FROM", "WHERE"):
+            break
+        is_item = token.type in ("NAME", "ATTRIBUTE") and place.tokens[index - 1].type != "DOT"
+        if is_item and place.tokens[index + 1].type in ("COMMA", "LSQB"):
+            named.add(token.text)
+    return [label for label in labels(place) if label not in named]
+
+
+def name_without_as(place: Place) -> Diagnostic | None:
+    """`SELECT v.price p`."""
+    if place.found.type != "NAME" or not place.accepts("AS", "FROM") or not _in_select(place):
+        return None
+    simple = place.before in ("ATTRIBUTE", "RPAR")
+    if not simple or keyword_of(place.following) not in ("FROM", "WHERE", None):
+        return None
+    if place.following.type not in ("NAME", "COMMA"):
+        return None
+    name = place.found.text
+    return error(
+        "missing-as",
+        place.found.span,
+        "the name of a column stands after AS",
+        help=[f"write AS {name}"],
+        fixes=[Fix(place.found.span, f"AS {name}")],
+    )
+
+
+def nothing_selected(place: Place) -> Diagnostic | None:
+    """`SELECT FROM S …` and `SELECT WHERE …`."""
+    if place.before != "SELECT" or place.found.type not in ("FROM", "WHERE"):
+        return None
+    return error(
+        "missing-items",
+        place.found.span,
+        "nothing is selected",
+        help=["write SELECT * for all labels, or SELECT NONE for start and end of each match"],
+        fixes=[Fix(place.previous.span, "SELECT *"), Fix(place.previous.span, "SELECT NONE")],
+    )

@@ -1,0 +1,250 @@
+"""What is said of a single broken token: open quotes, foreign operators, strange characters."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from celc.diagnostics.errors import Diagnostic, Diagnostics, Fix, error
+from celc.diagnostics.source import Span
+from celc.parse.durations import spelled
+
+# What other languages write, and the terminal of the grammar that it stands for.
+FOREIGN_OPERATORS = {
+    "&&": ("AND", "AND"),
+    "||": ("OR", "OR"),
+    "\\|\\|": ("OR", "OR"),
+    "=>": (">=", "GREATER_EQUAL"),
+    "=<": ("<=", "LESS_EQUAL"),
+}
+
+# What keyboards, word processors and papers put in place of the characters of the language.
+_LOOKALIKES = {
+    "\N{LEFT SINGLE QUOTATION MARK}": "'",
+    "\N{RIGHT SINGLE QUOTATION MARK}": "'",
+    "\N{LEFT DOUBLE QUOTATION MARK}": "'",
+    "\N{RIGHT DOUBLE QUOTATION MARK}": "'",
+    "\N{EN DASH}": "-",
+    "\N{EM DASH}": "-",
+    "\N{MINUS SIGN}": "-",
+    "\N{RIGHTWARDS ARROW}": "->",
+    "\N{LESS-THAN OR EQUAL TO}": "<=",
+    "\N{GREATER-THAN OR EQUAL TO}": ">=",
+    "\N{NOT EQUAL TO}": "!=",
+    "\N{LOGICAL AND}": "AND",
+    "\N{LOGICAL OR}": "OR",
+    "\N{NOT SIGN}": "NOT",
+    "\N{FULLWIDTH SEMICOLON}": ";",
+    "\N{FULLWIDTH COLON}": ":",
+    "\N{FULLWIDTH COMMA}": ",",
+    "\N{FULLWIDTH LEFT PARENTHESIS}": "(",
+    "\N{FULLWIDTH RIGHT PARENTHESIS}": ")",
+    "&": "AND",
+    "|": "OR",
+}
+
+# One broken quote can make nonsense of all that follows: nobody reads further than this.
+MAX_ERRORS = 100
+
+_SHORT = 60
+_LONGEST_OFFER = 300
+
+
+def is_full(diagnostics: Diagnostics) -> bool:
+    """Whether nobody would read another error, so that it need not be worded either."""
+    return len(diagnostics.items) >= MAX_ERRORS
+
+
+def report(diagnostics: Diagnostics, diagnostic: Diagnostic) -> None:
+    """Keep a diagnostic if there are not too many already."""
+    if not is_full(diagnostics):
+        diagnostics.add(diagnostic)
+
+
+def shortened(text: str) -> str:
+    """A piece of a query for use inside a message: on one line, without the middle if long."""
+    if len(text) > 4 * _SHORT:
+        text = f"{text[: 2 * _SHORT]} … {text[-2 * _SHORT :]}"
+    text = " ".join(text.split())
+    if len(text) <= _SHORT:
+        return text
+    return f"{text[: _SHORT // 2].rstrip()} … {text[-_SHORT // 2 :].lstrip()}"
+
+
+def offered(text: str) -> str:
+    """A piece of a query that a message offers: on one line, and whole unless it is very long."""
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST_OFFER else shortened(text)
+
+
+def unencodable(offset: int) -> Diagnostic:
+    """Half a surrogate pair, which no file or column name can hold."""
+    return error(
+        "bad-character",
+        Span(offset, offset + 1),
+        "this is half of a character (a lone surrogate)",
+        help=["read the file as UTF-8"],
+    )
+
+
+def bad_character(character: str, offset: int, word: str) -> Diagnostic:
+    """A character that no token begins with, or that no name may hold; `word` is what holds it."""
+    shown = f"'{character}' " if character.isprintable() and not character.isspace() else ""
+    name = unicodedata.name(character, "")
+    description = f"{shown}(U+{ord(character):04X}{', ' + name if name else ''})"
+    message = f"the character {description} means nothing here"
+    span = Span(offset, offset + 1)
+    fixes: list[Fix] = []
+    if character in _LOOKALIKES:
+        hint = f"write {_LOOKALIKES[character]} instead"
+        fixes = [Fix(span, _LOOKALIKES[character])]
+    elif not character.isprintable():
+        hint = "it cannot be seen: delete it"
+        fixes = [Fix(span, "")]
+    elif word == character and character.isascii():
+        # No word holds it, so a name is not what was meant.
+        hint = "delete it; in a text, '…', and in a name in backquotes any character can stand"
+        fixes = [Fix(span, "")]
+    else:
+        hint = f"in backquotes any text is a name: `{shortened(word)}`"
+    return error("bad-character", span, message, help=[hint], fixes=fixes)
+
+
+def double_quotes(text: str, start: int) -> Diagnostic:
+    """`"…"`, which is neither a text nor a name here."""
+    inner = text[1:-1]
+    quoted = shortened(inner.replace("'", "''"))
+    span = Span(start, start + len(text))
+    fixes = [Fix(span, "'" + inner.replace("'", "''") + "'")]
+    return error(
+        "double-quotes",
+        span,
+        "double quotes mean nothing in CEL",
+        help=[
+            f"a text stands in single quotes: '{quoted}'",
+            f"a name with unusual characters stands in backquotes: `{shortened(inner)}`",
+        ],
+        fixes=fixes,
+    )
+
+
+def foreign_operator(text: str, start: int) -> Diagnostic:
+    """An operator of another language."""
+    ours, _terminal = FOREIGN_OPERATORS[text]
+    span = Span(start, start + len(text))
+    return error(
+        "foreign-operator",
+        span,
+        f"'{text}' is not an operator of CEL",
+        help=[f"write {ours}"],
+        fixes=[Fix(span, ours)],
+    )
+
+
+def joined_texts(text: str, start: int) -> Diagnostic:
+    """`x.a || 'b'`, where texts are joined and not conditions."""
+    return error(
+        "foreign-operator",
+        Span(start, start + len(text)),
+        f"'{text}' is not an operator of CEL, and texts cannot be joined",
+        help=[
+            "compare each part on its own: x.user = 'a' AND y.user = 'b'",
+            "or join the texts in a column of the events, and declare it as an attribute",
+            "to join conditions write OR",
+        ],
+    )
+
+
+def foreign_comment(text: str, start: int) -> Diagnostic:
+    """`# …` and `// …`."""
+    sign = "#" if text.startswith("#") else "//"
+    rest = text[len(sign) :].strip()
+    mended = f"-- {rest}" if rest else "--"
+    span = Span(start, start + len(text))
+    return error(
+        "foreign-comment",
+        span,
+        f"{sign} does not begin a comment here",
+        help=[f"a comment begins with --: {shortened(mended)}"],
+        fixes=[Fix(span, mended)],
+    )
+
+
+def open_text(start: int) -> Diagnostic:
+    """A `'` without its partner."""
+    return error(
+        "unclosed-text",
+        Span(start, start + 1),
+        "this quote is never closed",
+        help=["close the text with '; a quote inside a text is doubled: 'it''s'"],
+    )
+
+
+def open_name(start: int) -> Diagnostic:
+    """A backquote without its partner."""
+    return error(
+        "unclosed-name",
+        Span(start, start + 1),
+        "this backquote is never closed",
+        help=["close the name with `; a backquote inside a name is doubled"],
+    )
+
+
+def open_comment(start: int) -> Diagnostic:
+    """A `/*` without its partner."""
+    return error(
+        "unclosed-comment",
+        Span(start, start + 2),
+        "this comment is never closed",
+        help=["close it with */"],
+    )
+
+
+def empty_name(start: int) -> Diagnostic:
+    """Two backquotes with nothing between them."""
+    return error(
+        "empty-name",
+        Span(start, start + 2),
+        "there is no name between these backquotes",
+        help=["write a name between them, such as `a b`, or a name without backquotes"],
+    )
+
+
+def glued_number(number: str, word: str, start: int) -> Diagnostic:
+    """`10MINUTES`, `1e`, `0x1F`, `1_000`: a number that runs into a word."""
+    whole = number + word
+    span = Span(start, start + len(whole))
+    message = f"'{shortened(whole)}' is neither a number nor a name"
+    digits = whole.replace("_", "")
+    mended = digits if digits.isdecimal() and digits.isascii() else spelled(whole)
+    if mended is not None:
+        fixes = [Fix(span, mended)]
+        return error("bad-number", span, message, help=[f"write {mended}"], fixes=fixes)
+    return error(
+        "bad-number",
+        span,
+        message,
+        help=[
+            "numbers are written 10, 1.5 or 1e-3, with a space after them where a word follows",
+            f"a name that begins with a digit stands in backquotes: `{shortened(whole)}`",
+        ],
+    )
+
+
+def long_number(length: int, limit: int, start: int) -> Diagnostic:
+    """A number with more digits than can be read in reasonable time."""
+    return error(
+        "long-number",
+        Span(start, start + length),
+        f"this number has {length:,} characters; celc reads up to {limit:,}",
+        help=["write it with fewer digits, such as 1e30"],
+    )
+
+
+def too_many_tokens(limit: int, start: int) -> Diagnostic:
+    """A text that is too long."""
+    return error(
+        "too-long",
+        Span(start, start + 1),
+        f"the file is too long: celc reads up to {limit:,} words, numbers and signs of one file",
+        help=["split it into several files"],
+    )

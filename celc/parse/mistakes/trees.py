@@ -1,0 +1,244 @@
+"""What is said of trees that the grammar lets pass but the language does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from celc.diagnostics.errors import Diagnostic, Fix, Related, error
+from celc.diagnostics.messages.functions import NO_PRESENT
+from celc.diagnostics.messages.wording import written
+from celc.diagnostics.source import Span
+from celc.parse import syntax
+from celc.parse.durations import in_units, is_calendar
+from celc.parse.mistakes.tokens import shortened
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def no_query(streams: Sequence[syntax.StreamDeclaration], end: Span) -> Diagnostic:
+    """A file without any query."""
+    if not streams:
+        return error(
+            "no-query",
+            end,
+            "the file is empty: there is no query",
+            help=["the smallest file is a formula, such as: A ; B"],
+        )
+    stream = streams[-1]
+    event = stream.events[0].name.text
+    example = f"SELECT * FROM {written(stream.name.text)} WHERE {written(event)}"
+    return error(
+        "no-query",
+        end,
+        "the file declares streams but has no query",
+        help=[f"add a query, such as: {shortened(example)}"],
+    )
+
+
+def unnamed_query(span: Span) -> Diagnostic:
+    """One of several queries, without a name."""
+    return error(
+        "unnamed-query",
+        Span(span.start, span.start + len("SELECT")),
+        "a file of several queries needs a name for each",
+        help=["write QUERY name: before SELECT"],
+    )
+
+
+def too_deep(span: Span, limit: int) -> Diagnostic:
+    """Operators nested beyond all use."""
+    return error(
+        "too-deep",
+        Span(span.start, span.start + 1),
+        f"operators are nested more than {limit} levels deep here",
+        help=[
+            "chains of one operator (A ; B ; …, A OR B OR …) count as one level; arithmetic, NOT "
+            "and postfix operators count one level each"
+        ],
+    )
+
+
+def unknown_unit(number: str, unit: str, span: Span) -> Diagnostic:
+    """`WITHIN 10 APPLES`; `span` is that of the number and the unit."""
+    mended = in_units(number, unit)
+    hints = []
+    if mended is not None and is_calendar(unit):
+        hints = [f"{unit.lower()} differ in length; in days: {mended}"]
+    elif mended is not None:
+        hints = [f"write {mended}"]
+    return error(
+        "unknown-unit",
+        Span(span.end - len(unit), span.end),
+        f"'{shortened(unit)}' is not a unit of time",
+        help=[
+            *hints,
+            "units are MILLISECONDS, SECONDS, MINUTES, HOURS and DAYS",
+            "a number of events is written WITHIN 10 EVENTS, a distance in an attribute's values "
+            "WITHIN 10 [attribute]",
+        ],
+        fixes=[Fix(span, mended)] if mended else [],
+    )
+
+
+def label_renamed_in_select(label: syntax.Name, name: syntax.Name) -> Diagnostic:
+    """`SELECT x AS y`."""
+    old, new = written(label.text), written(name.text)
+    span = label.span.to(name.span)
+    return error(
+        "label-renamed",
+        span,
+        "AS in SELECT names an expression; a label keeps its name",
+        help=[
+            f"write SELECT {old}, or select an attribute: {old}.a AS {new}",
+            f"for another name rename the label in the formula: (…)[{old} -> {new}]",
+        ],
+        fixes=[Fix(span, old)],
+    )
+
+
+# --- `!` ------------------------------------------------------------------------------------------
+
+
+def lone_negation(bang: Span) -> Diagnostic:
+    """`!B` that is no part of a sequence."""
+    return error(
+        "negation-at-end",
+        bang,
+        "'!' stands only between two ';'",
+        help=["say between which events there is no B: A ; !B ; C", _UNLESS],
+    )
+
+
+_UNLESS = "for no B anywhere inside a match: (A ; C) UNLESS B"
+
+
+def negation_at_end(
+    bang: Span, operand: str, neighbour: str, other: str | None, *, first: bool, span: Span
+) -> Diagnostic:
+    """`!B ; C` or `A ; !B`; `other` is an event type for the other side, `span` that of both."""
+    event = other or "…"
+    parts = (event, f"!{operand}", neighbour) if first else (neighbour, f"!{operand}", event)
+    mended = " ; ".join(parts)
+    return error(
+        "negation-at-end",
+        bang,
+        f"'!' cannot stand at the {'start' if first else 'end'} of a sequence: "
+        f"a match {'starts' if first else 'ends'} with an event",
+        help=[f"put an event {'before' if first else 'after'} it: {shortened(mended)}", _UNLESS],
+        fixes=[Fix(span, mended)] if other else [],
+    )
+
+
+def negation_contiguous(bang: Span, operator: Span, parts: tuple[str, str, str]) -> Diagnostic:
+    """`A : !B ; C`."""
+    return error(
+        "negation-contiguous",
+        bang,
+        "'!' stands only between two ';': next to ':' there is no room for another event",
+        help=[f"write ; on both sides: {' ; '.join(shortened(part) for part in parts)}"],
+        fixes=[Fix(operator, ";")],
+        related=[Related(operator, "this ':'")],
+    )
+
+
+def negation_twice(bang: Span, before: Span, operands: tuple[str, str]) -> Diagnostic:
+    """`A ; !B ; !C ; D`."""
+    mended = f"!({shortened(operands[0])} OR {shortened(operands[1])})"
+    return error(
+        "negation-twice",
+        bang,
+        "'!' cannot stand twice in a row",
+        help=[f"for neither of the two: {mended}"],
+        related=[Related(before, "the one before")],
+    )
+
+
+def doubled_bang(span: Span) -> Diagnostic:
+    """`!!B`."""
+    return error(
+        "negation-twice",
+        span,
+        "'!' cannot stand twice in a row",
+        help=["write one ! for no B, none for B"],
+    )
+
+
+def not_of_several(keyword: Span, operand: str) -> Diagnostic:
+    """`NOT(A ; B)`, where one event is negated."""
+    return error(
+        "not-of-several",
+        keyword,
+        "NOT(…) is one event of another kind, so an event type stands in it",
+        help=[
+            f"for no match in between write !({shortened(operand)})",
+            "an event type can have conditions: NOT(A FILTER A.price > 100)",
+        ],
+    )
+
+
+# --- attributes and `x[p]` ------------------------------------------------------------------------
+
+
+def bare_attribute(name: syntax.Name, label: str | None, *, is_text: bool = False) -> Diagnostic:
+    """`price > 10` outside brackets; `is_text` where no event type has such an attribute."""
+    attribute = written(name.text)
+    mended = f"{written(label) if label else 'x'}.{attribute}"
+    hints = [f"write the label before it, such as {shortened(mended)}"]
+    fixes = [Fix(name.span, mended)] if label else []
+    if is_text:
+        text = "'" + name.text.replace("'", "''") + "'"
+        hints = [
+            f"a text stands in quotes: {shortened(text)}",
+            "an attribute stands after its label and a dot; no event type has one of this name",
+        ]
+        fixes = [Fix(name.span, text)]
+    return error(
+        "bare-attribute",
+        name.span,
+        f"it is not said whose {shortened(attribute)} is meant",
+        help=hints,
+        fixes=fixes,
+    )
+
+
+def present_time(name: syntax.Name) -> Diagnostic:
+    """`x.ts > CURRENT_TIMESTAMP`."""
+    return error(
+        "unknown-function",
+        name.span,
+        f"there is no function '{name.text}'",
+        help=[NO_PRESENT],
+    )
+
+
+def label_in_brackets(attribute: str, span: Span) -> Diagnostic:
+    """`x[y.a > 1]`."""
+    return error(
+        "label-in-brackets",
+        span,
+        "no label can stand inside x[…], where all attributes are x's own",
+        help=[
+            f"for an attribute of x write {shortened(attribute)}",
+            "to compare with another label write the condition without brackets: x.a > y.a",
+        ],
+    )
+
+
+def function_in_brackets(function: str, span: Span) -> Diagnostic:
+    """`x[MAX(a) > 1]`."""
+    return error(
+        "function-in-brackets",
+        span,
+        "no function but ABS can stand inside x[…]",
+        help=[f"write the condition without brackets: {shortened(function)}(x.a) > …"],
+    )
+
+
+def nested_brackets(label: str, span: Span) -> Diagnostic:
+    """`x[y[a > 1]]`."""
+    return error(
+        "label-in-brackets",
+        span,
+        "no other label can stand inside x[…]",
+        help=[f"join the two with AND: x[…] AND {shortened(label)}[…]"],
+    )

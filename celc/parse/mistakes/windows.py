@@ -1,0 +1,228 @@
+"""What goes wrong in WITHIN and LIMIT, and durations where none can stand.
+
+Each function returns what it has to say of a place, or None where its case does not apply.
+"""
+
+from __future__ import annotations
+
+from celc.diagnostics.errors import Diagnostic, Fix, error
+from celc.diagnostics.source import Span
+from celc.parse.durations import spelled, unit_of
+from celc.parse.mistakes.around import declared
+from celc.parse.mistakes.place import CLAUSES, Place, described
+from celc.parse.mistakes.tokens import offered
+from celc.parse.tables import END
+from celc.parse.tokens import keyword_of
+
+
+def size(place: Place) -> Diagnostic | None:
+    """No number, or no unit, where WITHIN and LIMIT need one."""
+    found = place.found
+    if place.accepts("EVENTS"):
+        return _missing_unit(place)
+    if place.before == "LIMIT":
+        return _limit(place)
+    if place.before != "WITHIN":
+        return None
+    mended: str | None
+    span, message = found.span, f"WITHIN needs a number, not {described(found)}"
+    if found.type in ("MINUS", "PLUS") and place.following.type in ("INTEGER", "DOUBLE"):
+        span = found.span.to(place.following.span)
+        message = f"WITHIN needs a number without a sign, not '{place.source.slice(span)}'"
+        end = _clause_end(place)
+        mended = place.raw(place.index + 1, end)
+    else:
+        mended, end = _rewritten(place)
+        if place.at_end:
+            message = "WITHIN needs a number after it"
+    if mended is None:
+        example = f"WITHIN 10 EVENTS or WITHIN 10 MINUTES{_measure(place)}"
+        return error("bad-size", span, message, help=[f"write it as in {example}"])
+    return error(
+        "bad-size",
+        span,
+        message,
+        help=[f"write WITHIN {offered(mended)}"],
+        fixes=[Fix(place.span(place.index, end), mended)],
+    )
+
+
+def _measure(place: Place) -> str:
+    """` [ts]`, if there is an attribute that all events have and that holds a time."""
+    name = declared(place).time_attribute()
+    return f" [{name}]" if name else ""
+
+
+def _clause_end(place: Place) -> int:
+    end = place.statement_end()
+    following = range(place.index, end)
+    return next((i for i in following if keyword_of(place.tokens[i]) in CLAUSES), end)
+
+
+def _rewritten(place: Place) -> tuple[str | None, int]:
+    """What stands after WITHIN, as the language writes it, and where it ends; None if unclear."""
+    end = _clause_end(place)
+    tokens = list(place.tokens[place.index : end])
+    measure = ""
+    opened = next((i for i, token in enumerate(tokens) if token.type == "LSQB"), None)
+    if opened is not None and opened + 2 < len(tokens) and tokens[opened + 2].type == "RSQB":
+        measure = f" [{tokens[opened + 1].text}]"
+        del tokens[opened : opened + 3]
+    words = [
+        token.text.strip("'")
+        for token in tokens
+        if token.type != "EQUAL" and token.text.upper() not in ("INTERVAL", "OF")
+    ]
+    duration = spelled(" ".join(words))
+    if duration is None and len(words) == 1 and unit_of(words[0].upper()):
+        duration = spelled(f"1 {words[0]}")  # WITHIN MINUTE
+    if duration is None:
+        return None, end
+    if duration.endswith("EVENTS"):
+        return duration, end
+    return duration + (measure or _measure(place)), end
+
+
+def _missing_unit(place: Place) -> Diagnostic:
+    number = place.previous
+    measure = _measure(place)
+    clock, after = _clock(place)
+    if clock is not None:
+        choices, span = [clock + measure], Span(number.start, place.tokens[after - 1].end)
+        if measure and place.tokens[after].type == "LSQB":
+            choices = [clock]
+    else:
+        span = number.span
+        choices = [f"{number.text} EVENTS", f"{number.text} MINUTES{measure}"]
+        if place.found.type == "LSQB":
+            choices = [f"{number.text} MINUTES"]
+    return error(
+        "missing-unit",
+        place.found.span,
+        f"it is not said what WITHIN {number.text} counts",
+        help=[
+            f"write {' or '.join(f'WITHIN {choice}' for choice in choices)}",
+            "a distance in the values of an attribute is written WITHIN 10 [attribute]",
+        ],
+        fixes=[Fix(span, choice) for choice in choices],
+    )
+
+
+def _clock(place: Place) -> tuple[str | None, int]:
+    """A duration that is written `00:05:00`, and the index after it."""
+    start = after = place.index - 1
+    while place.tokens[after].type in ("INTEGER", "COLON"):
+        after += 1
+    return (spelled(place.raw(start, after)), after) if after > start + 1 else (None, after)
+
+
+def _limit(place: Place) -> Diagnostic:
+    found, following = place.found, place.following
+    if found.type in ("MINUS", "PLUS") and following.type in ("INTEGER", "DOUBLE"):
+        span = found.span.to(following.span)
+        message = f"LIMIT needs a number without a sign, not '{place.source.slice(span)}'"
+        fixes = [Fix(span, following.text)]
+        return error("bad-size", span, message, help=[f"write LIMIT {following.text}"], fixes=fixes)
+    if found.text.upper() in ("ALL", "NONE"):
+        return error(
+            "bad-size",
+            found.span,
+            f"LIMIT needs a number, not {described(found)}",
+            help=["leave LIMIT out for all matches"],
+            fixes=[Fix(place.span(place.index - 1, place.index + 1), "")],
+        )
+    message = f"LIMIT needs a number, not {described(found)}"
+    if found.type == END:
+        message = "LIMIT needs a number after it"
+    return error("bad-size", found.span, message, help=["write it as in LIMIT 10"])
+
+
+# --- after the size -------------------------------------------------------------------------------
+
+
+def rest_of_window(place: Place) -> Diagnostic | None:
+    """`WITHIN 5 MINUTES ts`, `… (ts)`, `… ON ts`, and parts joined with a comma or AND."""
+    within = place.last("WITHIN")
+    if within is None or place.before not in ("ATTRIBUTE", "EVENTS") or not place.accepts("LIMIT"):
+        return None
+    found, tokens = place.found, place.tokens
+    if found.type in ("COMMA", "AND") and place.following.type in ("INTEGER", "DOUBLE"):
+        return error(
+            "misplaced-sign",
+            found.span,
+            f"{described(found)} cannot stand in a duration",
+            help=[f"leave it out: {place.text(within, place.index)} {place.following.text} …"],
+            fixes=[Fix(found.span, "")],
+        )
+    if place.before != "ATTRIBUTE" or found.type not in ("NAME", "LPAR"):
+        return None
+    end, name = place.index + 1, found
+    if found.type == "LPAR" or found.text.upper() in ("ON", "OF", "BY"):
+        name, end = place.following, place.index + 2
+        end += found.type == "LPAR" and tokens[end].type == "RPAR"
+    is_attribute = name.type == "NAME" and declared(place).of_type(name.text)
+    if not is_attribute and (found.type != "LPAR" or tokens[end - 1].type != "RPAR"):
+        return None
+    return error(
+        "missing-brackets",
+        place.span(place.index, end),
+        "the attribute that measures a window stands in brackets",
+        help=[f"write {place.text(within, place.index)} [{name.text}]"],
+        fixes=[Fix(place.span(place.index, end), f"[{name.text}]")],
+    )
+
+
+def limit_of_two(place: Place) -> Diagnostic | None:
+    """`LIMIT 5, 10`."""
+    if place.found.type != "COMMA" or place.tokens[max(0, place.index - 2)].type != "LIMIT":
+        return None
+    number = place.following.text
+    return error(
+        "misplaced-sign",
+        place.found.span,
+        "LIMIT takes one number: the most matches for each end position",
+        help=[f"write LIMIT {number}"],
+        fixes=[Fix(place.span(place.index - 1, place.index + 2), number)],
+    )
+
+
+def duration_in_condition(place: Place) -> Diagnostic | None:
+    """`c.ts - v.ts < 5 MINUTES` and `c.ts < v.ts + INTERVAL 5 MINUTES`."""
+    after_number = place.before == "INTEGER" and place.found.type in ("NAME", "ATTRIBUTE")
+    is_interval = place.before in ("NAME", "ATTRIBUTE") and place.previous.text.upper() in (
+        "INTERVAL",
+    )
+    start = place.index - 1
+    if is_interval and place.found.type in ("INTEGER", "TEXT"):
+        start, unit = place.index, place.index + 1
+    elif after_number and place.found.text.upper() and place.accepts("AND"):
+        unit = place.index
+    else:
+        return None
+    number = place.tokens[start].text.strip("'")
+    duration = spelled(f"{number} {place.tokens[unit].text}") or spelled(number)
+    filter_at = place.last("FILTER")
+    if duration is None or filter_at is None:
+        return None
+    window = f"WITHIN {duration}{_measure(place)}"
+    begin = place.index - 1
+    span = place.span(begin, min(unit + 1, len(place.tokens)))
+    return error(
+        "duration-in-condition",
+        span,
+        "a duration cannot stand in a condition",
+        help=[f"the time from the first event to the last is bounded by a window: {window}"],
+        fixes=_as_window(place, filter_at, unit + 1, window),
+    )
+
+
+def _as_window(place: Place, filter_at: int, end: int, window: str) -> list[Fix]:
+    """The window in place of FILTER, where a comparison from above is all of it."""
+    tokens = place.tokens[filter_at + 1 :]
+    rest = place.tokens[end] if end < len(place.tokens) else None
+    words = {keyword_of(token) for token in tokens} & {"AND", "OR", "NOT", "WITHIN", "PARTITION"}
+    ends = rest is None or rest.type == END
+    below = any(token.type in ("LESS", "LESS_EQUAL") for token in tokens)
+    if words or not ends or not below or place.opener is not None or "[" not in window:
+        return []
+    return [Fix(place.span(filter_at, end), window)]

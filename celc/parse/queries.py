@@ -1,0 +1,188 @@
+"""Files, declarations, queries and clauses, from the rules of the grammar upwards.
+
+See `celc.parse.formulas` for how the parser calls these methods.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from celc.diagnostics.source import Span
+from celc.parse import syntax
+from celc.parse.formulas import STRATEGY_SYNONYMS, FormulaBuilder, Values, name_of
+from celc.parse.mistakes import trees as tree_errors
+from celc.parse.mistakes.tokens import is_full
+from celc.parse.syntax import Name
+from celc.parse.tokens import name_text
+
+_UNITS = frozenset({"MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY"})
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A query whose clauses are still coming."""
+
+    select: syntax.SelectClause
+    span: Span
+    streams: tuple[Name, ...] | None = None
+    formula: syntax.Formula | None = None
+    partition_by: tuple[Name | syntax.Alternatives, ...] | None = None
+    window: syntax.Window | None = None
+    consume: syntax.ConsumeClause | None = None
+    limit: syntax.LimitClause | None = None
+
+
+class QueryBuilder(FormulaBuilder):
+    """The methods for a whole file; one builder serves one file."""
+
+    def file(self, c: Values) -> syntax.File:
+        streams, queries = c[0], c[1] if len(c) > 1 else []
+        return syntax.File(tuple(streams), tuple(queries), self._whole())
+
+    def formula_file(self, c: Values) -> syntax.File:
+        self.end_of_query()
+        formula = c[1]
+        query = syntax.Query(None, None, None, formula, None, None, None, None, formula.span)
+        return syntax.File(tuple(c[0]), (query,), self._whole())
+
+    def _whole(self) -> Span:
+        return Span(0, len(self.diagnostics.source.text))
+
+    def stream_declaration(self, c: Values) -> syntax.StreamDeclaration:
+        self._streams[name_text(c[2])] = tuple(event.name.text for event in c[4])
+        return syntax.StreamDeclaration(name_of(c[2]), tuple(c[4]), c[0].span.to(c[5].span))
+
+    def event_declaration(self, c: Values) -> syntax.EventDeclaration:
+        attributes = tuple(c[3]) if len(c) == 5 else ()
+        self._attributes[name_text(c[1])] = frozenset(one.name.text for one in attributes)
+        return syntax.EventDeclaration(name_of(c[1]), attributes, c[0].span.to(c[-1].span))
+
+    def attribute_declaration(self, c: Values) -> syntax.AttributeDeclaration:
+        return syntax.AttributeDeclaration(name_of(c[0]), name_of(c[2]), c[0].span.to(c[2].span))
+
+    def unnamed_query(self, c: Values) -> syntax.Query:
+        return self._finished(None, c[0].span, c[0])
+
+    def named_query(self, c: Values) -> syntax.Query:
+        return self._finished(name_of(c[1]), c[0].span, c[3])
+
+    def _finished(self, name: Name | None, start: Span, draft: _Draft) -> syntax.Query:
+        parts = {
+            (one if isinstance(one, Name) else one.names[0]).text
+            for one in draft.partition_by or ()
+        }
+        for label, renamed in self._renamed:
+            if label.text not in parts:
+                # Attributes of PARTITION BY are no labels, which is said later.
+                self.report(tree_errors.label_renamed_in_select(label, renamed))
+        self.end_of_query()
+        assert draft.formula is not None
+        return syntax.Query(
+            name=name,
+            select=draft.select,
+            streams=draft.streams,
+            formula=draft.formula,
+            partition_by=draft.partition_by,
+            window=draft.window,
+            consume=draft.consume,
+            limit=draft.limit,
+            span=start.to(draft.span),
+        )
+
+    def select(self, c: Values) -> _Draft:
+        items = c[-1]
+        end = items[-1].span if isinstance(items, list) else items.span
+        span = c[0].span.to(end)
+        word = c[1] if len(c) == 3 else None
+        clause = syntax.SelectClause(
+            strategy=STRATEGY_SYNONYMS.get(word.type, word.type) if word else None,
+            strategy_span=word.span if word else None,
+            items=tuple(items) if isinstance(items, list) else items,
+            span=span,
+        )
+        return _Draft(clause, span)
+
+    def all_items(self, c: Values) -> syntax.AllItems:
+        return syntax.AllItems(c[0].span)
+
+    def no_items(self, c: Values) -> syntax.NoItems:
+        return syntax.NoItems(c[0].span)
+
+    def item(self, c: Values) -> syntax.SelectItem:
+        name = name_of(c[2]) if len(c) == 3 else None
+        label = self.taken_as_label(c[0])
+        if label is None:
+            span = c[0].span.to(c[-1].span)
+            return syntax.ExpressionItem(c[0], name, span)
+        span = label.span if name is None else label.span.to(name.span)
+        if name is not None:
+            self._renamed.append((label, name))
+        return syntax.LabelItem(label, None, span)
+
+    def label_item(self, c: Values) -> syntax.LabelItem:
+        attributes = tuple(name_of(token) for token in c[2])
+        return syntax.LabelItem(name_of(c[0]), attributes, c[0].span.to(c[3].span))
+
+    def from_streams(self, c: Values) -> _Draft:
+        draft: _Draft = c[0]
+        draft.streams = tuple(name_of(token) for token in c[2])
+        self._read = tuple(name.text for name in draft.streams)
+        return draft
+
+    def where(self, c: Values) -> _Draft:
+        draft: _Draft = c[0]
+        draft.formula = c[2]
+        draft.span = draft.span.to(c[2].span)
+        return draft
+
+    def partition(self, c: Values) -> _Draft:
+        draft: _Draft = c[0]
+        draft.partition_by = tuple(c[3])
+        draft.span = draft.span.to(c[3][-1].span)
+        return draft
+
+    def plain_key(self, c: Values) -> Name:
+        return name_of(c[0])
+
+    def alternatives_key(self, c: Values) -> syntax.Alternatives:
+        names = tuple(name_of(token) for token in c[1])
+        return syntax.Alternatives(names, c[0].span.to(c[2].span))
+
+    def within(self, c: Values) -> _Draft:
+        draft: _Draft = c[0]
+        draft.window = replace(c[2], span=c[1].span.to(c[2].span))
+        draft.span = draft.span.to(c[2].span)
+        return draft
+
+    def events_window(self, c: Values) -> syntax.EventsWindow:
+        return syntax.EventsWindow(c[0], c[0].span.to(c[1].span))
+
+    def value_window(self, c: Values) -> syntax.ValueWindow:
+        return syntax.ValueWindow(c[0], name_of(c[2]), c[0].span.to(c[3].span))
+
+    def duration_window(self, c: Values) -> syntax.DurationWindow:
+        parts = tuple(c[0])
+        span = parts[0].span.to(parts[-1].span)
+        if len(c) == 1:
+            return syntax.DurationWindow(parts, None, span)
+        return syntax.DurationWindow(parts, name_of(c[2]), span.to(c[3].span))
+
+    def duration_part(self, c: Values) -> syntax.DurationPart:
+        unit = Name(name_text(c[1]).upper(), c[1].span)
+        is_known = unit.text.removesuffix("S") in _UNITS or c[1].flawed
+        if not is_known and not is_full(self.diagnostics):
+            number = self.diagnostics.source.slice(c[0].span)
+            self.report(tree_errors.unknown_unit(number, c[1].text, c[0].span.to(c[1].span)))
+        return syntax.DurationPart(c[0], unit, c[0].span.to(c[1].span))
+
+    def consume(self, c: Values) -> _Draft:
+        draft: _Draft = c[0]
+        draft.consume = syntax.ConsumeClause(c[3].type, c[1].span.to(c[3].span))
+        draft.span = draft.span.to(c[3].span)
+        return draft
+
+    def limit(self, c: Values) -> _Draft:
+        draft: _Draft = c[0]
+        draft.limit = syntax.LimitClause(c[2], c[1].span.to(c[2].span))
+        draft.span = draft.span.to(c[2].span)
+        return draft

@@ -1,0 +1,548 @@
+"""The syntax tree: faithful to the text, every node with its span, nothing resolved yet.
+
+Chains of one operator level are flat tuples, so that a sequence of thousands of events is not a
+tree thousands of levels deep. Parentheses leave no node; they only widen the span of what they
+hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, TypeGuard
+
+from celc.diagnostics.source import Span
+
+
+def _span() -> Span:
+    return field(compare=False, repr=False)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """An identifier as written; `text` is without backquotes."""
+
+    text: str
+    span: Span = _span()
+
+
+# --- formulas -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class EventAtom:
+    """`R` or `S>R`."""
+
+    stream: Name | None
+    type: Name
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class As:
+    """`φ AS x` (or IN)."""
+
+    operand: Formula
+    label: Name
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """`φ[x -> y]`."""
+
+    operand: Formula
+    old: Name
+    new: Name
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """`φ +`, or `φ :+` where `contiguous`."""
+
+    operand: Formula
+    contiguous: bool
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One step of a sequence: its operator (`;`, or `:` where `contiguous`), `!`, and operand."""
+
+    contiguous: bool
+    negated: bool
+    operand: Formula
+    operator_span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """`φ ; φ : φ ; !φ ; φ …`, left to right, at least one link."""
+
+    first: Formula
+    links: tuple[Link, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """One step of a chain of AND and ALL."""
+
+    operator: Literal["AND", "ALL"]
+    operand: Formula
+    operator_span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """`φ AND φ ALL φ …`, left to right, at least one joint."""
+
+    first: Formula
+    joints: tuple[Joint, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Disjunction:
+    """`φ OR φ OR …`, at least two operands."""
+
+    operands: tuple[Formula, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Unless:
+    """`φ UNLESS φ`."""
+
+    left: Formula
+    right: Formula
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """`φ FILTER p`."""
+
+    operand: Formula
+    condition: Condition
+    span: Span = _span()
+
+
+Strategy = Literal["ALL", "ANY", "STRICT", "NXT", "LAST", "MAX"]
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """`STRICT(φ)`, `NXT(φ)`, `LAST(φ)`, `MAX(φ)`."""
+
+    strategy: Literal["STRICT", "NXT", "LAST", "MAX"]
+    operand: Formula
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """`PROJECT[x, y](φ)`; the list may be empty."""
+
+    labels: tuple[Name, ...]
+    operand: Formula
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class OtherEvent:
+    """CEQL's `NOT(R)`, one event that is not one of R's; R may have conditions."""
+
+    operand: Formula
+    span: Span = _span()
+
+
+Formula: TypeAlias = (
+    EventAtom
+    | As
+    | Rename
+    | Iteration
+    | Sequence
+    | Conjunction
+    | Disjunction
+    | Unless
+    | Filter
+    | Selector
+    | Project
+    | OtherEvent
+)
+
+# --- conditions -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NotCondition:
+    """`NOT p`."""
+
+    operand: Condition
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class AndCondition:
+    """`p AND p AND …`, at least two operands."""
+
+    operands: tuple[Condition, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class OrCondition:
+    """`p OR p OR …`, at least two operands."""
+
+    operands: tuple[Condition, ...]
+    span: Span = _span()
+
+
+ComparisonOperator = Literal["=", "!=", "<", "<=", ">", ">="]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`e op e`; `==` is written `=` here and `<>` is written `!=`."""
+
+    operator: ComparisonOperator
+    left: Expression
+    right: Expression
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """`e [NOT] BETWEEN e AND e`."""
+
+    operand: Expression
+    low: Expression
+    high: Expression
+    negated: bool
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class InList:
+    """`e [NOT] IN (e, …)`, also with CEQL's braces; at least one item."""
+
+    operand: Expression
+    items: tuple[Expression, ...]
+    negated: bool
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class PatternMatch:
+    """`e [NOT] LIKE 'text'` or `e [NOT] RLIKE 'text'`."""
+
+    operator: Literal["LIKE", "RLIKE"]
+    operand: Expression
+    pattern: TextLiteral
+    negated: bool
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class NullTest:
+    """`e IS [NOT] NULL`."""
+
+    operand: Expression
+    negated: bool
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class EventCondition:
+    """CEQL's `x[p]`, where a bare attribute in p is x's."""
+
+    label: Name
+    condition: Condition
+    span: Span = _span()
+
+
+Condition: TypeAlias = (
+    NotCondition
+    | AndCondition
+    | OrCondition
+    | Comparison
+    | Between
+    | InList
+    | PatternMatch
+    | NullTest
+    | EventCondition
+)
+
+# --- expressions ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerLiteral:
+    """A whole number, of any size as far as the parser is concerned."""
+
+    value: int
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class DoubleLiteral:
+    """`1.5` or `1e-3`."""
+
+    value: float
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class TextLiteral:
+    """`'text'`, with doubled quotes undone."""
+
+    value: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class BooleanLiteral:
+    """TRUE or FALSE."""
+
+    value: bool
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class NullLiteral:
+    """NULL."""
+
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLiteral:
+    """`TIMESTAMP 'text'` or `DATE 'text'`; the text is not read yet."""
+
+    kind: Literal["TIMESTAMP", "DATE"]
+    text: TextLiteral
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """`x.a`, or a bare `a` (label None) inside CEQL's `x[…]`."""
+
+    label: Name | None
+    attribute: Name
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """`e op e`, one operator; chains lean to the left."""
+
+    operator: Literal["+", "-", "*", "/", "%"]
+    left: Expression
+    right: Expression
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """`-e` (and `+e` leaves no node)."""
+
+    operand: Expression
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`F(e)`, `F(x)` or `F(PRIOR e)`; the function's name is not checked by the parser.
+
+    A bare identifier as argument (`COUNT(x)`) is an `Attribute` without label.
+    """
+
+    function: Name
+    argument: Expression
+    prior: bool
+    span: Span = _span()
+
+
+Expression: TypeAlias = (
+    IntegerLiteral
+    | DoubleLiteral
+    | TextLiteral
+    | BooleanLiteral
+    | NullLiteral
+    | TimeLiteral
+    | Attribute
+    | Arithmetic
+    | Negation
+    | Call
+)
+
+
+def is_bare_name(node: Expression) -> TypeGuard[Attribute]:
+    """Whether it is a name without a dot, which stands for a label as an argument."""
+    return isinstance(node, Attribute) and node.label is None
+
+
+# --- declarations, clauses, files -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeDeclaration:
+    """`name: TYPE`."""
+
+    name: Name
+    type: Name
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class EventDeclaration:
+    """`EVENT R { … }`."""
+
+    name: Name
+    attributes: tuple[AttributeDeclaration, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class StreamDeclaration:
+    """`CREATE STREAM S { … }`."""
+
+    name: Name
+    events: tuple[EventDeclaration, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class AllItems:
+    """`SELECT *`."""
+
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class NoItems:
+    """`SELECT NONE`."""
+
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class LabelItem:
+    """`x` or `x[a, b]` in SELECT; `attributes` is None without brackets."""
+
+    label: Name
+    attributes: tuple[Name, ...] | None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionItem:
+    """`expression AS name` in SELECT; `name` is None where the AS is missing (an error later)."""
+
+    expression: Expression
+    name: Name | None
+    span: Span = _span()
+
+
+SelectItem: TypeAlias = LabelItem | ExpressionItem
+
+
+@dataclass(frozen=True, slots=True)
+class SelectClause:
+    """`SELECT [strategy] items`; `strategy` None means ALL."""
+
+    strategy: Strategy | None
+    strategy_span: Span | None
+    items: AllItems | NoItems | tuple[SelectItem, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class DurationPart:
+    """`10 MINUTES`; the unit is upper-case, singular or plural as written."""
+
+    amount: IntegerLiteral | DoubleLiteral
+    unit: Name
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class EventsWindow:
+    """`WITHIN n EVENTS`."""
+
+    size: IntegerLiteral | DoubleLiteral
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class DurationWindow:
+    """`WITHIN 1 HOUR 30 MINUTES [ts]`."""
+
+    parts: tuple[DurationPart, ...]
+    attribute: Name | None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class ValueWindow:
+    """`WITHIN n [attribute]`."""
+
+    size: IntegerLiteral | DoubleLiteral
+    attribute: Name
+    span: Span = _span()
+
+
+Window: TypeAlias = EventsWindow | DurationWindow | ValueWindow
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumeClause:
+    """`CONSUME BY …`."""
+
+    policy: Literal["NONE", "ANY", "PARTITION"]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class LimitClause:
+    """`LIMIT n`."""
+
+    count: IntegerLiteral | DoubleLiteral
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Alternatives:
+    """CEQL's `[a, b]` in PARTITION BY: one key, the first of these that an event's type has."""
+
+    names: tuple[Name, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One query; a bare formula is a query whose `select` is None (meaning `SELECT *`).
+
+    `streams` is None without FROM. `span` covers the query from `QUERY` or `SELECT` to its end.
+    """
+
+    name: Name | None
+    select: SelectClause | None
+    streams: tuple[Name, ...] | None
+    formula: Formula
+    partition_by: tuple[Name | Alternatives, ...] | None
+    window: Window | None
+    consume: ConsumeClause | None
+    limit: LimitClause | None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A whole `.cel` file: declarations, then at least one query."""
+
+    streams: tuple[StreamDeclaration, ...]
+    queries: tuple[Query, ...]
+    span: Span = _span()

@@ -1,0 +1,309 @@
+"""Text to tokens: one pass of one regular expression, and what each word means where it stands.
+
+The spelling of tokens is the grammar's. What is wrong with a single token (an open quote, a
+character that means nothing) is reported here; the token is then `flawed`, and the parser says
+nothing more about the place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from celc.diagnostics.deadline import look
+from celc.diagnostics.errors import Diagnostic, Diagnostics
+from celc.diagnostics.source import Source, Span
+from celc.parse.mistakes import tokens as token_errors
+from celc.parse.tables import END, grammar
+
+# Above the 200,000 of an IN list with 100,000 items, below what would take more than two seconds.
+MAX_TOKENS = 250_000
+# Python itself refuses to read whole numbers of more than 4,300 digits.
+MAX_DIGITS = 1_000
+BAD = "BAD"
+
+
+@dataclass(slots=True)
+class Token:
+    """A piece of the text. `type` is a terminal of the grammar, `BAD`, or `END`.
+
+    A word is a NAME until the parser reaches it and `terminal_of` decides. `flawed` says that its
+    error has been reported.
+    """
+
+    type: str
+    text: str
+    start: int
+    end: int
+    flawed: bool = False
+
+    @property
+    def span(self) -> Span:
+        """Where it stands."""
+        return Span(self.start, self.end)
+
+    @property
+    def is_quoted(self) -> bool:
+        """Whether it is a name in backquotes, which is never a keyword."""
+        return self.text.startswith("`")
+
+
+def keyword_of(token: Token) -> str | None:
+    """The keyword that a word spells, None for other tokens and words."""
+    # upper() makes "S" of "ſ" and "FF" of a ligature, but keywords are ASCII.
+    if len(token.text) > _LONGEST_KEYWORD or not token.text.isascii():
+        return None
+    return grammar().keywords.get(token.text.upper())
+
+
+_LONGEST_KEYWORD = len("PARTITION")
+
+
+def word_of(token: Token) -> str:
+    """The word of a token in capitals, empty for signs, numbers and texts."""
+    return token.text.upper() if token.type in ("NAME", "ATTRIBUTE") else ""
+
+
+def name_text(token: Token) -> str:
+    """The identifier that a name token spells."""
+    return token.text[1:-1].replace("``", "`") if token.is_quoted else token.text
+
+
+# --- the lexer ------------------------------------------------------------------------------------
+
+# Tried before the grammar's own terminals, which begin alike.
+_BEFORE = {
+    "FOREIGN_COMMENT": r"(?:#|//)[^\n]*",
+    "FOREIGN": "|".join(re.escape(text) for text in token_errors.FOREIGN_OPERATORS),
+}
+# Tried after them: what never ends, or what no token begins with. The open ones take the rest of
+# the text, so that no text is searched twice for its end.
+_AFTER = {
+    "OPEN_TEXT": r"'[\s\S]*",
+    "OPEN_NAME": r"`[\s\S]*",
+    "DOUBLE_QUOTED": r'"[^"\n]*"',
+    "OTHER": r"[\s\S]",
+}
+_OPEN_COMMENT = {"OPEN_COMMENT": r"/\*[\s\S]*"}
+# Signs of other languages, each of which has a meaning there.
+_UNKNOWN_SIGNS = frozenset("?^~")
+_COMPARING = frozenset(
+    {"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "FOREIGN"}
+)
+# How far to look for what a `||` joins.
+_NEAR = 20
+_FREQUENT = ("SPACE", "NAME", "COMMENT", "DOUBLE", "INTEGER", "TEXT")
+
+
+@cache
+def _scanner() -> re.Pattern[str]:
+    patterns = grammar().patterns
+    # Longer spellings first: "->" before "-".
+    signs = sorted(patterns.keys() - set(_FREQUENT), key=lambda name: (-len(patterns[name]), name))
+    ordered = {name: patterns[name] for name in _FREQUENT}
+    ordered |= _OPEN_COMMENT | _BEFORE | {name: patterns[name] for name in signs} | _AFTER
+    return re.compile("|".join(f"(?P<{name}>{regexp})" for name, regexp in ordered.items()))
+
+
+def tokenize(source: Source, diagnostics: Diagnostics) -> list[Token]:
+    """The tokens of a text, with END after them; adds what is wrong with single tokens.
+
+    Stops where the text is too long or not text at all; then the last token is not END.
+    """
+    return _Lexer(source, diagnostics).run()
+
+
+class _Lexer:
+    def __init__(self, source: Source, diagnostics: Diagnostics) -> None:
+        self.source = source
+        self.diagnostics = diagnostics
+        self.tokens: list[Token] = []
+
+    def run(self) -> list[Token]:
+        text = self.source.text
+        try:
+            text.encode()
+        except UnicodeEncodeError as problem:
+            self.diagnostics.add(token_errors.unencodable(problem.start))
+            return self.tokens
+        ignored = grammar().ignored
+        plain = grammar().patterns.keys() - ignored - {"NAME", "INTEGER", "DOUBLE"}
+        tokens = self.tokens
+        # A byte order mark is no part of the text.
+        for match in _scanner().finditer(text, 1 if text.startswith("\ufeff") else 0):
+            kind = match.lastgroup
+            assert kind is not None
+            if kind in ignored:
+                continue
+            if len(tokens) == MAX_TOKENS:
+                self.diagnostics.add(token_errors.too_many_tokens(MAX_TOKENS, match.start()))
+                return tokens
+            if kind == "FOREIGN_COMMENT":
+                comment = token_errors.foreign_comment(match.group(), match.start())
+                token_errors.report(self.diagnostics, comment)
+                continue
+            token = Token(kind, match.group(), match.start(), match.end())
+            look()
+            if kind not in plain:
+                getattr(self, f"_{kind.lower()}")(token)
+            tokens.append(token)
+        end = tokens[-1].end if tokens else 0
+        tokens.append(Token(END, "", end, end))
+        return tokens
+
+    def _report(self, token: Token, diagnostic: Diagnostic, becomes: str = BAD) -> None:
+        token.type = becomes
+        token.flawed = True
+        token_errors.report(self.diagnostics, diagnostic)
+
+    def _name(self, token: Token) -> None:
+        previous = self.tokens[-1] if self.tokens else None
+        if token.is_quoted:
+            if len(token.text) == 2:
+                self._report(token, token_errors.empty_name(token.start), becomes="NAME")
+        elif previous and previous.end == token.start and previous.type in ("INTEGER", "DOUBLE"):
+            if token_errors.is_full(self.diagnostics):
+                token.flawed = True
+                return
+            glued = token_errors.glued_number(previous.text, token.text, previous.start)
+            self._report(token, glued, becomes="NAME")
+        elif not token.text.isascii() and not token.text.isidentifier():
+            at = next(
+                i for i, c in enumerate(token.text) if not (f"a{c}" if i else c).isidentifier()
+            )
+            character = token_errors.bad_character(token.text[at], token.start + at, token.text)
+            self._report(token, character)
+
+    def _integer(self, token: Token) -> None:
+        if len(token.text) > MAX_DIGITS:
+            length = token.end - token.start
+            long = token_errors.long_number(length, MAX_DIGITS, token.start)
+            self._report(token, long, becomes=token.type)
+            token.text = "0"
+
+    _double = _integer
+
+    def _open_text(self, token: Token) -> None:
+        self._report(token, token_errors.open_text(token.start))
+
+    def _open_name(self, token: Token) -> None:
+        self._report(token, token_errors.open_name(token.start))
+
+    def _open_comment(self, token: Token) -> None:
+        self._report(token, token_errors.open_comment(token.start))
+
+    def _double_quoted(self, token: Token) -> None:
+        # A text is what is meant most of the time.
+        quotes = token_errors.double_quotes(token.text, token.start)
+        self._report(token, quotes, becomes="TEXT")
+
+    def _foreign(self, token: Token) -> None:
+        if "|" in token.text and self._joins_texts(token.end):
+            self._report(token, token_errors.joined_texts(token.text, token.start))
+            return
+        foreign = token_errors.foreign_operator(token.text, token.start)
+        self._report(token, foreign, becomes=token_errors.FOREIGN_OPERATORS[token.text][1])
+
+    def _joins_texts(self, end: int) -> bool:
+        """Whether a `||` stands beside a text that nothing has been compared with."""
+        following = self.source.text[end : end + _NEAR].lstrip()[:1]
+        if following != "'" and not (self.tokens and self.tokens[-1].type == "TEXT"):
+            return False
+        for token in reversed(self.tokens[-_NEAR:]):
+            if token.type in _COMPARING or keyword_of(token) in ("LIKE", "RLIKE", "IN"):
+                return False
+            if keyword_of(token) in ("FILTER", "AND", "OR", "NOT", "WHERE"):
+                break
+        return True
+
+    def _other(self, token: Token) -> None:
+        if token.text in _UNKNOWN_SIGNS:
+            # What is said of them depends on what stands around: the parser stops there.
+            token.type = BAD
+            return
+        previous = self.tokens[-1] if self.tokens else None
+        if previous and previous.type == BAD and previous.end == token.start:
+            # One message for a run of them.
+            token.type, token.flawed = BAD, True
+            return
+        self._report(token, token_errors.bad_character(token.text, token.start, token.text))
+
+
+# --- keywords -------------------------------------------------------------------------------------
+
+_FORMULA_OPERATORS = frozenset({"AS", "IN", "AND", "OR", "ALL", "UNLESS", "FILTER"})
+# After these, a NOT that begins an operand is an attribute of that name.
+_AFTER_OPERAND = frozenset(
+    {"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"}
+    | {"STAR", "SLASH", "PERCENT", "RPAR", "RSQB", "COMMA"}
+)
+
+
+def terminal_of(tokens: Sequence[Token], index: int, accepts: Callable[[str], bool]) -> str:
+    """The terminal of a word, given which ones the parser accepts at its place.
+
+    A word is a keyword where the grammar has a place for it. Where it has a place for a name too,
+    reserved words are keywords, and for the others the token after the word decides.
+    """
+    token = tokens[index]
+    name = "ATTRIBUTE" if accepts("ATTRIBUTE") else "NAME"
+    keyword = keyword_of(token)
+    if keyword is None:
+        return name
+    if keyword in ("CREATE", "QUERY") and name == "NAME" and begins_statement(tokens, index):
+        # Even where it cannot, so that the error is here.
+        return keyword
+    if not accepts(name):
+        return keyword if accepts(keyword) or keyword in grammar().reserved else "NAME"
+    if not accepts(keyword):
+        # In place of a unit of time (where EVENTS may stand) a reserved word means that there is
+        # none, although any word could be one.
+        is_free = name == "ATTRIBUTE" and not accepts("EVENTS")
+        return name if is_free or keyword not in grammar().reserved else keyword
+    return keyword if _is_keyword(keyword, tokens[index + 1 : index + 3], accepts) else name
+
+
+def _is_keyword(keyword: str, following: Sequence[Token], accepts: Callable[[str], bool]) -> bool:
+    """Whether a word is meant as the keyword where both a name and the keyword could stand."""
+    after = following[0]
+    match keyword:
+        case "NOT":
+            return accepts("NAME") or after.type not in _AFTER_OPERAND
+        case "QUERY" if after.type == "COLON":  # the name is missing
+            return keyword_of(following[1]) == "SELECT"
+        case "CREATE" | "QUERY":
+            is_operator = keyword_of(after) in _FORMULA_OPERATORS
+            return after.type in ("NAME", "TEXT") and not is_operator
+        case "LAST" | "MAX" if accepts("STAR"):  # directly after SELECT
+            return after.type != "LPAR"
+        case "STRICT" | "NXT" | "NEXT" | "LAST" | "MAX" if not accepts("STAR"):
+            return after.type == "LPAR"
+        case "PROJECT":
+            return after.type == "LSQB"
+        case "PRIOR":
+            return after.type in ("NAME", "LPAR")
+        case "TIMESTAMP" | "DATE":
+            return after.type == "TEXT"
+        case _:
+            return True
+
+
+def begins_statement(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a declaration or query begins at a token, as far as can be seen without parsing."""
+    keyword = keyword_of(tokens[index])
+    if keyword not in ("CREATE", "QUERY", "SELECT"):
+        return False
+    before = tokens[index - 1] if index else None
+    if before and (before.type in _BEFORE_ATTRIBUTE or keyword_of(before) == "BY"):
+        return False
+    after = tokens[index + 1]
+    if keyword == "CREATE":
+        return keyword_of(after) == "STREAM"
+    if keyword == "QUERY":
+        return after.type == "NAME" and tokens[index + 2].type == "COLON"
+    return after.type in ("STAR", "NAME", "LPAR", "INTEGER", "DOUBLE", "TEXT")
+
+
+_BEFORE_ATTRIBUTE = frozenset({"DOT", "LSQB", "COMMA", "LBRACE"})

@@ -1,0 +1,152 @@
+"""SELECT NXT under WITHIN: which states can still reach the end, read from the end back.
+
+NXT takes the earliest events it can. Where an automaton has at most one way to mark an event, its
+run is decided by which events are marked, so NXT's choice is a run that marks an event whenever
+the end at hand can be reached after doing so. What can be reached is read from the end back: the
+states before an event out of which some run accepts at the end. Those sets are the states of a
+deterministic machine, the reverse of the automaton, which is small as a rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from celc.automata.determinize import START, DeterministicAutomaton, DetState
+from celc.automata.letters import ContextMachine
+from celc.diagnostics.deadline import look
+from celc.plan.tables import Kind, Tables
+
+MAX_SETS = 128
+MAX_STEPS_IN_TABLE = 500_000
+"""Beyond this many sets, or steps (sets × states × letters), a selection automaton is run forward
+instead: its tables grow with the number of moves alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarliestTables:
+    """`marks[state][letter]`: (kind, target) of the one way to mark an event and go on, None: no.
+
+    `ends[letter]`: the set of the states that accept with this letter; `end_kinds[state][letter]`:
+    how they mark it. `back[set][letter]`: the set before an event, given the one behind it.
+    `sets[set]` are the states of a set. States are those of the automaton, the start included,
+    which an unmarked event leaves as it is. `kinds` are what the numbers of kinds stand for.
+    """
+
+    marks: tuple[tuple[tuple[int, DetState] | None, ...], ...]
+    skip: tuple[tuple[DetState | None, ...], ...]
+    end_kinds: tuple[tuple[int | None, ...], ...]
+    sets: tuple[frozenset[DetState], ...]
+    ends: tuple[int, ...]
+    back: tuple[tuple[int, ...], ...]
+    kinds: tuple[Kind, ...]
+
+
+def earliest_tables(tables: Tables) -> EarliestTables | None:
+    """The tables of NXT, or None where an event can be marked in two ways, or not at all."""
+    letters = range(tables.symbols)
+    marks: list[list[tuple[int, DetState] | None]] = [
+        [None] * tables.symbols for _ in range(tables.states)
+    ]
+    end_kinds: list[list[int | None]] = [[None] * tables.symbols for _ in range(tables.states)]
+    for letter in letters:
+        ways: dict[DetState, tuple[str, ...]] = {}
+        for step in tables.steps[letter]:
+            labels = tables.kinds[step.kind].marks
+            for source in step.sources:
+                if not labels or ways.setdefault(source, labels) != labels:
+                    return None
+                if step.target is None:
+                    end_kinds[source][letter] = step.kind
+                else:
+                    marks[source][letter] = step.kind, step.target
+    skip = [tuple(START for _ in letters), *tables.skip[1:]]
+    numbers: dict[frozenset[DetState], int] = {frozenset(): 0}
+    order = [frozenset[DetState]()]
+
+    def number(states: frozenset[DetState]) -> int:
+        if states not in numbers:
+            numbers[states] = len(order)
+            order.append(states)
+        return numbers[states]
+
+    def before(behind: frozenset[DetState], letter: int) -> frozenset[DetState]:
+        found = set()
+        for state in range(tables.states):
+            marked = marks[state][letter]
+            if skip[state][letter] in behind or (marked is not None and marked[1] in behind):
+                found.add(DetState(state))
+        return frozenset(found)
+
+    ends = tuple(
+        number(
+            frozenset(DetState(s) for s in range(tables.states) if end_kinds[s][letter] is not None)
+        )
+        for letter in letters
+    )
+    back: list[tuple[int, ...]] = []
+    for states in order:
+        look()
+        if (
+            len(order) > MAX_SETS
+            or len(order) * tables.states * tables.symbols > MAX_STEPS_IN_TABLE
+        ):
+            return None
+        back.append(tuple(number(before(states, letter)) for letter in letters))
+    return EarliestTables(
+        tuple(map(tuple, marks)),
+        tuple(skip),
+        tuple(map(tuple, end_kinds)),
+        tuple(order),
+        ends,
+        tuple(back),
+        tables.kinds,
+    )
+
+
+Chosen: TypeAlias = tuple[DeterministicAutomaton, ContextMachine]
+"""A selection as an automaton, with its tracker over the letters."""
+
+
+def choose_the_same(one: Chosen, other: Chosen) -> bool:
+    """Whether two selections on the same letters choose the same matches of every stream.
+
+    What NXT chooses, MAX chooses too: a proper superset would be preferred by NXT. So if they
+    choose the same, MAX has one support for each end, and NXT's way to find it will do.
+    """
+    letters = len(one[1].following[0])
+    seen: set[tuple[bool, int, int]] = {(True, 0, 0)}
+    waiting = list(seen)
+    while waiting:
+        look()
+        before, left, right = waiting.pop()
+        for letter in range(letters):
+            rows = []
+            for (automaton, _), state in ((one, left), (other, right)):
+                at, from_ = (state * letters, START) if before else (0, state)
+                rows.append(automaton.moves[from_][automaton.class_of[at + letter]])
+            if [(m.marks, m.accepts, m.target is None) for m in rows[0]] != [
+                (m.marks, m.accepts, m.target is None) for m in rows[1]
+            ]:
+                return False
+            following = [
+                (False, int(mine.target), int(theirs.target))
+                for mine, theirs in zip(*rows, strict=True)
+                if mine.target is not None and theirs.target is not None
+            ]
+            if before:
+                after = one[1].following[left][letter], other[1].following[right][letter]
+                following.append((True, *after))
+            for pair in following:
+                if pair not in seen:
+                    seen.add(pair)
+                    waiting.append(pair)
+    return True
+
+
+def is_quiet(tables: EarliestTables, letter: int) -> bool:
+    """Whether an event that is not the last of a match changes nothing."""
+    return all(
+        tables.marks[state][letter] is None and tables.skip[state][letter] == state
+        for state in range(len(tables.skip))
+    )

@@ -1,0 +1,276 @@
+"""Equalities between roles → keys of states: what lets an update find its partners by look-up.
+
+Equalities tie roles together: in a match, all events of the roles of one such *tie* have one value,
+its key. If every move that leaves a state brings the key along, and so does every move into it, the
+state's content can be kept apart by that key, and an event finds just the partial matches that it
+can extend, in constant time. `A ; B ; C` on one id throughout is then as many small automata as
+there are ids, which share one kernel and the positions of the stream; with different keys from step
+to step it is a chain of indexed joins.
+
+Which keys a state has follows from where ties are *live*: a tie is, between the first event of its
+roles and the last. The key of a state are its live ties that all moves in and out of it carry.
+An equality needs no other check if every move that carries its tie leaves a state with that key.
+
+Within one round of an iteration a tie begins anew with each round, and is live until the last event
+of its roles in it; so it works there as well.
+
+Equalities that cannot be kept this way are left to the enumeration: where some match does not bind
+one of the roles (the condition then holds vacuously, which ties nothing), where a state can
+be reached with and without the tie, where an event in between has nothing to do with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from celc.automata.determinize import START, DetState
+from celc.core import formula as core
+from celc.core.formula import Expression
+from celc.diagnostics.deadline import look
+from celc.normal.flatten import RoleClause
+from celc.normal.show import show_predicate
+from celc.plan.tables import Tables
+
+_MAX_ROLES = 12
+"""Roles in one tie: which of them have been met is followed through the automaton."""
+
+
+_MAX_KEY = 3
+"""Ties in the key of a state, as many as the runtime's tables take."""
+
+_Term: TypeAlias = tuple[str, Expression]
+"""A role, and what its event brings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """Roles whose events have one value in every match, and the term that says it for each.
+
+    `round_mark`: within one round of the iteration that it marks.
+    """
+
+    terms: tuple[tuple[str, Expression], ...]
+    round_mark: str | None
+    text: str
+    """The equalities as they are written."""
+
+    def of(self, marks: Sequence[str]) -> tuple[Expression, ...]:
+        """The terms of an event with these marks, each once."""
+        return tuple(dict.fromkeys(term for role, term in self.terms if role in marks))
+
+
+@dataclass(frozen=True, slots=True)
+class Joins:
+    """Ties, the keys of states (numbers of ties, ascending), and the clauses that keys decide."""
+
+    ties: tuple[Tie, ...]
+    keys: tuple[tuple[int, ...], ...]
+    decided: tuple[RoleClause, ...]
+
+    @property
+    def attributes(self) -> set[str]:
+        """The attributes that keys are made of."""
+        terms = [term for tie in self.ties for _, term in tie.terms]
+        plain = [term.operand if isinstance(term, core.Cast) else term for term in terms]
+        return {term.attribute for term in plain if isinstance(term, core.AttributeValue)}
+
+    def key(self, state: DetState) -> tuple[int, ...]:
+        """The ties by which a state's content is kept apart."""
+        return self.keys[state]
+
+
+def plan_joins(tables: Tables, clauses: Sequence[RoleClause]) -> Joins | None:
+    """The keys of a query's states; None where nothing can be kept apart by a key."""
+    ties = [tie for tie in _ties(clauses) if _is_firm(tables, tie)]
+    ties = [tie for tie in ties if _live_states(tables, tie) is not None]
+    while True:
+        look()
+        live = [_live_states(tables, tie) or set[int]() for tie in ties]
+        keys = _keys(tables, ties, live)
+        if any(len(key) > _MAX_KEY for key in keys):
+            ties = ties[:-1]
+            continue
+        firm = [
+            tie
+            for number, tie in enumerate(ties)
+            if _decides(tables, number, tie, live[number], keys)
+        ]
+        if firm == ties:
+            break
+        ties = firm
+    if not any(keys):
+        return None
+    decided = tuple(
+        c for c in clauses if any(_is_among(c, {*tie.terms}, tie.round_mark) for tie in ties)
+    )
+    return Joins(tuple(ties), keys, decided)
+
+
+# --- ties -----------------------------------------------------------------------------------------
+
+
+def _equality(clause: RoleClause) -> tuple[_Term, _Term] | None:
+    """The two sides of a clause that says nothing but that two roles have one value."""
+    if len(clause.clause.predicates) != 1:
+        return None
+    (predicate,) = clause.clause.predicates
+    if not isinstance(predicate, core.Comparison) or predicate.operator != "=":
+        return None
+    left, right = _term(predicate.left), _term(predicate.right)
+    if left is None or right is None or left[0] == right[0]:
+        return None
+    if {*clause.clause.labels} != {left[0], right[0]}:
+        return None  # it also asks for an event of another role
+    return left, right
+
+
+def _term(expression: Expression) -> _Term | None:
+    """An attribute, widened or not: its role, and the expression with no role in it."""
+    match expression:
+        case core.AttributeValue():
+            plain = core.AttributeValue("", expression.attribute, expression.type, expression.span)
+            return expression.label, plain
+        case core.Cast(operand=core.AttributeValue() as value) if expression.type.is_numeric:
+            found = _term(value)
+            assert found is not None
+            return found[0], core.Cast(found[1], expression.type, expression.span)
+        case _:
+            return None
+
+
+def _ties(clauses: Sequence[RoleClause]) -> list[Tie]:
+    """Equalities that share a role and its term, joined; a role with two terms is in two ties."""
+    found: list[tuple[dict[_Term, None], str | None]] = []
+    for clause in clauses:
+        look()
+        sides = _equality(clause)
+        if sides is None:
+            continue
+        joined = [
+            tie for tie in found if tie[1] == clause.round_mark and any(s in tie[0] for s in sides)
+        ]
+        terms = {term: None for tie in joined for term in tie[0]} | dict.fromkeys(sides)
+        found = [tie for tie in found if tie not in joined] + [(terms, clause.round_mark)]
+    ties = [Tie(tuple(terms), mark, _text(clauses, {*terms}, mark)) for terms, mark in found]
+    return [
+        tie for tie in ties if len({role for role, _ in tie.terms}) == len(tie.terms) <= _MAX_ROLES
+    ]
+
+
+def _text(clauses: Sequence[RoleClause], terms: set[_Term], mark: str | None) -> str:
+    said = [clause for clause in clauses if _is_among(clause, terms, mark)]
+    return " AND ".join(show_predicate(clause.written.predicates[0]) for clause in said)
+
+
+def _is_among(clause: RoleClause, terms: set[_Term], mark: str | None) -> bool:
+    sides = _equality(clause)
+    return sides is not None and mark == clause.round_mark and {*sides} <= terms
+
+
+# --- states ---------------------------------------------------------------------------------------
+
+
+def _moves(tables: Tables) -> list[tuple[int, tuple[str, ...], int | None]]:
+    """(source, marks, target) of each move that marks, begins or ends; None: the match ends."""
+    return [
+        (source, tables.kinds[step.kind].marks, step.target)
+        for steps in tables.steps
+        for step in steps
+        for source in step.sources
+    ]
+
+
+def _is_firm(tables: Tables, tie: Tie) -> bool:
+    """Whether every match (every round) has events of all roles of the tie, and no event stands
+    for two of its terms."""
+    if any(len(tie.of(marks)) > 1 for _, marks, _ in _moves(tables)):
+        return False
+    roles = [role for role, _ in tie.terms]
+    everything = (1 << len(roles)) - 1
+    before_rounds = -1 if tie.round_mark is not None else 0
+    seen: set[tuple[int, int]] = {(START, before_rounds)}
+    order = list(seen)
+    moves = _moves(tables)
+    for state, met in order:
+        for source, marks, target in moves:
+            if source != state:
+                continue
+            after = met
+            if tie.round_mark is not None and tie.round_mark in marks:
+                if met not in (before_rounds, everything):
+                    return False
+                after = 0
+            here = sum(1 << number for number, role in enumerate(roles) if role in marks)
+            if here:
+                after = max(after, 0) | here
+            if target is None:
+                if after not in (before_rounds if tie.round_mark else everything, everything):
+                    return False
+            elif (target, after) not in seen:
+                seen.add((target, after))
+                order.append((target, after))
+        for target in {t for t in tables.skip[state] if t is not None}:
+            if (target, met) not in seen:
+                seen.add((target, met))
+                order.append((target, met))
+    return True
+
+
+def _live_states(tables: Tables, tie: Tie) -> set[int] | None:
+    """The states between the first and the last event of a tie; None where some state is reached
+    both ways."""
+    carried: dict[int, set[bool]] = {START: {False}}
+    needed: set[int] = set()
+    moves = [
+        (source, bool(tie.of(marks)), tie.round_mark in marks, target)
+        for source, marks, target in _moves(tables)
+    ]
+    moves += [
+        (state, False, False, target)
+        for state in range(1, tables.states)
+        for target in {t for t in tables.skip[state] if t is not None}
+    ]
+    changed = True
+    while changed:
+        changed = False
+        for source, ties, begins, target in moves:
+            if not begins and source not in needed and (ties or target in needed):
+                needed.add(source)
+                changed = True
+            for before in (*carried.get(source, ()),):
+                after = ties or (before and not begins)
+                if target is not None and after not in carried.setdefault(target, set()):
+                    carried[target].add(after)
+                    changed = True
+    if any(len(carried.get(state, ())) > 1 for state in needed):
+        return None
+    return {state for state in needed if carried.get(state) == {True}}
+
+
+def _keys(
+    tables: Tables, ties: Sequence[Tie], live: Sequence[set[int]]
+) -> tuple[tuple[int, ...], ...]:
+    keys = [{n for n in range(len(ties)) if state in live[n]} for state in range(tables.states)]
+    for source, marks, target in _moves(tables):
+        brought = {n for n, tie in enumerate(ties) if tie.of(marks)}
+        # A round that begins here has a key of its own.
+        keys[source] &= {n for n in brought if ties[n].round_mark not in marks}
+        if target is not None:
+            keys[target] &= brought
+    for state in range(1, tables.states):
+        if any(target != state for target in tables.skip[state]):
+            keys[state] = set()
+    return tuple(tuple(sorted(key)) for key in keys)
+
+
+def _decides(
+    tables: Tables, number: int, tie: Tie, live: set[int], keys: Sequence[tuple[int, ...]]
+) -> bool:
+    """Whether each event of a tie that is not the first one is looked up by it."""
+    return all(
+        source not in live or number in keys[source]
+        for source, marks, _ in _moves(tables)
+        if tie.of(marks) and tie.round_mark not in marks
+    )

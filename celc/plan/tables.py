@@ -1,0 +1,273 @@
+"""I/O-deterministic CEA → transition tables over symbol classes.
+
+Three things happen here: symbols that no state tells apart become one, so that an event which
+changes nothing is symbol 0 whatever its type; label sets become *kinds*, small numbers that a
+node of the arena can carry; and the moves are sorted into those that begin a match, those that go
+on with one, and the unmarked ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+
+from celc.automata.automaton import State
+from celc.automata.determinize import START, DeterministicAutomaton, DetState, Move
+from celc.automata.letters import ContextMachine
+from celc.diagnostics.deadline import look
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How an event of a match is marked: its labels, and whether a match may begin with it."""
+
+    marks: tuple[str, ...]
+    starts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """All that one symbol and one label set do: the sources that lead to one outcome.
+
+    `sources` are states (START among them: a match may begin here). The event ends a match where
+    `target` is None, and goes on in `target` otherwise.
+    """
+
+    kind: int
+    sources: tuple[DetState, ...]
+    target: DetState | None
+
+
+@dataclass(frozen=True, slots=True)
+class Contexts:
+    """How symbols become letters where the stream's past matters: a machine over all its events.
+
+    `following[context][symbol]` is the context after an event, `letters[context][symbol]` what the
+    tables call the event.
+    """
+
+    following: tuple[tuple[int, ...], ...]
+    letters: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Transition tables.
+
+    `symbol_of[class]` is the symbol of a symbol class of the alphabet. Without `contexts`, symbols
+    are what the rest is indexed by, else letters are. `skip[state][symbol]` is
+    the state after an unmarked event, None where the match is lost (the row of START is unused:
+    all None). `steps[symbol]` are the other moves, those that end a match last.
+    """
+
+    symbol_of: tuple[int, ...]
+    symbols: int
+    states: int
+    kinds: tuple[Kind, ...]
+    skip: tuple[tuple[DetState | None, ...], ...]
+    steps: tuple[tuple[Step, ...], ...]
+    members: tuple[tuple[State, ...], ...]
+    contexts: Contexts | None = None
+
+    @property
+    def skips_are_identities(self) -> bool:
+        """Whether an unmarked event leaves every match where it is."""
+        return all(
+            target == state for state in range(1, self.states) for target in self.skip[state]
+        )
+
+    def is_idle(self, symbol: int) -> bool:
+        """Whether an event of this symbol changes nothing, so that it can be passed over."""
+        return not self.steps[symbol] and all(
+            self.skip[state][symbol] == state for state in range(1, self.states)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionTables:
+    """What a selector under WITHIN runs over the events of a window, once for each end.
+
+    `following[state][letter]` is the tracker's next state, `symbols[state][letter]` the symbol of
+    `tables` for a letter before which the tracker is in that state. In `tables` a step out of the
+    start never shares its cell with other sources.
+    """
+
+    following: tuple[tuple[int, ...], ...]
+    symbols: tuple[tuple[int, ...], ...]
+    tables: Tables
+
+    def is_quiet(self, letter: int) -> bool:
+        """Whether an event that is not the last of a match changes nothing."""
+        return all(
+            self.following[state][letter] == state
+            and all(step.target is None for step in self.tables.steps[symbols[letter]])
+            and all(self.tables.skip[s][symbols[letter]] == s for s in range(1, self.tables.states))
+            for state, symbols in enumerate(self.symbols)
+        )
+
+
+def tabulate(
+    automaton: DeterministicAutomaton,
+    machine: ContextMachine,
+    selection: tuple[DeterministicAutomaton, ContextMachine] | None = None,
+    *,
+    apart: bool = False,
+) -> tuple[Tables, SelectionTables | None]:
+    """The transition tables of an automaton over the letters of a context machine.
+
+    `selection` is the automaton of a selector that runs over windows, with its tracker, a machine
+    over those letters. Letters are what neither tells apart, symbols what no context does; `apart`:
+    every symbol of the alphabet stays one of its own.
+    """
+    column_of, columns = _merge_symbols(automaton)
+    symbols = len(machine.following[0])
+    letter_count = machine.contexts * symbols
+    chosen, selected = _selection_columns(selection, letter_count)
+    numbers: dict[Hashable, int] = {}
+    letters = [
+        numbers.setdefault(
+            (column_of[automaton.class_of[letter]], chosen[letter], letter % symbols * apart),
+            len(numbers),
+        )
+        for letter in range(letter_count)
+    ]
+    sample = [letters.index(letter) for letter in range(len(numbers))]
+    tables = _tables_of(
+        automaton, [columns[column_of[automaton.class_of[letter]]] for letter in sample]
+    )
+    kernel: dict[Hashable, int] = {}
+    symbol_of = []
+    for symbol in range(symbols):
+        places = range(symbol, letter_count, symbols)
+        behaviour = tuple((letters[at], machine.following[at // symbols][symbol]) for at in places)
+        symbol_of.append(kernel.setdefault(behaviour, len(kernel)))
+    first = [symbol_of.index(symbol) for symbol in range(len(kernel))]
+    tables = replace(tables, symbol_of=tuple(symbol_of))
+    if machine.contexts > 1:
+        contexts = Contexts(
+            tuple(tuple(row[symbol] for symbol in first) for row in machine.following),
+            tuple(
+                tuple(letters[context * symbols + symbol] for symbol in first)
+                for context in range(machine.contexts)
+            ),
+        )
+        tables = replace(tables, contexts=contexts)
+    if selected is None:
+        return tables, None
+    rows = [chosen[letter] for letter in sample]
+    return tables, SelectionTables(
+        tuple(zip(*(tuple(following for following, _ in row) for row in rows), strict=True)),
+        tuple(zip(*(tuple(symbol for _, symbol in row) for row in rows), strict=True)),
+        with_starts_apart(selected),
+    )
+
+
+def _selection_columns(
+    selection: tuple[DeterministicAutomaton, ContextMachine] | None, letters: int
+) -> tuple[list[tuple[tuple[int, int], ...]], Tables | None]:
+    """For each letter what a selection does in each state of its tracker: (next state, symbol)."""
+    if selection is None:
+        return [()] * letters, None
+    automaton, tracker = selection
+    column_of, columns = _merge_symbols(automaton)
+    rows = [
+        tuple(
+            (
+                tracker.following[state][letter],
+                column_of[automaton.class_of[state * letters + letter]],
+            )
+            for state in range(tracker.contexts)
+        )
+        for letter in range(letters)
+    ]
+    return rows, _tables_of(automaton, columns)
+
+
+def _tables_of(automaton: DeterministicAutomaton, columns: Sequence[_Column]) -> Tables:
+    kinds: dict[Kind, int] = {}
+    steps: list[tuple[Step, ...]] = []
+    for column in columns:
+        look()
+        grouped: dict[tuple[tuple[str, ...], DetState | None], list[DetState]] = {}
+        for state, row in enumerate(column):
+            for move in row:
+                if move.accepts:
+                    grouped.setdefault((move.marks, None), []).append(DetState(state))
+                if move.target is not None and (move.marks or state == START):
+                    grouped.setdefault((move.marks, move.target), []).append(DetState(state))
+        order = sorted(grouped, key=lambda key: (key[1] is None, key[1] or 0, key[0]))
+        steps.append(
+            tuple(
+                Step(_number(kinds, marks, grouped[key]), tuple(grouped[key]), target)
+                for key in order
+                for marks, target in [key]
+            )
+        )
+    return Tables(
+        tuple(range(len(columns))),
+        len(columns),
+        automaton.states,
+        tuple(kinds),
+        tuple(_skip_targets(state, rows) for state, rows in enumerate(zip(*columns, strict=True))),
+        tuple(steps),
+        automaton.members,
+    )
+
+
+def with_starts_apart(tables: Tables) -> Tables:
+    """The same tables, where a step out of the start never shares its cell with other sources.
+
+    The general engine makes a cell for each source, and only one without a past is a first event.
+    """
+    kinds: dict[Kind, int] = {}
+    steps = []
+    for row in tables.steps:
+        look()
+        split = []
+        for step in row:
+            marks = tables.kinds[step.kind].marks
+            for sources in ([START], [source for source in step.sources if source != START]):
+                if set(sources) <= set(step.sources) and sources:
+                    number = _number(kinds, marks, sources)
+                    split.append(Step(number, tuple(sources), step.target))
+        steps.append(tuple(split))
+    return replace(tables, kinds=tuple(kinds), steps=tuple(steps))
+
+
+def _number(kinds: dict[Kind, int], marks: tuple[str, ...], sources: Sequence[DetState]) -> int:
+    return kinds.setdefault(Kind(marks, START in sources), len(kinds))
+
+
+_Column = tuple[tuple[Move, ...], ...]
+
+
+def _merge_symbols(automaton: DeterministicAutomaton) -> tuple[tuple[int, ...], list[_Column]]:
+    numbers: dict[tuple[int, ...], int] = {}
+    symbol_of = []
+    columns: list[_Column] = []
+    # Rows are compared once, and columns by the numbers of their rows.
+    row_numbers: dict[tuple[Move, ...], int] = {}
+    coded = []
+    for rows in automaton.moves:
+        look()
+        known = {id(row): row for row in rows}
+        code = {key: row_numbers.setdefault(row, len(row_numbers)) for key, row in known.items()}
+        coded.append([code[id(row)] for row in rows])
+    for column, code_of in zip(
+        zip(*automaton.moves, strict=True), zip(*coded, strict=True), strict=True
+    ):
+        symbol_of.append(numbers.setdefault(code_of, len(numbers)))
+        if len(columns) < len(numbers):
+            columns.append(column)
+    return tuple(symbol_of), columns
+
+
+def _skip_targets(state: int, rows: Sequence[tuple[Move, ...]]) -> tuple[DetState | None, ...]:
+    look()
+    if state == START:
+        return (None,) * len(rows)
+    found = {
+        key: next((move.target for move in row if not move.marks), None)
+        for key, row in {id(row): row for row in rows}.items()
+    }
+    return tuple([found[id(row)] for row in rows])

@@ -1,0 +1,80 @@
+"""A selector under WITHIN as automata of its own: what it chooses among the matches of a window.
+
+They are made when they are asked for, because a cheaper way to choose may need none of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from celc.automata.construct import construct_selection
+from celc.automata.determinize import determinize_selection
+from celc.automata.graphs import Graph, relabelled
+from celc.automata.letters import Letters, machine_over
+from celc.automata.minimise import minimise
+from celc.automata.predicates import Alphabet
+from celc.automata.select import Selection
+from celc.diagnostics.deadline import look
+from celc.diagnostics.source import Source, Span
+from celc.normal.normal_form import KeepLabels, Selected, Strategy
+from celc.plan.earliest import Chosen
+
+DETERMINISTIC = "making the automaton deterministic"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSelector:
+    """A selector that compares the matches of a window, and what its automata are made of.
+
+    `labels` are those that SELECT shows; `span` is the place that errors
+    name, `selection` what the selector chooses, over `letters`.
+    """
+
+    selected: Selected
+    labels: tuple[str, ...]
+    alphabet: Alphabet
+    source: Source
+    span: Span
+    max_states: int
+    selection: Selection
+    letters: Letters
+
+    @property
+    def rejects(self) -> bool:
+        """Whether it leaves out any match at all."""
+        return self.selection.rejects
+
+    def automaton(self) -> Chosen:
+        """The deterministic automaton of what it chooses.
+
+        Raises CelError where the automaton has too many states.
+        """
+        return self._deterministic(self.selection)
+
+    def automaton_of(self, strategy: Strategy) -> Chosen:
+        """The same for another selector in its place."""
+        selection, _ = construct_selection(self.selected, self.alphabet, self.source, strategy)
+        return self._deterministic(selection)
+
+    def _deterministic(self, selection: Selection) -> Chosen:
+        look(self.span, DETERMINISTIC)
+        keep = KeepLabels(self.labels)
+        starts = relabelled(Graph(selection.graph.version, selection.starts), (keep,))
+        shown = replace(selection, graph=relabelled(selection.graph, (keep,)), starts=starts.edges)
+        automaton = determinize_selection(
+            shown, self.letters.count, self.source, self.span, max_states=self.max_states
+        )
+        return minimise(automaton), machine_over(selection.tracker, self.letters.count)
+
+
+def window_selector(
+    selected: Selected,
+    labels: tuple[str, ...],
+    alphabet: Alphabet,
+    source: Source,
+    span: Span,
+    max_states: int,
+) -> WindowSelector:
+    """The selector of a query under WITHIN. Raises CelError where it is too large to construct."""
+    selection, letters = construct_selection(selected, alphabet, source)
+    return WindowSelector(selected, labels, alphabet, source, span, max_states, selection, letters)

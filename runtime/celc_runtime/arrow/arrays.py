@@ -1,0 +1,213 @@
+"""Arrow arrays as kernels and messages need them: values without copies, order, equality, text.
+
+Each function looks at one column and knows nothing of the query.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from celc_runtime.engine.arena import BLOCK
+from celc_runtime.engine.batch import order_preserving
+from celc_runtime.engine.spark_arithmetic import LAST_DAY, MICROSECONDS_PER_DAY
+from celc_runtime.plan.conditions import TextCondition
+
+
+def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """The values of a column (anything where NULL) and bool[rows] where they are not NULL.
+
+    BOOLEAN becomes uint8, TIMESTAMP int64, DATE int32. Both are read-only.
+    """
+    if pa.types.is_boolean(column.type):
+        values = np.asarray(
+            pc.fill_null(column, False).cast(pa.uint8()).to_numpy(zero_copy_only=False)
+        )
+        values.flags.writeable = False
+    else:
+        dtype = (
+            np.dtype(f"int{column.type.bit_width}")
+            if pa.types.is_temporal(column.type)
+            else column.type.to_pandas_dtype()
+        )
+        buffer = column.buffers()[1]
+        values = np.frombuffer(buffer, dtype)[column.offset : column.offset + len(column)]
+    if column.null_count == 0:
+        return values, _all_true(len(column))
+    valid = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
+    valid.flags.writeable = False  # as the other: kernels are compiled for one kind of array
+    return values, valid
+
+
+NO_NULLS = np.ones(BLOCK, np.bool_)
+"""What `classify` takes for the whole of a column without NULLs (see `block_of`)."""
+NO_NULLS.flags.writeable = False
+
+_TRUE = np.ones(0, np.bool_)
+
+
+def _all_true(rows: int) -> np.ndarray:
+    global _TRUE
+    if len(_TRUE) < rows:
+        _TRUE = np.ones(rows, np.bool_)
+        _TRUE.flags.writeable = False
+    return _TRUE[:rows]
+
+
+_ZEROS = np.zeros(0, np.int32)
+
+
+def zeros(rows: int) -> np.ndarray:
+    """int32[rows], all 0; shared between batches."""
+    global _ZEROS
+    if len(_ZEROS) < rows:
+        _ZEROS = np.zeros(rows, np.int32)
+        _ZEROS.flags.writeable = False
+    return _ZEROS[:rows]
+
+
+def whole_numbers(column: pa.Array) -> np.ndarray:
+    """A window or order column without NULLs as int64 of the same order; times in microseconds."""
+    values = numbers(column)[0]
+    if pa.types.is_date32(column.type):
+        return values.astype(np.int64) * MICROSECONDS_PER_DAY
+    if pa.types.is_floating(column.type):
+        return order_preserving(values.astype(np.float64))
+    return np.ascontiguousarray(values.astype(np.int64, copy=False))
+
+
+def not_a_number(column: pa.Array) -> np.ndarray:
+    """bool[rows] where a column of fractions without NULLs is NaN; nothing of another column."""
+    if not pa.types.is_floating(column.type):
+        return np.zeros(0, np.bool_)
+    wrong: np.ndarray = np.isnan(numbers(column)[0])
+    return wrong
+
+
+def immeasurable(column: pa.Array) -> np.ndarray:
+    """bool[rows] where a value of a column without NULLs has no place among 64-bit window keys."""
+    values = numbers(column)[0]
+    wrong: np.ndarray = np.zeros(0, np.bool_)
+    if pa.types.is_date32(column.type):
+        wrong = np.abs(values.astype(np.int64)) > LAST_DAY
+    elif values.dtype == np.int64:
+        wrong = values == -(2**63)
+    return wrong
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """The column itself, neither dictionary-coded nor of views."""
+    column = without_views(column)
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def coded(column: pa.Array) -> pa.DictionaryArray:
+    """The column itself, dictionary-coded."""
+    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+
+
+def text_truth(condition: TextCondition, column: pa.DictionaryArray) -> np.ndarray:
+    """bool[rows]: where a condition on one text holds, asked once for each distinct text."""
+    # The last element stands for NULL.
+    table = np.append(condition.of_values(column.dictionary), condition.of_null)
+    indices = column.indices
+    if pa.types.is_unsigned_integer(indices.type):
+        indices = indices.cast(pa.int64())
+    codes = np.asarray(pc.fill_null(indices, -1).to_numpy(zero_copy_only=False))
+    truth: np.ndarray = table[codes]
+    return truth
+
+
+def differs(column: pa.Array) -> np.ndarray:
+    """bool[rows − 1]: where a value is not the one before it; NULL equals NULL, NaN equals NaN."""
+    column = plain(column)
+    here, before = column[1:], column[:-1]
+    changed = np.array(pc.fill_null(pc.not_equal(here, before), False), np.bool_)
+    if column.null_count:
+        null = np.asarray(column.is_null())
+        changed |= null[1:] != null[:-1]
+    if pa.types.is_floating(column.type):
+        nan = np.isnan(numbers(column)[0])
+        changed &= ~(nan[1:] & nan[:-1])
+    return changed
+
+
+def sortable(column: pa.Array) -> pa.Array:
+    """A column of the same order as Arrow compares values: Spark's order, where NaN equals itself
+    and is larger than any number, and −0.0 equals 0.0."""
+    if pa.types.is_null(column.type):
+        return column.cast(pa.int8())
+    if not pa.types.is_floating(column.type):
+        return column
+    values = np.asarray(pc.fill_null(column.cast(pa.float64()), 0.0))
+    # Only this NaN: there are others, negative ones among them.
+    keys = order_preserving(np.where(np.isnan(values), np.nan, values))
+    return pa.array(keys, mask=np.asarray(column.is_null()))
+
+
+def order_of_neighbours(column: pa.Array, last: pa.Array | None) -> np.ndarray:
+    """int8[rows]: 1 where a value is larger than the one before, 0 where equal, −1 where smaller.
+
+    `last` holds the value before the first row, if there is one. NULL comes first, as in Spark.
+    """
+    if last is not None and last.type != column.type:
+        if pa.types.is_null(column.type):
+            column = column.cast(last.type)
+        else:
+            last = last.cast(column.type)
+    column = sortable(column)
+    first = pa.nulls(1, column.type) if last is None else sortable(last)
+    before = pa.concat_arrays([first, column[:-1]])
+    larger = np.array(pc.fill_null(pc.greater(column, before), False), np.int8)
+    smaller = np.array(pc.fill_null(pc.less(column, before), False), np.int8)
+    order = larger - smaller
+    if before.null_count or column.null_count:
+        order += np.asarray(before.is_null()).astype(np.int8)
+        order -= np.asarray(column.is_null()).astype(np.int8)
+    return order
+
+
+def in_one_piece(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column that is not cut into chunks; of one that was, texts are not dictionary-coded."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    combined = column.combine_chunks()
+    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
+
+
+def without_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The column with its texts one after another, where Arrow holds them as views: it can neither
+    sort nor pick those."""
+    if pa.types.is_string_view(column.type):
+        return column.cast(pa.large_string())
+    if not (
+        pa.types.is_dictionary(column.type) and pa.types.is_string_view(column.type.value_type)
+    ):
+        return column
+    if isinstance(column, pa.ChunkedArray):
+        type = pa.dictionary(column.type.index_type, pa.large_string())
+        return pa.chunked_array([without_views(chunk) for chunk in column.chunks], type)
+    return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(pa.large_string()))
+
+
+def is_ordered(type: pa.DataType) -> bool:
+    """Whether values of a type can be sorted."""
+    if pa.types.is_dictionary(type):
+        return is_ordered(type.value_type)
+    return not pa.types.is_nested(type)
+
+
+def shown(value: pa.Scalar) -> str:
+    """A value in a message."""
+    if not value.is_valid:
+        return "NULL"
+    if not pa.types.is_temporal(value.type):
+        return repr(value.as_py())
+    try:
+        return str(value.as_py())
+    except (ValueError, OverflowError):
+        number = value.cast(pa.int64() if value.type.bit_width == 64 else pa.int32())
+        return f"{number} ({value.type})"

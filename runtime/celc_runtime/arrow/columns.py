@@ -1,0 +1,160 @@
+"""Arrow → kernel columns: one batch of events as the arrays that the kernels read.
+
+No Python object is made for an event. All that can be wrong with events is checked on the way:
+columns and their types (`conforming`), types of events (`event_types`), order and partitions
+(`event_order`), values that a window is measured on (`window_keys`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.arrays import NO_NULLS, coded, numbers, plain, text_truth
+from celc_runtime.arrow.conforming import conforming, names_read
+from celc_runtime.arrow.event_order import EventOrder
+from celc_runtime.arrow.event_types import EventTypes
+from celc_runtime.arrow.partition_keys import with_keys
+from celc_runtime.arrow.row_names import RowNames
+from celc_runtime.arrow.undeclared import Undeclared
+from celc_runtime.arrow.window_keys import WindowKeys
+from celc_runtime.engine.batch import END_OF_PARTS, NO_INTEGERS, Batch
+from celc_runtime.plan.conditions import TextComparison, TextCondition
+from celc_runtime.plan.names import unused_name
+from celc_runtime.plan.plan import Plan
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A batch ready for the kernels, with what the output needs of it.
+
+    `events` are the conforming columns without the rows of undeclared types (`dropped` is their
+    number), `parts` the rows at which partitions begin.
+    """
+
+    batch: Batch
+    events: pa.RecordBatch
+    dropped: int
+    parts: np.ndarray
+
+
+class Columns:
+    """Prepares the batches of one run; remembers the last event for the checks across batches."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        ties_are_errors: bool,
+        continues: bool = False,
+        numbered: str | None = None,
+    ) -> None:
+        """`numbered`: the column of each batch with the rows' numbers; none: they are in their
+        places."""
+        self._plan = plan
+        self._rows = RowNames(numbered, unused_name("row", names_read(plan)))
+        self._types = EventTypes(plan, self._rows)
+        self._order = EventOrder(
+            plan, self._rows, ties_are_errors=ties_are_errors, continues=continues
+        )
+        self._window = WindowKeys(plan, self._rows, self._order)
+        # Memory that has just been asked for costs more to touch than symbols cost to find.
+        self._words = np.zeros(0, np.uint64)
+        self._schema: pa.Schema | None = None
+        self._places: list[int] = []
+        self.undeclared = Undeclared()
+
+    @property
+    def partitions_seen(self) -> int:
+        """How many slots the partitions of interleaved events have taken so far."""
+        return self._order.partitions_seen
+
+    def prepare(self, events: pa.RecordBatch) -> Prepared:
+        """One batch of events, conforming and checked."""
+        plan = self._plan
+        events = self._conforming(events)
+        codes, of_types, known = self._types.codes(events)
+        dropped = 0
+        if known is not None:
+            dropped = int(len(events) - known.sum())
+            events = self._rows.numbered(events)
+            streams = events.column("stream") if plan.stream_column else None
+            self.undeclared.add(events.column(plan.type_name), streams, known)
+            events = events.filter(pa.array(known))
+            codes = codes[known]
+        rows = len(events)
+        parts = self._order.part_starts(events) if plan.key_columns and not plan.interleaves else []
+        self._order.check(events, parts)
+        prepared = self._laid_out(events, parts, dropped)
+        self._order.leave(events)
+        self._rows.seen += rows + dropped
+        self._types_of_batch = codes, of_types
+        return prepared
+
+    def prepare_stretch(self, events: pa.RecordBatch, codes: np.ndarray) -> Prepared:
+        """Events of one partition that conform and are in order, with their types as int32 numbers
+        among those that are declared; the window's attribute is checked."""
+        prepared = self._laid_out(events, [], 0)
+        self._types_of_batch = codes, np.arange(len(self._plan.types))
+        return prepared
+
+    def _laid_out(self, events: pa.RecordBatch, parts: list[int], dropped: int) -> Prepared:
+        slots = self._order.slots_of(events) if self._plan.interleaves else NO_INTEGERS
+        keys, floors = self._window.of(events, parts, slots)
+        batch = Batch(
+            **self._symbol_buffers(len(events)),
+            keys=keys,
+            floors=floors,
+            part_starts=np.array([*parts, END_OF_PARTS, END_OF_PARTS], np.int64),
+            slots=slots,
+            letters=NO_INTEGERS,
+        )
+        return Prepared(batch, events, dropped, np.asarray(parts, np.int64))
+
+    def _conforming(self, events: pa.RecordBatch) -> pa.RecordBatch:
+        """`conforming`, without another look at a schema of which all columns serve as they are."""
+        if self._schema is not None and events.schema.equals(self._schema):
+            return with_keys(self._plan, events.select(self._places))
+        found = conforming(self._plan, events, self._rows.seen, self._rows.given)
+        names = events.schema.names
+        # A column may also be a field of a struct, or not be there at all (`*`).
+        if set(found.schema.names) <= set(names):
+            self._places = [names.index(name) for name in found.schema.names]
+            served = events.select(self._places).schema
+            coded = any(pa.types.is_dictionary(type) for type in served.types)
+            # Whether a text is a coded NULL is a matter of each dictionary.
+            self._schema = events.schema if served.equals(found.schema) and not coded else None
+        return with_keys(self._plan, found)
+
+    def arguments(self, events: pa.RecordBatch) -> list[np.ndarray]:
+        """What `classify` takes of the batch prepared last, the symbols' buffer aside."""
+        plan = self._plan
+        arguments = [*self._types_of_batch]
+        for name in plan.columns:
+            values, valid = numbers(events.column(name))
+            arguments += [values, valid if events.column(name).null_count else NO_NULLS]
+        dictionaries: dict[str, pa.DictionaryArray] = {}
+        for condition in plan.texts:
+            if isinstance(condition, TextCondition):
+                if condition.attribute not in dictionaries:
+                    dictionaries[condition.attribute] = coded(events.column(condition.attribute))
+                arguments.append(text_truth(condition, dictionaries[condition.attribute]))
+            else:
+                assert isinstance(condition, TextComparison)
+                arguments.append(
+                    condition.of_columns(
+                        plain(events.column(condition.left)), plain(events.column(condition.right))
+                    )
+                )
+        return arguments
+
+    def _symbol_buffers(self, rows: int) -> dict[str, np.ndarray]:
+        if self._plan.symbol_dtype != "uint8":
+            return {"symbols": np.empty(rows, np.uint16), "words": np.zeros(0, np.uint64)}
+        if 8 * len(self._words) < rows:
+            self._words = np.empty((rows + 7) // 8, np.uint64)
+        words = self._words[: (rows + 7) // 8]
+        words[-1:] = 0
+        return {"symbols": words.view(np.uint8)[:rows], "words": words}

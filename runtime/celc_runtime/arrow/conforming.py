@@ -1,0 +1,148 @@
+"""Events → the columns that a query reads, in the types that it declares.
+
+What is checked here can be told from columns and their types: which are missing, which are there
+twice, whose type does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from celc_runtime.arrow.arrays import is_ordered, shown, without_views
+from celc_runtime.arrow.paths import with_fields
+from celc_runtime.arrow.row_names import row_text
+from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.plan import ARROW_TYPES, Plan
+
+_WIDENING = {
+    "INT": (pa.int8(), pa.int16(), pa.uint8(), pa.uint16()),
+    "LONG": (pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16(), pa.uint32()),
+    "FLOAT": (pa.float16(), pa.int8(), pa.int16()),
+    "DOUBLE": (pa.float16(), pa.float32(), pa.int8(), pa.int16(), pa.int32()),
+    "STRING": (pa.large_string(), pa.string_view()),
+}
+"""Types of columns that are taken for an attribute's type, because no value changes by that."""
+
+_TEXTS = (pa.string(), pa.large_string(), pa.string_view())
+
+
+def names_read(plan: Plan) -> list[str]:
+    """The columns that a query reads; that of the types also where it can do without."""
+    return [plan.type_name, *plan.input_schema().names, *plan.tiebreak]
+
+
+def conforming(
+    plan: Plan, events: pa.RecordBatch, rows_seen: int = 0, numbered: str | None = None
+) -> pa.RecordBatch:
+    """The columns that the query reads, in the types that it declares.
+
+    Texts may be dictionary-coded, with a dictionary of plain texts none of which is NULL. Raises
+    EventError for a missing column, a column given twice, or one of another type; `rows_seen` rows
+    have come before. `numbered`: the column with the rows' numbers among those that were given,
+    where they are not in their places any more; it is kept.
+    """
+    read = [plan.type_name, *(a.name for a in plan.attributes), *plan.tiebreak]
+    events = with_fields(events, read)
+    names = events.schema.names
+    wanted = [*plan.input_schema(), *(pa.field(name, pa.null()) for name in plan.tiebreak)]
+    if not plan.type_column and plan.type_name in names:
+        # One event type needs no such column; where there is one, it still says which rows count.
+        wanted.append(pa.field(plan.type_name, pa.string()))
+    row_of = partial(row_text, events, rows_seen=rows_seen, numbered=numbered)
+    fields: dict[str, pa.Array] = {}
+    for field in wanted:
+        if field.name in fields:
+            continue
+        if names.count(field.name) != 1:
+            raise not_found(plan, field.name, names, numbered)
+        column = without_views(events.column(names.index(field.name)))
+        if pa.types.is_null(field.type):
+            _refuse_unordered(plan, field.name, column.type)
+        else:
+            column = conforming_column(plan, field, column, row_of)
+        fields[field.name] = column
+    if numbered is not None:
+        fields[numbered] = events.column(numbered)
+    if not fields:
+        # A query that looks at nothing still counts events.
+        return pa.RecordBatch.from_arrays([pa.nulls(len(events))], ["*"])
+    return pa.RecordBatch.from_arrays(list(fields.values()), list(fields))
+
+
+def not_found(
+    plan: Plan, name: str, names: Sequence[str], numbered: str | None = None
+) -> EventError:
+    """The error for a column that a query reads and that is missing or there twice.
+
+    numbered: a column that the runtime has added, and that is no column to the user.
+    """
+    problem, remedy = "is missing", "add it, or rename the column that holds it"
+    if name in names:
+        problem, remedy = "occurs more than once", "drop or rename all but one"
+    return EventError(
+        f"query {plan.name!r} reads the column {name!r}, which {problem}; the columns are: "
+        f"{', '.join(repr(n) for n in names if n != numbered) or 'none'} ({remedy})"
+    )
+
+
+def conforming_column(
+    plan: Plan, field: pa.Field, column: pa.Array, row_of: Callable[[int], str]
+) -> pa.Array:
+    """A column in the type of a field of the input; `row_of` names a row in a message.
+
+    Raises EventError where its values would change by that.
+    """
+    found = column.type
+    if pa.types.is_dictionary(found):
+        if pa.types.is_string(field.type) and found.value_type in _TEXTS:
+            return _text_dictionary(column)
+        column = column.dictionary_decode()
+    type = column.type
+    if type == field.type:
+        return column
+    wanted = next((a.type for a in plan.attributes if a.name == field.name), "STRING")
+    if pa.types.is_null(type) or type in _WIDENING.get(wanted, ()):
+        return column.cast(field.type)
+    if wanted == "TIMESTAMP" and pa.types.is_timestamp(type):
+        # A time zone changes no instant; times without one are taken for UTC.
+        unit = pa.timestamp("us", tz=type.tz)
+        try:
+            return column.cast(unit).cast(field.type)
+        except pa.ArrowInvalid:
+            there = column.cast(unit, safe=False).cast(type, safe=False)
+            row = int(
+                np.flatnonzero(np.asarray(pc.fill_null(pc.not_equal(there, column), False)))[0]
+            )
+            raise EventError(
+                f"query {plan.name!r} declares {field.name!r} as TIMESTAMP, which counts whole "
+                f"microseconds in 64 bits, but {row_of(row)} has "
+                f"{shown(column[row])}: round or filter such times"
+            ) from None
+    fits = next((name for name, arrow in ARROW_TYPES.items() if arrow == type), None)
+    declared = any(attribute.name == field.name for attribute in plan.attributes)
+    remedy = f", or declare the attribute as {fits}" if fits and declared else ""
+    raise EventError(
+        f"query {plan.name!r} declares {field.name!r} as {wanted}, but the column's type is "
+        f"{found}: cast the column to {field.type}{remedy}"
+    )
+
+
+def _text_dictionary(column: pa.DictionaryArray) -> pa.Array:
+    texts = column.dictionary
+    if texts.type != pa.string():
+        texts = texts.cast(pa.string())
+        column = pa.DictionaryArray.from_arrays(column.indices, texts)
+    return column.dictionary_decode() if texts.null_count else column
+
+
+def _refuse_unordered(plan: Plan, name: str, type: pa.DataType) -> None:
+    if not is_ordered(type):
+        raise EventError(
+            f"query {plan.name!r} orders events by the column {name!r}, but values of the type "
+            f"{type} have no order: name a column of numbers, texts or times"
+        )

@@ -1,0 +1,177 @@
+"""The order of events, and their partitions: checked from batch to batch.
+
+Within a partition the order columns may not fall, and a partition may not come back. What is
+checked costs one look at each order column, and no look at tiebreak columns where the first order
+column decides.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.arrays import (
+    differs,
+    not_a_number,
+    numbers,
+    order_of_neighbours,
+    plain,
+    shown,
+)
+from celc_runtime.arrow.partition_keys import codes_of_keys, key_tuples
+from celc_runtime.arrow.row_names import RowNames
+from celc_runtime.engine.batch import NO_INTEGERS, disorder
+from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.plan import Plan
+
+
+class EventOrder:
+    """Checks the order of one run's events.
+
+    ties_are_errors: two events that the order leaves equal are an error. continues: the first
+    event's partition was entered before.
+    """
+
+    def __init__(
+        self, plan: Plan, rows: RowNames, *, ties_are_errors: bool, continues: bool
+    ) -> None:
+        self._plan = plan
+        self._rows = rows
+        self._ties_are_errors = ties_are_errors
+        self._continues = continues
+        self._keys_seen: set[tuple[object, ...]] = set()
+        self._slots: dict[tuple[object, ...], int] = {}
+        self.last: dict[str, pa.Array] | None = None
+        """The last event so far: the columns that order it and that tell its partition."""
+
+    @property
+    def partitions_seen(self) -> int:
+        """How many slots the partitions of interleaved events have taken so far."""
+        return max(1, len(self._slots))
+
+    def leave(self, events: pa.RecordBatch) -> None:
+        """Remember the last event of a batch that has been checked."""
+        if not len(events):
+            return
+        plan = self._plan
+        names = dict.fromkeys((*plan.key_columns, *plan.order_by, *plan.tiebreak))
+        if plan.window_attribute:
+            names[plan.window_attribute] = None
+        last = events.select(list(names)).take(pa.array([len(events) - 1]))
+        self.last = {name: plain(column) for name, column in zip(names, last.columns, strict=True)}
+
+    def part_starts(self, events: pa.RecordBatch) -> list[int]:
+        """The rows at which a new partition begins; a partition that comes back is an error."""
+        plan = self._plan
+        if not len(events):
+            return []
+        changed = np.zeros(len(events), np.bool_)
+        for name in plan.key_columns:
+            changed[1:] |= differs(events.column(name))
+        first = key_tuples([events.column(name).slice(0, 1) for name in plan.key_columns])
+        if self.last is None:
+            changed[0] = not self._continues
+            if self._continues:
+                self._keys_seen.update(first)
+        else:
+            changed[0] = first != key_tuples([self.last[name] for name in plan.key_columns])
+        starts = np.flatnonzero(changed)
+        columns = [events.column(name).take(pa.array(starts)) for name in plan.key_columns]
+        for number, key in enumerate(key_tuples(columns)):
+            if key in self._keys_seen:
+                partition = ", ".join(
+                    f"{name}={shown(column[number])}"
+                    for name, column in zip(plan.key_columns, columns, strict=True)
+                )
+                raise EventError(
+                    f"query {plan.name!r}: the partition {partition} comes back in "
+                    f"{self._rows.of(events, int(starts[number]))} after others: sort the "
+                    f"events by {', '.join(plan.key_columns)} first, or use match_table"
+                )
+            self._keys_seen.add(key)
+        return [int(start) for start in starts]
+
+    def slots_of(self, events: pa.RecordBatch) -> np.ndarray:
+        """A number for the partition of each row, the same one whenever the partition comes."""
+        names = list(self._plan.key_columns)
+        codes = codes_of_keys([plain(events.column(name)) for name in names], len(events))
+        _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+        keys = key_tuples([events.column(name).take(pa.array(first)) for name in names])
+        numbers_of_keys = [self._slots.setdefault(key, len(self._slots)) for key in keys]
+        return np.array(numbers_of_keys or [0], np.int64)[inverse] if len(events) else NO_INTEGERS
+
+    def check(self, events: pa.RecordBatch, parts: list[int]) -> None:
+        """Raises EventError where the order columns do not order the events of each partition.
+
+        parts: the rows at which partitions begin.
+        """
+        plan = self._plan
+        for name in plan.order_by:
+            column = events.column(name)
+            if column.null_count:
+                raise EventError(
+                    f"query {plan.name!r}: the order column {name!r} is NULL in "
+                    f"{self._rows.first(events, column.is_null())}: filter such rows out, or order "
+                    "by another column"
+                )
+            nan = not_a_number(column)
+            if nan.any():
+                raise EventError(
+                    f"query {plan.name!r}: the order column {name!r} is NaN in "
+                    f"{self._rows.first(events, nan)}: filter such rows out, or order by another "
+                    "column"
+                )
+        names = (*plan.order_by, *plan.tiebreak)
+        if not plan.order_by or not len(events):
+            return
+        if self._is_in_order(events.column(names[0]), parts, alone=len(names) == 1):
+            return
+        undecided = np.ones(len(events), np.bool_)
+        undecided[parts] = False
+        if self.last is None:
+            undecided[0] = False
+        for name in names:
+            column = plain(events.column(name))
+            order = order_of_neighbours(column, None if self.last is None else self.last[name])
+            wrong = undecided & (order < 0)
+            if wrong.any():
+                raise EventError(
+                    f"query {plan.name!r}: the events are not in the order of {', '.join(names)}: "
+                    f"{self._rows.first(events, wrong)} has {name}="
+                    f"{shown(column[int(wrong.argmax())])} after a larger value; sort them first, "
+                    "or use match_table"
+                )
+            undecided &= order == 0
+        if self._ties_are_errors and undecided.any():
+            raise EventError(
+                f"query {plan.name!r}: two events are equal in {', '.join(names)} "
+                f"({self._rows.first(events, undecided)} and the one before it), and a distributed "
+                "table has no order of its own: name a column that tells them apart, as in "
+                "with_options(tiebreak=['event_id']) or celc compile --tiebreak event_id"
+            )
+
+    def _is_in_order(self, column: pa.Array, parts: list[int], *, alone: bool) -> bool:
+        """Whether the first order column shows by itself that all events are in order.
+
+        `alone`: it is the only one, so that equal values are in order unless ties are errors. False
+        where it does not show it, or is no column of whole numbers or times.
+        """
+        whole = pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)
+        if not whole or column.type == pa.uint64():
+            return False
+        values = numbers(column)[0]
+        if self.last is None:
+            falls, ties = disorder(values[1:], values[0]) if len(values) > 1 else (0, 0)
+        else:
+            before = numbers(self.last[self._plan.order_by[0]].cast(column.type))[0][0]
+            falls, ties = disorder(values, before)
+        if not falls and not ties:
+            return True
+        # Where a partition begins, there may be any value.
+        at = np.array(parts[1:] if parts[:1] == [0] else parts, np.int64)
+        falls -= int((values[at] < values[at - 1]).sum())
+        ties -= int((values[at] == values[at - 1]).sum())
+        if parts[:1] == [0] and self.last is not None:
+            falls -= int(values[0] < before)
+            ties -= int(values[0] == before)
+        return not falls and (not ties or (alone and not self._ties_are_errors))

@@ -1,0 +1,236 @@
+"""What output needs of past events: the batch at hand, and copies of earlier ones in the window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from celc_runtime.arrow.arrays import plain
+from celc_runtime.engine.arena import BLOCK, PADDING, last_relevant_rows, rows_that_matter
+from celc_runtime.engine.batch import Batch
+from celc_runtime.jit.kernels import njit
+
+POSITION = "\ud800position"
+"""The name of the positions among the stored columns. No column can be called that: it begins with
+half of a character (a surrogate), which neither a query's text nor a table of Arrow's can hold."""
+
+
+class PastEvents:
+    """All events from one entry on: what `Payload.stretch` finds, for the matches of one output.
+
+    Where the oldest is in the batch at hand (no `chunks`), its rows stand for them. Else events are
+    picked out of the chunks they are in, or where most of them are asked for, all are put together
+    first: neither costs more than what is asked for does, however many there are in the window.
+    """
+
+    def __init__(
+        self, here: _Here, chunks: list[dict[str, pa.Array]], first: int, count: int
+    ) -> None:
+        self._here = here
+        self._chunks = chunks
+        self._first = first
+        rows, self._positions = here.until(count)
+        self._rows = rows[:count]
+        # The places of the first event of each chunk, and of the batch.
+        self._starts = np.cumsum([0, *(len(chunk[POSITION]) for chunk in chunks)])
+        self._together: dict[str, pa.Array] = {}
+
+    def positions(self, entries: np.ndarray) -> np.ndarray:
+        """int64: where entries (int64) are in their partitions."""
+        if self._chunks:
+            return np.asarray(self.column(POSITION, entries - self._first))
+        found: np.ndarray = gathered(self._positions, entries, self._first)
+        return found
+
+    def places(self, entries: np.ndarray) -> np.ndarray:
+        """int64: what `column` takes for entries."""
+        if self._chunks:
+            return entries - self._first
+        found: np.ndarray = gathered(self._rows, entries, self._first)
+        return found
+
+    def column(self, name: str, places: np.ndarray) -> pa.Array:
+        """The values of a stored column."""
+        if not self._chunks:
+            return self._here.column(name, places)
+        everything = int(self._starts[-1]) + len(self._rows)
+        if name not in self._together and 4 * len(places) < everything:
+            return self._picked(name, places)
+        if name not in self._together:
+            kept = [chunk[name] for chunk in self._chunks]
+            here = self._of_batch(name, np.arange(len(self._rows)))
+            self._together[name] = pa.concat_arrays([*kept, here])
+        return pc.take(self._together[name], pa.array(places), boundscheck=False)
+
+    def _picked(self, name: str, places: np.ndarray) -> pa.Array:
+        parts = np.searchsorted(self._starts, places, side="right") - 1
+        order = np.argsort(parts, kind="stable")
+        cuts = np.searchsorted(parts[order], np.arange(len(self._starts) + 1))
+        found = []
+        for number, (start, end) in enumerate(pairwise(cuts)):
+            inside = places[order[start:end]] - self._starts[number]
+            if number == len(self._chunks):
+                found.append(self._of_batch(name, inside))
+            else:
+                found.append(self._chunks[number][name].take(pa.array(inside)))
+        back = np.empty(len(places), np.int64)
+        back[order] = np.arange(len(places))
+        return pa.concat_arrays(found).take(pa.array(back))
+
+    def _of_batch(self, name: str, numbers: np.ndarray) -> pa.Array:
+        """The values of the batch's events by their numbers among those that matter."""
+        if name == POSITION:
+            return pa.array(self._positions[numbers])
+        return self._here.column(name, self._rows[numbers])
+
+
+class Payload:
+    """Looks up attributes of events by *entry*: the number of an event among those that matter.
+
+    The events of the batch at hand are looked up in its own columns. When the batch is left, the
+    ones that a later match can still refer to are copied; the batch itself is never retained.
+    Copies are kept as a few Arrow chunks: a new one is merged with its neighbour while that is not
+    much larger, so every event is copied a number of times that is logarithmic in what is kept.
+    """
+
+    def __init__(self, columns: tuple[str, ...]) -> None:
+        self._names = columns
+        self._chunks: list[dict[str, pa.Array]] = []
+        self._first = 0
+        self._base = 0
+        self._here: _Here | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many events are kept besides the batch at hand."""
+        return sum(len(chunk[POSITION]) for chunk in self._chunks)
+
+    def enter(
+        self,
+        events: pa.RecordBatch,
+        batch: Batch,
+        positions_of: Callable[[np.ndarray], np.ndarray],
+        base: int,
+    ) -> None:
+        """Begin a batch, whose first event that matters is entry `base`.
+
+        `positions_of` gives the positions of the batch's rows in their partitions.
+        """
+        self._base = base
+        self._here = _Here(events, batch, positions_of)
+
+    def leave(self, oldest: int, until: int) -> None:
+        """End the batch before entry `until`: keep what entries from `oldest` on need."""
+        while self._chunks and self._first + len(self._chunks[0][POSITION]) <= oldest:
+            self._first += len(self._chunks.pop(0)[POSITION])
+        self._shrink(oldest - self._first)
+        skipped = max(0, oldest - self._base)
+        if self._base + skipped < until:
+            if not self._chunks:
+                self._first = self._base + skipped
+            assert self._here is not None
+            rows = self._here.last_rows(until - self._base - skipped)
+            # `take` copies; a slice would keep the whole batch alive.
+            chunk = {n: self._here.column(n, rows) for n in self._names}
+            chunk[POSITION] = pa.array(self._here.positions_of(rows))
+            self._append(chunk)
+        self._here = None
+
+    def _shrink(self, gone: int) -> None:
+        """Let go of the first events of the first chunk, if those are most of it."""
+        if self._chunks and 2 * gone > len(self._chunks[0][POSITION]):
+            left = pa.array(np.arange(gone, len(self._chunks[0][POSITION])))
+            self._chunks[0] = {name: c.take(left) for name, c in self._chunks[0].items()}
+            self._first += gone
+
+    def _append(self, chunk: dict[str, pa.Array]) -> None:
+        while self._chunks and len(self._chunks[-1][POSITION]) <= 2 * len(chunk[POSITION]):
+            before = self._chunks.pop()
+            chunk = {name: pa.concat_arrays([before[name], chunk[name]]) for name in chunk}
+        self._chunks.append(chunk)
+
+    def stretch(self, oldest: int, until: int) -> PastEvents:
+        """The events from entry `oldest` on, up to `until`, which is at most as far as the batch
+        has been read."""
+        assert self._here is not None
+        count = until - self._base
+        if oldest >= self._base:
+            return PastEvents(self._here, [], self._base, count)
+        chunks, first = self._chunks, self._first
+        while first + len(chunks[0][POSITION]) <= oldest:
+            first, chunks = first + len(chunks[0][POSITION]), chunks[1:]
+        return PastEvents(self._here, chunks, first, count)
+
+
+_NOTHING = np.zeros(0, np.int64)
+
+
+class _Here:
+    """The batch at hand; which of its rows matter is found out when and as far as somebody asks."""
+
+    def __init__(
+        self,
+        events: pa.RecordBatch,
+        batch: Batch,
+        positions_of: Callable[[np.ndarray], np.ndarray],
+    ) -> None:
+        self.positions_of = positions_of
+        self._events = events
+        self._batch = batch
+        self._known = self._next_row = 0
+        self._rows = self._positions = _NOTHING
+
+    def until(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """int64, int64: at least the first `count` rows with a symbol other than 0, and their
+        positions."""
+        if self._known < count:
+            known, batch = self._known, self._batch
+            if len(self._positions) < count + BLOCK:
+                room = max(count + BLOCK, 2 * known)
+                self._rows = _longer(self._rows, known, room + PADDING)
+                self._positions = _longer(self._positions, known, room)
+            self._known, self._next_row = _extend(
+                batch.words, batch.symbols, self._rows, known, count, self._next_row
+            )
+            new = slice(known, self._known)
+            self._positions[new] = self.positions_of(self._rows[new])
+        return self._rows, self._positions
+
+    def last_rows(self, count: int) -> np.ndarray:
+        """int64: the last rows with a symbol other than 0, so many of them."""
+        rows: np.ndarray = last_relevant_rows(self._batch.words, self._batch.symbols, count)
+        return rows
+
+    def column(self, name: str, rows: np.ndarray) -> pa.Array:
+        """The values of a column in some rows, a copy."""
+        return plain(pc.take(self._events.column(name), pa.array(rows), boundscheck=False))
+
+
+def _longer(values: np.ndarray, known: int, room: int) -> np.ndarray:
+    longer = np.empty(room, np.int64)
+    longer[:known] = values[:known]
+    return longer
+
+
+@njit(nogil=True, cache=True)
+def gathered(values, entries, first):  # type: ignore[no-untyped-def]
+    """int64: for each entry the value at its distance from `first`."""
+    found = np.empty(entries.shape[0], np.int64)
+    for place in range(entries.shape[0]):
+        found[place] = values[np.uint64(entries[place] - first)]
+    return found
+
+
+@njit(nogil=True, cache=True)
+def _extend(words, symbols, rows, known, count, row):  # type: ignore[no-untyped-def]
+    """Write the rows that matter from `row` on behind the `known` ones, until there are `count` or
+    a few more; returns how many there are, and the row behind the last one that was looked at."""
+    while known < count:
+        end = min(symbols.shape[0], (row | (BLOCK - 1)) + 1)
+        known += rows_that_matter(words, symbols, row, end, rows[known:])
+        row = end
+    return known, row

@@ -1,0 +1,171 @@
+"""Matches in the kernel's buffers → Arrow batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.arrays import plain
+from celc_runtime.arrow.event_store import POSITION, PastEvents, Payload
+from celc_runtime.arrow.values import LabelValues, computed_column
+from celc_runtime.engine.listing import Kinds, Output, label_columns
+from celc_runtime.plan.expressions import Computed
+from celc_runtime.plan.plan import Label, Plan
+
+
+def matches_batch(
+    plan: Plan,
+    schema: pa.Schema,
+    output: Output,
+    found: LabelEntries,
+    events: pa.RecordBatch,
+    payload: Payload,
+    entries_read: int,
+) -> pa.RecordBatch:
+    """The matches in the buffers as one batch of the output schema; the buffers may be reused.
+
+    `found` are the events of these matches, `events` is the batch that holds the matches' last
+    events, `payload` the stored events, `entries_read` how many entries there are so far. Arrays
+    made here become Arrow's as they are.
+    """
+    matches = int(output.used[0])
+    rows = output.rows[:matches]
+    values = _Values(payload.stretch(int(found.starts.min()), entries_read))
+    labels = LabelValues(plan.label_names, matches, found.offsets, found.entries, values.of)
+    columns = [plain(events.column(name).take(pa.array(rows))) for name in plan.key_columns]
+    if plan.positions:
+        columns += [values.of(POSITION, found.starts), values.of(POSITION, found.ends)]
+    if plan.order_by:
+        columns += [
+            values.of(plan.order_by[0], found.starts),
+            events.column(plan.order_by[0]).take(pa.array(rows)),
+        ]
+    for item in plan.items:
+        if isinstance(item, Computed):
+            columns.append(computed_column(item, labels))
+        else:
+            columns.append(_label_column(plan, item, labels))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+class FirstMatches:
+    """Hands on matches until there are as many as were asked for; `most` None: all of them.
+
+    What comes behind is not looked for: a batch is asked for only as long as more are wanted.
+    """
+
+    def __init__(self, most: int | None) -> None:
+        if most is not None and (type(most) is not int or most < 1):
+            raise ValueError(f"max_matches must be a whole number from 1, not {most!r}")
+        self._left = most
+
+    @property
+    def are_all(self) -> bool:
+        """Whether that many have been handed on, so that the run was stopped."""
+        return self._left == 0
+
+    def of(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches of matches, the last of them cut."""
+        if self.are_all:
+            return
+        for batch in batches:
+            if self._left is None:
+                yield batch
+                continue
+            batch = batch.slice(0, self._left)
+            self._left -= len(batch)
+            yield batch
+            if self.are_all:
+                return
+
+
+class _Values:
+    """Attributes of entries, each looked up once: the same entries are asked for under a label and
+    as the start or end of the match."""
+
+    def __init__(self, stretch: PastEvents) -> None:
+        self._stretch = stretch
+        # Held, so that none is at the address of another one that is gone.
+        self._arrays: dict[tuple[int, int], np.ndarray] = {}
+        self._places: dict[tuple[int, int], np.ndarray] = {}
+        self._found: dict[tuple[str, tuple[int, int]], pa.Array] = {}
+
+    def of(self, name: str, entries: np.ndarray) -> pa.Array:
+        """The values for entries (int64)."""
+        array = (entries.ctypes.data, len(entries))
+        self._arrays[array] = entries
+        if (name, array) not in self._found:
+            if name == POSITION:
+                column = pa.array(self._stretch.positions(entries))
+            else:
+                if array not in self._places:
+                    self._places[array] = self._stretch.places(entries)
+                column = self._stretch.column(name, self._places[array])
+            self._found[name, array] = column
+        return self._found[name, array]
+
+
+class LabelEntries(NamedTuple):
+    """The entries of the listed matches: int64[matches], the first and the last of each, and those
+    under each label, match after match, int64, match m from int32 `offsets[m]` to the next."""
+
+    starts: np.ndarray
+    ends: np.ndarray
+    offsets: Sequence[np.ndarray]
+    entries: Sequence[np.ndarray]
+
+
+def entries_of_tags(names: Sequence[str], output: Output, kinds: Kinds) -> LabelEntries:
+    """Of matches one after another."""
+    matches, used = int(output.used[0]), int(output.used[1])
+    offsets = np.empty((len(names), matches + 1), np.int32)
+    entries = np.empty((len(names), used + 1), np.int64)
+    starts, ends = np.empty(matches, np.int64), np.empty(matches, np.int64)
+    label_columns(output, kinds, offsets, entries, starts, ends)
+    of_labels = [entries[number, : offsets[number, -1]] for number in range(len(names))]
+    return LabelEntries(starts, ends, list(offsets), of_labels)
+
+
+def entries_of_runs(
+    labels: int, output: Output, columns: Sequence[tuple[int, ...]]
+) -> LabelEntries:
+    """Of matches of one shape, whose places are columns already; `columns`: the label columns that
+    the event in each place goes to."""
+    matches, stride = int(output.used[0]), len(output.rows)
+    places = [
+        output.tags[place * stride : place * stride + matches] for place in range(len(columns))
+    ]
+    offsets, of_labels = [], []
+    for number in range(labels):
+        under = [
+            entries for of_place, entries in zip(columns, places, strict=True) if number in of_place
+        ]
+        offsets.append(_ramp(matches, len(under)))
+        of_labels.append(
+            under[0] if len(under) == 1 else np.stack(under or [_NO_ENTRIES], 1).ravel()
+        )
+    return LabelEntries(places[0], places[-1], offsets, of_labels)
+
+
+_NO_ENTRIES = np.zeros(0, np.int64)
+
+_RAMPS: dict[int, np.ndarray] = {}
+
+
+def _ramp(matches: int, size: int) -> np.ndarray:
+    """int32[matches + 1]: 0, size, 2 · size, …; shared between batches."""
+    if size not in _RAMPS or len(_RAMPS[size]) <= matches:
+        steps = np.arange(max(matches, 1 << 16) + 1, dtype=np.int32) * np.int32(size)
+        steps.flags.writeable = False
+        _RAMPS[size] = steps
+    return _RAMPS[size][: matches + 1]
+
+
+def _label_column(plan: Plan, label: Label, labels: LabelValues) -> pa.Array:
+    names = (POSITION, *label.attributes) if plan.positions else label.attributes
+    values = [labels.column(label.name, name) for name in names]
+    structs = pa.StructArray.from_arrays(values, fields=list(plan.struct_type(label)))
+    return pa.ListArray.from_arrays(pa.array(labels.offsets(label.name)), structs)

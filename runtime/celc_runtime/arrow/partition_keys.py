@@ -1,0 +1,94 @@
+"""Keys of PARTITION BY: columns made for them, and values that are equal where the keys are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.arrays import in_one_piece, plain, without_views
+from celc_runtime.arrow.chosen_keys import columns_of_keys, key_values
+from celc_runtime.arrow.conforming import conforming_column
+from celc_runtime.arrow.paths import with_fields
+from celc_runtime.arrow.row_names import row_text
+from celc_runtime.plan.plan import Plan
+
+
+def with_keys(plan: Plan, events: pa.RecordBatch) -> pa.RecordBatch:
+    """Events that conform, with the columns that are made for keys of PARTITION BY."""
+    for name, key in plan.chosen.items():
+        read = {n: plain(events.column(n)) for n in columns_of_keys(plan, [key])}
+        events = events.append_column(name, key_values(plan, key, read))
+    return events
+
+
+def columns_as_they_came(
+    plan: Plan, names: Sequence[str], events: pa.RecordBatch | pa.Table
+) -> dict[str, pa.Array | pa.ChunkedArray] | None:
+    """Columns of events that need not conform, those made for keys among them; None where one is
+    missing or there twice, which is for `conforming` to say.
+
+    Raises EventError where a key cannot be made, because a column that it is read from is of
+    another type than the query declares.
+    """
+    chosen = {name: key for name, key in plan.chosen.items() if name in names}
+    read = [name for name in names if name not in chosen]
+    sources = columns_of_keys(plan, chosen.values()) if chosen else []
+    events = with_fields(events, [*read, *sources])
+    if any(events.schema.names.count(name) != 1 for name in (*read, *sources)):
+        return None
+    fields = {field.name: field for field in plan.input_schema()}
+    row_of = partial(row_text, events, rows_seen=0, numbered=None)
+    plains = {
+        name: plain(
+            conforming_column(
+                plan, fields[name], without_views(in_one_piece(events.column(name))), row_of
+            )
+        )
+        for name in sources
+    }
+    made = {name: key_values(plan, key, plains) for name, key in chosen.items()}
+    return {name: made[name] if name in made else events.column(name) for name in names}
+
+
+def partition_keys(plan: Plan, events: pa.RecordBatch) -> list[tuple[object, ...]]:
+    """The partitions of the first and of the last row of a batch as it came; none where it lacks
+    the columns, which is for `conforming` to say."""
+    columns = columns_as_they_came(plan, plan.key_columns, events)
+    if columns is None:
+        return []
+    ends = pa.array([0, len(events) - 1])
+    return key_tuples([plain(column).take(ends) for column in columns.values()])
+
+
+def codes_of_keys(columns: Sequence[pa.Array], rows: int) -> np.ndarray:
+    """int64[rows]: a number for the values of each row together, equal where all of them are."""
+    codes = np.zeros(rows, np.int64)
+    for column in columns:
+        coded = column.dictionary_encode(null_encoding="encode")
+        width = max(1, len(coded.dictionary))
+        codes = codes * width + np.asarray(coded.indices.to_numpy(zero_copy_only=False))
+        _, codes = np.unique(codes, return_inverse=True)
+    return codes
+
+
+def key_tuples(columns: Sequence[pa.Array]) -> list[tuple[object, ...]]:
+    """Partition keys, row by row, as Python values that are equal where the keys are."""
+    return list(zip(*([_normal(v) for v in _values(column)] for column in columns), strict=True))
+
+
+def _values(column: pa.Array) -> list[object]:
+    # Times as numbers: Python has none before the year 1 or after 9999.
+    if pa.types.is_temporal(column.type):
+        column = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
+    values: list[object] = column.to_pylist()
+    return values
+
+
+def _normal(value: object) -> object:
+    # NaN must equal itself as a key, and −0.0 is 0.0.
+    if isinstance(value, float):
+        return "NaN" if value != value else value + 0.0
+    return value

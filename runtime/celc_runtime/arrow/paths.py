@@ -1,0 +1,118 @@
+"""Which column an attribute is: that of its name, or a struct's field that its name is the path of.
+
+An attribute called `` `sensor.value` `` is the column of that name, and where there is none the
+field `value` of the column `sensor`. Names agree in case, wherever events come from; that Spark
+takes `TS` for `ts` would make an answer depend on where a query is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from celc_runtime.plan.errors import EventError
+
+Fields = Sequence[tuple[str, Any]]
+"""Names and types of columns, or of a struct's fields."""
+
+
+def path_of(name: str, fields: Fields, inside: Callable[[Any], Fields]) -> tuple[int, ...] | None:
+    """The places of the column and of the fields in it that a name leads to; None: there are none.
+
+    `inside` gives the fields of a type. The column with the longest name counts, so that
+    `a.b` with the field `c` comes before `a`. Raises LookupError where two have that name.
+    """
+    names = [known for known, _ in fields]
+    for split in _splits(name):
+        first, rest = name[:split], name[split + 1 :]
+        if first not in names:
+            continue
+        if names.count(first) > 1:
+            raise LookupError(first)
+        place = names.index(first)
+        if not rest:
+            return (place,)
+        below = path_of(rest, inside(fields[place][1]), inside)
+        if below is not None:
+            return (place, *below)
+    return None
+
+
+def _splits(name: str) -> Iterable[int]:
+    """Where a column's name can end in an attribute's: at its end, at its dots from the last."""
+    yield len(name)
+    for place in range(len(name) - 2, 0, -1):
+        if name[place] == ".":
+            yield place
+
+
+def arrow_fields(type: pa.DataType | pa.Schema) -> Fields:
+    """What a schema or a struct consists of; nothing where a type is no struct."""
+    if isinstance(type, pa.Schema) or pa.types.is_struct(type):
+        return [(field.name, field.type) for field in type]
+    return ()
+
+
+_WIRE = "celc:"
+_NOT_SENT = frozenset(".`\0")
+"""Spark looks a name up as a path, and sends one only up to the character NUL."""
+
+
+def wire_name(name: str) -> str:
+    """What a column is called on its way to a worker: its name, if Spark can look that up.
+
+    No two columns are called alike, because one whose name looks like that of another on its way
+    gets another name as well.
+    """
+    if not _NOT_SENT.isdisjoint(name) or name.startswith(_WIRE):
+        return _WIRE + name.encode().hex()
+    return name
+
+
+def received(events: pa.RecordBatch) -> pa.RecordBatch:
+    """What was sent with `wire_name`, under the names that its columns have."""
+    names = events.schema.names
+    if not any(name.startswith(_WIRE) for name in names):
+        return events
+    return events.rename_columns(list(map(_name_of, names)))
+
+
+def _name_of(sent: str) -> str:
+    try:
+        name = bytes.fromhex(sent.removeprefix(_WIRE)).decode()
+    except ValueError:
+        return sent  # not sent by celc: somebody maps a function over columns of their own
+    return name if wire_name(name) == sent else sent
+
+
+def with_fields(events: Any, names: Iterable[str]) -> Any:
+    """Events with a column for each name that leads to a field of a struct."""
+    known = events.schema.names
+    for name in dict.fromkeys(names):
+        if "." not in name or name in known:
+            continue
+        try:
+            path = path_of(name, arrow_fields(events.schema), arrow_fields)
+        except LookupError:
+            continue  # what names a column that occurs twice is reported with the others
+        if path is not None:
+            column = events.column(path[0])
+            for place in path[1:]:
+                column = pc.struct_field(column, place)
+            events = events.append_column(name, column)
+    return events
+
+
+def missing(query: str, names: Sequence[str], known: Sequence[str]) -> EventError:
+    """The error for columns that a query reads and a table does not have."""
+    near = {name.lower(): name for name in known}
+    renamed = [f"{near[n.lower()]!r} to {n!r}" for n in names if n.lower() in near]
+    remedy = f"rename {', '.join(renamed)}" if renamed else "add them, or rename those that hold it"
+    return EventError(
+        f"query {query!r} reads columns that the DataFrame lacks: "
+        f"{', '.join(map(repr, names))}; its columns are: "
+        f"{', '.join(map(repr, known)) or 'none'} ({remedy}; upper and lower case must agree)"
+    )

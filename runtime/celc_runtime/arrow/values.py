@@ -1,0 +1,258 @@
+"""The values of SELECT's expressions for all matches in the output buffers at once.
+
+Each node of an expression is evaluated once for a batch of matches: functions of a label by one
+pass over the label's events, arithmetic by numpy over one value for each match. What a function
+needs of an event is looked up once, whatever number of expressions ask for it.
+
+Real numbers are added in stream order, one after another, so that a sum does not depend on how the
+stream is cut into batches (pairwise summation, as numpy does it, would give other last digits than
+Spark and than anybody who adds by hand).
+
+Numbers follow Spark SQL with ANSI mode off. numpy's whole numbers wrap as Spark's do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from celc_runtime.engine.spark_arithmetic import add_long, less_real
+from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.expressions import (
+    Absolute,
+    Aggregate,
+    Arithmetic,
+    Cast,
+    Computed,
+    Constant,
+    Negation,
+    Tree,
+)
+from celc_runtime.plan.plan import ARROW_TYPES
+
+_NUMPY_TYPES: dict[str, type[np.generic]] = {
+    "INT": np.int32,
+    "LONG": np.int64,
+    "FLOAT": np.float32,
+    "DOUBLE": np.float64,
+}
+
+
+class Numbers(NamedTuple):
+    """A number for each match; what `values` holds where `known` is false means nothing."""
+
+    values: np.ndarray
+    known: np.ndarray
+
+
+class LabelValues:
+    """Attributes of the events under each label, for the matches in the output buffers.
+
+    `offsets`: int32[matches + 1] for each label of `labels`, and `entries`: int64, the label's
+    events match after match, those of match m from `offsets[m]` to the next. `look_up` gives the
+    values of an attribute for entries.
+    """
+
+    def __init__(
+        self,
+        labels: tuple[str, ...],
+        matches: int,
+        offsets: Sequence[np.ndarray],
+        entries: Sequence[np.ndarray],
+        look_up: Callable[[str, np.ndarray], pa.Array],
+    ) -> None:
+        self.matches = matches
+        self._numbers = {label: number for number, label in enumerate(labels)}
+        self._offsets = offsets
+        self._entries = entries
+        self._look_up = look_up
+        self._found: dict[tuple[str, str], pa.Array] = {}
+
+    def offsets(self, label: str) -> np.ndarray:
+        """int32[matches + 1]: the events of match m are those from `offsets[m]` to the next."""
+        return self._offsets[self._numbers[label]]
+
+    def entries(self, label: str) -> np.ndarray:
+        """int64: the events under the label, match after match."""
+        return self._entries[self._numbers[label]]
+
+    def column(self, label: str, attribute: str) -> pa.Array:
+        """The attribute's values for all events under the label."""
+        key = (label, attribute)
+        if key not in self._found:
+            self._found[key] = self._look_up(attribute, self.entries(label))
+        return self._found[key]
+
+    def ends(self, label: str, attribute: str, *, last: bool) -> pa.Array:
+        """The attribute of each match's first event under the label, or of its last; NULL where
+        it has none."""
+        offsets = self.offsets(label)
+        bound = offsets[1:] > offsets[:-1]
+        places = offsets[1:][bound] - 1 if last else offsets[:-1][bound]
+        found = self._look_up(attribute, self.entries(label)[places])
+        if len(found) == self.matches:
+            return found
+        return found.take(pa.array(np.cumsum(bound) - 1, mask=~bound))
+
+
+def computed_column(item: Computed, labels: LabelValues) -> pa.Array:
+    """The column of an expression: a value for each match."""
+    tree = item.value
+    if isinstance(tree, Constant):
+        # Also of types that have no arithmetic.
+        return pa.repeat(pa.scalar(tree.value, ARROW_TYPES[tree.type]), labels.matches)
+    if isinstance(tree, Aggregate) and tree.function not in _NUMERIC_FUNCTIONS:
+        return _from_events(tree, labels)
+    with np.errstate(all="ignore"):
+        numbers = _numbers(tree, labels)
+    return pa.array(numbers.values, ARROW_TYPES[item.type], mask=~numbers.known)
+
+
+# --- functions of a label -------------------------------------------------------------------------
+
+
+_NUMERIC_FUNCTIONS = ("COUNT", "SUM", "AVG")
+
+
+def _from_events(tree: Aggregate, labels: LabelValues) -> pa.Array:
+    """FIRST, LAST, MIN, MAX and COLLECT: values of events as they are, of any type."""
+    label, attribute = tree.label, tree.attribute
+    assert attribute is not None
+    if tree.function in ("FIRST", "LAST"):
+        return labels.ends(label, attribute, last=tree.function == "LAST")
+    column, offsets = labels.column(label, attribute), labels.offsets(label)
+    if tree.function == "COLLECT":
+        return pa.ListArray.from_arrays(pa.array(offsets), column)
+    chosen = np.empty(labels.matches, np.int64)
+    least_or_greatest(*_in_order(column), offsets, tree.function == "MIN", chosen)
+    return column.take(pa.array(chosen, mask=chosen < 0))
+
+
+def _numeric_function(tree: Aggregate, labels: LabelValues) -> Numbers:
+    """COUNT, SUM and AVG."""
+    offsets = labels.offsets(tree.label)
+    if tree.attribute is None:
+        return Numbers(np.diff(offsets).astype(np.int64), np.ones(labels.matches, np.bool_))
+    values, known = _in_order(labels.column(tree.label, tree.attribute))
+    counts = np.empty(labels.matches, np.int64)
+    if tree.function == "SUM" and values.dtype == np.int64:
+        totals = np.empty(labels.matches, np.int64)
+        whole_sums(values, known, offsets, totals, counts)
+        return Numbers(totals, counts > 0)
+    sums = np.empty(labels.matches, np.float64)
+    real_sums(values.astype(np.float64), known, offsets, sums, counts)
+    return Numbers(sums if tree.function == "SUM" else sums / counts, counts > 0)
+
+
+def _in_order(column: pa.Array) -> Numbers:
+    """Values as int64 or float64 in the order of their type, so that few kernels do for all."""
+    type = column.type
+    if pa.types.is_boolean(type):
+        column = column.cast(pa.int8())
+    elif pa.types.is_date32(type):
+        column = column.cast(pa.int32())
+    elif pa.types.is_timestamp(type):
+        column = column.cast(pa.int64())
+    values, known = _split(column)
+    return Numbers(values.astype(np.float64 if values.dtype.kind == "f" else np.int64), known)
+
+
+def _split(column: pa.Array) -> Numbers:
+    known = np.array(column.is_valid(), np.bool_)
+    if column.null_count:
+        column = pc.fill_null(column, 0)
+    return Numbers(np.array(column), known)
+
+
+@njit(nogil=True, cache=True)
+def least_or_greatest(values, known, offsets, least, chosen):  # type: ignore[no-untyped-def]
+    """The place of the first least (or greatest) known value of each match, -1 where it has none.
+
+    NaN is larger than any number.
+    """
+    for match in range(chosen.shape[0]):
+        best = -1
+        for place in range(offsets[match], offsets[match + 1]):
+            if known[place]:
+                value = values[place]
+                if (
+                    best < 0
+                    or (least and less_real(value, values[best]))
+                    or (not least and less_real(values[best], value))
+                ):
+                    best = place
+        chosen[match] = best
+
+
+@njit(nogil=True, cache=True)
+def whole_sums(values, known, offsets, totals, counts):  # type: ignore[no-untyped-def]
+    """The sum of each match's known values, modulo 2⁶⁴, and their number."""
+    for match in range(totals.shape[0]):
+        total, count = np.int64(0), 0
+        for place in range(offsets[match], offsets[match + 1]):
+            if known[place]:
+                total = add_long(total, values[place])
+                count += 1
+        totals[match], counts[match] = total, count
+
+
+@njit(nogil=True, cache=True)
+def real_sums(values, known, offsets, totals, counts):  # type: ignore[no-untyped-def]
+    """The sum of each match's known values, added one after another, and their number."""
+    for match in range(totals.shape[0]):
+        total, count = 0.0, 0
+        for place in range(offsets[match], offsets[match + 1]):
+            if known[place]:
+                total += values[place]
+                count += 1
+        totals[match], counts[match] = total, count
+
+
+# --- arithmetic -----------------------------------------------------------------------------------
+
+
+def _numbers(tree: Tree, labels: LabelValues) -> Numbers:
+    match tree:
+        case Constant():
+            known = np.full(labels.matches, tree.value is not None)
+            return Numbers(np.full(labels.matches, tree.value or 0, _NUMPY_TYPES[tree.type]), known)
+        case Aggregate():
+            if tree.function in _NUMERIC_FUNCTIONS:
+                return _numeric_function(tree, labels)
+            return _split(_from_events(tree, labels))
+        case Cast():
+            operand = _numbers(tree.operand, labels)
+            return operand._replace(values=operand.values.astype(_NUMPY_TYPES[tree.type]))
+        case Negation():
+            operand = _numbers(tree.operand, labels)
+            return operand._replace(values=-operand.values)
+        case Absolute():
+            operand = _numbers(tree.operand, labels)
+            return operand._replace(values=np.abs(operand.values))
+        case Arithmetic():
+            return _arithmetic(
+                tree.operator, _numbers(tree.left, labels), _numbers(tree.right, labels)
+            )
+
+
+def _arithmetic(operator: str, left: Numbers, right: Numbers) -> Numbers:
+    (a, left_known), (b, right_known) = left, right
+    known = left_known & right_known
+    match operator:
+        case "+":
+            return Numbers(a + b, known)
+        case "-":
+            return Numbers(a - b, known)
+        case "*":
+            return Numbers(a * b, known)
+        case "/":
+            return Numbers(a / b, known & (b != 0))
+        case _:
+            # As in C and Java, the remainder has the sign of the dividend. Whole numbers are not
+            # divided by -1 either: of the smallest one the quotient overflows.
+            divisor = b if b.dtype.kind == "f" else np.where((b == 0) | (b == -1), 1, b)
+            return Numbers(np.fmod(a, divisor.astype(a.dtype)), known & (b != 0))

@@ -1,0 +1,99 @@
+"""The numbers that a window is measured on, row by row, and the checks that they can be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.arrays import immeasurable, not_a_number, numbers, shown, whole_numbers
+from celc_runtime.arrow.event_order import EventOrder
+from celc_runtime.arrow.row_names import RowNames
+from celc_runtime.engine.batch import NO_INTEGERS, float_floors
+from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.plan import Plan
+
+_NOWHERE = np.zeros(0, np.bool_)
+
+
+class WindowKeys:
+    """Measures the events of one run; `order` knows the event before each batch."""
+
+    def __init__(self, plan: Plan, rows: RowNames, order: EventOrder) -> None:
+        self._plan = plan
+        self._rows = rows
+        self._order = order
+        self._slot_keys = NO_INTEGERS
+
+    def of(
+        self, events: pa.RecordBatch, parts: list[int], slots: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """int64[rows] keys, and for fractions int64[rows] floors; nothing without such a window.
+
+        parts: the rows at which partitions begin; slots: the partition of each row, where they
+        interleave. Raises EventError where the attribute cannot be measured, or falls.
+        """
+        plan = self._plan
+        name = plan.window_attribute
+        if name is None or plan.window is None:
+            return NO_INTEGERS, NO_INTEGERS
+        column = events.column(name)
+        for wrong, what in (
+            (column.is_null() if column.null_count else None, "NULL"),
+            (not_a_number(column), "NaN"),
+            (self._immeasurable(column, parts), "too far from 0 to measure from"),
+        ):
+            if wrong is not None and np.asarray(wrong).any():
+                raise EventError(
+                    f"query {plan.name!r}: WITHIN is measured on {name!r}, which is {what} in "
+                    f"{self._rows.first(events, wrong)}: filter such rows out, or measure on "
+                    "another attribute"
+                )
+        values = whole_numbers(column)
+        falls = self._falls(values, parts, slots)
+        if falls.any():
+            raise EventError(
+                f"query {plan.name!r}: WITHIN is measured on {name!r}, which falls in "
+                f"{self._rows.first(events, falls)} to {shown(column[int(falls.argmax())])}: order "
+                "the events by it, or measure on another attribute"
+            )
+        floors = NO_INTEGERS
+        if pa.types.is_floating(column.type):
+            floors = float_floors(values, float(plan.window.size))
+        return values, floors
+
+    def _immeasurable(self, column: pa.Array, parts: list[int]) -> np.ndarray:
+        """`immeasurable`, without a look at all values where events are in their order."""
+        if self._plan.order_by[:1] == (self._plan.window_attribute,) and column.type == pa.int64():
+            values = numbers(column)[0]
+            if len(values) and values[0] > -(2**63) and (values[parts] > -(2**63)).all():
+                return _NOWHERE
+        return immeasurable(column)
+
+    def _falls(self, values: np.ndarray, parts: list[int], slots: np.ndarray) -> np.ndarray:
+        """bool[rows]: where the window's attribute is less than at the event before in its part."""
+        plan, name = self._plan, self._plan.window_attribute
+        assert name is not None
+        if not len(values) or plan.order_by[:1] == (name,):
+            return _NOWHERE  # what events are ordered by has been checked
+        falls = np.zeros(len(values), np.bool_)
+        if plan.interleaves:
+            return self._falls_in_slots(values, slots)
+        falls[1:] = values[1:] < values[:-1]
+        if self._order.last is not None:
+            falls[0] = values[0] < whole_numbers(self._order.last[name])[0]
+        falls[parts] = False
+        return falls
+
+    def _falls_in_slots(self, values: np.ndarray, slots: np.ndarray) -> np.ndarray:
+        more = np.full(self._order.partitions_seen - len(self._slot_keys), -(2**63), np.int64)
+        self._slot_keys = np.concatenate([self._slot_keys, more])
+        rows = np.argsort(slots, kind="stable")
+        of_slots, sorted_values = slots[rows], values[rows]
+        before = np.roll(sorted_values, 1)
+        first = np.append(True, of_slots[1:] != of_slots[:-1])
+        before[first] = self._slot_keys[of_slots[first]]
+        last = np.roll(first, -1)
+        self._slot_keys[of_slots[last]] = sorted_values[last]
+        falls = np.empty(len(values), np.bool_)
+        falls[rows] = sorted_values < before
+        return falls

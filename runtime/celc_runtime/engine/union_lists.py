@@ -1,0 +1,445 @@
+"""The general update: any I/O-deterministic CEA, driven by tables.
+
+Generated straight-line updates keep one prepend-only list of cells per way into a state. That is
+sound only where an unmarked event leaves every state as it is: then the cells of a list come in the
+order of their starts. With `:` (and whatever else kills or changes matches as events pass) matches
+come together in one state out of order. Here a state holds a *union list* instead, the structure of
+the CORE paper (Bucchi et al., VLDB 2022), with these invariants:
+
+1. A state's list is n₀, n₁, …, nₖ with SINCE(n₀) ≥ SINCE(n₁) > … > SINCE(nₖ), and n₀ is a cell.
+2. Every nᵢ is *safe*: a cell, or a merge whose left side is a cell.
+3. States are kept in the order of SINCE(n₀), latest first.
+
+States are visited in that order and hand on what they hold. Whatever arrives first at a state
+founds its list: a new cell, or the whole list of a state whose matches pass on unmarked (its n₀ is
+a cell). Whatever arrives later starts no later, so it is inserted behind n₀; by (1) and (3) the
+founding order is again the order of (3).
+
+*A list has at most |states| + 1 elements.* Let m be SINCE(n₀), the event at which that match began;
+when it began, the other states had at most |states| different values of SINCE(n₀) between them, and
+since then values below m only disappear: a new match starts later than m, and every element that is
+inserted carries the SINCE(n₀) of the state it came from. So the elements behind n₀ have values from
+that one set, and values in a list are distinct.
+
+*Merges are shallow.* Handing a list on as one node (`_as_node`) makes n₀ ∪ (n₁ ∪ (…)): its left
+side is the cell n₀, so it is safe. Two safe nodes of equal SINCE are united by `_united`, with the
+two cells first: c₁ ∪ (c₂ ∪ (r₁ ∪ r₂)), the later of r₁, r₂ left; again safe. A left path from
+any node therefore has at most three merges: the enumeration's delay does not depend on the stream.
+
+Nothing here allocates per live match, so an event costs (states × moves), whatever the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from celc_runtime.engine.arena import (
+    ALWAYS,
+    ARENA_FULL,
+    CHILD,
+    DONE,
+    ENTRY,
+    EPOCH,
+    FIRED,
+    FIRES,
+    LISTS_FULL,
+    LOWEST,
+    MERGE,
+    NEVER,
+    NEXT,
+    NEXT_NODE,
+    PART,
+    READ,
+    ROW,
+    SHIFT,
+    SINCE,
+    TAG,
+    USABLE,
+    Memory,
+    is_live,
+    lowest_id,
+    put,
+    reserve,
+)
+from celc_runtime.engine.batch import window_floor
+from celc_runtime.engine.listing import list_fired
+from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.transitions import EVENTS, FLOORS, KEYS, TransitionArrays
+
+KEEP, CONSUME = 0, 1
+
+OWN_CLOCKS = 2
+"""What stands for "partitions interleave" where each measures the window by keys of its own."""
+
+
+class Lists(NamedTuple):
+    """The union lists of each partition slot (one slot unless partitions interleave).
+
+    active: int64[slots], how many states hold something; order: int64[slots, states], those states,
+    latest first; length: int64[slots, states]; items: int64[slots, states, room]; clock:
+    int64[slots], events seen; context: int64[slots, 2], the context and the epoch in which it was
+    reached. The last slot is scratch space for the event being processed.
+    """
+
+    active: np.ndarray
+    order: np.ndarray
+    length: np.ndarray
+    items: np.ndarray
+    clock: np.ndarray
+    context: np.ndarray
+
+
+def new_lists(states: int, *, slots: int = 1, room: int = 4) -> Lists:
+    """Empty lists for `slots` partitions."""
+    states = max(states, 1)
+    return Lists(
+        np.zeros(slots + 1, np.int64),
+        np.zeros((slots + 1, states), np.int64),
+        np.zeros((slots + 1, states), np.int64),
+        np.zeros((slots + 1, states, room), np.int64),
+        np.zeros(slots + 1, np.int64),
+        np.zeros((slots + 1, 2), np.int64),
+    )
+
+
+@njit(nogil=True, cache=True)
+def context_after(following, symbols, context, first, end):  # type: ignore[no-untyped-def]
+    """The context after the rows from `first` on and before `end`, which begin in `context`."""
+    for row in range(first, end):
+        context = following[context, symbols[row]]
+    return context
+
+
+def with_more_slots(lists: Lists, slots: int) -> Lists:
+    """The same lists with room for at least `slots` partitions."""
+    old = len(lists.active) - 1
+    if slots <= old:
+        return lists
+    grown = new_lists(lists.order.shape[1], slots=max(slots, 2 * old), room=lists.items.shape[2])
+    for target, source in zip(grown, lists, strict=True):
+        target[:old] = source[:old]
+    return grown
+
+
+def with_longer_lists(lists: Lists) -> Lists:
+    """The same lists with twice the room in each."""
+    return lists._replace(items=np.concatenate([lists.items, np.zeros_like(lists.items)], axis=2))
+
+
+@njit(nogil=True, cache=True)
+def update_lists(batch, memory, lists, output, kinds, tables):  # type: ignore[no-untyped-def]
+    """Read the events of a batch from `counters[ROW]` on; a status of the arena module."""
+    symbols, counters = batch.symbols, memory.counters
+    window, size, interleaved = tables.settings[0], tables.settings[1], tables.settings[3]
+    rows = symbols.shape[0]
+    row = counters[ROW]
+    has_contexts = tables.following.shape[0] > 0
+    status = DONE
+    while row < rows and status == DONE:
+        slot = np.int64(0)
+        if interleaved:
+            slot = batch.slots[row]
+            position = lists.clock[slot]
+        else:
+            if row >= batch.part_starts[counters[PART]]:
+                while row >= batch.part_starts[counters[PART] + 1]:
+                    counters[PART] += 1
+                counters[SHIFT] = batch.part_starts[counters[PART]]
+                counters[PART] += 1
+                counters[LOWEST] = counters[NEXT_NODE]
+                lists.active[0] = 0
+                lists.context[0, 0] = 0
+            position = row - counters[SHIFT]
+        symbol = np.int64(symbols[row])
+        matters = symbol != 0
+        if has_contexts:
+            # Once for each event: one that did not fit comes here again.
+            if row == counters[READ]:
+                if lists.context[slot, 1] != counters[EPOCH]:
+                    lists.context[slot, 0], lists.context[slot, 1] = 0, counters[EPOCH]
+                context = lists.context[slot, 0]
+                batch.letters[row] = tables.letters[context, symbol]
+                lists.context[slot, 0] = tables.following[context, symbol]
+                counters[READ] = row + 1
+            symbol = batch.letters[row]
+        if not tables.idle[symbol]:
+            key, floor_value = position, np.int64(ALWAYS)
+            if window == EVENTS:
+                floor_value = position - size
+            elif window == KEYS:
+                key = batch.keys[row]
+                floor_value = window_floor(key, size)
+            elif window == FLOORS:
+                key = batch.keys[row]
+                floor_value = batch.floors[row]
+            status = _event(
+                batch, memory, lists, output, kinds, tables, row, slot, symbol, key,
+                floor_value,
+            )  # fmt: skip
+            if status != DONE:
+                break
+        if matters:
+            counters[ENTRY] += 1
+        if interleaved:
+            lists.clock[slot] += 1
+        row += 1
+    counters[ROW] = row
+    if status == DONE:
+        return list_fired(memory, output, kinds)
+    return status
+
+
+def lists_update(tables: TransitionArrays) -> Callable[..., int]:
+    """The function (batch, memory, lists, output, kinds) that follows tables, for who wants to call
+    the update of a module by hand."""
+    return partial(update_lists, tables=tables)
+
+
+@njit(nogil=True, cache=True)
+def _event(batch, memory, lists, output, kinds, tables, row, slot, symbol, key, floor_value):  # type: ignore[no-untyped-def]
+    nodes, counters = memory.nodes, memory.counters
+    settings = tables.settings
+    symbols = tables.idle.shape[0]
+    scratch = lists.active.shape[0] - 1
+    before = counters[NEXT_NODE]
+    entry = counters[ENTRY]
+    bits = kinds.bits[0]
+    lowest = lowest_id(nodes, before, counters[LOWEST])
+
+    wanted = 4 * (tables.start_first[symbol + 1] - tables.start_first[symbol])
+    for place in range(lists.active[slot]):
+        state = lists.order[slot, place]
+        at = state * symbols + symbol
+        wanted += lists.length[slot, state] + 4
+        wanted += 5 * (tables.move_first[at + 1] - tables.move_first[at])
+    if before + wanted > counters[USABLE] or counters[FIRED] == FIRES:
+        status = list_fired(memory, output, kinds)
+        if status != DONE:
+            return status
+        # Where partitions interleave, another one's window may reach further back.
+        floor_of_all = floor_value
+        if settings[3] == OWN_CLOCKS or (settings[3] and settings[0] == EVENTS):
+            floor_of_all = np.int64(ALWAYS)
+        counters[USABLE] = reserve(memory, before, wanted, counters[LOWEST], floor_of_all, key)
+        if before + wanted > counters[USABLE]:
+            return ARENA_FULL
+        lowest = lowest_id(nodes, before, counters[LOWEST])
+
+    for state in range(lists.length.shape[1]):
+        lists.length[scratch, state] = 0
+    lists.active[scratch] = 0
+    fired = np.int64(0)
+    full = False
+
+    if key >= floor_value:
+        for index in range(tables.start_first[symbol], tables.start_first[symbol + 1]):
+            kind, accepts, target = tables.start_moves[index]
+            if accepts:
+                fired = _cell(nodes, counters, entry << bits | kind, 0, fired, key)
+            if target >= 0:
+                node = _cell(nodes, counters, entry << bits | kind, 0, 0, key)
+                full |= not _add(nodes, counters, lists, scratch, target, node)
+
+    for place in range(lists.active[slot]):
+        state = lists.order[slot, place]
+        length = lists.length[slot, state]
+        while length > 0 and not is_live(
+            nodes, lists.items[slot, state, length - 1], lowest, floor_value
+        ):
+            length -= 1
+        if length == 0:
+            continue
+        whole = np.int64(0)
+        since = nodes[lists.items[slot, state, 0] & (nodes.shape[0] - 1), SINCE]
+        at = state * symbols + symbol
+        for index in range(tables.move_first[at], tables.move_first[at + 1]):
+            kind, accepts, target = tables.moves[index]
+            if whole == 0:
+                whole = _as_node(nodes, counters, lists, slot, state, length)
+            if accepts:
+                fired = _cell(nodes, counters, entry << bits | kind, whole, fired, since)
+            if target >= 0:
+                node = _cell(nodes, counters, entry << bits | kind, whole, 0, since)
+                full |= not _add(nodes, counters, lists, scratch, target, node)
+        target = tables.skip[state, symbol]
+        if target >= 0:
+            if lists.length[scratch, target] == 0:
+                lists.order[scratch, lists.active[scratch]] = target
+                lists.active[scratch] += 1
+                lists.length[scratch, target] = length
+                for item in range(length):
+                    lists.items[scratch, target, item] = lists.items[slot, state, item]
+            else:
+                if whole == 0:
+                    whole = _as_node(nodes, counters, lists, slot, state, length)
+                full |= not _add(nodes, counters, lists, scratch, target, whole)
+
+    if full:
+        # Nothing has been committed but rows of the arena: the event runs again.
+        counters[NEXT_NODE] = before
+        return LISTS_FULL
+    lists.active[slot] = lists.active[scratch]
+    for place in range(lists.active[scratch]):
+        state = lists.order[scratch, place]
+        lists.order[slot, place] = state
+        lists.length[slot, state] = lists.length[scratch, state]
+        for item in range(lists.length[scratch, state]):
+            lists.items[slot, state, item] = lists.items[scratch, state, item]
+
+    if fired != 0:
+        fire = memory.fires[counters[FIRED]]
+        fire[0], fire[1], fire[2], fire[3] = fired, row, counters[LOWEST], floor_value
+        counters[FIRED] += 1
+        if settings[2] == CONSUME:
+            counters[LOWEST] = counters[NEXT_NODE]
+            lists.active[slot] = 0
+            # Every context is that of a stream that begins at the next event.
+            counters[EPOCH] += 1
+    return DONE
+
+
+@njit(nogil=True, cache=True)
+def _cell(nodes, counters, tag, child, following, since):  # type: ignore[no-untyped-def]
+    node = counters[NEXT_NODE]
+    put(nodes, node, tag, child, following, since)
+    counters[NEXT_NODE] = node + 1
+    return node
+
+
+@njit(nogil=True, cache=True)
+def _as_node(nodes, counters, lists, slot, state, length):  # type: ignore[no-untyped-def]
+    """n₀ ∪ (n₁ ∪ (… ∪ nₖ)), a safe node (invariant 2)."""
+    node = lists.items[slot, state, length - 1]
+    for item in range(length - 2, -1, -1):
+        left = lists.items[slot, state, item]
+        since = nodes[left & (nodes.shape[0] - 1), SINCE]
+        node = _cell(nodes, counters, MERGE, left, node, since)
+    return node
+
+
+@njit(nogil=True, cache=True)
+def _add(nodes, counters, lists, slot, state, node):  # type: ignore[no-untyped-def]
+    """Put a safe node into a list: as its first, or behind n₀. False where the list is full."""
+    mask = nodes.shape[0] - 1
+    length = lists.length[slot, state]
+    if length == 0:
+        lists.order[slot, lists.active[slot]] = state
+        lists.active[slot] += 1
+        lists.items[slot, state, 0] = node
+        lists.length[slot, state] = 1
+        return True
+    since = nodes[node & mask, SINCE]
+    place = 1
+    while place < length and nodes[lists.items[slot, state, place] & mask, SINCE] > since:
+        place += 1
+    if place < length and nodes[lists.items[slot, state, place] & mask, SINCE] == since:
+        lists.items[slot, state, place] = _united(
+            nodes, counters, lists.items[slot, state, place], node, since
+        )
+        return True
+    if length == lists.items.shape[2]:
+        return False
+    for item in range(length, place, -1):
+        lists.items[slot, state, item] = lists.items[slot, state, item - 1]
+    lists.items[slot, state, place] = node
+    lists.length[slot, state] = length + 1
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _united(nodes, counters, first, second, since):  # type: ignore[no-untyped-def]
+    """Two safe nodes of equal SINCE as one safe node."""
+    mask = nodes.shape[0] - 1
+    if nodes[first & mask, TAG] != MERGE:
+        return _cell(nodes, counters, MERGE, first, second, since)
+    if nodes[second & mask, TAG] != MERGE:
+        return _cell(nodes, counters, MERGE, second, first, since)
+    first_rest, second_rest = nodes[first & mask, NEXT], nodes[second & mask, NEXT]
+    # A rest may be dead by now, its row even taken over. Reading a wrong SINCE here would put it on
+    # a left side and break the order, so what is not certainly alive counts as the earlier one.
+    lowest = lowest_id(nodes, counters[NEXT_NODE], counters[LOWEST])
+    first_since = nodes[first_rest & mask, SINCE] if first_rest >= lowest else np.int64(NEVER)
+    second_since = nodes[second_rest & mask, SINCE] if second_rest >= lowest else np.int64(NEVER)
+    if first_since < second_since:
+        first_rest, second_rest = second_rest, first_rest
+        first_since = second_since
+    rest = _cell(nodes, counters, MERGE, first_rest, second_rest, first_since)
+    inner = _cell(nodes, counters, MERGE, nodes[second & mask, CHILD], rest, since)
+    return _cell(nodes, counters, MERGE, nodes[first & mask, CHILD], inner, since)
+
+
+def live_share(memory: Memory, lists: Lists, floors: np.ndarray) -> tuple[np.ndarray, int]:
+    """Which nodes some list still reaches: a flag per row of the arena, and how many.
+
+    floors: int64[slots], the floor value of each partition slot.
+    """
+    flags = np.zeros(len(memory.nodes), np.bool_)
+    count = _mark(memory.nodes, memory.counters, lists, floors, flags)
+    return flags, int(count)
+
+
+@njit(nogil=True, cache=True)
+def _mark(nodes, counters, lists, floors, flags):  # type: ignore[no-untyped-def]
+    mask = nodes.shape[0] - 1
+    lowest = lowest_id(nodes, counters[NEXT_NODE], counters[LOWEST])
+    waiting = np.empty(nodes.shape[0] + 1, np.int64)
+    count = 0
+    for slot in range(lists.active.shape[0] - 1):
+        for place in range(lists.active[slot]):
+            state = lists.order[slot, place]
+            for item in range(lists.length[slot, state]):
+                size = 0
+                node = lists.items[slot, state, item]
+                if is_live(nodes, node, lowest, floors[slot]) and not flags[node & mask]:
+                    flags[node & mask] = True
+                    waiting[0] = node
+                    size = 1
+                while size > 0:
+                    size -= 1
+                    at = waiting[size] & mask
+                    count += 1
+                    for field in (CHILD, NEXT):
+                        below = nodes[at, field]
+                        if is_live(nodes, below, lowest, floors[slot]) and not flags[below & mask]:
+                            flags[below & mask] = True
+                            waiting[size] = below
+                            size += 1
+    return count
+
+
+def compacted(memory: Memory, lists: Lists, flags: np.ndarray, count: int) -> Memory:
+    """The flagged nodes alone, under new ids above all old ones; lists are renumbered in place.
+
+    Ids keep their order, so children stay below their parents.
+    """
+    size = len(memory.nodes)
+    while size < 2 * count:
+        size *= 2
+    counters = memory.counters
+    next_node = int(counters[NEXT_NODE])
+    ids = np.arange(next_node - len(memory.nodes), next_node, dtype=np.int64)
+    ids = ids[flags[ids & (len(memory.nodes) - 1)]]
+    renumbered = np.zeros(len(memory.nodes), np.int64)
+    rows = ids & (len(memory.nodes) - 1)
+    renumbered[rows] = np.arange(next_node, next_node + count)
+    moved = memory.nodes[rows]
+    for field in (CHILD, NEXT):
+        old = moved[:, field]
+        known = (old >= next_node - len(memory.nodes)) & (old > 0)
+        moved[:, field] = np.where(known, renumbered[old & (len(memory.nodes) - 1)], 0)
+    nodes = np.zeros((size, 4), np.int64)
+    nodes[:, SINCE] = NEVER
+    nodes[np.arange(next_node, next_node + count) & (size - 1)] = moved
+    lists.items[...] = np.where(
+        lists.items >= next_node - len(memory.nodes),
+        renumbered[lists.items & (len(memory.nodes) - 1)],
+        0,
+    )
+    counters[LOWEST] = next_node
+    counters[NEXT_NODE] = next_node + count
+    counters[USABLE] = min(next_node + size, next_node + count + FIRES)
+    return memory._replace(nodes=nodes)

@@ -1,0 +1,211 @@
+"""Numba's compiler with a cache of its own, so that the second process starts warm.
+
+Numba's cache (`cache=True`) will not do here. It looks for changes in a function's own file only,
+but machine code has the functions of other files in it: those of another version of the runtime
+would live on in a query's update. It wants a real file, which modules made from text are not. It
+raises an error where it finds no folder to write to. Two processes that compile one function for
+different types at the same time may exchange its files. And to load a function it first sets up all
+that Numba needs to compile one, 0.1 s.
+
+Here a file is named after everything that machine code depends on: the texts of the module and of
+the runtime, the name that this process has for the runtime (types name its classes), the function,
+its types and options, what its closure holds, the versions of Python, Numba and LLVM, and the
+processor. So files are never out of date, and need no index. Should one not load all the same, the
+function is compiled as if it were not there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import pickle
+import platform
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import llvmlite
+import numba
+from numba.core import config, sigutils
+from numba.core.compiler import CompileResult
+from numba.core.environment import Environment, lookup_environment
+from numba.core.runtime import rtsys
+from numba.core.serialize import dumps
+
+from celc_runtime.jit.bootstrap import cache_root, digest_of, keep, kept, say
+from celc_runtime.jit.shipping import runtime_sources, text_of
+
+_DIGEST = "__celc_digest__"
+_SWITCHES = (
+    *("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE"),
+    *("ENABLE_AVX", "NRT_STATS", "FULL_TRACEBACKS"),
+)
+"""The settings of Numba (environment variables NUMBA_…) that change machine code."""
+
+
+def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """`numba.njit`, with machine code kept for the next process unless `cache=False` is given."""
+    if function is None:
+        return lambda given: njit(given, **options)
+    caches = options.pop("cache", True)
+    content = _content(function, options) if caches and not config.DISABLE_JIT else None
+    if content is not None and (function.__closure__ or not _is_of_runtime(function.__globals__)):
+        # Machine code and its constants are found by names made of the function's own, its types,
+        # and a number that another process may have given to another query's function.
+        function.__qualname__ += f"_{content[:16]}"
+    dispatcher = numba.njit(**options)(function)
+    if content is not None:
+        dispatcher._cache = KernelCache(function.__name__, content)
+    return dispatcher
+
+
+class KernelCache:
+    """What a Numba dispatcher asks for machine code before it compiles, and hands it to after.
+
+    Has the methods of `numba.core.caching.Cache`.
+    """
+
+    def __init__(self, name: str, content: str) -> None:
+        self.content = content
+        self._name = name
+        self._enabled = True
+
+    @property
+    def cache_path(self) -> str:
+        """The folder; empty where there is none."""
+        return str(cache_root() or "")
+
+    def enable(self) -> None:
+        """Use the cache, as from the start."""
+        self._enabled = True
+
+    def disable(self) -> None:
+        """Neither read nor write."""
+        self._enabled = False
+
+    def flush(self) -> None:
+        """Files are never out of date, so there is nothing to remove."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The function compiled for these types; None if it is not there."""
+        if not self._enabled:
+            return None
+        name = self._file(sig, target_context.codegen())
+        data = kept(name)
+        if data is None:
+            return None
+        # What machine code calls. Numba's own cache refreshes the context here, that is, it loads
+        # the definitions of all that can be compiled; the compiler does that itself when needed.
+        rtsys.initialize(target_context)
+        try:
+            return _rebuilt(data, sig, target_context)
+        except Exception as problem:  # of any kind: a pickle calls whatever it names
+            say(f"{name} cannot be loaded: {type(problem).__name__}: {problem}")
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a function that has been compiled for these types."""
+        # With large global arrays it holds addresses of this process.
+        if self._enabled and not data.library.has_dynamic_globals:
+            keep(self._file(sig, data.codegen), dumps(data._reduce()))
+
+    def _file(self, sig: Any, codegen: Any) -> str:
+        types, _ = sigutils.normalize_signature(sig)
+        settings = [getattr(config, name, None) for name in _SWITCHES]
+        state = hashlib.sha256(self.content.encode())
+        state.update(repr((types, codegen.magic_tuple(), settings, _versions())).encode())
+        return f"{self._name}-{state.hexdigest()[:40]}.kernel"
+
+
+def _rebuilt(data: bytes, sig: Any, target_context: Any) -> CompileResult:
+    """The compiled function that `save_overload` kept; raises whatever keeps it from being made."""
+    parts = _Unpickler(io.BytesIO(data)).load()
+    signature = parts[3]
+    types, _ = sigutils.normalize_signature(sig)
+    if tuple(signature.args) != tuple(types):
+        raise TypeError(f"it is compiled for {signature.args}, not {types}")
+    return CompileResult._rebuild(target_context, *parts)
+
+
+class _Unpickler(pickle.Unpickler):
+    """Reads what `save_overload` kept, without importing what it does not need.
+
+    With a function come the environments of all functions of Numba's library that it calls, and
+    Numba imports the modules that those are from.
+    """
+
+    def find_class(self, module: str, name: str) -> Any:
+        """The class or function of this name; for environments one that imports nothing."""
+        if (module, name) == ("numba.core.environment", "_rebuild_env"):
+            return _environment
+        return super().find_class(module, name)
+
+
+def _environment(module: str, constants: list[Any], name: str) -> Environment:
+    """What a compiled function finds its constants in.
+
+    The globals are for code that Numba cannot type, which is refused here; by the name among them
+    Numba tells that the environment can be kept again with another function.
+    """
+    known = lookup_environment(name)
+    if known is not None:
+        return known
+    found = sys.modules.get(module)
+    environment = Environment({"__name__": module} if found is None else found.__dict__)
+    environment.consts[:] = constants
+    environment.env_name = name
+    Environment._memo[name] = environment
+    return environment
+
+
+@cache
+def _versions() -> tuple[str, ...]:
+    return (
+        *(sys.implementation.cache_tag or "", platform.python_version()),
+        *(numba.__version__, llvmlite.__version__),
+    )
+
+
+def _content(function: Callable[..., Any], options: dict[str, Any]) -> str | None:
+    """A digest of all that decides what a function does; None where that cannot be told."""
+    cells = []
+    for cell in function.__closure__ or ():
+        value = cell.cell_contents
+        known = getattr(getattr(value, "_cache", None), "content", None)
+        if known is None and type(value) not in (int, bool, float, str):
+            return None
+        cells.append(known or repr(value))
+    module = _module_content(function.__globals__)
+    if module is None:
+        return None
+    place = f"{function.__qualname__} {function.__code__.co_firstlineno}"
+    parts = [module, place, repr(sorted(options.items())), *cells]
+    return digest_of({str(number): part for number, part in enumerate(parts)})
+
+
+def _module_content(module: dict[str, Any]) -> str | None:
+    """A digest of a module's text and the runtime's; None where they cannot be found."""
+    try:
+        if _is_of_runtime(module):
+            return f"{module['__name__']} {_runtime_digest()}"
+        # Kept, because a standalone module is a long text, and each of its functions asks.
+        if _DIGEST not in module:
+            module[_DIGEST] = digest_of({"module": text_of(module)})
+        # By `__name__` other files find the classes of the runtime: where this process has them.
+        return digest_of(
+            {"module": module[_DIGEST], "runtime": _runtime_digest(), "name": __name__}
+        )
+    except (RuntimeError, OSError) as problem:  # such as where there are .pyc files only
+        say(str(problem))
+        return None
+
+
+def _is_of_runtime(module: dict[str, Any]) -> bool:
+    """Whether it is a module of this runtime."""
+    return str(module["__name__"]).partition(".")[0] == __name__.partition(".")[0]
+
+
+@cache
+def _runtime_digest() -> str:
+    return digest_of(runtime_sources())

@@ -1,0 +1,97 @@
+"""Queries travel as text: their module's, the runtime's, and that of the few lines that load both.
+
+A Spark worker may have nothing of celc installed, another version of it, or no file of the job's
+own on its path. So a pickled query refers to nothing but Python's own `eval` and text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+from celc_runtime.jit import bootstrap
+
+_LOAD = (
+    "(module := __import__('sys').modules.setdefault(name, __import__('types').ModuleType(name)), "
+    "hasattr(module, 'restore') or exec(text, module.__dict__), module.restore(*arguments))[2]"
+)
+
+BROUGHT = "__celc_runtime__"
+"""The variable of a standalone module that holds the texts of its runtime."""
+
+_loaded: dict[str, ModuleType] = {}
+
+
+def module_of(text: str, name: str = "celc_generated") -> ModuleType:
+    """A generated module made from its text in this process; the same text, the same module."""
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    if digest not in _loaded:
+        module = ModuleType(f"{name}_{digest[:12]}")
+        module.__dict__["__celc_text__"] = text
+        exec(compile(text, f"<{module.__name__}>", "exec"), module.__dict__)
+        _loaded[digest] = module
+    return _loaded[digest]
+
+
+def text_of(module: dict[str, Any]) -> str:
+    """The text of a generated module, given its globals.
+
+    Raises RuntimeError where there is none to be found, as in a frozen application.
+    """
+    if "__celc_text__" in module:
+        return str(module["__celc_text__"])
+    loader: Any = module.get("__loader__")
+    text = loader.get_source(module["__name__"]) if hasattr(loader, "get_source") else None
+    if text is None:
+        raise RuntimeError(_no_text(module["__name__"]))
+    return str(text)
+
+
+def _no_text(module: str) -> str:
+    return (
+        f"the text of {module} cannot be found, so it cannot be sent to Spark's workers, nor "
+        "machine code be kept: import it from a .py file"
+    )
+
+
+def pickled(module: dict[str, Any], options: Mapping[str, object], query: str) -> tuple[Any, ...]:
+    """What `__reduce__` of a compiled query returns: how to make it again anywhere."""
+    files = {"celc_query.py": text_of(module)}
+    if BROUGHT not in module:
+        files |= runtime_sources()
+    text = _bootstrap_text()
+    arguments = files, options, query
+    return eval, (_LOAD, {"name": bootstrap_name(text), "text": text, "arguments": arguments})
+
+
+@cache
+def _bootstrap_text() -> str:
+    sources = runtime_sources()
+    return sources[bootstrap_file(sources)]
+
+
+def bootstrap_file(sources: Iterable[str]) -> str:
+    """Of the runtime's files, by their paths, the one that loads the others in a new process."""
+    (file,) = (file for file in sources if file.rpartition("/")[2] == "bootstrap.py")
+    return file
+
+
+def bootstrap_name(text: str) -> str:
+    """The name of the module that a process makes of the text of that file."""
+    return f"celc_bootstrap_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+@cache
+def runtime_sources() -> dict[str, str]:
+    """The texts of the runtime that this process runs, by their paths in its package.
+
+    Raises RuntimeError where they cannot be found.
+    """
+    package = __name__.partition(".")[0]
+    sources = bootstrap.installed_sources(package)
+    if not sources:
+        raise RuntimeError(_no_text(package))
+    return sources

@@ -1,0 +1,293 @@
+"""What a generated module tells the runtime about its query, and the schemas that follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from celc_runtime.plan.expressions import Computed, attributes_of
+from celc_runtime.plan.names import unused_name
+from celc_runtime.plan.relevant import Relevant
+
+ARROW_TYPES: dict[str, pa.DataType] = {
+    "BOOLEAN": pa.bool_(),
+    "INT": pa.int32(),
+    "LONG": pa.int64(),
+    "FLOAT": pa.float32(),
+    "DOUBLE": pa.float64(),
+    "STRING": pa.string(),
+    "TIMESTAMP": pa.timestamp("us", tz="UTC"),
+    "DATE": pa.date32(),
+}
+"""The Arrow type of each attribute type."""
+
+_DDL_TYPES = {"LONG": "BIGINT"}
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A column that the query reads, with its type as the language names it."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A label column of the output: its structs hold `pos` and then these attributes."""
+
+    name: str
+    attributes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How an event of a match is marked: the label columns it goes to; if it can be the first."""
+
+    columns: tuple[int, ...]
+    starts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """WITHIN. `unit` is EVENTS, MICROSECONDS or VALUE; `attribute` None: the first order column."""
+
+    unit: str
+    size: int | float
+    attribute: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenKey:
+    """A key of PARTITION BY that is another attribute for each event type.
+
+    place: the key's among those of PARTITION BY. ways: (attribute, the (stream, type) of the event
+    types that have it); each event type of the query is in one.
+    """
+
+    place: int
+    type: str
+    ways: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+
+    def __str__(self) -> str:
+        return f"[{', '.join(name for name, _ in self.ways)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A compiled query without its code.
+
+    `types`: (stream, type) of the event types that its formula names, numbered from 1 for
+    `classify`; `other_types`: those it declares besides. `attributes`: the columns it reads, in the
+    order of declaration. `order_candidates`: those that all its event types have, as order columns
+    must. `columns`, `texts`: the arguments of `classify`. `nested_selectors`: whether the formula
+    has selectors, which know nothing of the window. `expressions`: the computed columns, which
+    stand among those of the labels. `hidden`: the labels that only they mention; kinds number them
+    after the label columns. `max_work`: how many steps conditions across events may take at one
+    event before a match is found. `type_name`: what the column of the event types is called.
+    `positions`: whether the output shows them. `relevant`: the events that can change the answer,
+    where all others can be left out of the stream as long as nobody asks for positions; None: the
+    query must see them all. `partition_by`: the keys as the output calls them; `chosen_keys`: those
+    of them that no column of the input is.
+    """
+
+    name: str
+    streams: tuple[str, ...]
+    types: tuple[tuple[str, str], ...]
+    other_types: tuple[tuple[str, str], ...]
+    type_column: bool
+    stream_column: bool
+    attributes: tuple[Attribute, ...]
+    order_candidates: tuple[Attribute, ...]
+    columns: tuple[str, ...]
+    texts: tuple[object, ...]
+    labels: tuple[Label, ...]
+    kinds: tuple[Kind, ...]
+    kind_bits: int
+    partition_by: tuple[str, ...]
+    order_by: tuple[str, ...]
+    tiebreak: tuple[str, ...]
+    window: Window | None
+    consume_by: str
+    limit: int | None
+    symbol_dtype: str
+    nested_selectors: bool = False
+    expressions: tuple[Computed, ...] = ()
+    hidden: tuple[str, ...] = ()
+    max_work: int = 100_000_000
+    type_name: str = "type"
+    positions: bool = True
+    relevant: tuple[Relevant, ...] | None = None
+    chosen_keys: tuple[ChosenKey, ...] = ()
+
+    def type_of(self, attribute: str) -> str:
+        """The declared type of a column that the query reads, or of one of `key_columns`."""
+        for a in self.attributes:
+            if a.name == attribute:
+                return a.type
+        return self.chosen[attribute].type
+
+    @property
+    def chosen(self) -> dict[str, ChosenKey]:
+        """The keys that no column of the input is, by the columns that are made for them.
+
+        No column that the query reads has such a name.
+        """
+        if not self.chosen_keys:
+            return {}
+        taken = [self.type_name, *self.input_schema().names, *self.tiebreak]
+        found: dict[str, ChosenKey] = {}
+        for key in self.chosen_keys:
+            found[unused_name(str(key), [*taken, *found])] = key
+        return found
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """The columns that split the stream into partitions: attributes, and those of `chosen`."""
+        if not self.chosen_keys:
+            return self.partition_by
+        made = {key.place: name for name, key in self.chosen.items()}
+        return tuple(made.get(place, name) for place, name in enumerate(self.partition_by))
+
+    @property
+    def key_sql(self) -> tuple[str, ...]:
+        """The keys of PARTITION BY as expressions of Spark SQL over the columns of the input."""
+        made = {key.place: self._chosen_sql(key) for key in self.chosen_keys}
+        return tuple(made.get(place, name) for place, name in enumerate(self.partition_by))
+
+    def _chosen_sql(self, key: ChosenKey) -> str:
+        cases = [
+            f"WHEN {self._types_sql(types)} THEN {quoted(attribute)}"
+            for attribute, types in key.ways
+        ]
+        return f"CASE {' '.join(cases)} END"
+
+    def _types_sql(self, types: tuple[tuple[str, str], ...]) -> str:
+        column = quoted(self.type_name)
+        if not self.stream_column:
+            return f"{column} IN ({', '.join(_sql_text(name) for _, name in types)})"
+        return " OR ".join(
+            f"(`stream` = {_sql_text(stream)} AND {column} = {_sql_text(name)})"
+            for stream, name in types
+        )
+
+    @property
+    def interleaves(self) -> bool:
+        """Whether partitions must be read in one common order instead of one after another."""
+        return self.consume_by == "ANY" and bool(self.partition_by)
+
+    @property
+    def window_attribute(self) -> str | None:
+        """The column that the window is measured on; None for EVENTS or without a window."""
+        if self.window is None or self.window.unit == "EVENTS":
+            return None
+        return self.window.attribute or self.order_by[0]
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """The labels of the output, then those that only expressions mention: kinds number them."""
+        return (*(label.name for label in self.labels), *self.hidden)
+
+    @property
+    def stored_attributes(self) -> tuple[str, ...]:
+        """The columns that output needs of past events: those of labels and expressions, and the
+        start time."""
+        names = dict.fromkeys(name for label in self.labels for name in label.attributes)
+        names |= dict.fromkeys(attributes_of(self.expressions))
+        if self.order_by:
+            names[self.order_by[0]] = None
+        return tuple(names)
+
+    @property
+    def items(self) -> tuple[Label | Computed, ...]:
+        """The label columns and the computed ones, in the order of SELECT.
+
+        Without positions a label that shows no attributes is left out: its events would be structs
+        without a field, which Arrow can hold, but neither Spark's DDL nor a Parquet file. COUNT
+        says how many they are.
+        """
+        computed = {item.place: item for item in self.expressions}
+        labels = iter(self.labels)
+        count = len(self.labels) + len(computed)
+        items = (computed.get(place) or next(labels) for place in range(count))
+        return tuple(
+            item
+            for item in items
+            if self.positions or isinstance(item, Computed) or item.attributes
+        )
+
+    def input_schema(self) -> pa.Schema:
+        """The columns read, tiebreak columns aside (any type that can be sorted will do there)."""
+        fields = []
+        if self.type_column:
+            fields.append(pa.field(self.type_name, pa.string(), nullable=False))
+        if self.stream_column:
+            fields.append(pa.field("stream", pa.string(), nullable=False))
+        fields += [pa.field(a.name, ARROW_TYPES[a.type]) for a in self.attributes]
+        return pa.schema(fields)
+
+    def output_schema(self) -> pa.Schema:
+        """The columns of a match, in the order that the language fixes."""
+        fields = [pa.field(name, ARROW_TYPES[self.type_of(name)]) for name in self.partition_by]
+        if self.positions:
+            fields += [pa.field("start_pos", pa.int64()), pa.field("end_pos", pa.int64())]
+        if self.order_by:
+            time = ARROW_TYPES[self.type_of(self.order_by[0])]
+            fields += [pa.field("start_time", time), pa.field("end_time", time)]
+        for item in self.items:
+            if isinstance(item, Computed):
+                fields.append(pa.field(item.name, computed_type(item)))
+            else:
+                fields.append(pa.field(item.name, pa.list_(self.struct_type(item))))
+        return pa.schema(fields)
+
+    def struct_type(self, label: Label) -> pa.StructType:
+        """The type of one event under a label."""
+        fields = [pa.field(name, ARROW_TYPES[self.type_of(name)]) for name in label.attributes]
+        return pa.struct([pa.field("pos", pa.int64()), *fields] if self.positions else fields)
+
+    def output_ddl(self) -> str:
+        """The output schema as Spark SQL spells it."""
+        parts = []
+        for name in self.partition_by:
+            parts.append(f"{quoted(name)} {self._ddl_type(name)}")
+        if self.positions:
+            parts += ["`start_pos` BIGINT", "`end_pos` BIGINT"]
+        if self.order_by:
+            time = self._ddl_type(self.order_by[0])
+            parts += [f"`start_time` {time}", f"`end_time` {time}"]
+        for item in self.items:
+            if isinstance(item, Computed):
+                parts.append(f"{quoted(item.name)} {computed_ddl(item)}")
+                continue
+            inner = ["`pos`: BIGINT"] if self.positions else []
+            inner += [f"{quoted(name)}: {self._ddl_type(name)}" for name in item.attributes]
+            parts.append(f"{quoted(item.name)} ARRAY<STRUCT<{', '.join(inner)}>>")
+        return ", ".join(parts)
+
+    def _ddl_type(self, attribute: str) -> str:
+        type = self.type_of(attribute)
+        return _DDL_TYPES.get(type, type)
+
+
+def computed_type(item: Computed) -> pa.DataType:
+    """The Arrow type of a computed column."""
+    element = ARROW_TYPES[item.element_type]
+    return pa.list_(element) if item.is_array else element
+
+
+def computed_ddl(item: Computed) -> str:
+    """The type of a computed column as Spark SQL spells it."""
+    element = _DDL_TYPES.get(item.element_type, item.element_type)
+    return f"ARRAY<{element}>" if item.is_array else element
+
+
+def _sql_text(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def quoted(name: str) -> str:
+    """A column's name as Spark SQL quotes it."""
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,217 @@
+"""The run of a query whose conditions no automaton decides: at each event at which a match could
+end, the matches that do are found by the definitions (`definition`), among remembered events."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from celc_runtime.arrow.columns import Prepared
+from celc_runtime.engine.arena import (
+    DONE,
+    ENTRY,
+    FIRED,
+    LISTED,
+    OUTPUT_FULL,
+    TOO_MUCH_WORK,
+    Memory,
+    relevant_rows,
+)
+from celc_runtime.engine.definition import (
+    Budget,
+    Labels,
+    OutOfWorkError,
+    Stretch,
+    first_in,
+)
+from celc_runtime.engine.listing import Kinds, Output
+from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.strategy import ByDefinition
+from celc_runtime.run.history import Remembered
+from celc_runtime.run.listings import NOTED_ROWS, Floors, ListingOfRun
+from celc_runtime.run.positions import Positions
+
+
+@dataclass(slots=True)
+class _Part:
+    """The remembered events of one partition, ascending, and what nested selectors know of them."""
+
+    entries: list[int] = field(default_factory=list)
+    symbols: list[int] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+    keys: list[int] = field(default_factory=list)
+    whole: Stretch | None = None
+
+    def drop(self, count: int) -> None:
+        if count:
+            for column in (self.entries, self.symbols, self.positions, self.keys):
+                del column[:count]
+            self.whole = None
+
+
+class DefinitionListing(ListingOfRun):
+    """Finds the matches that end at each event that fired."""
+
+    most_rows = NOTED_ROWS
+
+    def __init__(self, definition: ByDefinition, plan: Plan) -> None:
+        self._definition = definition
+        self._plan = plan
+        self._remembered = Remembered(definition.remembers)
+        self._parts: dict[int, _Part] = {}
+        self._part = 0
+        self._consumed = -1
+        self._waiting: list[list[int]] = []
+        labels = plan.label_names
+        self._kinds = {
+            frozenset(labels[column] for column in kind.columns): number
+            for number, kind in enumerate(plan.kinds)
+        }
+        self._rows = np.zeros(0, np.int64)
+        self._entry = 0
+        self._part_of_rows = np.zeros(0, np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """The size of what is kept between batches, lists of Python counted by their slots."""
+        kept = sum(4 * len(part.entries) for part in self._parts.values())
+        return self._remembered.nbytes + 32 * kept
+
+    def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
+        """Take in a batch: its events that matter, with their positions and numbers."""
+        batch, entry = prepared.batch, int(memory.counters[ENTRY])
+        count = int(np.count_nonzero(batch.symbols))
+        rows = relevant_rows(batch.words, batch.symbols, count)
+        if len(batch.slots):
+            parts = batch.slots[rows]
+        else:
+            parts = self._part + np.searchsorted(prepared.parts, rows, side="right")
+            self._part += len(prepared.parts)
+        self._rows, self._entry, self._part_of_rows = rows, entry, parts
+        if not count:
+            return prepared
+        of_rows = positions.of(rows)
+        self._remembered.append(prepared.events, rows, batch.symbols[rows])
+        keys = batch.keys[rows] if len(batch.keys) else of_rows
+        values = (batch.symbols[rows], of_rows, keys)
+        for part, number, *event in zip(
+            parts.tolist(), range(entry, entry + count), *(v.tolist() for v in values), strict=True
+        ):
+            kept = self._parts.get(part)
+            if kept is None:
+                kept = self._parts[part] = _Part()
+            kept.entries.append(number)
+            kept.symbols.append(event[0])
+            kept.positions.append(event[1])
+            kept.keys.append(event[2])
+        return prepared
+
+    def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
+        """End the batch: keep what is not before the floor, one for all or for each partition;
+        without a window everything."""
+        bounded = self._plan.window is not None and not self._definition.sees_all
+        behind = floors() if bounded else None
+        first_kept = self._entry + len(self._rows)
+        for number in list(self._parts):
+            part = self._parts[number]
+            if not self._plan.interleaves and number != self._part:
+                del self._parts[number]
+                continue
+            gone = bisect_left(part.entries, self._consumed + 1)
+            if behind is not None:
+                floor = behind if isinstance(behind, int) else int(behind[number])
+                gone = first_in(part.keys, floor, gone)
+            part.drop(gone)
+            if part.whole is not None:
+                part.whole = None
+            if part.entries:
+                first_kept = min(first_kept, part.entries[0])
+        self._remembered.drop(first_kept)
+        self._rows = np.zeros(0, np.int64)
+
+    def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
+        """List the matches of each event that fired; a status of the arena module."""
+        counters = memory.counters
+        while True:
+            while self._waiting:
+                tags = self._waiting[-1]
+                matches, used = int(output.used[0]), int(output.used[1])
+                room = used + len(tags) - 1 <= len(output.tags)
+                if matches == len(output.rows) or not room:
+                    return OUTPUT_FULL
+                output.rows[matches], output.ends[matches] = tags[0], used + len(tags) - 1
+                output.tags[used : used + len(tags) - 1] = tags[1:]
+                output.used[0], output.used[1] = matches + 1, used + len(tags) - 1
+                self._waiting.pop()
+            if counters[LISTED] == counters[FIRED]:
+                counters[LISTED] = counters[FIRED] = 0
+                return DONE
+            fire = memory.fires[counters[LISTED]]
+            counters[LISTED] += 1
+            if output.limit[0]:
+                try:
+                    self._waiting = self._matches(int(fire[1]), int(fire[3]), int(output.limit[0]))
+                except OutOfWorkError:
+                    return TOO_MUCH_WORK
+
+    def _matches(self, row: int, floor: int, limit: int) -> list[list[int]]:
+        """The matches that end at a row, the first one last: the row, then the events' tags."""
+        place = int(np.searchsorted(self._rows, row))
+        part = self._parts[int(self._part_of_rows[place])]
+        end = bisect_left(part.entries, self._entry + place)
+        window = self._plan.window
+        if window is not None and window.unit == "EVENTS":
+            # The kernel counts rows, and on a stream not all that have a position are read again.
+            floor = part.positions[end] - int(window.size)
+        start = bisect_left(part.entries, self._consumed + 1)
+        first = first_in(part.keys, floor, start)
+        if first > end:
+            return []
+        budget = Budget(self._plan.max_work)
+        if part.whole is None or part.whole.first != start:
+            part.whole = self._stretch(part, start, budget)
+        part.whole.budget = budget
+        stretch = self._stretch(part, first, budget)
+        stretch.whole = part.whole
+        with np.errstate(all="ignore"):
+            found = self._definition.formula.ending(stretch, end)
+        matches = sorted({match[:3] for match in found}, key=_by_latest_start)
+        if matches and self._plan.consume_by != "NONE":
+            self._consumed = part.entries[end]
+        return [self._tags(row, part, *match) for match in reversed(matches[:limit])]
+
+    def _stretch(self, part: _Part, first: int, budget: Budget) -> Stretch:
+        remembered = self._remembered
+        return Stretch(
+            part.entries,
+            part.symbols,
+            part.positions,
+            remembered.past,
+            remembered.first,
+            first,
+            budget,
+        )
+
+    def _tags(
+        self, row: int, part: _Part, start: int, end: int, labels: tuple[tuple[int, Labels], ...]
+    ) -> list[int]:
+        carried = dict(labels)
+        events = sorted({start, end, *carried})
+        return [
+            row,
+            *(
+                part.entries[event] << self._plan.kind_bits
+                | self._kinds[carried.get(event, frozenset())]
+                for event in events
+            ),
+        ]
+
+
+def _by_latest_start(match: tuple[object, ...]) -> tuple[object, ...]:
+    start, _, labels = match
+    assert isinstance(start, int)
+    assert isinstance(labels, tuple)
+    return -start, [(event, sorted(carried)) for event, carried in labels]

@@ -1,0 +1,121 @@
+"""What conditions across events read of past events, as columns that kernels can index.
+
+A column holds a value for each *entry*, an event with a symbol other than 0, from the first entry
+that can still be asked for. Texts are numbers here: two texts are equal where their numbers are,
+and where some condition asks for their order, ranks say which comes first. A number is never given
+to a second text; texts that no event here has any more are forgotten.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.arrays import numbers, plain
+from celc_runtime.arrow.texts import TextNumbers
+from celc_runtime.plan.conditions import TextComparison, TextCondition
+from celc_runtime.plan.strategy import Remembers
+
+_FIRST_ROOM = 1024
+
+
+class Remembered:
+    """The remembered columns of one run."""
+
+    def __init__(self, what: Remembers) -> None:
+        self._what = what
+        self._arrays: list[np.ndarray] = []
+        self._texts = TextNumbers()
+        self._count = 0
+        self.first = 0
+        """The entry at index 0 of every column."""
+
+    @property
+    def past(self) -> tuple[np.ndarray, ...]:
+        """The columns: values and bool `valid` of each of `columns`, then truths, codes, ranks."""
+        return tuple(array[: self._count] for array in self._arrays)
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the columns; texts are counted by the space of their entries alone."""
+        return sum(array.nbytes for array in self._arrays) + 64 * len(self._texts)
+
+    def append(self, events: pa.RecordBatch, rows: np.ndarray, symbols: np.ndarray) -> None:
+        """Take in the rows of a batch that matter, in order, with their symbols."""
+        chosen = events.take(pa.array(rows))
+        new: list[np.ndarray] = []
+        for name in self._what.columns:
+            values, valid = numbers(chosen.column(name))
+            if not np.issubdtype(values.dtype, np.floating):
+                values = values.astype(np.int64)
+            new += [values, valid]
+        for condition in self._what.texts:
+            new.append(_truth(condition, chosen))
+        known = len(self._texts)
+        new += [self._texts.of(chosen.column(name)) for name in self._what.codes]
+        new += [np.zeros(len(rows), np.int64) for _ in self._what.ranks]
+        if self._what.symbols:
+            new.append(symbols.astype(np.int64))
+        self._extend(new, len(rows))
+        if len(self._texts) > max(_FIRST_ROOM, 4 * self._count * len(self._what.codes)):
+            self._forget_texts()
+        if self._what.ranks and (len(self._texts) != known or len(rows)):
+            self._rank()
+
+    def drop(self, until: int) -> None:
+        """Forget the entries before `until`."""
+        gone = min(max(0, until - self.first), self._count)
+        if 2 * gone >= self._count:
+            kept = self._count - gone
+            for number, array in enumerate(self._arrays):
+                room = max(_FIRST_ROOM, 2 * kept)
+                moved = np.empty(room, array.dtype)
+                moved[:kept] = array[gone : self._count]
+                self._arrays[number] = moved
+            self._count, self.first = kept, self.first + gone
+
+    def _extend(self, new: list[np.ndarray], rows: int) -> None:
+        if not self._arrays:
+            self._arrays = [np.empty(max(_FIRST_ROOM, 2 * rows), column.dtype) for column in new]
+        for number, column in enumerate(new):
+            array = self._arrays[number]
+            if self._count + rows > len(array):
+                array = np.empty(2 * (self._count + rows), array.dtype)
+                array[: self._count] = self._arrays[number][: self._count]
+                self._arrays[number] = array
+            array[self._count : self._count + rows] = column
+        self._count += rows
+
+    # --- texts ------------------------------------------------------------------------------------
+
+    def _places(self) -> list[int]:
+        """Where the codes of the text attributes are among the arrays."""
+        first = 2 * len(self._what.columns) + len(self._what.texts)
+        return list(range(first, first + len(self._what.codes)))
+
+    def _forget_texts(self) -> None:
+        used = np.unique(np.concatenate([self._arrays[n][: self._count] for n in self._places()]))
+        self._texts.keep(used.tolist())
+
+    def _rank(self) -> None:
+        """Number the texts that are known in their order."""
+        codes = self._texts.in_order()
+        if not len(codes):
+            return
+        by_code = np.argsort(codes)
+        places = self._places()
+        for number, name in enumerate(self._what.ranks):
+            codes_here = self._arrays[places[self._what.codes.index(name)]][: self._count]
+            found = by_code[np.searchsorted(codes[by_code], np.maximum(codes_here, codes.min()))]
+            self._arrays[places[-1] + 1 + number][: self._count] = found
+
+
+def _truth(condition: TextCondition | TextComparison, events: pa.RecordBatch) -> np.ndarray:
+    if isinstance(condition, TextComparison):
+        left, right = events.column(condition.left), events.column(condition.right)
+        return condition.of_columns(plain(left), plain(right))
+    column = plain(events.column(condition.attribute)).dictionary_encode()
+    table = np.append(condition.of_values(column.dictionary), condition.of_null)
+    indices = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    truth: np.ndarray = table[indices]
+    return truth

@@ -1,0 +1,129 @@
+"""The listing of one run: how the matches are found that end at the events that fired.
+
+`ListingOfRun` is what every listing does; those that have all that the update finds for matches are
+here, the others in modules of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from celc_runtime.arrow.columns import Prepared
+from celc_runtime.arrow.output import LabelEntries, entries_of_runs, entries_of_tags
+from celc_runtime.engine.arena import (
+    LEAVES_FULL,
+    PADDING,
+    STACK_FULL,
+    Memory,
+    with_deeper_stack,
+    with_more_leaves,
+)
+from celc_runtime.engine.listing import Kinds, Output, list_fired, new_output
+from celc_runtime.engine.runs import list_runs
+from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.strategy import InRuns
+from celc_runtime.run.positions import Positions
+
+_MATCHES_PER_BATCH = 1 << 16
+_ENTRIES_PER_BATCH = 1 << 17
+
+NOTED_ROWS = 1 << 18
+"""The most rows of a batch at a time where all its events are noted, with those of the window."""
+
+Floors: TypeAlias = Callable[[], np.ndarray | int]
+"""What no window of a later event reaches behind, for all or for each partition slot; asked for
+only where it is used, because it takes a look at the batch."""
+
+
+class ListingOfRun:
+    """What a run asks of every listing; here with what most of them answer."""
+
+    defers = True
+    """Whether the update leaves all that fires to `choose`, and lists nothing itself."""
+
+    are_paths = False
+    """Whether each path of nodes below a cell that fired is a match."""
+
+    most_rows: int | None = None
+    """The most rows of a batch at a time; None: as many as there are."""
+
+    leaf_pile = 0
+    """The pile of the events in the first place of a match, where all have `places`."""
+
+    places = 0
+    """How many events every match has, place by place in the output; 0: matches differ, and stand
+    in the output one after another."""
+
+    @property
+    def nbytes(self) -> int:
+        """The size of what is kept between batches."""
+        return 0
+
+    def buffers(self, limit: int | None) -> Output:
+        """Empty buffers for matches, at most `limit` for an event."""
+        return new_output(matches=_MATCHES_PER_BATCH, room=_ENTRIES_PER_BATCH, limit=limit)
+
+    def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
+        """Take in a batch before the update reads it."""
+        return prepared
+
+    def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
+        """List the matches of each event that fired; a status of the arena module."""
+        return int(list_fired(memory, output, kinds))
+
+    def with_room(self, status: int, memory: Memory) -> Memory:
+        """More of what the status says there is too little of."""
+        assert status == STACK_FULL
+        return with_deeper_stack(memory)
+
+    def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
+        """End the batch. `oldest`: the first stored event that a later match can refer to."""
+
+    def entries(self, names: Sequence[str], output: Output, kinds: Kinds) -> LabelEntries:
+        """The events of the matches in the buffers, under each label."""
+        return entries_of_tags(names, output, kinds)
+
+    def events_in(self, output: Output, first: int, count: int) -> int:
+        """How many events `count` matches in the buffers have, the first of them being `first`."""
+        return int(output.used[1] - (output.ends[first - 1] if first else 0))
+
+
+class AllListing(ListingOfRun):
+    """Each match that the update finds, by a walk from its last event back."""
+
+    defers = False
+    are_paths = True
+
+
+class RunsListing(ListingOfRun):
+    """All matches, which have one shape, place by place."""
+
+    defers = False
+    are_paths = True
+
+    def __init__(self, listing: InRuns, plan: Plan) -> None:
+        self.leaf_pile = listing.leaf_pile
+        self.places = len(listing.kinds)
+        self._columns = [plan.kinds[kind].columns for kind in listing.kinds]
+
+    def buffers(self, limit: int | None) -> Output:
+        most = min(_MATCHES_PER_BATCH, 2 * _ENTRIES_PER_BATCH // self.places)
+        matches = max(1, most) + PADDING
+        return new_output(matches=matches, room=matches * self.places, limit=limit)
+
+    def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
+        return int(list_runs(memory, output, kinds))
+
+    def with_room(self, status: int, memory: Memory) -> Memory:
+        if status != LEAVES_FULL:
+            return super().with_room(status, memory)
+        return with_more_leaves(memory)
+
+    def entries(self, names: Sequence[str], output: Output, kinds: Kinds) -> LabelEntries:
+        return entries_of_runs(len(names), output, self._columns)
+
+    def events_in(self, output: Output, first: int, count: int) -> int:
+        return count * self.places

@@ -1,0 +1,143 @@
+"""A warning where one event ends more matches than anybody reads, before they are all listed.
+
+How many matches end at an event can be told without listing them: each is a path through the nodes
+below that event, and paths are counted node by node, from the oldest on, since a node refers only
+to older ones. That takes a look at each node of the window. To list a match takes as long, or
+longer, so the count is made only for an event of which many matches have been listed already, and
+costs little beside them.
+
+Where conditions are checked while matches are listed, not all paths are matches. There only those
+that have been listed count.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+
+from celc_runtime.engine.arena import (
+    CHILD,
+    LISTED,
+    MERGE,
+    NEXT,
+    NEXT_NODE,
+    RUN_LEFT,
+    SINCE,
+    STACK_SIZE,
+    TAG,
+    Memory,
+    lowest_id,
+)
+from celc_runtime.engine.listing import Kinds, Output
+from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.errors import EventWarning
+from celc_runtime.plan.plan import Plan
+from celc_runtime.run.listings import ListingOfRun
+
+MOST_MATCHES = 1_000_000
+"""More than this at one event are worth a word."""
+
+_LISTED_MATCHES = 1 << 16
+_LISTED_EVENTS = 1 << 21
+"""How much of one event's matches has been listed before they are counted."""
+
+
+class ManyMatches:
+    """Looks at what a run lists, and warns once where too many matches end at one event."""
+
+    def __init__(self, plan: Plan, listing: ListingOfRun) -> None:
+        self._plan = plan
+        self._listing = listing
+        self._watches = plan.limit is None or plan.limit > MOST_MATCHES
+        self._row = -1
+        self._matches = self._events = 0
+        self._is_counted = False
+
+    def enter(self) -> None:
+        """Begin a batch: rows are counted from 0 again, and all that fired before is listed."""
+        self._row = -1
+
+    def look(
+        self,
+        memory: Memory,
+        output: Output,
+        kinds: Kinds,
+        position_of: Callable[[np.ndarray], np.ndarray],
+    ) -> None:
+        """Look at matches in the buffers before they are taken out."""
+        if not self._watches:
+            return
+        rows = output.rows[: output.used[0]]
+        row = int(rows[-1])
+        first = int(np.searchsorted(rows, row))
+        if row != self._row:
+            self._row, self._matches, self._events = row, 0, 0
+            self._is_counted = False
+        count = len(rows) - first
+        self._matches += count
+        self._events += self._listing.events_in(output, first, count)
+        found: float = self._matches
+        if self._is_interrupted(memory) and not self._is_counted and self._are_many:
+            self._is_counted = True
+            found = max(found, self._counted(memory, kinds))
+        if found > MOST_MATCHES:
+            self._watches = False
+            self._warn(found, int(position_of(rows[-1:])[0]))
+
+    @property
+    def _are_many(self) -> bool:
+        return self._matches >= _LISTED_MATCHES or self._events >= _LISTED_EVENTS
+
+    def _is_interrupted(self, memory: Memory) -> bool:
+        """Whether more matches of the last event in the buffers are to come."""
+        return bool(memory.counters[STACK_SIZE] or memory.counters[RUN_LEFT])
+
+    def _counted(self, memory: Memory, kinds: Kinds) -> float:
+        if not self._listing.are_paths:
+            return 0
+        fire = memory.fires[memory.counters[LISTED] - 1]
+        return float(count_matches(memory, kinds, fire, bool(self._listing.places)))
+
+    def _warn(self, found: float, position: int) -> None:
+        if found == self._matches:
+            number = f"more than {MOST_MATCHES:,}"
+        elif found < 1e15:
+            number = f"{int(found):,}"
+        else:
+            number = f"about 10^{np.log10(found):.0f}" if found < np.inf else "more than 10^308"
+        warnings.warn(
+            f"query {self._plan.name!r}: {number} matches end at position {position:,}; for fewer, "
+            "use SELECT NXT, LAST or MAX, LIMIT, a smaller WITHIN, or leave labels out of SELECT; "
+            "to stop after some, celc run --max-matches or match_table(…, max_matches=…)",
+            EventWarning,
+            stacklevel=4,
+        )
+
+
+@njit(nogil=True, cache=True)
+def count_matches(memory, kinds, fire, of_runs):  # type: ignore[no-untyped-def]
+    """How many matches end at an event that fired, as float64; infinite where there are more.
+
+    `of_runs`: matches have one shape, and what a cell that begins one says of its child is its
+    place among the leaves.
+    """
+    nodes, starts = memory.nodes, kinds.starts
+    mask, kind_mask = nodes.shape[0] - 1, (np.int64(1) << kinds.bits[0]) - 1
+    root, floor_value = fire[0], fire[3]
+    lowest = lowest_id(nodes, memory.counters[NEXT_NODE], fire[2])
+    counts = np.zeros(nodes.shape[0], np.float64)
+    for node in range(lowest, root + 1):
+        at = node & mask
+        if nodes[at, SINCE] < floor_value:
+            continue
+        tag, child, following = nodes[at, TAG], nodes[at, CHILD], nodes[at, NEXT]
+        begins = tag != MERGE and starts[tag & kind_mask]
+        count = 1.0 if begins else 0.0
+        if child >= lowest and not (begins and of_runs):
+            count += counts[child & mask]
+        if following >= lowest:
+            count += counts[following & mask]
+        counts[at] = count
+    return counts[root & mask]

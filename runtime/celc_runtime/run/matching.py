@@ -1,0 +1,56 @@
+"""The matches of events that one process reads, from batches or from a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from celc_runtime.arrow.forms import batches_of, table_of
+from celc_runtime.arrow.frames import frame_of
+from celc_runtime.arrow.output import FirstMatches
+from celc_runtime.arrow.paths import received
+from celc_runtime.arrow.table import sorted_for
+from celc_runtime.program import Program, Route
+from celc_runtime.run.run import Run
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def matches_of_events(program: Program, events: Any) -> Iterator[pa.RecordBatch]:
+    """The matches of events in any form; see `CompiledQuery.match_arrow`."""
+    return _read(Run(program), batches_of(program, events))
+
+
+def matches_of_sorted(
+    program: Program, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The matches of batches from Spark, sorted: two events that the order leaves equal are an
+    error."""
+    return _read(Run(program, ties_are_errors=True), map(received, batches))
+
+
+def sorted_route(program: Program) -> Route:
+    """`matches_of_sorted` as Spark's workers run it."""
+    return Route(program, "match_arrow_without_ties", matches_of_sorted)
+
+
+def matches_of_table(program: Program, events: Any, first: FirstMatches) -> pa.Table:
+    """The matches of a table, in one table; see `CompiledQuery.match_table`."""
+    table, numbered = sorted_for(program.plan, table_of(program, events))
+    run = Run(program, numbered=numbered)
+    matches = first.of(_read(run, table.to_batches(max_chunksize=1 << 22)))
+    return pa.Table.from_batches(matches, program.output_schema)
+
+
+def matches_of_frame(program: Program, frame: pandas.DataFrame) -> pandas.DataFrame:
+    """The matches of a frame as a frame; see `CompiledQuery.match_pandas`."""
+    return frame_of(matches_of_table(program, frame, FirstMatches(None)))
+
+
+def _read(run: Run, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield from run.push(batch)
+    run.finish()

@@ -1,0 +1,53 @@
+"""The positions of a batch's rows in their partitions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from celc_runtime.arrow.columns import Prepared
+from celc_runtime.engine.batch import positions_in_parts
+
+
+class Positions:
+    """The positions of a batch's rows in their partitions."""
+
+    def __init__(self, prepared: Prepared, shift: int) -> None:
+        self._parts = prepared.parts
+        self._shift = shift
+
+    def of(self, rows: np.ndarray) -> np.ndarray:
+        """int64, for rows of the batch."""
+        if not len(self._parts):
+            return rows - self._shift
+        positions: np.ndarray = positions_in_parts(rows, self._parts, self._shift)
+        return positions
+
+
+class GivenPositions(Positions):
+    """The same where rows have been left out."""
+
+    def __init__(self, prepared: Prepared, positions: np.ndarray) -> None:
+        super().__init__(prepared, 0)
+        self._given = positions
+
+    def of(self, rows: np.ndarray) -> np.ndarray:
+        """int64, for rows of the batch."""
+        positions: np.ndarray = self._given[rows]
+        return positions
+
+
+class InterleavedPositions(Positions):
+    """The same where each row belongs to a partition slot that counts for itself."""
+
+    def __init__(self, prepared: Prepared, clock: np.ndarray) -> None:
+        slots = prepared.batch.slots
+        order = np.argsort(slots, kind="stable")
+        sorted_slots = slots[order]
+        first = np.searchsorted(sorted_slots, sorted_slots, side="left")
+        self._of_rows = np.empty(len(slots), np.int64)
+        self._of_rows[order] = np.arange(len(slots)) - first + clock[sorted_slots]
+
+    def of(self, rows: np.ndarray) -> np.ndarray:
+        """int64, for rows of the batch."""
+        positions: np.ndarray = self._of_rows[rows]
+        return positions

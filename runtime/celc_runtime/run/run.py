@@ -1,0 +1,368 @@
+"""One run of a query over a stream of batches: the driver around the kernels."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple, assert_never
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.columns import Columns, Prepared
+from celc_runtime.arrow.event_store import Payload
+from celc_runtime.arrow.output import matches_batch
+from celc_runtime.engine.arena import (
+    ALWAYS,
+    CHOOSE,
+    DEFERS,
+    DONE,
+    EARLIEST,
+    ENTRY,
+    FIRED,
+    LAST,
+    LISTED,
+    LOWEST,
+    NEVER,
+    NEXT_NODE,
+    OUTPUT_FULL,
+    PART,
+    READ,
+    ROW,
+    SHIFT,
+    TOO_MUCH_WORK,
+    new_memory,
+    oldest_entry,
+)
+from celc_runtime.engine.listing import Kinds, with_more_room
+from celc_runtime.plan.errors import EventWarning, WorkLimitError
+from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.strategy import (
+    All,
+    ByDefinition,
+    Checked,
+    EarliestInWindow,
+    InRuns,
+    InWindow,
+    Latest,
+)
+from celc_runtime.program import Program
+from celc_runtime.run.by_definition import DefinitionListing
+from celc_runtime.run.checked import CheckedListing
+from celc_runtime.run.latest import LatestListing
+from celc_runtime.run.listings import AllListing, ListingOfRun, RunsListing
+from celc_runtime.run.many_matches import ManyMatches
+from celc_runtime.run.positions import GivenPositions, Positions
+from celc_runtime.run.selection import EarliestListing, SelectorListing
+from celc_runtime.run.updates import ASKS_UPDATE, update_of
+
+
+class PartitionStretch(NamedTuple):
+    """Events of one partition that a run reads from some event on.
+
+    events: the columns that the query reads, without types; codes: int32[rows], the number of each
+    row's type among those that the query declares; positions: int64[rows], in the partition.
+    silent: so many rows have been read before, and only what comes later ends matches. absent:
+    bool[rows], rows that only stand for others that cannot matter and were left out. context: what
+    the stream before the first row means to nested selectors.
+    """
+
+    events: pa.RecordBatch
+    codes: np.ndarray
+    positions: np.ndarray
+    silent: int
+    absent: np.ndarray
+    context: int
+
+
+class Kept(NamedTuple):
+    """What to keep of a stretch: int64 rows, and the context before the first of them. keys:
+    int64, what the window is measured on, row by row; empty where that is positions or nothing."""
+
+    rows: np.ndarray
+    context: int
+    keys: np.ndarray
+
+
+class Run:
+    """Feeds batches to a query and hands out its matches; all state between batches is in here.
+
+    Events come in the order of the stream; with PARTITION BY (unless partitions interleave, as
+    CONSUME BY ANY needs) all events of a partition come one after another. `first_node` lets tests
+    begin near the limits of smaller numbers. `first_position`: that of the first event;
+    `continues`: its partition is not entered with it, but was before. `numbered`: the column of
+    each batch with the rows' numbers, for messages, where they are not in their places.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        ties_are_errors: bool = False,
+        first_node: int = 1,
+        first_position: int = 0,
+        continues: bool = False,
+        numbered: str | None = None,
+    ) -> None:
+        plan = program.plan
+        self._program = program
+        self._plan = plan
+        self._schema = program.output_schema
+        self._columns = Columns(
+            plan, ties_are_errors=ties_are_errors, continues=continues, numbered=numbered
+        )
+        self._update = update_of(program, first_position=first_position)
+        self._listing = _listing_of(program, with_letters=self._update.has_contexts)
+        self._memory = new_memory(self._update.piles, first_node=first_node)
+        self._memory.counters[SHIFT] = -first_position
+        self._many = ManyMatches(plan, self._listing)
+        self._lists_matches = True
+        self.lists_matches = True
+        self._stretch: Prepared | None = None
+        self._last_end = -1
+        self._payload = Payload(plan.stored_attributes)
+        self._kinds = _kinds(plan, self._listing)
+        self._output = self._listing.buffers(plan.limit)
+        self.dropped = 0
+
+    def forget_undeclared(self) -> None:
+        """Tell at the end of rows of undeclared types from here on only."""
+        self._columns.undeclared.forget()
+
+    @property
+    def lists_matches(self) -> bool:
+        """Whether matches are handed out, or events only read; may be changed between batches."""
+        return self._lists_matches
+
+    @lists_matches.setter
+    def lists_matches(self, wanted: bool) -> None:
+        self._lists_matches = wanted
+        self._memory.counters[DEFERS] = int(self._listing.defers or not wanted)
+
+    @property
+    def arena_bytes(self) -> int:
+        """The size of the node arena, and of what is noted of the cells that begin matches."""
+        memory = self._memory
+        return int(memory.nodes.nbytes + memory.leaves.nbytes + memory.leaf_marks.nbytes)
+
+    @property
+    def buffer_bytes(self) -> int:
+        """The size of the buffers for matches, and of those that the kernels work with."""
+        memory = self._memory
+        buffers = (*self._output, memory.stack, memory.path, memory.trail, memory.fires)
+        kept = self._listing.nbytes + self._update.nbytes
+        return int(sum(buffer.nbytes for buffer in buffers)) + kept
+
+    @property
+    def stored_events(self) -> int:
+        """How many past events are kept for output, those of a batch being read not counted."""
+        return self._payload.rows
+
+    def push(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Read a batch of events; yields the matches that end in it, in batches of bounded size.
+
+        Raises EventError where the events do not fit the query.
+        """
+        most = self._listing.most_rows
+        if most is not None and len(events) > most:
+            for start in range(0, len(events), most):
+                yield from self.push(events.slice(start, most))
+            return
+        prepared = self._columns.prepare(events)
+        self.dropped += prepared.dropped
+        rows = len(prepared.events)
+        if not rows:
+            return
+        self._program.classify(*self._columns.arguments(prepared.events), prepared.batch.symbols)
+        positions = self._update.positions(prepared, self._memory, self._columns.partitions_seen)
+        prepared = self._enter(prepared, positions)
+        yield from self._listed(prepared, positions)
+        self._update.leave(prepared.batch)
+        self._listing.leave(
+            partial(self._update.floors_behind, prepared, positions), self._oldest_entry
+        )
+        self._payload.leave(self._oldest_entry(), int(self._memory.counters[ENTRY]))
+        self._leave_batch(prepared, rows)
+
+    def push_stretch(self, stretch: PartitionStretch) -> Iterator[pa.RecordBatch]:
+        """Read a stretch of one partition, all that this run reads; yields the matches that end
+        behind its `silent` rows. `after_stretch` then tells what to keep of it.
+
+        Raises EventError where a value cannot be measured by the window.
+        """
+        prepared = self._columns.prepare_stretch(stretch.events, stretch.codes)
+        symbols = prepared.batch.symbols
+        self._program.classify(*self._columns.arguments(prepared.events), symbols)
+        symbols[stretch.absent] = 0
+        self._memory.counters[SHIFT] = -int(stretch.positions[0])
+        self._update.begin_in(stretch.context)
+        positions = GivenPositions(prepared, stretch.positions)
+        prepared = self._enter(prepared, positions)
+        self._stretch = prepared
+        if stretch.silent:
+            batch = prepared.batch
+            self.lists_matches = False
+            early = replace(prepared, batch=batch._replace(symbols=symbols[: stretch.silent]))
+            for _ in self._advance(early, positions):
+                pass
+            self.lists_matches = True
+        yield from self._listed(prepared, positions)
+
+    def after_stretch(self, stretch: PartitionStretch, floor: int = ALWAYS) -> Kept:
+        """What of the stretch later events can make matches with. `floor`: what the window of none
+        of them reaches behind, where more is known of that than the events tell."""
+        prepared = self._stretch
+        assert prepared is not None
+        plan, batch = self._plan, prepared.batch
+        keeps = batch.symbols != 0
+        first = 0
+        if plan.consume_by != "NONE":
+            first = self._last_end + 1
+            keeps[:first] = False
+        if plan.window is not None and not self._program.sees_all:
+            keys = batch.keys if len(batch.keys) else stretch.positions
+            behind = self._update.floors_behind(prepared, GivenPositions(prepared, keys))
+            if plan.window.unit == "EVENTS":
+                behind = behind + 1  # the next event has the next position
+            keeps &= keys >= np.maximum(behind, floor)
+        rows = np.flatnonzero(keeps)
+        end = int(rows[0]) if len(rows) else len(batch.symbols)
+        begun = 0 if first else stretch.context
+        context = self._update.context_behind(batch.symbols, begun, first, end)
+        return Kept(rows, context, batch.keys)
+
+    def _enter(self, prepared: Prepared, positions: Positions) -> Prepared:
+        """Show a batch that is classified to all that look at events before the kernel does."""
+        counters = self._memory.counters
+        counters[ROW] = counters[PART] = counters[READ] = 0
+        self._many.enter()
+        self._payload.enter(prepared.events, prepared.batch, positions.of, int(counters[ENTRY]))
+        prepared = self._listing.enter(prepared, positions, self._memory)
+        return self._update.enter(prepared, self._memory)
+
+    def _listed(self, prepared: Prepared, positions: Positions) -> Iterator[pa.RecordBatch]:
+        for _ in self._advance(prepared, positions):
+            if self._output.used[0]:
+                self._many.look(self._memory, self._output, self._kinds, positions.of)
+                yield self._take(prepared)
+
+    def finish(self) -> None:
+        """Say once what was odd about the events; call it at the end of a run."""
+        undeclared = self._columns.undeclared
+        if undeclared.total:
+            plan = self._plan
+            pairs = (*plan.types, *plan.other_types)
+            declared = [f"{s}>{name}" if plan.stream_column else name for s, name in pairs]
+            warnings.warn(
+                f"query {plan.name!r}: {undeclared.total:,} of the rows have a type that none of "
+                f"its streams declares: {undeclared.words(declared)}; they are not part of the "
+                "stream",
+                EventWarning,
+                stacklevel=3,
+            )
+
+    # --- the loop around the kernel ---------------------------------------------------------------
+
+    def _advance(self, prepared: Prepared, positions: Positions) -> Iterator[None]:
+        """Run the kernel to the end of the batch; yields whenever the matches must be taken."""
+        batch, update, listing = prepared.batch, self._update, self._listing
+        rows = len(batch.symbols)
+        status = update.read(batch, self._memory, self._output, self._kinds)
+        while status != DONE or self._memory.counters[ROW] < rows:
+            if status == OUTPUT_FULL and not self._output.used[0]:
+                # A single match is longer than the buffers.
+                self._output = with_more_room(self._output, 2 * len(self._output.tags))
+            elif status == OUTPUT_FULL:
+                yield
+            elif status == TOO_MUCH_WORK:
+                raise self._out_of_work(positions)
+            elif status in ASKS_UPDATE:
+                self._memory = update.with_room(status, self._memory)
+            elif status not in (DONE, CHOOSE):
+                self._memory = listing.with_room(status, self._memory)
+            if self._memory.counters[FIRED] and not self._lists_matches:
+                self._memory.counters[FIRED] = self._memory.counters[LISTED] = 0
+                status = DONE
+            elif self._memory.counters[FIRED]:
+                status = listing.choose(self._memory, self._output, self._kinds)
+            else:
+                status = update.read(batch, self._memory, self._output, self._kinds)
+        yield
+
+    def _out_of_work(self, positions: Positions) -> WorkLimitError:
+        counters, fires = self._memory.counters, self._memory.fires
+        position = int(positions.of(fires[counters[LISTED] - 1, 1:2])[0])
+        return WorkLimitError(
+            f"query {self._plan.name!r}: looking for the matches that end at position "
+            f"{position:,} takes more than {self._plan.max_work:,} steps; give "
+            "it a (smaller) window with WITHIN, conditions that fewer events satisfy or that "
+            "compare fewer events, or raise the limit: --max-work, with_options(max_work=…)"
+        )
+
+    # --- output -----------------------------------------------------------------------------------
+
+    def _take(self, prepared: Prepared) -> pa.RecordBatch:
+        batch = matches_batch(
+            self._plan,
+            self._schema,
+            self._output,
+            self._listing.entries(self._plan.label_names, self._output, self._kinds),
+            prepared.events,
+            self._payload,
+            int(self._memory.counters[ENTRY]),
+        )
+        self._last_end = int(self._output.rows[: self._output.used[0]].max())
+        self._output.used[:] = 0
+        return batch
+
+    def _oldest_entry(self) -> int:
+        """The first stored event that a later match can refer to."""
+        earliest = self._update.earliest_start(self._memory)
+        return int(oldest_entry(self._memory, self._plan.kind_bits, earliest))
+
+    def _leave_batch(self, prepared: Prepared, rows: int) -> None:
+        """Enter the partitions whose events did not matter, and count on from row 0."""
+        counters = self._memory.counters
+        if counters[PART] < len(prepared.parts):
+            counters[SHIFT] = prepared.parts[-1]
+            counters[LOWEST] = counters[NEXT_NODE]
+            counters[EARLIEST] = ALWAYS
+            self._memory.heads[1] = NEVER
+            self._update.forget_partition()
+        counters[SHIFT] -= rows
+        counters[LAST] -= rows
+
+
+def _listing_of(program: Program, *, with_letters: bool) -> ListingOfRun:
+    """The listing of a run; `with_letters`: the update says what events are called in context."""
+    plan, listing = program.plan, program.listing
+    match listing:
+        case All():
+            return AllListing()
+        case InRuns():
+            return RunsListing(listing, plan)
+        case Checked():
+            return CheckedListing(listing, plan)
+        case InWindow():
+            return SelectorListing(listing, plan, with_letters=with_letters)
+        case EarliestInWindow():
+            return EarliestListing(listing, plan, with_letters=with_letters)
+        case Latest():
+            return LatestListing()
+        case ByDefinition():
+            return DefinitionListing(listing, plan)
+        case _:
+            assert_never(listing)
+
+
+def _kinds(plan: Plan, listing: ListingOfRun) -> Kinds:
+    columns = range(len(plan.label_names))
+    belongs = [[column in kind.columns for kind in plan.kinds] for column in columns]
+    return Kinds(
+        np.array([kind.starts for kind in plan.kinds] or [False], np.bool_),
+        np.array(belongs, np.uint64).reshape(len(columns), len(plan.kinds)),
+        np.array([plan.kind_bits], np.int64),
+        np.array([listing.places, listing.leaf_pile, not plan.partition_by], np.int64),
+    )

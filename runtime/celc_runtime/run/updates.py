@@ -1,0 +1,254 @@
+"""The update of one run: the kernel that reads events, and the memory that this kernel alone needs.
+
+There is a class for each way to keep partial matches: on piles, on piles by key, in union lists,
+and in union lists of partitions that interleave.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+import numpy as np
+
+from celc_runtime.arrow.columns import Prepared
+from celc_runtime.engine.arena import (
+    ALWAYS,
+    ARENA_FULL,
+    EARLIEST,
+    KEYS_FULL,
+    LISTS_FULL,
+    LOWEST,
+    NEXT_NODE,
+    SHIFT,
+    Memory,
+    grown,
+)
+from celc_runtime.engine.batch import Batch, window_floor
+from celc_runtime.engine.listing import Kinds, Output
+from celc_runtime.engine.union_lists import (
+    OWN_CLOCKS,
+    compacted,
+    context_after,
+    live_share,
+    new_lists,
+    update_lists,
+    with_longer_lists,
+    with_more_slots,
+)
+from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.strategy import BranchFree, Keyed, StraightLine, UnionLists
+from celc_runtime.program import Program
+from celc_runtime.run.joins import KeyMemory
+from celc_runtime.run.positions import InterleavedPositions, Positions
+
+ASKS_UPDATE = frozenset({ARENA_FULL, KEYS_FULL, LISTS_FULL})
+"""The statuses that ask an update for more room."""
+
+
+class PileUpdate:
+    """An update whose partial matches are on piles, which are in the memory of the arena."""
+
+    has_contexts = False
+    """Whether the update writes what events are called in the context of the stream before them."""
+
+    def __init__(self, update: BranchFree | StraightLine | Keyed, plan: Plan) -> None:
+        self.piles = update.piles
+        self._kernel = update.kernel
+        self._plan = plan
+
+    @property
+    def nbytes(self) -> int:
+        """The size of what the update keeps besides the arena."""
+        return 0
+
+    def positions(self, prepared: Prepared, memory: Memory, partitions: int) -> Positions:
+        """The positions of a batch's rows; `partitions`: how many have been seen so far."""
+        return Positions(prepared, int(memory.counters[SHIFT]))
+
+    def enter(self, prepared: Prepared, memory: Memory) -> Prepared:
+        """Take in a batch before the kernel reads it."""
+        return prepared
+
+    def read(self, batch: Batch, memory: Memory, output: Output, kinds: Kinds) -> int:
+        """Read the events of a batch from `counters[ROW]` on; a status of the arena module."""
+        return int(self._kernel(batch, memory, output, kinds))
+
+    def with_room(self, status: int, memory: Memory) -> Memory:
+        """More of what the status says there is too little of."""
+        assert status == ARENA_FULL
+        return grown(memory)
+
+    def leave(self, batch: Batch) -> None:
+        """End a batch."""
+
+    def forget_partition(self) -> None:
+        """Begin a partition that no event of the batch has entered."""
+
+    def begin_in(self, context: int) -> None:
+        """Go on where the stream so far means `context` to nested selectors."""
+
+    def context_behind(self, symbols: np.ndarray, context: int, first: int, end: int) -> int:
+        """The context after the rows from `first` on and before `end`, which begin in `context`."""
+        return 0
+
+    def earliest_start(self, memory: Memory) -> int:
+        """No later match begins before this."""
+        return int(memory.counters[EARLIEST])
+
+    def floors_behind(self, prepared: Prepared, positions: Positions) -> np.ndarray | int:
+        """What no window of a later event reaches behind: for all, or for each partition slot."""
+        window, batch = self._plan.window, prepared.batch
+        assert window is not None
+        if len(batch.floors):
+            return int(batch.floors[-1])
+        if len(batch.keys):
+            return int(window_floor(batch.keys[-1], int(window.size)))
+        last = positions.of(np.array([len(prepared.events) - 1]))
+        return int(last[0]) - int(window.size)
+
+
+class KeyedUpdate(PileUpdate):
+    """The same where some piles are in tables, by key."""
+
+    def __init__(self, update: Keyed, plan: Plan) -> None:
+        super().__init__(update, plan)
+        self._keys = KeyMemory(update.terms, update.tables)
+
+    @property
+    def nbytes(self) -> int:
+        return self._keys.nbytes
+
+    def enter(self, prepared: Prepared, memory: Memory) -> Prepared:
+        counters = memory.counters
+        self._keys.enter(prepared.events, int(counters[EARLIEST]), int(counters[LOWEST]))
+        return prepared
+
+    def read(self, batch: Batch, memory: Memory, output: Output, kinds: Kinds) -> int:
+        return int(self._kernel(batch, memory, self._keys.memory, output, kinds))
+
+    def with_room(self, status: int, memory: Memory) -> Memory:
+        if status != KEYS_FULL:
+            return super().with_room(status, memory)
+        self._keys.make_room(int(memory.counters[EARLIEST]), int(memory.counters[LOWEST]))
+        return memory
+
+
+class ListsUpdate(PileUpdate):
+    """The general engine, whose partial matches are in union lists."""
+
+    def __init__(self, update: UnionLists, plan: Plan, *, first_position: int) -> None:
+        self.piles = 0
+        self._plan = plan
+        self._tables = update.tables
+        self.has_contexts = len(update.tables.following) > 0
+        self._lists = new_lists(len(update.tables.skip))
+        self._lists.clock[:] = first_position
+
+    def enter(self, prepared: Prepared, memory: Memory) -> Prepared:
+        batch = prepared.batch
+        if not self.has_contexts or len(batch.letters):
+            return prepared
+        return replace(
+            prepared, batch=batch._replace(letters=np.empty(len(batch.symbols), np.int64))
+        )
+
+    def read(self, batch: Batch, memory: Memory, output: Output, kinds: Kinds) -> int:
+        return int(update_lists(batch, memory, self._lists, output, kinds, self._tables))
+
+    def with_room(self, status: int, memory: Memory) -> Memory:
+        if status != LISTS_FULL:
+            return super().with_room(status, memory)
+        self._lists = with_longer_lists(self._lists)
+        return memory
+
+    def forget_partition(self) -> None:
+        self._lists.active[:] = 0
+
+    def begin_in(self, context: int) -> None:
+        self._lists.context[0, 0] = context
+
+    def context_behind(self, symbols: np.ndarray, context: int, first: int, end: int) -> int:
+        if not self.has_contexts:
+            return 0
+        return int(context_after(self._tables.following, symbols, context, first, end))
+
+    def earliest_start(self, memory: Memory) -> int:
+        return ALWAYS  # the general engine measures windows in ways of its own
+
+
+class InterleavedUpdate(ListsUpdate):
+    """The same where partitions are read in one common order: each has lists of its own."""
+
+    def __init__(self, update: UnionLists, plan: Plan, *, first_position: int) -> None:
+        super().__init__(update, plan, first_position=first_position)
+        # Partitions whose window is measured on something else than their common order.
+        self._own_clocks = plan.window_attribute not in (None, *plan.order_by[:1])
+        self._own_floors = np.zeros(0, np.int64)
+        if self._own_clocks:
+            settings = self._tables.settings.copy()
+            settings[3] = OWN_CLOCKS
+            self._tables = self._tables._replace(settings=settings)
+
+    def positions(self, prepared: Prepared, memory: Memory, partitions: int) -> Positions:
+        self._lists = with_more_slots(self._lists, partitions)
+        return InterleavedPositions(prepared, self._lists.clock)
+
+    def with_room(self, status: int, memory: Memory) -> Memory:
+        """For the arena: one without its dead nodes, where that frees enough."""
+        if status != ARENA_FULL:
+            return super().with_room(status, memory)
+        flags, count = live_share(memory, self._lists, self._floors())
+        # An event that needs more than what has just been freed asks again at once.
+        used = int(memory.counters[NEXT_NODE] - memory.counters[LOWEST])
+        if 2 * count <= len(flags) < 2 * used:
+            return compacted(memory, self._lists, flags, count)
+        return grown(memory)
+
+    def leave(self, batch: Batch) -> None:
+        """Note how far back each partition's own window reaches after a batch."""
+        if not self._own_clocks:
+            return
+        assert self._plan.window is not None
+        floors = batch.floors
+        if not len(floors):
+            size = int(self._plan.window.size)
+            reaches = batch.keys >= ALWAYS + size
+            floors = np.where(reaches, batch.keys - np.where(reaches, size, 0), ALWAYS)
+        known = len(self._own_floors)
+        self._own_floors = np.append(
+            self._own_floors, np.full(len(self._lists.clock) - known, ALWAYS)
+        )
+        np.maximum.at(self._own_floors, batch.slots, floors)
+
+    def floors_behind(self, prepared: Prepared, positions: Positions) -> np.ndarray | int:
+        window = self._plan.window
+        assert window is not None
+        if self._own_clocks or window.unit == "EVENTS":
+            return self._floors()
+        return np.full(len(self._lists.clock), super().floors_behind(prepared, positions))
+
+    def _floors(self) -> np.ndarray:
+        """The earliest start inside the window, for each partition slot."""
+        window = self._plan.window
+        floors = np.full(len(self._lists.clock), ALWAYS, np.int64)
+        if window is not None and window.unit == "EVENTS":
+            np.maximum(floors, self._lists.clock - int(window.size), out=floors)
+        floors[: len(self._own_floors)] = self._own_floors
+        return floors
+
+
+def update_of(program: Program, *, first_position: int) -> PileUpdate:
+    """The update of a run whose first event has a position."""
+    plan, update = program.plan, program.update
+    match update:
+        case BranchFree() | StraightLine():
+            return PileUpdate(update, plan)
+        case Keyed():
+            return KeyedUpdate(update, plan)
+        case UnionLists() if plan.interleaves:
+            return InterleavedUpdate(update, plan, first_position=first_position)
+        case UnionLists():
+            return ListsUpdate(update, plan, first_position=first_position)
+        case _:
+            assert_never(update)

@@ -1,0 +1,193 @@
+"""One hot key among many: a key with more events than a task should read, cut into time ranges.
+
+Keys are counted in a sample, by their hashes first, so that a table of few rows tells whether there
+is such a key at all. The rows of a hot key get the numbers of the ranges that read them (those that
+the next range reads before its own events have two), all other rows 0; the shuffle goes by key and
+number. So the DataFrame is run once, whatever it is made of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from celc_runtime.plan.names import unused_name
+from celc_runtime.plan.plan import Window
+from celc_runtime.spark.order_column import OrderColumn, ValueColumn
+from celc_runtime.spark.time_ranges import (
+    Cuts,
+    Sample,
+    TimeRange,
+    bucket,
+    cuts_for,
+    quantiles,
+    ranges_of,
+    worthwhile,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_HASHES = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class HotKey:
+    """The values of a key's columns, in portable form, and its ranges."""
+
+    values: tuple[Any, ...]
+    ranges: tuple[TimeRange, ...]
+
+    def matches(self, keys: Sequence[ValueColumn]) -> Column:
+        """The condition of the key's rows."""
+        return reduce(
+            lambda one, other: one & other,
+            [key.is_value(value) for key, value in zip(keys, self.values, strict=True)],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class KeySample:
+    """A sample of the rows; each stands for `weight` rows. `largest`: no key has more of them."""
+
+    rows: DataFrame
+    weight: float
+    total: int
+    largest: int
+
+    @property
+    def estimated(self) -> int:
+        """How many rows there are, more or less."""
+        return round(self.total * self.weight)
+
+
+def sampled_keys(rows: DataFrame, keys: Sequence[ValueColumn], fraction: float) -> KeySample:
+    """A sample of `fraction` of the rows (1: all of them), counted by the hashes of their keys."""
+    from pyspark.sql import functions
+
+    sample = rows if fraction == 1 else rows.sample(fraction=fraction, seed=1)
+    of_key = functions.pmod(functions.hash(*(key.column for key in keys)), functions.lit(_HASHES))
+    counts = sample.groupBy(of_key.alias("hash")).agg(
+        functions.count(functions.lit(1)).alias("rows")
+    )
+    found = counts.agg(functions.sum("rows"), functions.max("rows")).collect()[0]
+    return KeySample(sample, 1 / fraction, found[0] or 0, found[1] or 0)
+
+
+def hot_keys(
+    rows: DataFrame,
+    sample: KeySample,
+    keys: Sequence[ValueColumn],
+    order: OrderColumn,
+    window: Window,
+    tasks: int,
+    *,
+    always: bool,
+) -> list[HotKey]:
+    """The keys with more rows than an equal share of the tasks, and ranges of about that share.
+
+    `always`: also where the ranges read many rows twice.
+    """
+    if sample.largest * tasks <= sample.total:
+        return []
+    found = _with_counts(sample, keys, tasks)
+    if not found:
+        return []
+    samples = _samples(sample, keys, order, [HotKey(values, ()) for values, _ in found])
+    cuts = [
+        cuts_for(of_key, order, window, max(2, math.ceil(count * tasks / sample.total)))
+        for of_key, (_, count) in zip(samples, found, strict=True)
+    ]
+    counts = _counted(rows, keys, order, [HotKey(values, ()) for values, _ in found], cuts)
+    choose = ranges_of if always else worthwhile
+    hot = [
+        HotKey(values, tuple(choose(of_key, numbers, window)))
+        for (values, _), of_key, numbers in zip(found, cuts, counts, strict=True)
+    ]
+    return [key for key in hot if len(key.ranges) > 1]
+
+
+def _with_counts(
+    sample: KeySample, keys: Sequence[ValueColumn], tasks: int
+) -> list[tuple[tuple[Any, ...], int]]:
+    """The keys with more than their share of the sample, and how many rows they have there."""
+    from pyspark.sql import functions
+
+    names = [f"key{number}" for number in range(len(keys))]
+    named = [key.column.alias(name) for key, name in zip(keys, names, strict=True)]
+    counts = sample.rows.groupBy(*named).agg(functions.count(functions.lit(1)).alias("rows"))
+    large = counts.where(functions.col("rows") * tasks > sample.total)
+    values = [key.portable(functions.col(name)) for key, name in zip(keys, names, strict=True)]
+    rows = large.select("rows", *values).orderBy("rows", *names).collect()
+    return [(tuple(row[1:]), int(row[0])) for row in rows]
+
+
+def _number(keys: Sequence[ValueColumn], hot: Sequence[HotKey]) -> Column:
+    """The number of a row's hot key, counted from 1; NULL for other keys."""
+    from pyspark.sql import functions
+
+    number = functions.when(functions.lit(False), 0)
+    for at, key in enumerate(hot, 1):
+        number = number.when(key.matches(keys), at)
+    return number
+
+
+def _samples(
+    sample: KeySample, keys: Sequence[ValueColumn], order: OrderColumn, hot: Sequence[HotKey]
+) -> list[Sample]:
+    from pyspark.sql import functions
+
+    number_of = unused_name("number", sample.rows.columns)
+    numbered = sample.rows.withColumn(number_of, _number(keys, hot))
+    of_hot = numbered.where(functions.col(number_of).isNotNull()).groupBy(number_of)
+    found = [Sample(0, ()) for _ in hot]
+    for number, count, grid in of_hot.agg(
+        functions.count(functions.lit(1)), quantiles(order)
+    ).collect():
+        rows = round(count * sample.weight)
+        found[number - 1] = Sample(rows, tuple(sorted(order.numbers(grid))))
+    return found
+
+
+def _counted(
+    rows: DataFrame,
+    keys: Sequence[ValueColumn],
+    order: OrderColumn,
+    hot: Sequence[HotKey],
+    cuts: Sequence[Cuts],
+) -> list[list[int]]:
+    """How many rows each hot key has between its borders."""
+    from pyspark.sql import functions
+
+    number_of = unused_name("number", rows.columns)
+    place = functions.when(functions.lit(False), 0)
+    for at, of_key in enumerate(cuts, 1):
+        place = place.when(functions.col(number_of) == at, bucket(order, of_key.borders))
+    numbered = rows.withColumn(number_of, _number(keys, hot)).where(order.column.isNotNull())
+    of_hot = numbered.where(functions.col(number_of).isNotNull())
+    counts = [[0] * (len(of_key.borders) + 1) for of_key in cuts]
+    found = of_hot.groupBy(number_of, place.alias("bucket")).agg(functions.count(functions.lit(1)))
+    for number, at, count in found.collect():
+        counts[number - 1][at] = count
+    return counts
+
+
+def range_numbers(keys: Sequence[ValueColumn], order: OrderColumn, hot: Sequence[HotKey]) -> Column:
+    """The numbers of the ranges that read a row, as an array: those of all hot keys' ranges one
+    after another from 1 on, and 0 for a key that is not cut."""
+    from pyspark.sql import functions
+
+    numbers = functions.when(functions.lit(False), functions.array(functions.lit(0)))
+    first = 1
+    for key in hot:
+        starts = [r.start for r in key.ranges if r.start is not None]
+        lows = [r.low for r in key.ranges if r.low is not None]
+        unbounded = len(key.ranges) - 1 - len(lows)
+        own = functions.lit(first) + bucket(order, starts)
+        last = functions.lit(first + unbounded) + bucket(order, lows)
+        numbers = numbers.when(key.matches(keys), functions.sequence(own, last))
+        first += len(key.ranges)
+    return numbers.otherwise(functions.array(functions.lit(0)))

@@ -1,0 +1,396 @@
+"""Batch routes on Spark: which plan a query gets on a DataFrame.
+
+========================== =========================================================================
+partition by, any window   one shuffle by the key, a sort, and one pass over each Spark partition
+the same, and a hot key    the hot key's events in time ranges, which go through the same shuffle
+already spread and sorted  no shuffle and no sort; what is read is checked
+no key, bounded window     time ranges, each reading its part of the files
+all else                   one task
+========================== =========================================================================
+
+Everything here is DataFrames and columns, so it runs on Spark Connect as well. What has to be known
+of the data beforehand (how many rows, where to cut) is asked by jobs that read the key or the order
+column alone, when `match` is called.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any
+
+from celc_runtime.arrow.chosen_keys import with_key_columns
+from celc_runtime.arrow.table import sort_columns
+from celc_runtime.plan.errors import EventError, PlanWarning
+from celc_runtime.plan.names import unused_name
+from celc_runtime.plan.plan import Plan, quoted
+from celc_runtime.program import Program
+from celc_runtime.run.matching import sorted_route
+from celc_runtime.spark.columns import Counting, mapped, needed_columns, without_order
+from celc_runtime.spark.hot_keys import HotKey, hot_keys, range_numbers, sampled_keys
+from celc_runtime.spark.order_column import OrderColumn, ValueColumn
+from celc_runtime.spark.probe import is_spread_by, parallelism, why_not_read_twice
+from celc_runtime.spark.pushdown import can_matter, why_not_filtered
+from celc_runtime.spark.range_reader import ranges_route
+from celc_runtime.spark.time_ranges import (
+    TimeRange,
+    counted,
+    cuts_for,
+    ranges_of,
+    sampled,
+    why_not_split,
+    within,
+    worthwhile,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+_ROWS_PER_RANGE = 1 << 20
+"""Fewer rows than this are read sooner than a range of them is found out."""
+
+_FRACTION_OF_KEYS = 0.01
+_FEW_SAMPLED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class SparkPlan:
+    """How a query runs on a DataFrame: its matches, what was chosen and why, and a warning."""
+
+    matches: DataFrame
+    text: str
+    warning: str = ""
+
+
+def spark_matches(
+    program: Program,
+    events: DataFrame,
+    ranges: int | None,
+    *,
+    presorted: bool,
+    counting: Counting | None = None,
+) -> DataFrame:
+    """All matches of a DataFrame as a DataFrame; see `CompiledQuery.match`. `counting` sees the
+    rows that are read."""
+    plan = spark_plan(program, events, ranges, presorted=presorted, counting=counting)
+    if plan.warning:
+        warnings.warn(plan.warning, PlanWarning, stacklevel=3)
+    return plan.matches
+
+
+def spark_plan(
+    program: Program,
+    events: DataFrame,
+    ranges: int | None,
+    *,
+    presorted: bool,
+    counting: Counting | None = None,
+) -> SparkPlan:
+    """The plan of a query on a DataFrame.
+
+    Raises EventError where the query names no order column, because a distributed table has no
+    order of its own, and where the DataFrame does not have the columns that the query reads;
+    ValueError for options that cannot be.
+    """
+    _check_options(ranges, presorted=presorted)
+    planner = _Planner(program, events, counting)
+    if presorted:
+        return planner.presorted()
+    if program.plan.partition_by and not program.plan.interleaves:
+        return planner.by_key(ranges)
+    return planner.without_key(ranges)
+
+
+def _check_options(ranges: int | None, *, presorted: bool) -> None:
+    if ranges is not None and (type(ranges) is not int or ranges < 1):
+        raise ValueError(f"ranges must be a whole number from 1 on, or None, not {ranges!r}")
+    if presorted and ranges not in (None, 1):
+        raise ValueError(
+            "presorted events are read as they lie, and cannot be cut into ranges: leave out "
+            "presorted or ranges"
+        )
+
+
+# --- the columns and rows that are read -----------------------------------------------------------
+
+
+def _check(plan: Plan, events: DataFrame) -> None:
+    if events.isStreaming:
+        raise EventError(
+            f"query {plan.name!r}: match reads a DataFrame that is there as a whole, and this one "
+            "is a stream: use match_stream, or read the data with spark.read"
+        )
+    if not plan.order_by:
+        raise without_order(plan)
+
+
+class _Planner:
+    """Makes the plan of one query on one DataFrame, and the words for it."""
+
+    def __init__(
+        self, program: Program, events: DataFrame, counting: Counting | None = None
+    ) -> None:
+        plan = program.plan
+        _check(plan, events)
+        narrow = needed_columns(plan, events)
+        self._program = program
+        self._plan = plan
+        self._counting_rows = counting
+        unfiltered = why_not_filtered(plan)
+        self._rows = narrow if unfiltered else narrow.where(can_matter(plan, narrow.schema))
+        self._lines = [
+            f"query {plan.name!r}",
+            f"columns: {', '.join(narrow.columns)} ({len(narrow.columns)} of the DataFrame's "
+            f"{len(events.columns)})",
+            (
+                f"rows: all are read, because {unfiltered}"
+                if unfiltered
+                else "rows: those that can change nothing are filtered before they are moved"
+            ),
+        ]
+        self._rows = with_key_columns(plan, self._rows)
+        types = {f.name: f.dataType.simpleString() for f in self._rows.schema.fields}
+        self._keys = [
+            ValueColumn(name, plan.type_of(name), types[name]) for name in plan.key_columns
+        ]
+        first = plan.order_by[0]
+        self._order = OrderColumn(first, plan.type_of(first), types[first])
+        self._sort = [_column(name) for name in sort_columns(plan)]
+        self._sort_in_key = [
+            _column(name) for name in sort_columns(plan) if name not in plan.key_columns
+        ]
+
+    # --- plans ------------------------------------------------------------------------------------
+
+    def presorted(self) -> SparkPlan:
+        """The events as they lie."""
+        plan = self._plan
+        sort = ", ".join(sort_columns(plan))
+        if plan.partition_by and not plan.interleaves:
+            self._lines.append(
+                "plan: no shuffle and no sort, because presorted=True; each task reads its Spark "
+                f"partition and checks that it is sorted by {sort}"
+            )
+            self._check_spread()
+            return self._made(self._mapped(self._rows))
+        self._lines.append(
+            "plan: one task, no sort, because presorted=True; it reads the Spark partitions one "
+            f"after another and checks that they are sorted by {sort}"
+        )
+        return self._made(self._mapped(self._rows.coalesce(1)))
+
+    def by_key(self, ranges: int | None) -> SparkPlan:
+        """The events of a key in one task, or of a hot one in several."""
+        plan = self._plan
+        hot, why = self._hot_keys(ranges)
+        keys = ", ".join(plan.key_columns)
+        self._lines.append(
+            f"plan: a shuffle by {keys} and a sort by {', '.join(sort_columns(plan))}; each task "
+            "reads many keys one after another (PARTITION BY)"
+        )
+        if not hot:
+            self._lines.append(f"hot keys: none is cut into time ranges, because {why}")
+            spread = self._rows.repartition(*(key.column for key in self._keys))
+            return self._made(self._mapped(spread.sortWithinPartitions(*self._sort)))
+        for key in hot:
+            shown = ", ".join(
+                f"{name}={value!r}"
+                for name, value in zip(plan.key_columns, key.values, strict=True)
+            )
+            self._lines.append(f"hot key: {shown} is cut into {_shown(key.ranges)}")
+        return self._made(self._with_hot_keys(hot))
+
+    def without_key(self, ranges: int | None) -> SparkPlan:
+        """Time ranges, or one task."""
+        parts, why, warning = self._time_ranges(ranges)
+        if len(parts) < 2:
+            self._lines.append(f"plan: one task reads all events, because {why}")
+            ordered = self._rows.coalesce(1).sortWithinPartitions(*self._sort)
+            return self._made(self._mapped(ordered), warning)
+        self._lines.append(
+            f"plan: {_shown(parts)}; each is read and sorted by one task (no PARTITION BY, window "
+            f"on {self._order.name!r} or of EVENTS)"
+        )
+        united = reduce(lambda one, other: one.unionAll(other), map(self._part, parts))
+        return self._made(self._side_by_side(united))
+
+    def _made(self, matches: DataFrame, warning: str = "") -> SparkPlan:
+        return SparkPlan(matches, "\n".join(self._lines), warning)
+
+    # --- building ---------------------------------------------------------------------------------
+
+    def _mapped(self, ordered: DataFrame, reader: Any = None) -> DataFrame:
+        function = reader or sorted_route(self._program)
+        if made := set(self._plan.chosen):
+            kept = [name for name in ordered.columns if name not in made]
+            ordered = ordered.select(*map(_column, kept))
+        return mapped(ordered, function, self._program.output_ddl, self._counting_rows)
+
+    def _part(self, part: TimeRange) -> DataFrame:
+        ordered = (
+            self._rows.where(within(self._order, part))
+            .coalesce(1)
+            .sortWithinPartitions(*self._sort)
+        )
+        reader = partial(ranges_route(self._program), "", (part.shipped,))
+        return self._mapped(ordered, reader)
+
+    def _side_by_side(self, united: DataFrame) -> DataFrame:
+        """The union with another part of no rows, in no Spark partition.
+
+        From Spark 4.1 on, parts that are one Spark partition each are united to one, which a single
+        task would read (`spark.sql.unionOutputPartitioning`), unless one of them is different.
+        """
+        from pyspark.sql import functions
+
+        nothing = self._rows.sparkSession.range(0).select(
+            *(
+                functions.lit(None).cast(field.dataType).alias(field.name)
+                for field in united.schema.fields
+            )
+        )
+        return united.unionAll(nothing)
+
+    def _with_hot_keys(self, hot: Sequence[HotKey]) -> DataFrame:
+        from pyspark.sql import functions
+
+        name = unused_name("range", self._rows.columns)
+        numbers = functions.explode(range_numbers(self._keys, self._order, hot))
+        numbered = self._rows.withColumn(name, numbers)
+        by_key = [*(key.column for key in self._keys), functions.col(name)]
+        spread = numbered.repartition(*by_key)
+        ordered = spread.sortWithinPartitions(*by_key, *self._sort_in_key)
+        shipped = tuple(part.shipped for key in hot for part in key.ranges)
+        reader = partial(ranges_route(self._program), name, shipped)
+        return self._mapped(ordered, reader)
+
+    # --- looking at the data ----------------------------------------------------------------------
+
+    def _counting(self) -> DataFrame:
+        """The rows that have positions."""
+        from pyspark.sql import functions
+
+        plan = self._plan
+        if plan.type_name not in self._rows.columns:
+            return self._rows
+        names = [name for _, name in (*plan.types, *plan.other_types)]
+        types = functions.col(quoted(plan.type_name))
+        known = types.isin(names) | types.isNull()
+        if plan.stream_column:
+            pairs = [
+                (functions.col("stream") == stream) & (types == name)
+                for stream, name in (*plan.types, *plan.other_types)
+            ]
+            known = reduce(lambda one, other: one | other, pairs)
+        return self._rows.where(known)
+
+    def _why_one(self) -> str:
+        """Why the query cannot be run on parts of the stream, or of a key."""
+        return why_not_split(self._plan) or self._order.why_not_cut
+
+    def _time_ranges(self, ranges: int | None) -> tuple[list[TimeRange], str, str]:
+        """The ranges of the whole stream; else why there are none, and what to warn of."""
+        why = self._why_one()
+        if self._plan.interleaves:
+            why = "with CONSUME BY ANY a match depends on those of all partitions"
+        if why:
+            remedy = "" if self._plan.partition_by else "; PARTITION BY would spread it"
+            name = self._plan.name
+            return [], why, f"query {name!r} is run by one task, because {why}{remedy}"
+        if ranges == 1:
+            return [], "ranges=1 was asked for", ""
+        window = self._plan.window
+        assert window is not None
+        rows, wanted = self._counting(), ranges
+        if wanted is None:
+            why = why_not_read_twice(self._rows)
+            if why:
+                return [], f"{why} (ranges=… cuts it all the same)", ""
+        sample = sampled(self._rows, self._order, whole=wanted is not None)
+        if wanted is None:
+            wanted = min(parallelism(rows), sample.rows // _ROWS_PER_RANGE)
+            if wanted < 2:
+                return [], f"about {sample.rows:,} events are too few for more", ""
+        cuts = cuts_for(sample, self._order, window, wanted)
+        counts = counted(rows, self._order, cuts.borders)
+        found = (worthwhile if ranges is None else ranges_of)(cuts, counts, window)
+        why = (
+            "the window holds too large a part of the events"
+            if cuts.seams
+            else (f"{self._order.name!r} has too few values to cut between")
+        )
+        return found, why, ""
+
+    def _hot_keys(self, ranges: int | None) -> tuple[list[HotKey], str]:
+        """The keys to be cut; else why none is."""
+        why = self._why_one()
+        if why:
+            return [], why
+        if ranges == 1:
+            return [], "ranges=1 was asked for"
+        odd = [key for key in self._keys if not key.fits]
+        if odd:
+            return [], f"the column {odd[0].name!r} is of type {odd[0].found}"
+        window = self._plan.window
+        assert window is not None
+        if ranges is None:
+            why = why_not_read_twice(self._rows)
+            if why:
+                return [], f"{why} (ranges=… looks for them all the same)"
+        rows, tasks = self._counting(), ranges
+        sample = sampled_keys(self._rows, self._keys, _FRACTION_OF_KEYS)
+        if tasks is None:
+            if sample.estimated < 2 * _ROWS_PER_RANGE:
+                return [], f"about {sample.estimated:,} events are too few"
+            tasks = min(parallelism(rows), sample.estimated // _ROWS_PER_RANGE)
+        elif sample.total < _FEW_SAMPLED:
+            sample = sampled_keys(self._rows, self._keys, 1)
+        hot = hot_keys(
+            rows, sample, self._keys, self._order, window, tasks, always=ranges is not None
+        )
+        return hot, f"none has more than its share of the work of {tasks} tasks"
+
+    def _check_spread(self) -> None:
+        """That each key is in one Spark partition: Spark knows, or the keys are looked at."""
+        from pyspark.sql import functions
+
+        names = [f"key{number}" for number in range(len(self._keys))]
+        keys = self._counting().select(
+            *(key.column.alias(name) for key, name in zip(self._keys, names, strict=True))
+        )
+        if is_spread_by(keys, names):
+            self._lines.append("keys: Spark knows that each is in one Spark partition")
+            return
+        self._lines.append(
+            "keys: Spark does not know that each is in one Spark partition, so they were read once "
+            "to see it"
+        )
+        places = keys.select(*names, functions.spark_partition_id().alias("place")).distinct()
+        counts = places.groupBy(*names).agg(functions.count(functions.lit(1)).alias("places"))
+        found = counts.where("places > 1").limit(1).collect()
+        if found:
+            shown = ", ".join(
+                f"{key.name}={value!r}" for key, value in zip(self._keys, found[0], strict=False)
+            )
+            raise EventError(
+                f"query {self._plan.name!r}: presorted=True, but the partition {shown} lies in "
+                f"{found[0]['places']} Spark partitions: repartition the DataFrame by "
+                f"{', '.join(self._plan.key_sql)} and sort it within partitions, or leave "
+                "out presorted"
+            )
+
+
+def _column(name: str) -> Column:
+    from pyspark.sql import functions
+
+    return functions.col(quoted(name))
+
+
+def _shown(parts: Sequence[TimeRange]) -> str:
+    total = max(1, sum(part.rows for part in parts))
+    own = parts[-1].first_position + parts[-1].rows
+    extra = (total - own) / max(1, own)
+    return f"{len(parts)} time ranges, which read {extra:.1%} of the events twice"

@@ -1,0 +1,160 @@
+"""Values of columns on their way to the driver and back: exact, and free of any time zone.
+
+Python's `datetime` cannot serve: the driver's zone would shift it, and it ends with the year 9999.
+So times travel as whole numbers, and come back as expressions that Spark folds into literals, which
+it can compare with the statistics of files.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from celc_runtime.engine.spark_arithmetic import MICROSECONDS_PER_DAY
+from celc_runtime.plan.plan import Window, quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+_FITTING = {
+    "BOOLEAN": ("boolean",),
+    "INT": ("int", "smallint", "tinyint"),
+    "LONG": ("bigint", "int", "smallint", "tinyint"),
+    "FLOAT": ("float", "smallint", "tinyint"),
+    "DOUBLE": ("double", "float", "int", "smallint", "tinyint"),
+    "STRING": ("string",),
+    "TIMESTAMP": ("timestamp", "timestamp_ntz"),
+    "DATE": ("date",),
+}
+"""Spark's names of the types that columns of a declared type have."""
+
+_NO_LINE = ("BOOLEAN", "STRING")
+_EPOCH = datetime(1970, 1, 1)
+_LONGS = range(-(2**63), 2**63)
+_GAP = range(-141_440, -141_424)
+"""Days around those of October 1582 that the Gregorian calendar left out; what Spark hands to
+Parquet's filters goes through the older calendar, which has other days in their place."""
+
+Number = int | float
+"""A value of an order column: TIMESTAMP in microseconds and DATE in days since 1970."""
+
+
+class ValueColumn:
+    """A column whose values are fetched and compared with; `found` is its type as Spark says it."""
+
+    def __init__(self, name: str, declared: str, found: str) -> None:
+        self.name = name
+        self.declared = declared
+        self.found = found
+        self.fits = found in _FITTING[declared]
+
+    @property
+    def column(self) -> Column:
+        """The column itself."""
+        from pyspark.sql import functions
+
+        return functions.col(quoted(self.name))
+
+    def portable(self, values: Column) -> Column:
+        """A value of this column as something that arrives on the driver as it is."""
+        from pyspark.sql import functions
+
+        match self.found:
+            case "timestamp":
+                return functions.unix_micros(values)
+            case "date":
+                return functions.unix_date(values)
+            case "timestamp_ntz":
+                return values.cast("string")
+            case _:
+                return values
+
+    def literal(self, value: Any) -> Column:
+        """What `portable` made of a value, as a constant to compare the column with."""
+        from pyspark.sql import functions
+
+        match self.found:
+            case "timestamp":
+                return functions.timestamp_micros(functions.lit(value))
+            case "date":
+                return functions.date_from_unix_date(functions.lit(value))
+            case "timestamp_ntz":
+                return functions.lit(value).cast("timestamp_ntz")
+            case _:
+                return functions.lit(value)
+
+    def is_value(self, value: Any) -> Column:
+        """Whether the column is that value; NULL is NULL, and NaN is NaN."""
+        return (
+            self.column.isNull() if value is None else self.column.eqNullSafe(self.literal(value))
+        )
+
+
+class OrderColumn(ValueColumn):
+    """The first order column of a query, whose values lie on a line that can be cut."""
+
+    @property
+    def why_not_cut(self) -> str:
+        """Why there can be no time ranges; empty where there can be."""
+        if self.declared in _NO_LINE:
+            return f"the first order column {self.name!r} is a {self.declared}"
+        if not self.fits:
+            return f"the column {self.name!r} is of type {self.found}"
+        return ""
+
+    def numbers(self, portable: list[Any] | None) -> list[Number]:
+        """Fetched values as numbers, those left out that are none or that cannot be written."""
+        found = [self._number(value) for value in portable or () if value is not None]
+        return [
+            number
+            for number in found
+            if number is not None and math.isfinite(number) and not self._is_in_gap(number)
+        ]
+
+    def _is_in_gap(self, number: Number) -> bool:
+        if self.declared not in ("DATE", "TIMESTAMP"):
+            return False
+        return (number if self.declared == "DATE" else number // MICROSECONDS_PER_DAY) in _GAP
+
+    def _number(self, value: Any) -> Number | None:
+        if self.found != "timestamp_ntz":
+            return value  # type: ignore[no-any-return]
+        try:
+            return (datetime.fromisoformat(value) - _EPOCH) // timedelta(microseconds=1)
+        except ValueError:
+            return None  # before the year 1 or after 9999
+
+    def border(self, number: Number) -> Column:
+        """A number as a constant to compare the column with."""
+        if self.found == "timestamp_ntz":
+            return self.literal((_EPOCH + timedelta(microseconds=int(number))).isoformat(" "))
+        return self.literal(number)
+
+    def window_start(self, number: Number, window: Window) -> Number | None:
+        """A value that is not after any event which a window reaches back to from `number` on;
+        None: there is no such value to be written down."""
+        low: Number
+        match self.declared:
+            case "DATE":
+                low = (number * MICROSECONDS_PER_DAY - math.ceil(window.size)) // (
+                    MICROSECONDS_PER_DAY
+                )
+            case "FLOAT" | "DOUBLE":
+                # `end - start <= size` rounds, and so does this: an ulp or two is not too much.
+                low = number - window.size * (1 + 2**-50)
+                low = math.nextafter(math.nextafter(low, -math.inf), -math.inf)
+            case _:
+                low = int(number) - math.ceil(window.size)
+        if isinstance(low, float) and not math.isfinite(low):
+            return None
+        if isinstance(low, int) and low not in _LONGS:
+            return None
+        if self._is_in_gap(low):
+            low = (_GAP[0] - 1) * (1 if self.declared == "DATE" else MICROSECONDS_PER_DAY)
+        if self.found == "timestamp_ntz" and int(low) < _FIRST_YEAR:
+            return None
+        return low
+
+
+_FIRST_YEAR = (datetime.min - _EPOCH) // timedelta(microseconds=1)

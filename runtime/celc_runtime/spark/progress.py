@@ -1,0 +1,219 @@
+"""What a Spark job is at, told while it runs: `match(df, progress=True)`.
+
+`match` runs nothing, so there is nothing to tell until an action runs its DataFrame. Then a line
+says how many tasks Spark has done, and in the end how many rows were read and matches found. The
+counts are Spark's own metrics (`DataFrame.observe`), which come with the first action and are
+exact if that reads everything. Tasks are those of the whole session: neither a classic session nor
+Connect says whose they are before they are done.
+
+A classic session is asked twice a second, by a thread that ends with the action; Connect calls
+back.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TextIO
+
+from celc_runtime.program import Program
+from celc_runtime.spark.match import spark_matches
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+_BUSY, _IDLE = 0.5, 2.0
+"""How long to wait before looking again, in seconds, while jobs run and while none does."""
+
+_LAST_WORD = 2.0
+"""How long the end of the program waits for the counts of an action that has just ended."""
+
+
+def watched(
+    program: Program,
+    events: DataFrame,
+    stream: TextIO,
+    ranges: int | None,
+    *,
+    presorted: bool,
+) -> DataFrame:
+    """The matches of a DataFrame, whose first action is told of on a stream."""
+    from pyspark.sql import Observation, functions
+
+    rows = functions.count(functions.lit(1)).alias("rows")
+    read: list[Any] = []
+
+    def counting(frame: DataFrame) -> DataFrame:
+        read.append(Observation())
+        return frame.observe(read[-1], rows)
+
+    found = Observation()
+    matches = spark_matches(program, events, ranges, presorted=presorted, counting=counting)
+    matches = matches.observe(found, rows)
+    watch = _Watch(program.name, read, found, Line(stream))
+    if type(events).__module__.startswith("pyspark.sql.connect"):
+        _of_session(events.sparkSession).append(watch)
+    else:
+        watch.follow(events.sparkSession.sparkContext.statusTracker())
+    return matches
+
+
+class Line:
+    """A line that is written again and again: in a notebook, on a terminal; elsewhere only its
+    last state is written."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._width = 0
+        self._live = stream.isatty()
+        self._cell = _notebook_cell()
+
+    @property
+    def is_live(self) -> bool:
+        """Whether anybody sees more than the last state."""
+        return self._live or self._cell is not None
+
+    def show(self, text: str) -> None:
+        """The state of now."""
+        if self._cell is not None:
+            self._cell.update({"text/plain": text}, raw=True)
+        elif self._live:
+            self._stream.write("\r" + text.ljust(self._width))
+            self._stream.flush()
+            self._width = len(text)
+
+    def leave(self) -> None:
+        """Let the state stand, as something else may be written next."""
+        if self._cell is None and self._live and self._width:
+            self._stream.write("\n")
+            self._stream.flush()
+            self._width = 0
+
+    def end(self, text: str) -> None:
+        """The last state."""
+        self.show(text)
+        self.leave()
+        if not self.is_live:
+            self._stream.write(f"{text}\n")
+            self._stream.flush()
+
+
+def _notebook_cell() -> Any:
+    """Something to be written to in the notebook cell that is run; None outside of notebooks."""
+    interactive = sys.modules.get("IPython")
+    shell = None if interactive is None else interactive.get_ipython()
+    if interactive is None or not hasattr(shell, "kernel"):
+        return None
+    from importlib import import_module
+
+    display = import_module("IPython.display").display
+    return display({"text/plain": ""}, raw=True, display_id=True)
+
+
+class _Watch:
+    """One DataFrame until its first action is over."""
+
+    def __init__(self, name: str, read: list[Any], found: Any, line: Line) -> None:
+        self._name = name
+        self._read = read
+        self._found = found
+        self._line = line
+        self._seen = False
+        self._over = threading.Event()
+
+    def running(self, done: int, tasks: int, active: int) -> None:
+        """Spark is running something."""
+        self._seen = True
+        if not self._over.is_set():
+            self._line.show(f"{self._name}: {done} of {tasks} tasks done, {active} running")
+
+    def ended(self, tracker: Any = None) -> bool:
+        """Whether an action that has ended was ours; if so, that is told."""
+        matches = self._found.get
+        if "rows" not in matches:
+            self._line.leave()
+            return False
+        self._over.set()
+        count = matches["rows"]
+        read = sum(observed.get.get("rows", 0) for observed in self._read)
+        events = f"{read:,} row{'s' * (read != 1)} read, "
+        failed = "; Spark's last job failed" if tracker and _last_failed(tracker) else ""
+        self._line.end(f"{self._name}: {events}{count:,} match{'es' * (count != 1)}{failed}")
+        return True
+
+    def follow(self, tracker: Any) -> None:
+        """Watch a classic session, from threads that do not keep a program from ending."""
+        last = threading.Thread(target=self._wait, args=(tracker,), daemon=True)
+        last.start()
+        if self._line.is_live:
+            threading.Thread(target=self._look, args=(tracker,), daemon=True).start()
+        # Spark tells of the end of an action a moment after the action has returned.
+        atexit.register(self._leave, last)
+
+    def _leave(self, last: threading.Thread) -> None:
+        if self._seen:
+            last.join(_LAST_WORD)
+
+    def _wait(self, tracker: Any) -> None:
+        from py4j.protocol import Py4JError
+
+        try:
+            self.ended(tracker)  # asking a classic session for counts waits for them
+        except (Py4JError, OSError):
+            self._over.set()  # the session was closed before any action: nothing to tell
+
+    def _look(self, tracker: Any) -> None:
+        from py4j.protocol import Py4JError
+
+        while not self._over.wait(_BUSY if self._seen else _IDLE):
+            try:
+                stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            except (Py4JError, OSError):
+                return
+            self._seen = bool(stages)
+            if known := [stage for stage in stages if stage is not None]:
+                self.running(
+                    sum(stage.numCompletedTasks for stage in known),
+                    sum(stage.numTasks for stage in known),
+                    sum(stage.numActiveTasks for stage in known),
+                )
+
+
+def _last_failed(tracker: Any) -> bool:
+    """Whether the newest job that a classic session tells of has failed: the counts that it gives
+    are then those of the tasks that had not."""
+    jobs = tracker.getJobIdsForGroup()
+    info = tracker.getJobInfo(max(jobs)) if jobs else None
+    return info is not None and info.status == "FAILED"
+
+
+# --- Connect --------------------------------------------------------------------------------------
+
+_watches: dict[int, tuple[Any, list[_Watch]]] = {}
+"""By session, because a handler cannot be taken back while handlers are called."""
+
+
+def _of_session(session: Any) -> list[_Watch]:
+    if id(session) not in _watches:
+        watches: list[_Watch] = []
+
+        def handler(
+            stages: Iterable[Any] | None, inflight_tasks: int, operation_id: str | None, done: bool
+        ) -> None:
+            if done:
+                watches[:] = [watch for watch in watches if not watch.ended()]
+                return
+            known = list(stages or ())
+            for watch in watches:
+                watch.running(
+                    sum(stage.num_completed_tasks for stage in known),
+                    sum(stage.num_tasks for stage in known),
+                    inflight_tasks,
+                )
+
+        session.registerProgressHandler(handler)
+        _watches[id(session)] = (session, watches)
+    return _watches[id(session)][1]

@@ -1,0 +1,183 @@
+"""The events that can matter to a query as a condition of Spark's, by Column expressions alone.
+
+What is filtered before the shuffle is neither moved nor sorted nor handed to Python, and over
+columnar files most of it is not read. Only a query that does not show positions can do without the
+other rows. Rows that are wrong or are counted in a warning (no type, an undeclared type, no value
+in an order column) are let through, so that they are seen as ever.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from celc_runtime.plan.plan import Plan, quoted
+from celc_runtime.plan.relevant import AttributeTest, Relevant
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+    from pyspark.sql.types import StructType
+
+_COMPARABLE = {
+    "BOOLEAN": ("boolean",),
+    "INT": ("int", "smallint", "tinyint"),
+    "LONG": ("bigint", "int", "smallint", "tinyint"),
+    "FLOAT": ("float",),
+    "DOUBLE": ("double", "float", "int"),
+    "STRING": ("string",),
+    "TIMESTAMP": ("timestamp",),
+    "DATE": ("date",),
+}
+"""Types of columns that Spark compares in the given type as the runtime does."""
+
+_PADDED = "__CHAR_VARCHAR_TYPE_STRING"
+"""Where Spark notes that a text was declared CHAR(n): it is compared with blanks at its end."""
+
+
+def why_not_filtered(plan: Plan) -> str:
+    """Why every row has to be read; empty where some need not be."""
+    if plan.relevant is None:
+        return "the query counts events, asks which are neighbours, or has a selector inside"
+    if plan.positions:
+        return "positions count every event; with_options(positions=False) does without"
+    all_types = len(plan.relevant) == len(plan.types) and not plan.other_types
+    if all_types and not any(relevant.ways for relevant in plan.relevant):
+        return "every event can change the answer, as far as Spark can tell"
+    return ""
+
+
+def can_matter(plan: Plan, schema: StructType) -> Column:
+    """A condition that is TRUE of every row that can change the answer, and of faulty ones.
+
+    Only where `why_not_filtered` has nothing to say. `schema` is that of the narrowed DataFrame.
+    """
+    from pyspark.sql import functions
+
+    assert plan.relevant is not None
+    relevant = {(r.stream, r.type): _condition(r, schema) for r in plan.relevant}
+    typed = plan.type_column or plan.type_name in schema.names
+    if not typed:
+        (only,) = (*plan.types, *plan.other_types)
+        wanted = relevant.get(only, functions.lit(False))
+        keeps = [] if wanted is None else [wanted]
+    else:
+        # What a row must not be, and not what it must be: undeclared types pass without a look,
+        # and the types that matter least often are what most rows are.
+        idle = [pair for pair in (*plan.types, *plan.other_types) if pair not in relevant]
+        if plan.stream_column:
+            keeps = [~_is_type(plan, *pair) for pair in idle]
+        else:
+            idle_types = functions.col(quoted(plan.type_name)).isin([name for _, name in idle])
+            keeps = [~idle_types] if idle else []
+        keeps += [
+            ~_is_type(plan, *pair) | condition
+            for pair, condition in relevant.items()
+            if condition is not None
+        ]
+    faulty = ["stream"] if plan.stream_column else []
+    faulty += [plan.type_name] if typed else []
+    faulty += plan.order_by
+    return _any([*(functions.col(quoted(name)).isNull() for name in faulty), _all(keeps)])
+
+
+def _is_type(plan: Plan, stream: str, name: str) -> Column:
+    from pyspark.sql import functions
+
+    condition = functions.col(quoted(plan.type_name)) == functions.lit(name)
+    if plan.stream_column:
+        condition = condition & (functions.col("stream") == functions.lit(stream))
+    return condition
+
+
+def _condition(relevant: Relevant, schema: StructType) -> Column | None:
+    """What is asked of the events of a type; None: nothing that Spark can tell."""
+    ways = [
+        [clause for clause in way if all(_is_comparable(test, schema) for test in clause)]
+        for way in relevant.ways
+    ]
+    if not ways or not all(ways):
+        return None
+    return _any([_all([_any(list(map(_holds, clause))) for clause in way]) for way in ways])
+
+
+def _all(conditions: list[Column]) -> Column:
+    from pyspark.sql import functions
+
+    if not conditions:
+        return functions.lit(True)
+    return reduce(lambda one, other: one & other, conditions)
+
+
+def _any(conditions: list[Column]) -> Column:
+    from pyspark.sql import functions
+
+    if not conditions:
+        return functions.lit(False)
+    return reduce(lambda one, other: one | other, conditions)
+
+
+def _is_comparable(test: AttributeTest, schema: StructType) -> bool:
+    field = schema[test.attribute]
+    # A text with a collation is a type of another name.
+    found = field.dataType.simpleString()
+    return found in _COMPARABLE[test.type] and _PADDED not in (field.metadata or {})
+
+
+def _holds(test: AttributeTest) -> Column:
+    from pyspark.sql import functions
+
+    column = functions.col(quoted(test.attribute))
+    match test.operator:
+        case "is_null":
+            return column.isNull()
+        case "is_not_null":
+            return column.isNotNull()
+        case "like":
+            return column.like(str(test.operands[0]))
+        case "not_like":
+            return ~column.like(str(test.operands[0]))
+    literals = [_literal(operand, test.type) for operand in test.operands]
+    if test.operator in ("in", "not_in"):
+        condition = column.isin(literals) if literals else functions.lit(False)
+        condition = ~condition if test.operator == "not_in" else condition
+        if not literals:
+            condition = condition & column.isNotNull()
+    else:
+        condition = _compared(test.operator, column, literals[0])
+    if test.type in ("FLOAT", "DOUBLE") and test.operator in (">", ">=", "!=", "not_in"):
+        # True of NaN, which writers of Parquet leave out of the minimum and maximum of a row group.
+        # Spark would skip groups by those; it does not where it is asked for NaN as well.
+        condition = condition | functions.isnan(column)
+    return condition
+
+
+def _compared(operator: str, column: Column, literal: Column) -> Column:
+    match operator:
+        case "=":
+            return column == literal
+        case "!=":
+            return column != literal
+        case "<":
+            return column < literal
+        case "<=":
+            return column <= literal
+        case ">":
+            return column > literal
+        case _:
+            assert operator == ">=", operator
+            return column >= literal
+
+
+def _literal(value: int | float | str | bool, type: str) -> Column:
+    """A constant of a type; the column is widened to it where it is narrower."""
+    from pyspark.sql import functions
+
+    match type:
+        case "TIMESTAMP":
+            return functions.timestamp_micros(functions.lit(value))
+        case "DATE":
+            return functions.date_from_unix_date(functions.lit(value))
+        case "FLOAT":
+            return functions.lit(value).cast("float")
+        case _:
+            return functions.lit(value)

@@ -1,0 +1,266 @@
+"""Time ranges: one stream, or the events of one key, cut into parts that can be read side by side.
+
+A match is found by every part of the stream that holds its first event and its last (theorem 1.1
+of the CEP2ASP paper). So each range reads its own events and before them those that a window
+reaches back to, and of the matches it finds it keeps those that end in its own events. It does not
+matter where the seams are, so they are taken from a sample. Ranges are cut between values of the
+first order column: events with one value stay together, whatever orders them further.
+
+What has to be exact are positions. Rows are counted between all seams once they are known, with the
+same constants that the ranges are filtered by; so it is known at which position a range begins, how
+far back a window of EVENTS reaches, and how many rows a range will see, which it checks.
+
+Rejected: buckets of equal width between the smallest and the largest value (one event with a wrong
+date, and everything is in one bucket); a shuffle by range (an event costs twice as much, and two
+cores no longer gain).
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from celc_runtime.plan.plan import Plan, Window
+from celc_runtime.spark.order_column import Number, OrderColumn
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_GRID = 256
+"""A sample is described by that many quantiles."""
+
+_FRACTION = 0.01
+_SMALL_SAMPLE = 10_000
+"""Fewer rows than this in a sample: everything is looked at instead."""
+
+_FEW_BORDERS = 8
+"""So many are counted up to one by one, which is cheaper than grouping rows by a bucket."""
+
+_MOST_READ = 1.5
+_LONGEST = 0.75
+"""Ranges that read more than so many times the rows that there are, or one that reads more than
+this share of them: fewer ranges are taken."""
+
+
+class TimeRange(NamedTuple):
+    """The rows from `low` on and before `end`, of which those from `start` on are the range's own;
+    None: no border. `first_position`: that of its first row; `rows`: how many there are."""
+
+    low: Number | None
+    start: Number | None
+    end: Number | None
+    first_position: int
+    rows: int
+
+    @property
+    def shipped(self) -> tuple[Number | None, int, int]:
+        """What a worker has to know, as plain values."""
+        return self.start, self.first_position, self.rows
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """`rows`: how many there are, more or less. `grid`: the quantiles of the order column."""
+
+    rows: int
+    grid: tuple[Number, ...]
+
+    def quantile(self, share: float) -> int:
+        """The place in the grid that has so large a share of the rows before it."""
+        return min(len(self.grid) - 1, max(0, round(share * len(self.grid))))
+
+
+def why_not_split(plan: Plan) -> str:
+    """Why matches cannot be found in parts of the stream; empty where they can."""
+    if plan.window is None:
+        return "the query has no window (WITHIN), so a match may begin with the first event"
+    if plan.consume_by != "NONE":
+        return f"with CONSUME BY {plan.consume_by} every match depends on those before it"
+    if plan.nested_selectors:
+        return "a selector inside the formula compares matches over the whole stream"
+    if plan.window.unit != "EVENTS" and plan.window_attribute != plan.order_by[0]:
+        return (
+            f"the window is measured on {plan.window_attribute!r}, and not on the first order "
+            f"column {plan.order_by[0]!r}"
+        )
+    return ""
+
+
+# --- looking at the data --------------------------------------------------------------------------
+
+
+def sampled(rows: DataFrame, order: OrderColumn, *, whole: bool) -> Sample:
+    """The quantiles of the order column; `whole`: of all rows where a sample of them is small."""
+    found = _sample(rows.sample(fraction=_FRACTION, seed=1), order, 1 / _FRACTION)
+    if whole and found.rows * _FRACTION < _SMALL_SAMPLE:
+        return _sample(rows, order, 1)
+    return found
+
+
+def _sample(rows: DataFrame, order: OrderColumn, weight: float) -> Sample:
+    from pyspark.sql import functions
+
+    count, grid = rows.agg(functions.count(functions.lit(1)), quantiles(order)).collect()[0]
+    return Sample(round(count * weight), tuple(sorted(order.numbers(grid))))
+
+
+def quantiles(order: OrderColumn) -> Column:
+    """The grid of an order column, in portable values."""
+    from pyspark.sql import functions
+
+    shares = [place / _GRID for place in range(1, _GRID)]
+    found = functions.percentile_approx(order.column, shares)
+    return functions.transform(found, order.portable)
+
+
+def bucket(order: OrderColumn, borders: Sequence[Number]) -> Column:
+    """How many of the borders (ascending) are not after a row's value; all of them for NULL.
+
+    A tree of comparisons, because a row has to pass through few of them.
+    """
+    from pyspark.sql import functions
+
+    def tree(low: int, high: int) -> Column:
+        if low == high:
+            return functions.lit(low)
+        middle = (low + high) // 2
+        before = order.column < order.border(borders[middle])
+        return functions.when(before, tree(low, middle)).otherwise(tree(middle + 1, high))
+
+    return tree(0, len(borders))
+
+
+def counted(rows: DataFrame, order: OrderColumn, borders: Sequence[Number]) -> list[int]:
+    """How many rows there are in each bucket."""
+    from pyspark.sql import functions
+
+    known = rows.where(order.column.isNotNull())  # NULL is an error, but of the one who reads it
+    if len(borders) <= _FEW_BORDERS:
+        earlier = [functions.count_if(order.column < order.border(border)) for border in borders]
+        *before, total = known.agg(*earlier, functions.count(functions.lit(1))).collect()[0]
+        return [after - count for count, after in pairwise((0, *before, total))]
+    of_buckets = known.select(bucket(order, borders).alias("bucket")).groupBy("bucket")
+    counts = [0] * (len(borders) + 1)
+    for place, count in of_buckets.agg(functions.count(functions.lit(1))).collect():
+        counts[place] = count
+    return counts
+
+
+# --- choosing the ranges --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """Where ranges may be cut: `seams` between them, and for each the values at which what is read
+    before it may begin, the best one last."""
+
+    seams: tuple[Number, ...]
+    lows: tuple[tuple[Number, ...], ...]
+
+    @property
+    def borders(self) -> list[Number]:
+        """All the values, ascending."""
+        return sorted({*self.seams, *(low for lows in self.lows for low in lows)})
+
+
+def cuts_for(sample: Sample, order: OrderColumn, window: Window, ranges: int) -> Cuts:
+    """Seams that cut the sample into equal shares, with what the window needs before them."""
+    if not sample.grid:
+        return Cuts((), ())
+    places = dict.fromkeys(sample.quantile(number / ranges) for number in range(1, ranges))
+    seams = sorted({sample.grid[place] for place in places} - {sample.grid[0]})
+    lows = []
+    for seam in seams:
+        if window.unit == "EVENTS":
+            lows.append(_early_enough(sample, seam, int(window.size)))
+        else:
+            low = order.window_start(seam, window)
+            lows.append(() if low is None else (low,))
+    return Cuts(tuple(seams), tuple(lows))
+
+
+def _early_enough(sample: Sample, seam: Number, size: int) -> tuple[Number, ...]:
+    """Values that may have `size` events between them and the seam; counting says which do."""
+    at = bisect_left(sample.grid, seam)
+    steps = 1 + math.ceil(1.25 * size * (len(sample.grid) + 1) / max(1, sample.rows))
+    found = {sample.grid[at - step] for step in (4 * steps, 2 * steps, steps) if step <= at}
+    return tuple(sorted(low for low in found if low < seam))
+
+
+def ranges_of(cuts: Cuts, counts: Sequence[int], window: Window) -> list[TimeRange]:
+    """The ranges between the seams; `counts` are the rows between the cuts' borders."""
+    total = sum(counts)
+    before: dict[Number | None, int] = dict(zip(cuts.borders, accumulate(counts[:-1]), strict=True))
+    before[None] = 0
+    ranges = []
+    low: Number | None = None
+    start: Number | None = None
+    for number in range(len(cuts.seams) + 1):
+        end = cuts.seams[number] if number < len(cuts.seams) else None
+        rows = (total if end is None else before[end]) - before[low]
+        ranges.append(TimeRange(low, start, end, before[low], rows))
+        if end is None:
+            break
+        start = end
+        for candidate in cuts.lows[number]:
+            # What is early enough for one seam is so for the next; so lows never fall.
+            enough = window.unit != "EVENTS" or before[end] - before[candidate] >= window.size
+            if enough and (low is None or candidate > low):
+                low = candidate
+    return ranges
+
+
+def worthwhile(cuts: Cuts, counts: Sequence[int], window: Window) -> list[TimeRange]:
+    """Ranges that do not read too many rows twice: all of the cuts, or as many as make sense."""
+    while True:
+        ranges = ranges_of(cuts, counts, window)
+        read, longest, rows = sum(r.rows for r in ranges), max(r.rows for r in ranges), sum(counts)
+        if not cuts.seams or (read <= _MOST_READ * rows and longest <= _LONGEST * rows):
+            return ranges
+        fewer = Cuts(cuts.seams[1::2], cuts.lows[1::2])
+        counts = _merged(counts, cuts.borders, fewer.borders)
+        cuts = fewer
+
+
+def _merged(counts: Sequence[int], borders: Sequence[Number], fewer: Sequence[Number]) -> list[int]:
+    """The counts between fewer borders."""
+    merged = [0] * (len(fewer) + 1)
+    place = 0
+    for number, count in enumerate(counts):
+        while place < len(fewer) and number > 0 and fewer[place] <= borders[number - 1]:
+            place += 1
+        merged[place] += count
+    return merged
+
+
+def within(order: OrderColumn, part: TimeRange) -> Column:
+    """The condition of a range's rows, those it reads before its own included.
+
+    The first one takes the rows without a value, the last one NaN: faults have to be read. NaN is
+    asked for because Parquet's writers leave it out of the maximum that files are skipped by.
+
+    The comparisons stand behind `IS NULL OR`, also where rows without a value are then refused:
+    statistics skip a row group by them all the same, and the groups that are read are not searched
+    for a value in their dictionary first. Many different times fill a dictionary, and to unpack it
+    cost twice as much as to read the rows.
+    """
+    from pyspark.sql import functions
+
+    column = order.column
+    compared = []
+    if part.low is not None:
+        late = column >= order.border(part.low)
+        if part.end is None and order.declared in ("FLOAT", "DOUBLE"):
+            late = late | functions.isnan(column)
+        compared.append(late)
+    if part.end is not None:
+        compared.append(column < order.border(part.end))
+    condition = functions.lit(True)
+    if compared:
+        condition = column.isNull() | reduce(lambda one, other: one & other, compared)
+    return condition if part.start is None else condition & column.isNotNull()

@@ -1,0 +1,162 @@
+"""The end of a stream that ends: `finish`.
+
+A stream that has read everything there is (`availableNow`) stops with its last watermark. The
+events behind that wait in its state, as in a stream that goes on they should. If no more will come,
+`finish` runs them: it reads the state as a table, which is a batch job, and notes in the checkpoint
+that it did.
+
+Rejected: a row far in the future as the last one of the source, which moves the watermark past all
+others. It works, but somebody has to write it for each source, it has to be told from an event, and
+the time of the watermark is lost for whatever else reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from celc_runtime.plan.errors import StateError
+from celc_runtime.program import Program
+from celc_runtime.stream.tasks import check_state, finishing_route
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+STATE = "state"
+"""The name of the state variable."""
+
+_MARK = "celc_finished"
+_PLAN = "_celc_stream"
+
+
+def remember_plan(matches: DataFrame, program: Program, options: dict[str, Any]) -> DataFrame:
+    """Note with a DataFrame how it was made, which `finish` has to know."""
+    setattr(matches, _PLAN, (program, options))
+    return matches
+
+
+def finish(
+    spark: SparkSession,
+    checkpoint: str,
+    matches: DataFrame,
+    write: Callable[[DataFrame, int], object],
+) -> bool:
+    """Run what a stream that has ended left in its state, as if nothing came any more.
+
+    checkpoint: the stream's, which has stopped. matches: what `match_stream` returned, made anew in
+    another process. write: what `foreachBatch` takes: it is given a batch DataFrame with the same
+    columns as the stream and the number of the micro-batch that this would be. If it fails, the
+    next call gives it the same rows and number again; when it returns, that is noted in the
+    checkpoint. Returns whether it was called: False where it had been before.
+
+    A stream must not be started from the checkpoint afterwards: it would find the same matches once
+    more. `match_stream(…, checkpoint=…)` refuses it. Raises StateError where the state is another
+    query's or damaged, or where the stream has not completed its last micro-batch.
+    """
+    made = getattr(matches, _PLAN, None)
+    if made is None:
+        raise ValueError(
+            "finish takes the DataFrame that match_stream returned; what is made of it further "
+            "belongs into write"
+        )
+    program, options = made
+    if is_finished(spark, checkpoint):
+        return False
+    number = _last_batch(spark, checkpoint)
+    rest = _states(spark, checkpoint).mapInArrow(
+        partial(finishing_route(program), options), matches.schema
+    )
+    write(rest, number + 1)
+    note = json.dumps({"query": program.name, "after_batch": number})
+    noted = spark.createDataFrame([(note,)], "value STRING").coalesce(1)
+    noted.write.mode("overwrite").text(posixpath.join(checkpoint, _MARK))
+    return True
+
+
+def is_finished(spark: SparkSession, checkpoint: str) -> bool:
+    """Whether `finish` has run on a checkpoint."""
+    return bool(_files(spark, posixpath.join(checkpoint, _MARK)))
+
+
+def check_checkpoint(
+    spark: SparkSession, checkpoint: str, program: Program, options: dict[str, Any]
+) -> None:
+    """Refuse a checkpoint that has been finished, or whose state is another query's.
+
+    Raises StateError; a checkpoint that does not exist yet is a good one.
+    """
+    if is_finished(spark, checkpoint):
+        raise StateError(
+            f"query {program.name!r}: the stream of this checkpoint has been ended by finish, and "
+            "going on from it would find its last matches once more: begin a new checkpoint"
+        )
+    if not _batches(spark, posixpath.join(checkpoint, "commits")):
+        return
+    found = _states(spark, checkpoint).limit(1).collect()
+    if found:
+        check_state(program, options, bytes(found[0][1]))
+
+
+def _states(spark: SparkSession, checkpoint: str) -> DataFrame:
+    """Keys and states of the stream's operator."""
+    operators = (
+        spark.read.format("state-metadata")
+        .load(checkpoint)
+        .where("lower(operatorName) like 'transformwithstate%'")
+        .select("operatorId")
+        .distinct()
+        .collect()
+    )
+    if len(operators) != 1:
+        raise StateError(
+            f"the checkpoint {checkpoint} has {len(operators)} operators with states of their own, "
+            "and finish serves a stream with one: run each match_stream as a stream by itself"
+        )
+    return (
+        spark.read.format("statestore")
+        .option("path", checkpoint)
+        .option("operatorId", operators[0][0])
+        .option("stateVarName", STATE)
+        .load()
+        .selectExpr("key.key AS key", f"value.{STATE} AS state")
+    )
+
+
+def _last_batch(spark: SparkSession, checkpoint: str) -> int:
+    begun = _batches(spark, posixpath.join(checkpoint, "offsets"))
+    done = _batches(spark, posixpath.join(checkpoint, "commits"))
+    if not done:
+        raise StateError(
+            f"{checkpoint} is not the checkpoint of a stream that has completed a micro-batch: "
+            "name its checkpointLocation, and run it first"
+        )
+    if begun and max(begun) > max(done):
+        raise StateError(
+            f"the stream of {checkpoint} was stopped within micro-batch {max(begun)}: start it "
+            "once more (trigger(availableNow=True)), so that it completes it, before finish"
+        )
+    return max(done)
+
+
+def _batches(spark: SparkSession, folder: str) -> list[int]:
+    """The numbers of the micro-batches that a log of Spark's has files of."""
+    names = [path.rpartition("/")[2] for path in _files(spark, folder)]
+    return [int(name) for name in names if name.isdigit()]
+
+
+def _files(spark: SparkSession, folder: str) -> list[str]:
+    """The files in a folder of whatever file system; none where there is no such folder."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        listed = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(folder)
+        return [row[0] for row in listed.select("path").collect()]
+    except AnalysisException as error:
+        if re.search("PATH_NOT_FOUND", str(error)):
+            return []
+        raise

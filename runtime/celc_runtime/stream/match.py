@@ -1,0 +1,440 @@
+"""A query on Structured Streaming: `match_stream`.
+
+    rows → watermark → packed by partition → transformWithState → matches as bytes → matches
+
+The plan is made here, on the driver; `stream_tasks` has what workers do, `stream_partition` what
+happens to a partition, and `stream_state` what of it a checkpoint holds. Spark's own filter for
+late rows is not used: it drops what is behind the watermark of the micro-batch before, whether or
+not anything of the row's partition has been run, and knows only rows, not packed ones. Late is what
+`stream_partition` says, for all choices of `late` alike, and it is counted.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any
+
+from celc_runtime.arrow.chosen_keys import utc_instant
+from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.names import unused_name
+from celc_runtime.plan.plan import ARROW_TYPES, Plan, quoted
+from celc_runtime.program import Program
+from celc_runtime.spark.columns import mapped, needed_columns, without_order
+from celc_runtime.spark.order_column import OrderColumn
+from celc_runtime.spark.probe import has_class
+from celc_runtime.spark.pushdown import can_matter, why_not_filtered
+from celc_runtime.stream.finish import STATE, check_checkpoint, remember_plan
+from celc_runtime.stream.monitor import METRICS, READ_METRICS
+from celc_runtime.stream.tasks import (
+    PACKED_DDL,
+    STEP_DDL,
+    StreamOptions,
+    packing_route,
+    side_schema,
+    task_route,
+    unpacking_route,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+
+MOST_EVENTS = 1 << 20
+"""The largest window of EVENTS on a stream: rows that are not kept are stood for, one by one."""
+
+_STORE = "spark.sql.streaming.stateStore.providerClass"
+_ROCKS_DB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+_ROCKS_DB_LIBRARY = "org.rocksdb.RocksDB"
+
+_LATE = ("drop", "error", "side")
+_APIS = ("row", "pandas")
+
+_TIEBREAK_TYPES = {
+    "boolean": "BOOLEAN",
+    "tinyint": "INT",
+    "smallint": "INT",
+    "int": "INT",
+    "bigint": "LONG",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "string": "STRING",
+    "binary": "BINARY",
+    "timestamp": "TIMESTAMP",
+    "timestamp_ntz": "TIMESTAMP",
+    "date": "DATE",
+}
+
+_UNITS = {
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+}
+
+
+def stream_matches(
+    program: Program,
+    events: DataFrame,
+    *,
+    watermark: str,
+    late: str,
+    api: str | None,
+    allow_unbounded_state: bool,
+    max_event_time_skew: str | None,
+    key_ttl: str | None,
+    checkpoint: str | None,
+) -> DataFrame:
+    """All matches of a streaming DataFrame; see `CompiledQuery.match_stream`."""
+    plan = program.plan
+    _check_stream(program, events, allow_unbounded_state=allow_unbounded_state)
+    if late not in _LATE:
+        raise ValueError(f"late must be one of {', '.join(map(repr, _LATE))}, not {late!r}")
+    duration(watermark, "watermark")
+    rows = needed_columns(plan, events)
+    types = {f.name: f.dataType.simpleString() for f in rows.schema.fields}
+    order = plan.order_by[0]
+    if plan.type_of(order) != "TIMESTAMP":
+        raise EventError(
+            f"query {plan.name!r} orders events by {order!r}, which it declares as "
+            f"{plan.type_of(order)}: a watermark needs a TIMESTAMP as the first order column"
+        )
+    instant = _instant(OrderColumn(order, "TIMESTAMP", types[order]))
+    rows, moment = _watermarked(plan, rows, instant, watermark, max_event_time_skew)
+    options = StreamOptions(
+        tiebreak_types=_tiebreak_types(plan, types),
+        late=late,
+        key_ttl=None if key_ttl is None else duration(key_ttl, "key_ttl"),
+        has_types=plan.type_name in types,
+        ahead=moment,
+    )
+    if late == "side" and (taken := {"kind", "event"} & set(plan.output_schema().names)):
+        raise EventError(
+            f"query {plan.name!r} has a column {min(taken)!r}, and late='side' adds one: choose "
+            "another name with AS"
+        )
+    chosen_api = _chosen_api(api)
+    _check_store(events.sparkSession)
+    if checkpoint is not None:
+        check_checkpoint(events.sparkSession, checkpoint, program, options._asdict())
+    return _steps(program, rows, options, chosen_api)
+
+
+def _check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: bool) -> None:
+    plan = program.plan
+    if not events.isStreaming:
+        raise EventError(
+            f"query {plan.name!r}: match_stream reads a stream (spark.readStream), and this "
+            "DataFrame is there as a whole: use match"
+        )
+    if not plan.order_by:
+        raise without_order(plan)
+    if plan.order_by[0] in plan.key_columns:
+        raise EventError(
+            f"query {plan.name!r}: {plan.order_by[0]!r} is in PARTITION BY, so that each moment is "
+            "a partition of its own, and a stream would keep one for every moment: order by "
+            "another column, or leave it out of PARTITION BY"
+        )
+    if plan.interleaves:
+        raise EventError(
+            f"query {plan.name!r}: CONSUME BY ANY with PARTITION BY reads all partitions in one "
+            "order, and a stream keeps each by itself: use CONSUME BY PARTITION"
+        )
+    if plan.window is not None and plan.window.unit == "EVENTS" and plan.window.size > MOST_EVENTS:
+        raise EventError(
+            f"query {plan.name!r}: a window on a stream can hold {MOST_EVENTS:,} EVENTS at most, "
+            f"and this one holds {int(plan.window.size):,}: use a window of time"
+        )
+    why = _why_unbounded(program)
+    if why and not allow_unbounded_state:
+        raise EventError(
+            f"query {plan.name!r}: its state grows with the stream, because {why}: give it a "
+            "window (WITHIN), or say match_stream(df, allow_unbounded_state=True)"
+        )
+
+
+def _check_store(spark: SparkSession) -> None:
+    """Refuse a session that could not run the stream; Spark would say so when it runs, in a trace.
+
+    A store of somebody else's with that name will do, as long as Spark can load it.
+    """
+    store = str(spark.conf.get(_STORE, ""))
+    if not store.endswith(f".{_ROCKS_DB.rpartition('.')[2]}"):
+        raise RuntimeError(
+            f"match_stream keeps its states in Spark's RocksDB store, and the session has "
+            f"{store or 'another'!r}: before match_stream is called, call "
+            f"spark.conf.set({_STORE!r}, {_ROCKS_DB!r})"
+        )
+    for name, remedy in (
+        (store, f"call spark.conf.set({_STORE!r}, {_ROCKS_DB!r}), or add the JAR that has it"),
+        (_ROCKS_DB_LIBRARY, "add the JAR of org.rocksdb:rocksdbjni that belongs to this Spark"),
+    ):
+        if not has_class(spark, name):
+            raise RuntimeError(
+                f"match_stream keeps its states in Spark's RocksDB store, and Spark cannot load "
+                f"its class {name}: {remedy}"
+            )
+
+
+def _why_unbounded(program: Program) -> str:
+    if program.plan.window is None:
+        return "it has no window, so a match may begin with any event"
+    if program.sees_all:
+        return "a selector inside the formula compares matches over the whole stream"
+    return ""
+
+
+_DURATION = re.compile(r"\s*(\d+)\s*([a-z]+)\s*", re.IGNORECASE)
+
+
+def duration(text: str, name: str) -> int:
+    """Microseconds of '10 seconds', '1 hour 30 minutes'. Raises ValueError for anything else."""
+    parts = _DURATION.findall(text) if isinstance(text, str) else []
+    units = [unit.lower().removesuffix("s") for _, unit in parts]
+    if not parts or _DURATION.sub("", text) or not set(units) <= set(_UNITS):
+        raise ValueError(
+            f"{name} must be a duration like '10 seconds' or '1 hour 30 minutes' (units: "
+            f"{', '.join(_UNITS)}), not {text!r}"
+        )
+    return sum(int(number) * _UNITS[unit] for (number, _), unit in zip(parts, units, strict=True))
+
+
+def _chosen_api(api: str | None) -> str:
+    from pyspark import __version__
+    from pyspark.sql import GroupedData
+
+    if api is not None and api not in _APIS:
+        raise ValueError(f"api must be 'row', 'pandas' or None, not {api!r}")
+    if api == "row" and not hasattr(GroupedData, "transformWithState"):
+        raise RuntimeError(
+            f"transformWithState for rows needs PySpark 4.1 or newer, and this is {__version__}: "
+            "use api='pandas'"
+        )
+    # Half the cost for a partition: no frame is made of one row.
+    return api or ("row" if hasattr(GroupedData, "transformWithState") else "pandas")
+
+
+def _tiebreak_types(plan: Plan, types: dict[str, str]) -> dict[str, str]:
+    known = {a.name for a in plan.attributes}
+    found = {}
+    for name in plan.tiebreak:
+        if name in known:
+            continue
+        spark_type = types[name].split(" ")[0]
+        if spark_type not in _TIEBREAK_TYPES:
+            raise EventError(
+                f"query {plan.name!r}: the tiebreak column {name!r} is of type {types[name]}, "
+                "which the state of a stream does not hold: cast it to one of "
+                f"{', '.join(sorted(set(_TIEBREAK_TYPES)))}"
+            )
+        found[name] = _TIEBREAK_TYPES[spark_type]
+    return found
+
+
+# --- the plan -------------------------------------------------------------------------------------
+
+
+def _instant(order: OrderColumn) -> Column:
+    """The time of an event as an instant; times without a zone are UTC."""
+    return utc_instant(order.column) if order.found == "timestamp_ntz" else order.column
+
+
+def _watermarked(
+    plan: Plan, rows: DataFrame, instant: Column, delay: str, skew: str | None
+) -> tuple[DataFrame, str]:
+    """The rows behind a watermark that can matter, and the name of the column that says which are
+    too far ahead."""
+    from pyspark.sql import functions
+
+    names = rows.columns
+    time, ahead = (unused_name(name, names) for name in ("celc_time", "celc_ahead"))
+    if skew is None:
+        marked = rows.withColumn(time, instant).withWatermark(time, delay)
+        return _filtered(plan, marked, time).select(*map(_named, names)), ""
+    # The clock is that of the micro-batch, which Spark notes with its offsets: a micro-batch that
+    # is run again judges as it did before.
+    limit = functions.unix_micros(functions.current_timestamp()) + duration(
+        skew, "max_event_time_skew"
+    )
+    too_far = functions.coalesce(functions.unix_micros(instant) > limit, functions.lit(False))
+    marked = rows.withColumn(ahead, too_far).withColumn(
+        time,
+        functions.when(_named(ahead), functions.timestamp_micros(functions.lit(0))).otherwise(
+            instant
+        ),
+    )
+    marked = _filtered(plan, marked.withWatermark(time, delay), time)
+    return marked.select(*map(_named, (*names, ahead))), ahead
+
+
+def _filtered(plan: Plan, marked: DataFrame, time: str) -> DataFrame:
+    """The rows that can matter of those behind a watermark, which all rows move.
+
+    Spark takes a filter past the watermark unless it names the watermark's very column.
+    """
+    if why_not_filtered(plan):
+        return marked
+    return marked.where(can_matter(plan, marked.schema) | _named(time).isNull())
+
+
+def _named(name: str) -> Column:
+    from pyspark.sql import functions
+
+    return functions.col(quoted(name))
+
+
+def _steps(program: Program, rows: DataFrame, options: StreamOptions, api: str) -> DataFrame:
+    from pyspark.sql import functions
+
+    plan = program.plan
+    sent = options._asdict()
+    undeclared = _undeclared(plan, rows)
+    rows = rows.observe(
+        READ_METRICS + program.name,
+        functions.count(functions.lit(1)).alias("rows"),
+        functions.coalesce(functions.count_if(undeclared), functions.lit(0)).alias("undeclared"),
+    )
+    blocks = mapped(rows, partial(packing_route(program), sent), PACKED_DDL)
+    grouped = blocks.groupBy("key")
+    run = grouped.transformWithState if api == "row" else grouped.transformWithStateInPandas
+    steps = run(
+        _processor(partial(task_route(program), sent), api), STEP_DDL, "append", "EventTime"
+    )
+    counts = [name.split()[0] for name in STEP_DDL.split(", ") if name.endswith("BIGINT")]
+    steps = steps.observe(
+        METRICS + program.name,
+        functions.count(functions.lit(1)).alias("partitions"),
+        *(functions.coalesce(functions.sum(n), functions.lit(0)).alias(n) for n in counts),
+    )
+    matches = steps.mapInArrow(partial(unpacking_route(program), sent), _ddl(plan, options))
+    return remember_plan(matches, program, sent)
+
+
+def _undeclared(plan: Plan, rows: DataFrame) -> Column:
+    from pyspark.sql import functions
+
+    if plan.type_name not in rows.columns:
+        return functions.lit(False)
+    pairs = (*plan.types, *plan.other_types)
+    if not plan.stream_column:
+        return ~_named(plan.type_name).isin([name for _, name in pairs])
+    known = [(_named("stream") == s) & (_named(plan.type_name) == name) for s, name in pairs]
+    return ~reduce(lambda one, other: one | other, known)
+
+
+def _ddl(plan: Plan, options: StreamOptions) -> str:
+    if options.late != "side":
+        return plan.output_ddl()
+    event = side_schema(plan, options).field("event").type
+    names = {arrow: name for name, arrow in ARROW_TYPES.items()}
+    ddl = {"LONG": "BIGINT"}
+    fields = []
+    for field in event:
+        type = names.get(field.type, "BINARY")
+        fields.append(f"{quoted(field.name)}: {ddl.get(type, type)}")
+    own = plan.output_ddl()
+    return f"kind STRING, {own}{', ' if own else ''}`event` STRUCT<{', '.join(fields)}>"
+
+
+def _processor(make_task: Any, api: str) -> Any:
+    """The operator's processor, of a class that Spark's pickler sends with all it consists of.
+
+    Its methods mention nothing of this module: what they need is closed over, and travels as text.
+    """
+    from pyspark.sql.streaming import StatefulProcessor
+
+    state_name, schema = STATE, "state BINARY"
+    rows_of = _rows_of if api == "row" else _frames_of
+    blocks_of, told = rows_of()
+
+    class Partitions(StatefulProcessor):  # type: ignore[misc]
+        def init(self, handle: Any) -> None:
+            self._handle = handle
+            self._state = handle.getValueState(state_name, schema)
+            self._task: Any = None
+
+        # Spark calls these by their names, and looks for the names of their arguments.
+        def handleInputRows(self, key, rows, timerValues):  # type: ignore[no-untyped-def]  # noqa: N802, N803
+            blocks = [bytes(block) for block in blocks_of(rows)]
+            yield self._step(key, blocks, timerValues, None)
+
+        def handleExpiredTimer(  # type: ignore[no-untyped-def]  # noqa: N802
+            self,
+            key,
+            timerValues,  # noqa: N803
+            expiredTimerInfo,  # noqa: N803
+        ):
+            yield self._step(key, [], timerValues, expiredTimerInfo.getExpiryTimeInMs())
+
+        def close(self) -> None:
+            self._task = None
+
+        def _step(self, key: Any, blocks: Any, times: Any, expired: Any) -> Any:
+            # Made here and not in `init`, which the driver calls too.
+            if self._task is None:
+                self._task = make_task()
+            before = self._state.get()
+            data = None if before is None else bytes(before[0])
+            step, row = self._task.step(
+                bytes(key[0]), data, blocks, times.getCurrentWatermarkInMs()
+            )
+            if step.state is not None:
+                self._state.update((step.state,))
+            elif before is not None:
+                self._state.clear()
+            for timer in step.unset_timers:
+                if timer != expired:  # which Spark unsets itself
+                    self._handle.deleteTimer(timer)
+            for timer in step.set_timers:
+                self._handle.registerTimer(timer)
+            return told(row)
+
+    return Partitions()
+
+
+def _rows_of() -> tuple[Any, Any]:
+    """How the row API hands over blocks, and is told of a step. Functions made in a function travel
+    by value."""
+
+    def blocks(rows: Any) -> Any:
+        return [row["events"] for row in rows]
+
+    def told(row: Any) -> Any:
+        from pyspark.sql import Row
+
+        return Row(**row)
+
+    return blocks, told
+
+
+def _frames_of() -> tuple[Any, Any]:
+    """The same for pandas."""
+
+    def blocks(frames: Any) -> Any:
+        return [block for frame in frames for block in frame["events"]]
+
+    def told(row: Any) -> Any:
+        import pandas
+
+        return pandas.DataFrame({name: [value] for name, value in row.items()})
+
+    return blocks, told
+
+
+def split_late(frame: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """The matches of a micro-batch and its late events, where `late='side'` tells both in one.
+
+    For `foreachBatch`: late events have the columns of `event` and `kind` (`late`, or `ahead` for
+    those too far ahead of the clock). Raises EventError for a DataFrame without these columns.
+    """
+    names = frame.columns
+    if "kind" not in names or "event" not in names:
+        raise EventError(
+            "split_late takes what match_stream(df, late='side') gives; this DataFrame has the "
+            f"columns: {', '.join(map(repr, names))}"
+        )
+    is_match = _named("kind") == "match"
+    matches = frame.where(is_match).drop("kind", "event")
+    return matches, frame.where(~is_match).select("kind", "event.*")

@@ -1,0 +1,296 @@
+"""Events as bytes: how rows travel to the operator of a stream and lie in its state.
+
+A row is a packed little-endian record: the number of its type, a bit for each value that is NULL,
+then the values one after another; a text is its length there, and its bytes follow behind all rows,
+row by row. So rows are joined, picked and cut without a look at any value, and nothing in them can
+point outside: what is decoded is checked to be as long as its lengths say, and texts to be UTF-8.
+
+Rejected: Arrow's own format. Its schema is larger than the few events of most keys, and a reader
+for bytes that may have been changed has to check every offset in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from celc_runtime.arrow.arrays import numbers, plain, zeros
+from celc_runtime.arrow.partition_keys import codes_of_keys
+from celc_runtime.plan.errors import StateError
+from celc_runtime.plan.plan import ARROW_TYPES
+
+_FORMATS = {
+    "BOOLEAN": "u1",
+    "INT": "<i4",
+    "LONG": "<i8",
+    "FLOAT": "<f4",
+    "DOUBLE": "<f8",
+    "STRING": "<u4",
+    "BINARY": "<u4",
+    "TIMESTAMP": "<i8",
+    "DATE": "<i4",
+}
+
+ROW_TYPES = {**ARROW_TYPES, "BINARY": pa.binary()}
+"""The Arrow type of each type that a row can hold."""
+
+_MOST_TEXT = 2**31 - 1
+"""What the texts of one column can be long in Arrow, and a value in Spark."""
+
+
+class RowField(NamedTuple):
+    """A value of a row."""
+
+    name: str
+    type: str
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its bytes are behind the rows."""
+        return self.type in ("STRING", "BINARY")
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """The type of its column."""
+        return ROW_TYPES[self.type]
+
+
+class Rows(NamedTuple):
+    """Events as bytes. records: of the layout's dtype; texts: uint8, in the order of rows."""
+
+    records: np.ndarray
+    texts: np.ndarray
+
+
+class RowLayout:
+    """The records of a query's events (or of its partitions, which have no type)."""
+
+    def __init__(self, fields: Sequence[RowField], types: int) -> None:
+        self.fields = tuple(fields)
+        self.types = types
+        self._null_bytes = (len(self.fields) + 7) // 8
+        self._texts = [place for place, field in enumerate(self.fields) if field.is_text]
+        parts: list[tuple[str, str] | tuple[str, str, tuple[int]]] = []
+        if types > 1:
+            parts.append(("type", "u1" if types <= 256 else "<u2"))
+        parts.append(("nulls", "u1", (self._null_bytes,)))
+        parts += [(f"f{n}", _FORMATS[field.type]) for n, field in enumerate(self.fields)]
+        self.dtype = np.dtype(parts)
+
+    @cached_property
+    def nothing(self) -> Rows:
+        """No rows."""
+        return Rows(np.zeros(0, self.dtype), np.zeros(0, np.uint8))
+
+    # --- columns to rows --------------------------------------------------------------------------
+
+    def encoded(self, columns: Sequence[pa.Array], codes: np.ndarray) -> Rows:
+        """The rows of columns of the fields' types, which have no NULL of another meaning."""
+        count = len(codes)
+        records = np.zeros(count, self.dtype)
+        if self.types > 1:
+            records["type"] = codes
+        for place, (field, column) in enumerate(zip(self.fields, columns, strict=True)):
+            if column.null_count:
+                missing = np.asarray(column.is_null())
+                records["nulls"][:, place // 8] |= missing.astype(np.uint8) << (place % 8)
+            if field.is_text:
+                records[f"f{place}"] = pc.fill_null(pc.binary_length(column), 0)
+            elif column.null_count:
+                values, valid = numbers(column)
+                records[f"f{place}"] = np.where(valid, values, values.dtype.type(0))
+            else:
+                records[f"f{place}"] = numbers(column)[0]
+        return Rows(records, self._texts_of(columns, count))
+
+    def _texts_of(self, columns: Sequence[pa.Array], count: int) -> np.ndarray:
+        if not self._texts or not count:
+            return np.zeros(0, np.uint8)
+        texts = [pc.fill_null(columns[place].cast(pa.large_binary()), b"") for place in self._texts]
+        together = texts[0]
+        if len(texts) > 1:
+            rows = np.arange(len(texts) * count).reshape(len(texts), count)
+            together = pa.concat_arrays(texts).take(pa.array(rows.T.ravel()))
+        elif together.offset:
+            together = pa.concat_arrays([together])
+        offsets = np.frombuffer(together.buffers()[1], np.int64)[: len(together) + 1]
+        if not together.buffers()[2]:
+            return np.zeros(0, np.uint8)
+        return np.frombuffer(together.buffers()[2], np.uint8)[offsets[0] : offsets[-1]]
+
+    # --- rows to columns --------------------------------------------------------------------------
+
+    def codes(self, rows: Rows) -> np.ndarray:
+        """int32: the numbers of the rows' types."""
+        if self.types == 1:
+            return zeros(len(rows.records))
+        codes: np.ndarray = rows.records["type"].astype(np.int32)
+        return codes
+
+    def values(self, rows: Rows, place: int) -> np.ndarray:
+        """The values of a field that is no text; 0 where NULL."""
+        return np.ascontiguousarray(rows.records[f"f{place}"])
+
+    def missing(self, rows: Rows, place: int) -> np.ndarray:
+        """bool: where a field is NULL."""
+        found: np.ndarray = (rows.records["nulls"][:, place // 8] >> (place % 8)) & 1 != 0
+        return found
+
+    def columns(self, rows: Rows) -> list[pa.Array]:
+        """The columns of all fields. Raises StateError where a text is not UTF-8."""
+        count = len(rows.records)
+        texts = self._text_columns(rows) if self._texts else {}
+        any_null = rows.records["nulls"].any()
+        columns = []
+        for place, field in enumerate(self.fields):
+            missing = self.missing(rows, place) if any_null else None
+            has_null = missing is not None and missing.any()
+            if field.is_text:
+                column = texts[place]
+                if has_null:
+                    column = pc.if_else(pa.array(missing), pa.scalar(None, column.type), column)
+            elif field.type == "BOOLEAN":
+                column = pa.array(self.values(rows, place) != 0, mask=missing)
+            else:
+                bits = None
+                if missing is not None and has_null:
+                    bits = pa.py_buffer(np.packbits(~missing, bitorder="little"))
+                buffers = [bits, pa.py_buffer(self.values(rows, place))]
+                column = pa.Array.from_buffers(field.arrow_type, count, buffers)
+            columns.append(column)
+        return columns
+
+    def _text_columns(self, rows: Rows) -> dict[int, pa.Array]:
+        count, kinds = len(rows.records), len(self._texts)
+        offsets = np.zeros(count * kinds + 1, np.int64)
+        np.cumsum(self._lengths(rows.records).ravel(), out=offsets[1:])
+        if int(offsets[-1]) > _MOST_TEXT:
+            raise StateError(
+                f"the texts of {count:,} events of one partition are {int(offsets[-1]):,} bytes "
+                "long, and 2 GiB is the most: shorten them, or use smaller micro-batches"
+            )
+        together = pa.Array.from_buffers(
+            pa.large_binary(),
+            count * kinds,
+            [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(rows.texts))],
+        )
+        found = {}
+        for number, place in enumerate(self._texts):
+            column = together
+            if kinds > 1:
+                column = together.take(pa.array(np.arange(number, count * kinds, kinds)))
+            try:
+                found[place] = column.cast(self.fields[place].arrow_type)
+            except pa.ArrowInvalid:
+                raise StateError(f"a text of {self.fields[place].name!r} is not UTF-8") from None
+        return found
+
+    # --- picking and joining ----------------------------------------------------------------------
+
+    def _lengths(self, records: np.ndarray) -> np.ndarray:
+        lengths = np.empty((len(records), len(self._texts)), np.int64)
+        for number, place in enumerate(self._texts):
+            lengths[:, number] = records[f"f{place}"]
+        return lengths
+
+    def _ends(self, records: np.ndarray) -> np.ndarray:
+        """int64[rows + 1]: where the texts of each row begin, and the last ones end."""
+        ends = np.zeros(len(records) + 1, np.int64)
+        np.cumsum(self._lengths(records).sum(axis=1), out=ends[1:])
+        return ends
+
+    def taken(self, rows: Rows, index: np.ndarray) -> Rows:
+        """Some rows, in the order of `index` (int64)."""
+        records = rows.records[index]
+        if not self._texts:
+            return Rows(records, rows.texts)
+        ends = self._ends(rows.records)
+        lengths = ends[index + 1] - ends[index]
+        places = np.repeat(ends[index] - (np.cumsum(lengths) - lengths), lengths)
+        return Rows(records, rows.texts[places + np.arange(len(places))])
+
+    def joined(self, parts: Sequence[Rows]) -> Rows:
+        """Rows one after another."""
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            return self.nothing
+        # As plain bytes: NumPy compares the fields of records before it joins them.
+        plain_bytes = [part.records.view(np.uint8) for part in parts]
+        records = np.concatenate(plain_bytes).view(self.dtype)
+        if not self._texts:
+            return Rows(records, parts[0].texts)
+        return Rows(records, np.concatenate([part.texts for part in parts]))
+
+    def cut(self, rows: Rows, edges: np.ndarray) -> Iterator[Rows]:
+        """The rows between neighbours of `edges` (ascending)."""
+        ends = self._ends(rows.records)[edges].tolist() if self._texts else None
+        borders = edges.tolist()
+        for place in range(len(borders) - 1):
+            records = rows.records[borders[place] : borders[place + 1]]
+            if ends is None:
+                yield Rows(records, rows.texts)
+            else:
+                yield Rows(records, rows.texts[ends[place] : ends[place + 1]])
+
+    # --- bytes ------------------------------------------------------------------------------------
+
+    def read(
+        self, data: bytes, start: int, count: int, *, checked: bool = True
+    ) -> tuple[Rows, int]:
+        """`count` rows that begin at a byte, texts behind them, and the byte behind all that.
+
+        Raises StateError where the bytes cannot be such rows; `checked`: they have been kept
+        somewhere, so that the values are looked at as well.
+        """
+        end = start + count * self.dtype.itemsize
+        if end > len(data):
+            raise StateError(f"{count:,} events do not fit into {len(data):,} bytes")
+        records = np.frombuffer(data, self.dtype, count, start)
+        if checked and count:
+            self._check(records)
+        if not self._texts:
+            return Rows(records, self.nothing.texts), end
+        length = int(self._lengths(records).sum())
+        if end + length > len(data):
+            raise StateError(f"texts of {length:,} bytes do not fit into {len(data):,}")
+        return Rows(records, np.frombuffer(data, np.uint8, length, end)), end + length
+
+    def _check(self, records: np.ndarray) -> None:
+        if self.types > 1 and int(records["type"].max()) >= self.types:
+            raise StateError("an event is of a type that the query does not declare")
+        spare = 8 * self._null_bytes - len(self.fields)
+        if spare and int((records["nulls"][:, -1] >> (8 - spare)).max()):
+            raise StateError("an event has a value more than the query reads")
+
+
+def row_bytes(rows: Rows) -> bytes:
+    """The bytes that `RowLayout.read` reads."""
+    return rows.records.tobytes() + rows.texts.tobytes()
+
+
+def key_columns(columns: Sequence[pa.Array]) -> list[pa.Array]:
+    """Partition columns with equal values for what counts as equal: one NaN, and no −0.0."""
+    found = []
+    for column in columns:
+        column = plain(column)
+        if pa.types.is_floating(column.type):
+            values = np.array(pc.fill_null(column, 0.0))
+            values = np.where(np.isnan(values), values.dtype.type(np.nan), values + 0)
+            column = pa.array(values, column.type, mask=np.asarray(column.is_null()))
+        found.append(column)
+    return found
+
+
+def groups(columns: Sequence[pa.Array], rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """int64: an order in which rows of equal keys stand together, each in their order, and the
+    places in it at which a key begins, `rows` last."""
+    codes = codes_of_keys(columns, rows)
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    return order, np.append(starts, rows)

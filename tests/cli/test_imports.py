@@ -1,0 +1,77 @@
+"""A command imports what it needs: the start is short where nothing is run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from places import ROOT
+
+_LIBRARIES = frozenset({"black", "jinja2", "lark", "llvmlite", "numba", "numpy", "pandas"})
+_MORE = frozenset({"pyarrow", "pyspark", "rich"})
+
+_LOADED = """
+import sys
+{body}
+print(*sorted({{name.partition(".")[0] for name in sys.modules}}), file=sys.stderr)
+print(*sorted(name for name in sys.modules if name.startswith("celc.")), file=sys.stderr)
+"""
+
+
+def _modules(body: str) -> tuple[set[str], set[str]]:
+    """The packages, and the modules of celc, that a process has imported in the end."""
+    found = subprocess.run(
+        [sys.executable, "-c", _LOADED.format(body=body)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    packages, modules = found.stderr.splitlines()[-2:]
+    return set(packages.split()), set(modules.split())
+
+
+def _command(*arguments: str) -> str:
+    """Runs a command, which may end the process."""
+    return (
+        f"from celc.cli import main\ntry:\n    main({list(arguments)!r})\n"
+        "except SystemExit:\n    pass"
+    )
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_help_and_version_import_neither_compiler_nor_libraries(option: str) -> None:
+    packages, modules = _modules(_command(option))
+    assert "celc" in packages
+    assert packages.isdisjoint(_LIBRARIES | _MORE | {"celc_runtime"}), packages
+    assert modules.isdisjoint({"celc.pipeline", "celc.parse.syntax", "celc.core.formula"}), modules
+
+
+def test_check_imports_the_compiler_but_nothing_that_writes_or_runs_modules() -> None:
+    packages, modules = _modules(_command("check", "examples/flights.cel"))
+    assert "celc.pipeline" in modules
+    assert "lark" in packages
+    assert packages.isdisjoint(_LIBRARIES - {"lark"} | _MORE | {"celc_runtime"}), packages
+    assert "celc.codegen.module" not in modules
+
+
+def test_an_import_of_celc_is_no_import_of_the_compiler() -> None:
+    packages, _ = _modules("import celc\nassert celc.__version__ and 'compile' in dir(celc)")
+    assert packages.isdisjoint(_LIBRARIES | _MORE | {"celc_runtime"}), packages
+
+
+def test_names_that_are_imported_late_are_there() -> None:
+    _, modules = _modules(
+        "import celc\nassert celc.CelError.__module__ == 'celc.diagnostics.errors'\n"
+        "assert celc.Diagnostic.__name__ == 'Diagnostic'\n"
+        "assert celc.Matcher.__name__ == 'Matcher' and set(celc.__all__) <= set(dir(celc))"
+    )
+    assert "celc.loader" in modules
+
+
+def test_a_name_that_celc_does_not_have_is_an_attribute_error() -> None:
+    import celc
+
+    with pytest.raises(AttributeError, match="module 'celc' has no attribute 'nothing'"):
+        _ = celc.nothing

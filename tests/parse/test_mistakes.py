@@ -1,0 +1,160 @@
+"""Mistakes that people make, and what they read: every offered change mends the query.
+
+Each line of tests/errors/mistakes/*.txt is `name|query text`, to be read after `declarations.cel`;
+the messages of all lines of a file stand in its `.expected`. `people.txt` are mistakes that people
+made, `more.txt` those that habits of other languages suggest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from places import TESTS
+
+from celc.diagnostics.errors import CelError, Diagnostic, Fix, render_all
+from celc.diagnostics.source import Source
+from celc.pipeline import Options, compile_source
+
+FOLDER = TESTS / "errors" / "mistakes"
+DECLARATIONS = (FOLDER / "declarations.cel").read_text(encoding="utf-8")
+FILES = sorted(FOLDER.glob("*.txt"))
+# How many errors may offer no change of the text. It must not rise.
+WITHOUT_CHANGE = 27
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A line of a file."""
+
+    name: str
+    query: str
+
+    @property
+    def source(self) -> Source:
+        return Source("query.cel", DECLARATIONS + self.query + "\n")
+
+
+def mistakes(path: Path) -> list[Mistake]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [Mistake(*line.split("|", 1)) for line in lines if line]
+
+
+ALL = [mistake for path in FILES for mistake in mistakes(path)]
+NAMES = [mistake.name for mistake in ALL]
+
+
+def diagnostics_of(source: Source) -> tuple[Diagnostic, ...]:
+    try:
+        return compile_source(source, Options()).warnings
+    except CelError as problem:
+        return problem.diagnostics
+
+
+def errors_of(source: Source) -> list[Diagnostic]:
+    return [found for found in diagnostics_of(source) if found.severity == "error"]
+
+
+def changed(text: str, fixes: Iterable[Fix]) -> str:
+    """The text after changes that do not overlap."""
+    for fix in sorted(fixes, key=lambda one: one.span, reverse=True):
+        text = text[: fix.span.start] + fix.text + text[fix.span.end :]
+    return text
+
+
+def first_fixes(errors: Sequence[Diagnostic]) -> list[Fix]:
+    """The likeliest change of each error, without those that overlap an earlier one."""
+    chosen: list[Fix] = []
+    for found in errors:
+        if found.fixes and (not chosen or chosen[-1].span.end <= found.fixes[0].span.start):
+            chosen.append(found.fixes[0])
+    return chosen
+
+
+def rendered(path: Path) -> str:
+    parts = []
+    for mistake in mistakes(path):
+        shown = render_all(mistake.source, diagnostics_of(mistake.source)) or "fine"
+        parts.append(f"=== {mistake.name}\n{mistake.query}\n\n{shown}\n")
+    return "\n".join(parts)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_messages(path: Path, request: pytest.FixtureRequest) -> None:
+    found, golden = rendered(path), path.with_suffix(".expected")
+    if request.config.getoption("--update-golden"):
+        golden.write_text(found, encoding="utf-8", newline="\n")
+    assert golden.exists(), f"{golden.name} is missing: run pytest --update-golden and review it"
+    assert found == golden.read_text(encoding="utf-8")
+
+
+def test_names_are_unique() -> None:
+    assert len(set(NAMES)) == len(NAMES)
+
+
+# A stream that the queries do not read, whose event types must not be offered.
+OTHER_STREAM = (
+    "CREATE STREAM Other { EVENT Ping { host: STRING, at: DATE }, EVENT Pong { at: DATE } }\n"
+)
+
+
+def fully_mended(text: str) -> str:
+    """The text after the likeliest change of every error, until none is left that offers one.
+
+    The parser reports the first error of a statement only, so one change can uncover the next.
+    """
+    for _ in range(5):
+        fixes = first_fixes(errors_of(Source("query.cel", text)))
+        if not fixes:
+            break
+        text = changed(text, fixes)
+    return text
+
+
+@pytest.mark.parametrize("before", ["", OTHER_STREAM], ids=["alone", "beside another stream"])
+@pytest.mark.parametrize("mistake", ALL, ids=NAMES)
+def test_every_offered_change_mends_the_query(mistake: Mistake, before: str) -> None:
+    if before and "FROM Shop" not in mistake.query:
+        pytest.skip("reads all streams")
+    text = before + mistake.source.text
+    errors = errors_of(Source("query.cel", text))
+    if len(errors) == 1:
+        for fix in errors[0].fixes:
+            mended = fully_mended(changed(text, [fix]))
+            assert not errors_of(Source("query.cel", mended)), mended
+            assert errors[0].code not in codes_near(changed(text, [fix]), fix), mended
+    elif all(found.fixes for found in errors):
+        mended = fully_mended(text)
+        assert not errors_of(Source("query.cel", mended)), mended
+
+
+def codes_near(text: str, fix: Fix) -> set[str]:
+    """The codes of the errors that begin in the text of a change."""
+    end = fix.span.start + len(fix.text)
+    found = errors_of(Source("query.cel", text))
+    return {one.code for one in found if fix.span.start <= one.span.start < end}
+
+
+@pytest.mark.parametrize("mistake", ALL, ids=NAMES)
+def test_the_help_shows_every_offered_text(mistake: Mistake) -> None:
+    for found in diagnostics_of(mistake.source):
+        said = " ".join(" ".join((found.message, *found.help)).replace("'", "").split())
+        for fix in found.fixes:
+            words = " ".join(fix.text.replace("'", "").split())
+            assert words in said or len(words) > 200 or not words, (fix.text, found.help)
+
+
+def test_every_mistake_has_help(capsys: pytest.CaptureFixture[str]) -> None:
+    every = [found for mistake in ALL for found in diagnostics_of(mistake.source)]
+    helpless = [found for found in every if not found.help]
+    errors = [found for found in every if found.severity == "error"]
+    unchanged = [found for found in errors if not found.fixes]
+    with capsys.disabled():
+        print(
+            f"\n{len(every)} messages about {len(ALL)} mistakes: {len(helpless)} without help, "
+            f"{len(unchanged)} of {len(errors)} errors offer no change of the text"
+        )
+    assert not helpless
+    assert len(unchanged) <= WITHOUT_CHANGE

@@ -1,0 +1,192 @@
+"""Which words are keywords and which are names, and what may stand between them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from trees import (
+    XA,
+    A,
+    B,
+    S,
+    attribute,
+    called,
+    codes,
+    compared,
+    computed,
+    condition,
+    either,
+    event,
+    formula,
+    integer,
+    labelled,
+    name,
+    names,
+    parsed,
+    query,
+    repeated,
+    sequence,
+    text_literal,
+    value,
+)
+
+from celc.parse import syntax
+from celc.parse.tables import grammar
+
+# --- words and names ------------------------------------------------------------------------------
+
+KEYWORDS = sorted(grammar().keywords)
+RESERVED = sorted(grammar().reserved)
+FREE = sorted(set(KEYWORDS) - set(RESERVED))
+
+
+def test_the_reserved_words_are_those_that_the_grammar_file_lists() -> None:
+    path = Path(syntax.__file__).with_name("grammar.lark")
+    listed = path.read_text(encoding="utf-8").split("Reserved:")[1].split("(the terminals")[0]
+    assert sorted(listed.replace("//", " ").split()) == RESERVED
+
+
+@pytest.mark.parametrize("word", [*FREE, "first", "Count", "minutes", "type", "abs", "int"])
+def test_other_words_are_labels_and_types(word: str) -> None:
+    assert formula(f"A AS {word}") == labelled(A, word)
+    assert formula(f"{word} ; {word} : {word}+") == sequence(
+        event(word), (";", event(word)), (":", repeated(event(word)))
+    )
+    assert condition(f"{word}.a = 1") == compared(attribute(word, "a"), "=", integer(1))
+    assert query(f"SELECT x, {word} FROM {word} WHERE A").streams == names(word)
+    assert parsed(f"QUERY {word}: SELECT * WHERE A").queries[0].name == name(word)
+
+
+@pytest.mark.parametrize("word", RESERVED)
+def test_reserved_words_need_backquotes(word: str) -> None:
+    assert codes(f"A ; B AS {word}") == ["reserved-word"]
+    assert formula(f"A ; B AS `{word}`") == sequence(A, (";", labelled(B, word)))
+    assert formula(f"A ; `{word}`") == sequence(A, (";", event(word)))
+
+
+@pytest.mark.parametrize("word", KEYWORDS)
+def test_any_word_is_an_attribute(word: str) -> None:
+    assert value(f"x.{word}") == attribute("x", word)
+    tree = query(
+        f"CREATE STREAM S {{ EVENT A {{ {word}: INT, a: INT }} }}"
+        f"SELECT x[{word}, a] WHERE A AS x PARTITION BY {word}, a WITHIN 3 [{word}]"
+    )
+    assert tree.select is not None
+    assert tree.select.items == (syntax.LabelItem(name("x"), names(word, "a"), S),)
+    assert tree.partition_by == names(word, "a")
+    assert tree.window == syntax.ValueWindow(integer(3), name(word), S)
+
+
+@pytest.mark.parametrize("word", sorted(set(KEYWORDS) - {"TRUE", "FALSE", "NULL"}))
+def test_any_word_is_an_attribute_in_brackets(word: str) -> None:
+    tree = compared(attribute(None, word), "=", integer(1))
+    both = syntax.AndCondition((tree, tree), S)
+    assert condition(f"x[{word} = 1 AND {word} = 1]") == syntax.EventCondition(name("x"), both, S)
+
+
+def test_words_with_a_meaning_in_brackets() -> None:
+    tree = condition("x[NOT date > DATE 'd' OR abs(timestamp) = 1 AND flag = TRUE]")
+    time = syntax.TimeLiteral("DATE", text_literal("d"), S)
+    assert isinstance(tree, syntax.EventCondition)
+    assert tree.condition == syntax.OrCondition(
+        (
+            syntax.NotCondition(compared(attribute(None, "date"), ">", time), S),
+            syntax.AndCondition(
+                (
+                    compared(called("abs", attribute(None, "timestamp")), "=", integer(1)),
+                    compared(attribute(None, "flag"), "=", syntax.BooleanLiteral(True, S)),
+                ),
+                S,
+            ),
+        ),
+        S,
+    )
+
+
+def test_keywords_in_any_case_but_names_as_written() -> None:
+    assert formula("a As X oR A") == either(labelled(event("a"), "X"), A)
+    # upper() makes an S of this letter; it is no keyword for that.
+    assert formula("A AS ſtrict") == labelled(A, "ſtrict")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "_",
+        "x1",
+        "größe",
+        "Ω",
+        "变量",
+        "naı̈ve",
+        "x́",
+        "ℯ",
+        "class",
+        "def",
+        "None",
+        "lambda",
+        "A" * 1000,
+    ],
+)
+def test_plain_names(text: str) -> None:
+    assert text.isidentifier()
+    assert formula(f"{text} AS {text}") == labelled(event(text), text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "any text",
+        "1st",
+        "a-b",
+        "a.b",
+        "it's",
+        'say "hi"',
+        "back\\slash\\",
+        "two\nlines",
+        "{{ jinja }}{% raw %}",
+        "-- no comment",
+        "/* nor this */",
+        "$x",
+        " ",
+        "\u202e",
+        "🔥",
+    ],
+)
+def test_quoted_names(text: str) -> None:
+    assert formula(f"A AS `{text}`") == labelled(A, text)
+    assert value(f"`{text}`.`{text}`") == attribute(text, text)
+
+
+def test_doubled_backquote_in_a_name() -> None:
+    assert formula("A AS `a``b`") == labelled(A, "a`b")
+
+
+# --- the space between ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A;B",
+        "  A\t;\n\rB  ",
+        "A\f;\vB",
+        "A\u00a0;\u2003B",
+        "\ufeffA ; B",
+        "A -- first\n; B -- last",
+        "A /* one */ ; /* * / ** */ B /**/",
+        "A ; /* -- */ B",
+        "A ; -- /*\nB",
+        "/* two\nlines */A ; B",
+    ],
+)
+def test_space_and_comments(text: str) -> None:
+    assert formula(text) == sequence(A, (";", B))
+
+
+def test_signs_that_begin_alike() -> None:
+    assert value("1 - - 2") == computed(integer(1), "-", syntax.Negation(integer(2), S))
+    assert condition("x.a<-1") == compared(XA, "<", syntax.Negation(integer(1), S))
+    assert formula("A[x->y]") == syntax.Rename(A, name("x"), name("y"), S)
+    # As in SQL, two minus signs begin a comment.
+    assert condition("1--2\n=x.a") == compared(integer(1), "=", XA)

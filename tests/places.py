@@ -1,0 +1,8 @@
+"""Where the project and its tests are, for tests that read files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent
+ROOT = TESTS.parent

@@ -1,0 +1,223 @@
+"""How a query is run: the choice for each kind of query, why, and the module that carries it."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+
+import pytest
+from celc_runtime import CompiledQuery
+from celc_runtime.program import Program as RunProgram
+from celc_runtime.program import Route
+from celc_runtime.run.matching import sorted_route
+from celc_runtime.spark.range_reader import ranges_route
+from celc_runtime.stream.tasks import finishing_route, packing_route, task_route, unpacking_route
+from engines import interpreted, only_query
+
+import celc
+from celc import Matcher
+from celc.diagnostics.source import Source
+from celc.options import Options
+from celc.pipeline import Compilation, compile_source
+from celc.plan.strategy import (
+    EVERY_UPDATE,
+    GENERAL_ENGINE,
+    All,
+    BranchFree,
+    ByDefinition,
+    Checked,
+    EarliestInWindow,
+    InRuns,
+    InWindow,
+    Keyed,
+    Latest,
+    Listing,
+    StraightLine,
+    UnionLists,
+    Update,
+)
+
+_TYPES = ", ".join(f"EVENT {name} {{ id: INT, value: DOUBLE }}" for name in "ABCD")
+_DECLARATION = f"CREATE STREAM S {{ {_TYPES} }}\n"
+
+_CHOICES: list[tuple[str, type[Update], str, type[Listing], str]] = [
+    ("* FROM S WHERE A ; B ; C", BranchFree, "as they are", InRuns, "same 3 places"),
+    ("* FROM S WHERE A+ ; B", BranchFree, "as they are", All, "more than one shape"),
+    ("* FROM S WHERE A ; B LIMIT 5", BranchFree, "as they are", All, "the first 5"),
+    ("ANY * FROM S WHERE A ; B", BranchFree, "as they are", All, "the first 1"),
+    ("* FROM S WHERE A", StraightLine, "one event", All, "no others"),
+    ("* FROM S WHERE A : B", StraightLine, "at the next event", All, "no others"),
+    ("* FROM S WHERE A ; B CONSUME BY ANY", StraightLine, "consumes", All, "no others"),
+    ("* FROM S WHERE (A OR B) ; C ; (D OR A+)", StraightLine, "nodes", All, "no others"),
+    ("* FROM S WHERE A ; NXT (B ; C)", UnionLists, "nested selectors", All, "no others"),
+    (
+        "* FROM S WHERE A ; B PARTITION BY id CONSUME BY ANY",
+        UnionLists,
+        "interleave",
+        All,
+        "no others",
+    ),
+    (
+        "* FROM S WHERE (A AS a ; B AS b) FILTER a.id = b.id",
+        Keyed,
+        "apart by key",
+        All,
+        "no others",
+    ),
+    (
+        "* FROM S WHERE (A AS a ; B AS b) FILTER a.id < b.id",
+        BranchFree,
+        "as they are",
+        Checked,
+        "compare the events",
+    ),
+    (
+        "* FROM S WHERE (A AS a ; B AS b ; C AS c) FILTER a.id = b.id AND b.id < c.id",
+        Keyed,
+        "apart by key",
+        Checked,
+        "compare the events",
+    ),
+    (
+        "c FROM S WHERE (A AS a ; B AS b ; C AS c) FILTER b.id = c.id",
+        Keyed,
+        "apart by key",
+        Checked,
+        "look alike",
+    ),
+    (
+        "MAX * FROM S WHERE (A AS a ; B AS b) FILTER a.id < b.id",
+        BranchFree,
+        "as they are",
+        Checked,
+        "SELECT MAX",
+    ),
+    (
+        "* FROM S WHERE (A AS a ; B AS b) FILTER a.id < b.id CONSUME BY ANY",
+        BranchFree,
+        "as they are",
+        Checked,
+        "compare the events",
+    ),
+    (
+        "* FROM S WHERE NXT ((A AS a ; B AS b) FILTER a.id < b.id) ; C",
+        BranchFree,
+        "as they are",
+        ByDefinition,
+        "cannot be read off",
+    ),
+    (
+        "NXT * FROM S WHERE A ; B WITHIN 9 EVENTS",
+        BranchFree,
+        "as they are",
+        EarliestInWindow,
+        "in one way",
+    ),
+    (
+        "LAST * FROM S WHERE A+ ; B WITHIN 9 EVENTS",
+        BranchFree,
+        "as they are",
+        Latest,
+        "the latest first",
+    ),
+    (
+        "MAX * FROM S WHERE A+ ; B WITHIN 9 EVENTS",
+        BranchFree,
+        "as they are",
+        EarliestInWindow,
+        "in one way",
+    ),
+    (
+        "MAX * FROM S WHERE (A OR B)+ ; (A AS x OR C) WITHIN 9 EVENTS",
+        BranchFree,
+        "as they are",
+        InWindow,
+        "SELECT MAX compares",
+    ),
+    ("NXT * FROM S WHERE A ; B", UnionLists, "", All, "no others"),
+]
+
+
+def _compiled(body: str, updates: frozenset[type[Update]] = EVERY_UPDATE) -> Compilation:
+    source = Source("query.cel", f"{_DECLARATION}SELECT {body}")
+    return compile_source(source, Options(), updates=updates)
+
+
+def _loaded(compilation: Compilation) -> CompiledQuery:
+    with interpreted():
+        return only_query(Matcher(compilation.module_text("test")))
+
+
+def _names(program: object) -> tuple[str, str]:
+    return type(program.update).__name__, type(program.listing).__name__  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("body", "update", "why_so_run", "listing", "why_so_listed"),
+    _CHOICES,
+    ids=[choice[0] for choice in _CHOICES],
+)
+def test_the_choice_its_reasons_and_what_the_module_carries(
+    body: str,
+    update: type[Update],
+    why_so_run: str,
+    listing: type[Listing],
+    why_so_listed: str,
+) -> None:
+    compilation = _compiled(body)
+    (stages,) = compilation.queries
+    program = stages.program
+    assert _names(program) == (update.__name__, listing.__name__)
+    assert why_so_run in program.update.reason
+    assert why_so_listed in program.listing.reason
+    text = compilation.module_text("test")
+    assert program.update.reason in text
+    assert program.listing.reason in text
+    assert _names(_loaded(compilation).program) == _names(program)
+
+
+def test_the_table_has_every_update_and_every_listing() -> None:
+    assert {choice[1] for choice in _CHOICES} == set(Update.__args__)  # type: ignore[attr-defined]
+    assert {choice[3] for choice in _CHOICES} == set(Listing.__args__)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("body", [choice[0] for choice in _CHOICES])
+def test_the_general_engine_runs_any_query(body: str) -> None:
+    (stages,) = _compiled(body, GENERAL_ENGINE).queries
+    assert isinstance(stages.program.update, UnionLists)
+    assert stages.program.update.reason
+    assert not isinstance(stages.program.listing, InRuns | Latest)  # they need piles
+
+
+def test_what_may_not_be_chosen_is_not_chosen() -> None:
+    chain = "* FROM S WHERE A ; B"
+    (stages,) = _compiled(chain, EVERY_UPDATE - {BranchFree}).queries
+    assert _names(stages.program) == ("StraightLine", "All")
+    same_key = "* FROM S WHERE (A AS a ; B AS b) FILTER a.id = b.id"
+    (stages,) = _compiled(same_key, EVERY_UPDATE - {Keyed}).queries
+    assert _names(stages.program) == ("BranchFree", "Checked")
+
+
+# --- program and façade ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "route_of",
+    [
+        sorted_route,
+        ranges_route,
+        packing_route,
+        task_route,
+        unpacking_route,
+        finishing_route,
+    ],
+)
+def test_a_route_is_found_again_where_its_pickle_is_read(
+    route_of: Callable[[RunProgram], Route],
+) -> None:
+    query = only_query(celc.compile(f"{_DECLARATION}SELECT * FROM S WHERE A ; B"))
+    query = query.with_options(tiebreak="row")
+    route = route_of(query.program)
+    again = pickle.loads(pickle.dumps(route))
+    assert repr(again) == repr(route)
+    assert pickle.loads(pickle.dumps(query.program)).plan == query.plan

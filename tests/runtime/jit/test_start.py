@@ -1,0 +1,364 @@
+"""A second process starts warm, whatever the query, and no process runs code that is out of date.
+
+What machine code is kept under, where it is kept, and what happens where it cannot be.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import pickle
+import tempfile
+import warnings
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import celc_runtime
+import pytest
+from celc_runtime.jit import bootstrap, kernels
+from other_processes import COUNT, DECLARED, MORE_PLANS, PLANS, run, started
+
+import celc
+from celc.cli import main
+
+
+def _compiled(plans: dict[str, str], folder: Path) -> list[str]:
+    """Modules made by the command line; their names."""
+    names = [f"q_{name.replace(' ', '_')}" for name in plans]
+    for name, text in zip(names, plans.values(), strict=True):
+        (folder / f"{name}.cel").write_text(DECLARED + text)
+        arguments = ["compile", str(folder / f"{name}.cel"), "-o", str(folder / f"{name}.py")]
+        assert main(arguments) == 0
+    return names
+
+
+# --- warm -----------------------------------------------------------------------------------------
+
+
+def _check_second_process(plans: dict[str, str], folder: Path) -> None:
+    names = _compiled(plans, folder)
+    first = run(COUNT, folder, *names)
+    second = run(COUNT, folder, *names)
+    assert all(second["matches"].values()), second
+    assert second["matches"] == first["matches"]
+    assert second["misses"] == []
+    assert second["hits"] > 3
+
+
+def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
+    """Each kind of plan; the first process fills the user's own cache, as it does for users."""
+    _check_second_process(PLANS, tmp_path)
+
+
+@pytest.mark.long
+def test_a_second_process_compiles_nothing_for_any_plan(tmp_path: Path) -> None:
+    _check_second_process(PLANS | MORE_PLANS, tmp_path)
+
+
+def test_what_a_worker_loads_is_kept(tmp_path: Path) -> None:
+    """Nothing is compiled here: each function knows the name of its file."""
+    query = celc.compile(DECLARED + PLANS["keyed and checked"]).queries["query"]
+    (tmp_path / "query.pickle").write_bytes(pickle.dumps(query))
+    script = """
+import gc, json, pickle, sys
+query = pickle.load(open(sys.argv[1], "rb"))
+from numba.core.dispatcher import Dispatcher
+names = {o.__name__: hasattr(o._cache, "content") for o in gc.get_objects()
+         if isinstance(o, Dispatcher) and o.__module__.startswith("celc")}
+again = pickle.dumps(query) == open(sys.argv[1], "rb").read()
+print(json.dumps([names, again]))
+"""
+    cache = str(tmp_path / "cache")
+    names, again = run(script, tmp_path / "query.pickle", alone=True, CELC_CACHE_DIR=cache)
+    assert {"update_1", "classify_1", "admits_1", "listing", "walk", "list_fired"} <= set(names)
+    assert all(names.values()), names
+    assert again
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("archive", [False, True], ids=["nothing", "an archive"])
+def test_a_second_worker_compiles_nothing(archive: bool, tmp_path: Path) -> None:
+    """What is shipped, where there is nothing of celc, or the runtime is in an archive."""
+    cache, folder = str(tmp_path / "cache"), tmp_path / "modules.zip"
+    for number, text in enumerate(PLANS.values()):
+        query = celc.compile(DECLARED + text).queries["query"]
+        (tmp_path / f"{number}.pickle").write_bytes(pickle.dumps(query))
+    if archive:
+        _zipped(folder)
+    pickles = [tmp_path / f"{number}.pickle" for number in range(len(PLANS))]
+    for number, path in enumerate(pickles):
+        found = run(COUNT, folder, path, alone=True, CELC_CACHE_DIR=cache)
+        # Each query is compiled, but the runtime for the first of them only.
+        assert ("lowest_id" in found["misses"]) == (number == 0), found["misses"]
+        assert ("celc_runtime" in found["modules"]) == archive
+    second = run(COUNT, folder, *pickles, alone=True, CELC_CACHE_DIR=cache)
+    assert all(second["matches"].values())
+    assert second["misses"] == []
+
+
+def _zipped(path: Path) -> None:
+    runtime = Path(celc_runtime.__file__).parent
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in runtime.rglob("*.py"):
+            archive.write(file, f"celc_runtime/{file.relative_to(runtime).as_posix()}")
+
+
+def test_an_archive_of_the_runtime_ships_itself(tmp_path: Path) -> None:
+    """As `spark-submit --py-files` hands it to a driver without celc."""
+    archive = tmp_path / "modules.zip"
+    _zipped(archive)
+    (name,) = _compiled({"plain": PLANS["plain"]}, tmp_path)
+    with zipfile.ZipFile(archive, "a") as opened:
+        opened.write(tmp_path / f"{name}.py", f"{name}.py")
+    script = f"""
+import json, pickle
+sys.path.insert(0, sys.argv[1])
+import {name}
+open(sys.argv[2], "wb").write(pickle.dumps({name}.QUERIES["{name}"]))
+print(json.dumps({name}.__file__))
+"""
+    pickled = tmp_path / "query.pickle"
+    plain = {"NUMBA_DISABLE_JIT": "1", "CELC_CACHE_DIR": str(tmp_path / "cache")}
+    place = run("import sys\n" + script, archive, pickled, alone=True, **plain)
+    assert place == f"{archive}/{name}.py"
+    found = run(COUNT, tmp_path / "none", pickled, alone=True, **plain)
+    assert found["matches"] == {str(pickled): found["matches"][str(pickled)]}
+    assert "celc_runtime" not in found["modules"]
+
+
+# --- never out of date ----------------------------------------------------------------------------
+
+_KERNEL = """
+from celc_runtime.jit.kernels import njit
+@njit(nogil=True)
+def answer(array):
+    return array[0] + {number}
+def made(number):
+    @njit(nogil=True)
+    def answer(array):
+        return array[0] + number
+    return answer
+"""
+
+# Loads modules by their paths, all under one name, and prints what their functions say.
+_ANSWERS = """
+import importlib.util, json, sys
+import numpy as np
+answers, hits = [], 0
+for path in sys.argv[1].split(","):
+    spec = importlib.util.spec_from_file_location("one_name", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    functions = [module.answer, *map(module.made, map(int, sys.argv[2:]))]
+    answers += [function(np.zeros(1, np.int64)) for function in functions]
+    hits += sum(sum(function.stats.cache_hits.values()) for function in functions)
+print(json.dumps([answers, hits]))
+"""
+
+
+def test_functions_of_one_name_are_not_mixed_up(tmp_path: Path) -> None:
+    """Of two modules that are called alike, or of a file before and after a change; of closures.
+
+    Numba numbers what it compiles, each process from the start. So machine code of two functions
+    with one name can bear the same symbols.
+    """
+    paths = [tmp_path / "one.py", tmp_path / "two.py"]
+    for number, path in enumerate(paths, 1):
+        path.write_text(_KERNEL.format(number=number))
+    env = {"CELC_CACHE_DIR": str(tmp_path / "cache")}
+    assert run(_ANSWERS, paths[0], 10, **env) == [[1, 10], 0]
+    assert run(_ANSWERS, paths[1], 20, **env) == [[2, 20], 0]
+    both = f"{paths[0]},{paths[1]}"
+    found, hits = run(_ANSWERS, both, 10, 20, **env)
+    assert (found, hits) == ([1, 10, 20, 2, 10, 20], 4)
+
+
+def test_machine_code_is_named_after_all_that_it_depends_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def content(text: str = _KERNEL, number: object = 1, **options: object) -> str | None:
+        module: dict[str, Any] = {"__name__": "m", "__celc_text__": text}
+        exec(text.format(number=1), module)
+        return kernels._content(module["made"](number).py_func, options)
+
+    others = [content(_KERNEL + "\n"), content(number=2), content(error_model="numpy")]
+    with monkeypatch.context() as patch:
+        patch.setattr(kernels, "_runtime_digest", lambda: "another version")
+        others.append(content())
+    assert len({content(), *others}) == 5
+    assert content() == content()
+    # Not told apart by what they print.
+    assert content(number=[1]) is None
+
+
+def test_all_kernels_are_kept() -> None:
+    """Nothing is compiled past the cache: not in the runtime, and not in a generated module."""
+    folders = Path(celc_runtime.__file__).parent, Path(celc.__file__).parents[1] / "generated"
+    for path in (path for folder in folders for path in folder.rglob("*.py")):
+        tree = ast.parse(path.read_text("utf-8"))
+        names = {
+            name.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("numba")
+            for name in node.names
+        }
+        assert not names & {"njit", "jit"}, path
+
+
+def test_settings_of_numba_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba.core.registry import cpu_target
+
+    cache, codegen = kernels.KernelCache("f", "content"), cpu_target.target_context.codegen()
+    names = {cache._file((), codegen)}
+    monkeypatch.setattr(kernels.config, "BOUNDSCHECK", 1)
+    names.add(cache._file((), codegen))
+    assert len(names) == 2
+
+
+# --- where it is kept -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fresh() -> Iterator[None]:
+    """The folder is looked for again, and warnings are given again, here and afterwards."""
+    registry = vars(warnings).setdefault("__warningregistry__", {})
+    for _ in range(2):
+        bootstrap.cache_root.cache_clear()
+        bootstrap._make_room.cache_clear()
+        registry.clear()
+        if _ == 0:
+            yield
+
+
+def _root(monkeypatch: pytest.MonkeyPatch, **env: object) -> Path | None:
+    for name in ("CELC_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in env.items():
+        monkeypatch.setenv(name, str(value))
+    bootstrap.cache_root.cache_clear()
+    return bootstrap.cache_root()
+
+
+@pytest.mark.usefixtures("fresh")
+def test_where_the_cache_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "tmp"))
+    own = f"celc-{os.getuid()}"
+    home, other = tmp_path / "home", tmp_path / "other"
+    assert _root(monkeypatch, HOME=home) == home / ".cache" / "celc"
+    assert _root(monkeypatch, HOME=home, XDG_CACHE_HOME=other) == other / "celc"
+    assert _root(monkeypatch, HOME=home, NUMBA_CACHE_DIR=other) == other / own
+    named = _root(monkeypatch, HOME=home, NUMBA_CACHE_DIR=other, CELC_CACHE_DIR=other / "mine")
+    assert named == other / "mine"
+    # A home that cannot be written, as on executors.
+    (tmp_path / "file").write_text("")
+    assert _root(monkeypatch, HOME=tmp_path / "file") == tmp_path / "tmp" / own
+    for path in (home / ".cache" / "celc", other / "mine", tmp_path / "tmp" / own):
+        assert path.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_folder_that_is_not_ours_alone_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared, link, file = tmp_path / "shared", tmp_path / f"celc-{os.getuid()}", tmp_path / "file"
+    shared.mkdir()
+    shared.chmod(0o777)
+    file.write_text("")
+    with pytest.warns(RuntimeWarning, match=f"others can write to {shared}"):
+        assert _root(monkeypatch, CELC_CACHE_DIR=shared) is None
+    assert bootstrap.kept("anything") is None
+    bootstrap.keep("anything", b"content")
+    assert not list(shared.iterdir())
+    with pytest.warns(RuntimeWarning, match="File exists"):
+        assert _root(monkeypatch, CELC_CACHE_DIR=file) is None
+    # In a folder for temporary files anybody can have put a link.
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
+    shared.chmod(0o700)
+    link.symlink_to(shared)
+    with pytest.warns(RuntimeWarning, match="is not a folder"):
+        assert _root(monkeypatch, HOME=file) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="needs to be root")
+@pytest.mark.usefixtures("fresh")
+def test_a_folder_of_another_user_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir(mode=0o700)
+    os.chown(folder, 12345, 12345)
+    with pytest.warns(RuntimeWarning, match="belongs to another user"):
+        assert _root(monkeypatch, CELC_CACHE_DIR=folder) is None
+
+
+def test_without_a_cache_all_works_and_it_is_said_once(tmp_path: Path) -> None:
+    script = """
+import json, subprocess, sys
+done = subprocess.run([sys.executable, "-c", sys.argv[1], *sys.argv[2:]], capture_output=True,
+                      text=True)
+print(json.dumps([json.loads(done.stdout), done.stderr]))
+"""
+    (tmp_path / "module.py").write_text(_KERNEL.format(number=1))
+    (tmp_path / "file").write_text("")
+    (found, _), error = run(
+        script, _ANSWERS, tmp_path / "module.py", 7, 8, CELC_CACHE_DIR=str(tmp_path / "file")
+    )
+    assert found == [1, 7, 8]
+    assert error.count("celc cannot keep compiled code for the next process") == 1
+    assert "CELC_CACHE_DIR" in error
+    assert len(error.splitlines()) == 1
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = _root(monkeypatch, CELC_CACHE_DIR=tmp_path / "cache")
+    assert root is not None
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        with pytest.warns(RuntimeWarning, match="No space left on device"):
+            bootstrap.keep("name", b"content")
+    assert not list(root.iterdir())
+    bootstrap.keep("name", b"content")
+    assert bootstrap.kept("name") == b"content"
+
+
+@pytest.mark.usefixtures("fresh")
+def test_what_was_not_used_for_longest_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = _root(monkeypatch, CELC_CACHE_DIR=tmp_path)
+    assert root == tmp_path
+    monkeypatch.setattr(bootstrap, "_MOST_BYTES", 4000)
+    for number in range(8):
+        bootstrap.keep(str(number), bytes(1000 - 32))
+        os.utime(tmp_path / str(number), (number, number))
+    assert len(list(tmp_path.iterdir())) == 8  # looked at once in a process
+    assert bootstrap.kept("0") is not None
+    bootstrap._make_room.cache_clear()
+    bootstrap.keep("8", b"")
+    assert {path.name for path in tmp_path.iterdir()} == {"0", "7", "8"}
+
+
+@pytest.mark.parametrize(
+    "processes", [pytest.param(4, id="four"), pytest.param(16, id="16", marks=pytest.mark.long)]
+)
+def test_processes_that_start_at_once(processes: int, tmp_path: Path) -> None:
+    """None sees a part of a file, and in the end all is there."""
+    module, cache = tmp_path / "module.py", tmp_path / "cache"
+    module.write_text(_KERNEL.format(number=1))
+    env: dict[str, str | None] = {"CELC_CACHE_DIR": str(cache)}
+    running = [started(_ANSWERS, module, 5, flags=[], env=env) for _ in range(processes)]
+    for process in running:
+        out, error = process.communicate()
+        assert process.returncode == 0, error
+        assert not error
+        assert json.loads(out)[0] == [1, 5]
+    assert sorted(path.name.partition("-")[0] for path in cache.iterdir()) == ["answer"] * 2
+    assert run(_ANSWERS, module, 5, **env) == [[1, 5], 2]

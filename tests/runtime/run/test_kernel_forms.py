@@ -1,0 +1,201 @@
+"""The faster forms of the kernel do what the slower ones do.
+
+Updates without branches and listing in runs, against the general engine on streams much longer than
+random cases have; texts that are coded without a dictionary, against Arrow's; and that what is
+listed becomes Arrow's without being copied.
+"""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from typing import Any
+
+import celc_runtime.run.run as run_module
+import numpy as np
+import pyarrow as pa
+import pytest
+from celc_runtime.arrow.codes import DeclaredTypes
+from celc_runtime.arrow.event_store import Payload
+from celc_runtime.arrow.table import is_sorted, rises
+from celc_runtime.engine import arena
+from celc_runtime.engine.batch import NO_INTEGERS, Batch
+from celc_runtime.plan.strategy import InRuns
+from celc_runtime.run import listings
+from engines import engines, interpreted, only_query
+
+from celc.options import Options
+from celc.plan import shapes
+
+_DECLARATION = "CREATE STREAM S {{ {} }}\n".format(
+    ", ".join(f"EVENT {name} {{ key: INT, ts: LONG }}" for name in "ABCD")
+)
+
+_PLAIN = "CREATE STREAM S { EVENT A {}, EVENT B {}, EVENT C {} }\n"
+
+FORMS = {
+    # formula: whether its matches are listed in runs
+    "A ; B": True,
+    "A ; B ; C": True,
+    "(A AS x ; B AS x) ; C AS y": True,
+    "A ; A ; B": True,
+    "(A ALL B) ; C": False,
+    "(A OR B) ; C": False,
+    "A ; (B OR (B ; C)) ; D": False,
+    "A+ ; B": False,
+    "A+ ; B+ ; C": False,
+    "(A+ ; B)+ ; C": False,
+}
+CLAUSES = {
+    " WITHIN 10 EVENTS": "type",
+    " WITHIN 14 [ts]": "type",
+    " PARTITION BY key WITHIN 9 EVENTS": "key",
+    " PARTITION BY key WITHIN 12 [ts]": "key",
+}
+
+
+def _events(seed: int, count: int, *, by_key: bool) -> pa.Table:
+    """Events of which three quarters matter; partitions of 1 to 200 events one after another."""
+    rng = np.random.default_rng(seed)
+    table = {
+        "type": np.array(list("ABCDXA"))[rng.integers(0, 6, count)],
+        "key": np.zeros(count, np.int32),
+        "ts": np.cumsum(rng.integers(0, 4, count)),
+    }
+    if by_key:
+        sizes = rng.integers(1, 200, count)
+        table["key"] = np.repeat(np.arange(count, dtype=np.int32), sizes)[:count]
+    return pa.table(table)
+
+
+@pytest.mark.parametrize("clause", CLAUSES)
+@pytest.mark.parametrize("formula", FORMS)
+def test_long_streams(formula: str, clause: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(formula + clause)
+    text = f"{_DECLARATION}SELECT * FROM S WHERE {formula}{clause}"
+    with interpreted():
+        found = engines(text, Options())
+    chosen, general = only_query(found["chosen"]), only_query(found["general"])
+    assert "STEPS_1" in found["chosen"].source
+    assert isinstance(chosen.program.listing, InRuns) == FORMS[formula]
+    table = _events(rng.randrange(10**6), 900, by_key=CLAUSES[clause] == "key")
+    declared = table.filter(pa.compute.is_in(table["type"], pa.array(list("ABCD"))))
+    expected = general.match_table(declared)
+    assert len(expected) > 100
+    # No room at first, buffers that are full in the middle of a run, batches that end anywhere.
+    memory = partial(arena.new_memory, size=rng.choice((1, 2, 4, 64)))
+    monkeypatch.setattr(run_module, "new_memory", memory)
+    monkeypatch.setattr(listings, "_MATCHES_PER_BATCH", rng.choice((1, 7, 64)))
+    monkeypatch.setattr(listings, "_ENTRIES_PER_BATCH", rng.choice((9, 100, 1000)))
+    batches = []
+    start = 0
+    while start < len(declared):
+        size = rng.choice((1, 50, 700))
+        batches += declared.slice(start, size).combine_chunks().to_batches()
+        start += size
+    answer = pa.Table.from_batches(chosen.match_arrow(batches), chosen.output_schema)
+    assert _rows(answer) == _rows(expected)
+
+
+def _rows(matches: pa.Table) -> list[str]:
+    return sorted(map(repr, matches.to_pylist()))
+
+
+def test_leaves_grow_and_are_forgotten() -> None:
+    """More events can begin a match than there is room for at first: in the window, and ever."""
+    with interpreted():
+        query: Any = only_query(
+            engines(f"{_PLAIN}SELECT * FROM S WHERE A ; B WITHIN 900 EVENTS")["chosen"]
+        )
+    types = ["A"] * 600 + ["B"] + ["A"] * 1000 + ["B"] + ["A", "B"] * 600
+    run = run_module.Run(query.program)
+    matches = 0
+    for start in range(0, len(types), 111):
+        part = types[start : start + 111]
+        batch = pa.record_batch({"type": part})
+        matches += sum(map(len, run.push(batch)))
+    expected = sum(
+        types[start] == "A"
+        for end in range(len(types))
+        if types[end] == "B"
+        for start in range(max(0, end - 900), end)
+    )
+    assert matches == expected
+    assert len(run._memory.leaf_marks) <= 2048
+
+
+def test_arrow_takes_what_is_listed_as_it_is() -> None:
+    """What Arrow allocates itself for positions is less than a number for each match."""
+    with interpreted():
+        query = only_query(engines(f"{_PLAIN}SELECT * FROM S WHERE A ; B ; C")["chosen"])
+    events = pa.table({"type": ["A"] * 60 + ["B"] * 60 + ["C"]})
+    query.match_table(events.slice(0, 3))
+    before = pa.total_allocated_bytes()
+    answer = query.match_table(events)
+    assert len(answer) == 3600
+    assert pa.total_allocated_bytes() - before < 8 * len(answer)
+
+
+@pytest.mark.parametrize("asked", [3, 400])
+def test_past_events_are_found_in_chunks_and_together(asked: int) -> None:
+    """Few events are picked out of where they are, many are put together first."""
+    rng = random.Random(asked)
+    payload = Payload(("text",))
+    written: list[tuple[int, str]] = []
+    for size in (40, 30, 5, 5, 1, 60):
+        first = len(written)
+        events = pa.record_batch({"text": [f"{first + row}" for row in range(size)]})
+        words = np.zeros((size + 7) // 8, np.uint64)
+        symbols = words.view(np.uint8)[:size]
+        symbols[:] = [rng.choice((0, 1)) for _ in range(size - 1)] + [1]
+        batch = Batch(symbols, words, *[NO_INTEGERS] * 5)
+        payload.enter(events, batch, lambda rows: rows * 10, len(written))
+        written += [(row * 10, events["text"][row].as_py()) for row in np.flatnonzero(symbols)]
+        oldest = rng.randrange(max(1, len(written) // 2))
+        entries = np.array([rng.randrange(oldest, len(written)) for _ in range(asked)])
+        entries[0] = oldest
+        past = payload.stretch(oldest, len(written))
+        assert past.positions(entries).tolist() == [written[entry][0] for entry in entries]
+        texts = past.column("text", past.places(entries)).to_pylist()
+        assert texts == [written[entry][1] for entry in entries]
+        payload.leave(0, len(written))
+
+
+def test_compiler_and_runtime_agree_on_the_longest_shape() -> None:
+    assert shapes.MAX_LEVELS == arena.MAX_LEVELS
+
+
+# --- texts and order ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_declared_types_are_told_apart(seed: int) -> None:
+    rng = random.Random(seed)
+    texts = ["", "a", "b", "ab", "a\x00", "\x00", "temperature", "temperaturf", "in °C", "12345678"]
+    texts += ["123456789", "ä", "äö", "😀", "🎉🎉🎉", "a" * 50, "a" * 49 + "b", "temperature in °C"]
+    declared = rng.sample(texts, rng.randint(1, 8))
+    types = DeclaredTypes(declared)
+    if not types.can_tell:  # two that begin alike
+        assert len({(len(t.encode()), t.encode()[:8]) for t in declared}) < len(declared)
+        return
+    values = rng.choices([*texts, "x" * rng.randint(0, 20)], k=rng.randint(0, 60))
+    column = pa.array(["before", *values], pa.string())[1:]
+    codes, names = types.codes(column)
+    told = [names[code] if names[code] in declared else None for code in codes]
+    assert told == [value if value in declared else None for value in values]
+    assert (len(names) > len(declared)) == any(value not in declared for value in values)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_column_that_rises_is_sorted(seed: int) -> None:
+    rng = random.Random(seed)
+    values = sorted(rng.choices(range(60), k=rng.randint(0, 9)))
+    if rng.random() < 0.5:
+        rng.shuffle(values)
+    cuts = sorted(rng.choices(range(len(values) + 1), k=2))
+    type = rng.choice((pa.int32(), pa.int64(), pa.timestamp("us")))
+    parts = [values[: cuts[0]], values[cuts[0] : cuts[1]], values[cuts[1] :]]
+    column = pa.chunked_array([pa.array(part, type) for part in parts])
+    assert rises(column) == (values == sorted(set(values)))
+    if rises(column) and values:
+        assert is_sorted([column.combine_chunks()])

@@ -1,0 +1,222 @@
+"""Streams whose driver, or whose workers, are killed: nothing is lost, nothing comes twice; and one
+of very many partitions.
+
+Each driver is a process of its own with a JVM of its own, which is what takes the time.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from places import TESTS
+from stream_routes import (
+    END,
+    SCHEMA,
+    SETTINGS,
+    events,
+    files,
+    parts,
+    query,
+    run,
+    settings,
+    sums,
+    table,
+    wanted,
+    write_files,
+)
+
+pytestmark = pytest.mark.long
+
+TEXT = """QUERY pairs: SELECT * FROM S WHERE (A AS x ; B AS y) FILTER x.v > 40 AND y.v > 45
+    PARTITION BY id WITHIN 15 SECONDS [ts]"""
+
+DRIVER = '''
+import os, signal, sys
+from functools import partial
+from pathlib import Path
+
+from celc_runtime.stream import match as stream
+from celc_runtime import finish
+from pyspark.sql import SparkSession
+from stream_routes import SETTINGS, files, query
+
+folder, text, master, kill = Path(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
+
+
+def once(marker):
+    """Kill this process, once."""
+    try:
+        os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dying_task(route, marker, options):
+    task, steps = route(options), []
+    step = task.step
+
+    def dying(key, state, blocks, watermark):
+        steps.append(key)
+        if watermark and state is not None and len(steps) > 1:
+            once(marker)
+        return step(key, state, blocks, watermark)
+
+    task.step = dying
+    return task
+
+
+def dying_after(route, marker, options, batches):
+    """Dies when the states of the task have been changed, and matches are on their way."""
+    for batch in route(options, batches):
+        once(marker)
+        yield batch
+
+
+if kill == "workers":
+    for name, dying in (("task_route", dying_task), ("unpacking_route", dying_after)):
+        made = getattr(stream, name)
+        patched = lambda program, made=made, dying=dying, name=name: partial(
+            dying, made(program), str(folder / name)
+        )
+        setattr(stream, name, patched)
+
+builder = (
+    SparkSession.builder.master(master)
+    .config("spark.ui.enabled", "false")
+    .config("spark.ui.showConsoleProgress", "false")
+    .config("spark.driver.bindAddress", "127.0.0.1")
+    .config("spark.driver.host", "127.0.0.1")
+    .config("spark.sql.session.timeZone", "UTC")
+)
+for name, value in SETTINGS.items():
+    builder = builder.config(name, value)
+spark = builder.getOrCreate()
+matches = query(text).match_stream(files(spark, folder / "in"), watermark="2 seconds")
+checkpoint = str(folder / "checkpoint")
+writer = matches.writeStream.format("parquet").option("path", str(folder / "out"))
+writer = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True)
+writer.start().awaitTermination()
+rest = str(folder / "rest")
+finish(spark, checkpoint, matches, lambda rows, _: rows.write.mode("overwrite").parquet(rest))
+spark.read.parquet(str(folder / "out")).unionAll(spark.read.parquet(rest)).coalesce(1).write.mode(
+    "overwrite"
+).parquet(str(folder / "all"))
+spark.stop()
+'''
+
+
+def _start(folder: Path, master: str, kill: str) -> Any:
+    script = folder / "driver.py"
+    script.write_text(DRIVER)
+    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
+    more = {"PYSPARK_PYTHON": sys.executable, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
+    return subprocess.Popen(
+        [sys.executable, str(script), str(folder), TEXT, master, kill],
+        stdout=(folder / "said").open("a"),
+        stderr=subprocess.STDOUT,
+        env=os.environ | more,
+        cwd=folder,
+        start_new_session=True,
+    )
+
+
+def _last(folder: Path) -> int:
+    """The last micro-batch that was begun."""
+    there = folder / "checkpoint" / "offsets"
+    numbers = [int(path.name) for path in there.glob("*") if path.name.isdigit()]
+    return max(numbers, default=-1)
+
+
+def _killed(driver: Any, folder: Path, at: int, after: float) -> bool:
+    """Kill a driver some time after a micro-batch has begun; False: it ended before."""
+    while driver.poll() is None:
+        if _last(folder) >= at:
+            time.sleep(after)
+            if driver.poll() is not None:
+                break
+            os.killpg(driver.pid, signal.SIGKILL)
+            driver.wait()
+            return True
+        time.sleep(0.02)
+    assert driver.returncode == 0, (folder / "said").read_text()[-8000:]
+    return False
+
+
+def _answer(folder: Path) -> list[str]:
+    return wanted(pq.read_table(folder / "all"))
+
+
+@pytest.mark.parametrize("kills", [1, 7])
+def test_a_driver_that_is_killed(kills: int, spark: Any, tmp_path: Path) -> None:
+    """At random moments of 30 micro-batches, and started again until it gets through."""
+    assert spark.version  # Java has been found
+    rnd = random.Random(kills)
+    rows = events(300, keys=5)
+    write_files(tmp_path / "in", [table(part) for part in parts(rows, 30)])
+    moments = sorted(rnd.sample(range(1, 30), kills))
+    died = 0
+    for at in moments:
+        died += _killed(_start(tmp_path, "local[2]", "driver"), tmp_path, at, rnd.random())
+    driver = _start(tmp_path, "local[2]", "driver")
+    assert driver.wait() == 0, (tmp_path / "said").read_text()[-8000:]
+    assert died == kills
+    assert _last(tmp_path) >= 29
+    compiled = query(TEXT)
+    expected = spark.createDataFrame(table(rows)).transform(compiled.match).toArrow()
+    assert _answer(tmp_path) == wanted(expected)
+    assert len(expected) > 50
+
+
+def test_workers_that_are_killed(spark: Any, tmp_path: Path) -> None:
+    """One within a partition's step, one when all states of its task have been changed."""
+    rows = events(120, keys=5)
+    write_files(tmp_path / "in", [table(part) for part in parts(rows, 4)])
+    driver = _start(tmp_path, "local[2,4]", "workers")
+    assert driver.wait() == 0, (tmp_path / "said").read_text()[-8000:]
+    assert (tmp_path / "task_route").exists()
+    assert (tmp_path / "unpacking_route").exists()
+    assert (tmp_path / "said").read_text().count("Exception in task") >= 2
+    expected = spark.createDataFrame(table(rows)).transform(query(TEXT).match).toArrow()
+    assert _answer(tmp_path) == wanted(expected)
+
+
+def test_a_hundred_thousand_partitions(spark: Any, tmp_path: Path) -> None:
+    """Two events of each; here, because other tests of streams run workers without Numba."""
+    count = 100_000
+    start = events(1, 1)[0]["ts"]
+    times = [start, start + dt.timedelta(seconds=1)]
+    rows = pa.table(
+        {
+            "type": ["A", "B"] * count,
+            "id": pa.array([row // 2 for row in range(2 * count)], pa.int32()),
+            "v": [50.0] * (2 * count),
+            "name": ["n"] * (2 * count),
+            "ts": pa.array(times * count, SCHEMA.field("ts").type),
+            "row": pa.array(range(2 * count), pa.int64()),
+        }
+    )
+    write_files(tmp_path / "in", [rows, table([END])])
+    compiled = query(TEXT)
+    with settings(spark, SETTINGS | {"spark.sql.shuffle.partitions": "2"}):
+        progress = run(compiled.match_stream(files(spark, tmp_path / "in")), tmp_path)
+        found = spark.read.parquet(str(tmp_path / "out"))
+        assert found.where("x[0].v = 50 AND start_pos = 0 AND end_pos = 1").count() == count
+        assert found.select("id").distinct().count() == found.count() == count
+        states = spark.read.format("statestore").option("path", str(tmp_path / "checkpoint"))
+        lengths = states.option("stateVarName", "state").load().selectExpr("length(value.state)")
+        # All but the last event's partition have shrunk to their counters.
+        assert sorted(row[0] for row in lengths.collect())[:count] == [64] * count
+    counts = sums(progress, "celc_pairs")
+    assert (counts["events"], counts["matches"], counts["late"]) == (2 * count, count, 0)

@@ -1,0 +1,148 @@
+"""The folders of both packages are layers: imports point down, and never form a circle.
+
+All imports count, those inside functions and those for types alone as well. A folder or a module
+that the table does not know is an error: a new one needs a place first.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from places import ROOT
+
+LAYERS = {
+    "celc": (
+        ("__main__",),
+        ("cli",),
+        ("",),  # celc itself: `compile` and `check`
+        ("explain", "loader", "standalone"),
+        ("pipeline",),
+        ("verify", "codegen", "options"),
+        ("plan",),
+        ("automata",),
+        ("normal",),
+        ("resolve",),
+        ("core",),
+        ("parse",),
+        ("diagnostics",),
+        ("version",),
+    ),
+    "celc_runtime": (
+        ("",),
+        ("query",),
+        ("stream",),
+        ("spark",),
+        ("display", "run"),
+        ("arrow",),
+        ("engine",),
+        ("program",),
+        ("plan",),
+        ("jit",),
+    ),
+}
+"""The layers of each package from the top down; rooms of one layer do not import each other."""
+
+_FOLDERS = {"celc": ROOT / "celc", "celc_runtime": ROOT / "runtime" / "celc_runtime"}
+_MOST_ROOMS = 16
+
+
+def _modules(package: str) -> dict[str, Path]:
+    folder = _FOLDERS[package]
+    found = {}
+    for path in sorted(folder.rglob("*.py")):
+        names = [package, *path.relative_to(folder).with_suffix("").parts]
+        found[".".join(names).removesuffix(".__init__")] = path
+    return found
+
+
+MODULES = {package: _modules(package) for package in LAYERS}
+_ALL = MODULES["celc"] | MODULES["celc_runtime"]
+
+
+def _imported(path: Path) -> Iterator[str]:
+    """The modules of both packages that a file imports, wherever in it the import stands."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in _ALL)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: imports are written in full"
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                if name in _ALL:
+                    yield name
+                elif node.module in _ALL:
+                    yield node.module
+
+
+IMPORTS = {module: sorted(set(_imported(path)) - {module}) for module, path in _ALL.items()}
+
+
+def _room(module: str) -> tuple[str, str]:
+    package, _, rest = module.partition(".")
+    return package, rest.partition(".")[0]
+
+
+@pytest.mark.parametrize("package", LAYERS)
+def test_every_room_has_a_layer(package: str) -> None:
+    known = {room for layer in LAYERS[package] for room in layer}
+    assert {_room(module)[1] for module in MODULES[package]} == known
+
+
+@pytest.mark.parametrize("package", LAYERS)
+def test_imports_point_down(package: str) -> None:
+    level = {room: number for number, layer in enumerate(LAYERS[package]) for room in layer}
+    wrong = [
+        f"{module} imports {other}"
+        for module in MODULES[package]
+        for other in IMPORTS[module]
+        if _room(other)[0] == package
+        and _room(other) != _room(module)
+        and level[_room(other)[1]] <= level[_room(module)[1]]
+    ]
+    assert wrong == []
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    left = {module: set(others) for module, others in IMPORTS.items()}
+    while free := [module for module, others in left.items() if not others & left.keys()]:
+        for module in free:
+            del left[module]
+    assert left == {}, "these import each other in a circle"
+
+
+def test_the_runtime_does_not_know_the_compiler() -> None:
+    wrong = [
+        f"{module} imports {other}"
+        for module in MODULES["celc_runtime"]
+        for other in IMPORTS[module]
+        if _room(other)[0] == "celc"
+    ]
+    assert wrong == []
+
+
+def test_of_the_compiler_only_the_outermost_layers_know_the_runtime() -> None:
+    rooms = {
+        _room(module)[1]
+        for module in MODULES["celc"]
+        for other in IMPORTS[module]
+        if _room(other)[0] == "celc_runtime"
+    }
+    assert rooms <= {"cli", "loader", "standalone"}
+
+
+@pytest.mark.parametrize("package", LAYERS)
+def test_the_top_of_a_package_is_seen_at_a_glance(package: str) -> None:
+    rooms = {_room(module)[1] for module in MODULES[package]} - {"", "__main__"}
+    assert len(rooms) <= _MOST_ROOMS
+
+
+@pytest.mark.parametrize("module", sorted(_ALL))
+def test_a_folder_says_what_it_is_for(module: str) -> None:
+    path = _ALL[module]
+    doc = ast.get_docstring(ast.parse(path.read_text("utf-8")))
+    assert doc, f"{module} has no docstring"
+    if path.name == "__init__.py" and module not in LAYERS:
+        assert len(doc.splitlines()) <= 10
