@@ -32,8 +32,8 @@ from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, 
 from celc_runtime.engine.arena import NEXT_NODE, PART, ROW, SHIFT, USABLE, chosen, put_flat, reserve
 from celc_runtime.engine.arena import rows_that_matter, seal
 from celc_runtime.engine.batch import block_of, window_floor
-from celc_runtime.jit.kernels import njit
 from celc_runtime.engine.runs import list_runs
+from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import BranchFree, InRuns
 
 # Symbols: the classes of events that it tells apart.

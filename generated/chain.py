@@ -21,21 +21,13 @@ CELC_VERSION = "0.1.0"
 import numpy as np
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
-from celc_runtime.engine.arena import (
-    ARENA_FULL,
-    BLOCK,
-    DONE,
-    EARLIEST,
-    ENTRY,
-    FIRED,
-    KEYS_FULL,
-    LOWEST,
-)
-from celc_runtime.engine.arena import NEXT_NODE, ROW, SHIFT, USABLE, next_relevant, put, reserve
+from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, KEYS_FULL
+from celc_runtime.engine.arena import LOWEST, NEXT_NODE, ROW, SHIFT, USABLE, next_relevant, put
+from celc_runtime.engine.arena import reserve
 from celc_runtime.engine.listing import list_fired
-from celc_runtime.run.joins import AHEAD, fetch_ahead, hash_of, pile_at, row_of
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import All, KeyTable, KeyTerm, Keyed
+from celc_runtime.run.joins import AHEAD, fetch_ahead, hash_of, pile_at, row_of
 
 # Symbols: the classes of events that it tells apart.
 #   0  any other event

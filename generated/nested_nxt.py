@@ -19,8 +19,8 @@ CELC_VERSION = "0.1.0"
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.engine.arena import BLOCK
-from celc_runtime.jit.kernels import njit
 from celc_runtime.engine.union_lists import lists_update
+from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import All, UnionLists
 from celc_runtime.plan.transitions import EVENTS, tables
 

@@ -21,28 +21,11 @@ CELC_VERSION = "0.1.0"
 import numpy as np
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
-from celc_runtime.engine.arena import (
-    ARENA_FULL,
-    BLOCK,
-    DONE,
-    EARLIEST,
-    ENTRY,
-    FIRED,
-    LOWEST,
-    NEXT_NODE,
-)
-from celc_runtime.engine.arena import (
-    ROW,
-    SHIFT,
-    USABLE,
-    chosen,
-    put_flat,
-    reserve,
-    rows_that_matter,
-    seal,
-)
-from celc_runtime.jit.kernels import njit
+from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST
+from celc_runtime.engine.arena import NEXT_NODE, ROW, SHIFT, USABLE, chosen, put_flat, reserve
+from celc_runtime.engine.arena import rows_that_matter, seal
 from celc_runtime.engine.runs import list_runs
+from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import BranchFree, InRuns
 
 # Symbols: the classes of events that it tells apart.

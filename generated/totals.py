@@ -28,27 +28,9 @@ import numpy as np
 
 from celc_runtime import Absolute, Aggregate, Arithmetic, Attribute, Cast, CompiledQuery, Computed
 from celc_runtime import Constant, Kind, Label, Negation, Plan, Program, Window, module_names
-from celc_runtime.engine.arena import (
-    ARENA_FULL,
-    BLOCK,
-    DONE,
-    EARLIEST,
-    ENTRY,
-    FIRED,
-    LAST,
-    LOWEST,
-    NEVER,
-)
-from celc_runtime.engine.arena import (
-    NEXT_NODE,
-    PART,
-    ROW,
-    SHIFT,
-    USABLE,
-    next_relevant,
-    put,
-    reserve,
-)
+from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LAST, LOWEST
+from celc_runtime.engine.arena import NEVER, NEXT_NODE, PART, ROW, SHIFT, USABLE, next_relevant, put
+from celc_runtime.engine.arena import reserve
 from celc_runtime.engine.batch import block_of
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.jit.kernels import njit
