@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from celc import formula as core
 from celc import normal_form as lp
+from celc.deadline import look
 from celc.fold import fold_predicate
 from celc.normal_form import EVENT, NormalForm, labels_of
 from celc.rewrite import truth_of
@@ -57,6 +58,7 @@ def letter_form(form: NormalForm) -> Violations:
 
 def _parts(form: NormalForm) -> Violations:
     for part in lp.forms_in(form):
+        look()
         match part:
             case lp.Event():
                 yield from _event(part)
@@ -79,6 +81,7 @@ def _event(event: lp.Event) -> Violations:
     if event.labels != tuple(sorted({*event.labels})):
         yield Violation(MARKS_SORTED, f"{text} carries {event.labels}")
     for clause in event.clauses:
+        look()
         if not clause.predicates:
             yield Violation(OPEN, f"one of {text} is FALSE")
         for predicate in clause.predicates:
