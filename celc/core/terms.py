@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from celc.core import formula as core
 from celc.core.formula import Clause, Expression, Predicate
 from celc.core.traversal import Leaf, nodes_of, operands_of, written_operands_of
 
 
-def nodes_named_in(predicate: Predicate) -> Iterator[Expression]:
+def nodes_named_in(predicate: Predicate) -> list[Expression]:
     """All expressions within a predicate, outer before inner, left before right."""
-    for operand in operands_of(predicate):
-        yield from nodes_of(operand)
+    return [node for operand in operands_of(predicate) for node in nodes_of(operand)]
 
 
-def nodes_written_in(predicate: Predicate) -> Iterator[Expression]:
+def nodes_written_in(predicate: Predicate) -> list[Expression]:
     """The same, then those in the rest of the comparison that it was written out from."""
-    for operand in written_operands_of(predicate):
-        yield from nodes_of(operand)
+    return [node for operand in written_operands_of(predicate) for node in nodes_of(operand)]
 
 
 def labels_named(predicate: Predicate) -> frozenset[str]:

@@ -112,13 +112,16 @@ def terms_of(expression: Expression) -> tuple[Expression, ...]:
             assert_never(expression)
 
 
-def nodes_of(expression: Expression) -> Iterator[Expression]:
+def nodes_of(expression: Expression) -> list[Expression]:
     """An expression and all within it, outer before inner, left before right."""
-    waiting = [expression]
+    found, waiting = [], [expression]
     while waiting:
         node = waiting.pop()
-        yield node
-        waiting.extend(reversed(terms_of(node)))
+        found.append(node)
+        # Most are a name or a number.
+        if not isinstance(node, core.Constant | core.AttributeValue):
+            waiting.extend(reversed(terms_of(node)))
+    return found
 
 
 def map_expression(node: Expression, change: Callable[[Leaf], Expression]) -> Expression:

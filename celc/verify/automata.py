@@ -57,6 +57,7 @@ def alphabet(found: Alphabet, form: NormalForm) -> Violations:
         if len(set(clauses)) < len(clauses):
             yield Violation(GROUPS, f"one on {name} is in two")
     for event in events_of(form):
+        look()
         conditions = found.conditions_on(event.type)
         asked = conditions.bits(event.clauses)
         if {*event.clauses} != {

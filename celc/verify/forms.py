@@ -8,6 +8,7 @@ from typing import assert_never
 from celc.core import formula as core
 from celc.core.fold import fold_predicate
 from celc.core.terms import labels_named, labels_of_clause, looks_back, nodes_named_in
+from celc.diagnostics.deadline import look
 from celc.normal import normal_form as lp
 from celc.normal.divide import Definitions, Division, Exact, Roles, Windowed
 from celc.normal.flatten import ABSENT, FlatForm, RoleClause, mark_of_round
@@ -59,6 +60,7 @@ def letter_form(form: NormalForm) -> Violations:
 
 def _parts(form: NormalForm) -> Violations:
     for part in lp.forms_in(form):
+        look()
         match part:
             case lp.Event():
                 yield from _event(part)
@@ -81,6 +83,7 @@ def _event(event: lp.Event) -> Violations:
     if event.labels != tuple(sorted({*event.labels})):
         yield Violation(MARKS_SORTED, f"{text} carries {event.labels}")
     for clause in event.clauses:
+        look()
         if not clause.predicates:
             yield Violation(OPEN, f"one of {text} is FALSE")
         for predicate in clause.predicates:

@@ -10,6 +10,7 @@ from celc.core import formula as core
 from celc.core.formula import DataType, Predicate
 from celc.core.terms import labels_chosen_from, labels_named
 from celc.core.traversal import labels_bound, nodes_of, operands_of, parts_of
+from celc.diagnostics.deadline import look
 from celc.diagnostics.source import Source, Span
 from celc.parse import syntax
 from celc.verify.violations import Violation, Violations
@@ -27,6 +28,7 @@ def syntax_tree(file: syntax.File, source: Source) -> Violations:
     """
     waiting: list[tuple[Any, Span]] = [(file, Span(0, len(source.text)))]
     while waiting:
+        look()
         node, around = waiting.pop()
         if not around.start <= node.span.start <= node.span.end <= around.end:
             yield Violation(SPANS_NEST, f"{_place(node)} is a part of {around}")
@@ -87,6 +89,7 @@ def safe_query(query: core.Query, max_depth: int) -> Violations:
     attributes = {(one.name, one.type) for each in event_types for one in each.attributes}
     waiting = [(query.formula, labels_bound(query.formula), 1)]
     while waiting:
+        look()
         formula, visible, depth = waiting.pop()
         if depth > max_depth:
             yield Violation(DEPTH, f"{_place(formula)} is at level {depth} of at most {max_depth}")
@@ -131,6 +134,7 @@ def _clause(
 ) -> Violations:
     chosen: dict[str, None] = {}
     for predicate in clause.predicates:
+        look()
         chosen.update(dict.fromkeys(labels_chosen_from(predicate)))
         for label in sorted(labels_named(predicate) - visible):
             yield Violation(LABELS_RESOLVED, f"nothing binds '{label}' of {_place(predicate)}")
