@@ -45,7 +45,11 @@ from celc.plan.program import Program
 from celc.plan.strategy import ByDefinition, Checked, Keyed
 
 PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")
-DOCUMENTS = [*map(ROOT.joinpath, PAGES), *sorted(ROOT.glob("docs/*.md"))]
+FOLDERS = ("docs", "celc", "runtime", "generated")
+DOCUMENTS = [
+    *map(ROOT.joinpath, PAGES),
+    *(page for folder in FOLDERS for page in sorted((ROOT / folder).rglob("*.md"))),
+]
 ERRORS = ROOT / "docs" / "errors.md"
 WORKED = ROOT / "examples" / "worked"
 
