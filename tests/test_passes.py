@@ -39,8 +39,8 @@ from celc.pipeline import Stages, compile_source
 from celc.plan.piles import why_not_straight_line
 from celc.plan.shapes import fixed_shape
 from celc.plan.strategy import EarliestInWindow, Keyed, Latest, UnionLists
-from celc.resolve import resolve
-from celc.resolve.first_order import read_first_order
+from celc.resolve.first_order.reader import read_first_order
+from celc.resolve.resolver import resolve
 
 _FOLDER = TESTS / "fixtures"
 _DECLARATIONS = (_FOLDER / "declarations.cel").read_text("utf-8")

@@ -18,7 +18,7 @@ from celc.automata.determinize import DetState, Move
 from celc.automata.graphs import FINAL, INITIAL, Edge
 from celc.automata.letters import ContextMachine
 from celc.core import formula as core
-from celc.core.formula import DataType
+from celc.core.formula import MAX_FORMULA_DEPTH, DataType
 from celc.diagnostics.errors import CelError
 from celc.diagnostics.source import Source, Span
 from celc.normal import normal_form as lp
@@ -40,7 +40,7 @@ from celc.plan.strategy import (
     UnionLists,
 )
 from celc.plan.tables import Contexts, Tables
-from celc.resolve import MAX_DEPTH, resolve
+from celc.resolve.resolver import resolve
 from celc.verify import Violation, automata, forms, plans, texts
 
 _DECLARED = """CREATE STREAM S {
@@ -149,8 +149,8 @@ def _value(label: str, attribute: str, type: DataType) -> core.AttributeValue:
 )
 def test_core_queries(query: core.Query, invariant: str) -> None:
     named = {"label": texts.LABELS_RESOLVED, "typed": texts.TYPED}.get(invariant, invariant)
-    assert not _invariants(verify.core_query(_query(), MAX_DEPTH))
-    assert named in _invariants(verify.core_query(query, MAX_DEPTH))
+    assert not _invariants(verify.core_query(_query(), MAX_FORMULA_DEPTH))
+    assert named in _invariants(verify.core_query(query, MAX_FORMULA_DEPTH))
 
 
 def test_depth_of_core_formulas() -> None:
@@ -164,8 +164,8 @@ def test_labels_of_scopes_are_not_seen_outside() -> None:
     assert isinstance(inside.formula.operand, core.Filter)
     filter_ = inside.formula.operand
     swapped = replace(filter_, operand=replace(inside.formula, operand=filter_.operand))
-    assert not _invariants(verify.core_query(inside, MAX_DEPTH))
-    found = _invariants(verify.core_query(replace(inside, formula=swapped), MAX_DEPTH))
+    assert not _invariants(verify.core_query(inside, MAX_FORMULA_DEPTH))
+    found = _invariants(verify.core_query(replace(inside, formula=swapped), MAX_FORMULA_DEPTH))
     assert found == {texts.LABELS_RESOLVED}
 
 

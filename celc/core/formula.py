@@ -415,6 +415,9 @@ Formula: TypeAlias = (
     | Selector
 )
 
+MAX_FORMULA_DEPTH = 250
+"""How deep formulas may nest, so that passes over them can be recursive."""
+
 # --- queries --------------------------------------------------------------------------------------
 
 
