@@ -23,9 +23,10 @@ from celc.diagnostics.deadline import Deadline, look
 from celc.diagnostics.errors import CelError, Diagnostic, Diagnostics
 from celc.diagnostics.source import Source
 from celc.normal.divide import Definitions, Division, Exact, Roles, Windowed, divide
-from celc.normal.normal_form import KeepLabels, KeepSupport, NormalForm, is_correlated
+from celc.normal.normal_form import KeepLabels, KeepSupport, NormalForm
 from celc.normal.normalize import normalize, output_labels
 from celc.normal.rewrite import relabel
+from celc.normal.traversal import is_correlated
 from celc.options import Options
 from celc.parse.parser import parse
 from celc.plan.program import Program

@@ -30,9 +30,10 @@ from celc.explain.stages import (
 )
 from celc.explain.trees import tree_text
 from celc.normal.flatten import flatten
-from celc.normal.normal_form import Relabel, Selected, is_correlated
+from celc.normal.normal_form import Relabel, Selected
 from celc.normal.relax import relaxed
 from celc.normal.show import show_labels
+from celc.normal.traversal import is_correlated
 from celc.options import Options
 from celc.parse.parser import parse
 from celc.pipeline import Stages, compile_source

@@ -23,7 +23,9 @@ from celc.diagnostics.errors import CelError
 from celc.diagnostics.source import Source, Span
 from celc.normal import normal_form as lp
 from celc.normal.divide import Roles
-from celc.normal.flatten import FlatForm, flatten
+from celc.normal.flat_form import FlatForm
+from celc.normal.flatten import flatten
+from celc.normal.traversal import events_of, with_operands
 from celc.options import Options
 from celc.parse.parser import parse
 from celc.pipeline import Stages, compile_source
@@ -173,7 +175,7 @@ def test_labels_of_scopes_are_not_seen_outside() -> None:
 
 
 def _event(form: lp.NormalForm) -> lp.Event:
-    return next(iter(lp.events_of(form)))
+    return next(iter(events_of(form)))
 
 
 _FORM = _stages(PLAIN).normal_form
@@ -222,7 +224,7 @@ def test_scopes_of_conditions_across_events() -> None:
             return without_scopes(part.operand)
         if isinstance(part, lp.Correlated):
             return replace(part, own=())
-        return lp.with_operands(part, without_scopes)
+        return with_operands(part, without_scopes)
 
     assert _invariants(verify.normal_form(without_scopes(form))) == {forms.BOUND}
 
@@ -240,7 +242,7 @@ def _changed_clause(flat: FlatForm, **changes: Any) -> FlatForm:
 def _numbered(form: lp.NormalForm) -> lp.NormalForm:
     if isinstance(form, lp.Iteration):
         return replace(form, number=0)
-    return lp.with_operands(form, _numbered)
+    return with_operands(form, _numbered)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from celc.core.formula import Expression
 from celc.core.terms import constants_of, nodes_named_in
 from celc.core.traversal import Leaf, map_leaves
 from celc.diagnostics.deadline import look
-from celc.normal.normal_form import EventClause, NormalForm, events_of
+from celc.normal.normal_form import EventClause, NormalForm
+from celc.normal.traversal import events_of
 from celc.verify.violations import Violation, Violations
 
 # --- alphabets ------------------------------------------------------------------------------------
