@@ -93,9 +93,8 @@ def _divide_correlated(query: Query, form: NormalForm) -> Division:
     if roles is not None and roles.flat.absent and interleaves(query):
         roles = None  # events of other partitions lie between those of the match
     if consumes and nests:
-        roles = (
-            None  # for a selector the stream begins anew after a match, which no update can know
-        )
+        # For a selector the stream begins anew after a match, which no update can know.
+        roles = None
     if roles is None:
         found = relaxed(form, selectors=not consumes)
         return Division(found, form, Definitions(form, nests))

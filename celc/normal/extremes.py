@@ -68,7 +68,7 @@ def sufficient(clause: Clause) -> Clause | None:
 def _compared_with_extreme(
     clause: Clause,
 ) -> tuple[Expression, core.ComparisonOperator, core.Aggregate, Span] | None:
-    """The parts of a clause that compares an expression on chosen events with one function's value."""
+    """The parts of a clause that compares an expression on chosen events with one function."""
     if len(clause.predicates) != 1:
         return None
     (predicate,) = clause.predicates

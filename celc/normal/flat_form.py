@@ -67,7 +67,7 @@ class RoleClause:
         return mark_of_round(around[-1]) if around else None
 
     def round_of(self, *places: int) -> str | None:
-        """The mark of the innermost rounds around some of the roles, by their places in the clause."""
+        """The mark of the innermost rounds around the roles at some places of the clause."""
         around = _common([self.iterations[place] for place in places])
         return mark_of_round(around[-1]) if around else None
 
@@ -82,8 +82,10 @@ class RoleClause:
 
 @dataclass(frozen=True, slots=True)
 class AbsentEvent:
-    """An event that must not lie inside a match: one of `events` for which all clauses are TRUE, for
-    every choice of an event for each of their other roles. Its own role is `ABSENT`.
+    """An event that must not lie inside a match.
+
+    It is one of `events` for which all clauses are TRUE, for every choice of an event for each of
+    their other roles. Its own role is `ABSENT`.
 
     It is looked for from the event with the role `first` to the event with the role `last`; both
     count where `inclusive`.

@@ -284,7 +284,7 @@ def changed(labels: Iterable[str], changes: Iterable[LabelChange]) -> tuple[str,
     return tuple(sorted(found))
 
 
-# --- facts: finite-state conditions on the labels of a match ---------------------------------------
+# --- facts: finite-state conditions on the labels of a match --------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

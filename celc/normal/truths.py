@@ -115,7 +115,7 @@ def _plain_attribute(expression: core.Expression) -> str | None:
 
 
 def _outcomes(made: dict[Predicate, int]) -> Iterator[int]:
-    """The clauses that the predicates on one attribute make true together, for each of its values."""
+    """The clauses that the predicates on one attribute make true, for each of its values."""
     points = {_rank(value) for predicate in made for value in constants_of(predicate)}
     true_of = _Comparisons(made)
     yield true_of.null
@@ -193,7 +193,7 @@ class _Comparisons:
                     self.null |= bits
             elif isinstance(predicate, core.Membership) and predicate.negated:
                 if not predicate.has_null:
-                    # Two NOT IN for the same clauses: a value makes these clauses false if it
+                    # Two NOT IN for the same clauses: a value makes these clauses false only if it
                     # is in both lists.
                     absent[bits] = absent[bits] & set(ranks) if bits in absent else set(ranks)
             elif isinstance(predicate, core.Membership):
