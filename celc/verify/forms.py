@@ -32,7 +32,7 @@ LETTERS_ONLY = "an automaton is built of conditions on single events"
 
 
 def normal_form(form: NormalForm) -> Violations:
-    """Conditions sit on their events, nothing is left that could be decided or left out.
+    """Conditions sit on their events; no decidable or superfluous part is left.
 
     The alphabet relies on it: each condition on an event is one that some events satisfy and some
     do not. The construction relies on the shape.
@@ -110,7 +110,7 @@ NUMBERS_GONE = "iterations have no numbers when they are marked"
 
 
 def flat_form(flat: FlatForm) -> Violations:
-    """The form's events carry the roles and marks that its clauses name, and nothing is correlated.
+    """The form's events carry the roles and marks that its clauses name; nothing is correlated.
 
     Listing relies on it: a clause about a role that no event carries would never be asked.
     """
