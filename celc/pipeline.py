@@ -18,22 +18,23 @@ from celc.automata.construct import conditions_of_facts, construct
 from celc.automata.determinize import DeterministicAutomaton, determinize
 from celc.automata.minimise import minimise
 from celc.automata.predicates import Alphabet, symbol_classes
-from celc.core.formula import Query
+from celc.core.formula import MAX_FORMULA_DEPTH, Query
 from celc.diagnostics.deadline import Deadline, look
 from celc.diagnostics.errors import CelError, Diagnostic, Diagnostics
 from celc.diagnostics.source import Source
 from celc.normal.divide import Definitions, Division, Exact, Roles, Windowed, divide
-from celc.normal.normal_form import KeepLabels, KeepSupport, NormalForm, is_correlated
+from celc.normal.normal_form import KeepLabels, KeepSupport, NormalForm
 from celc.normal.normalize import normalize, output_labels
 from celc.normal.rewrite import relabel
+from celc.normal.traversal import is_correlated
 from celc.options import Options
 from celc.parse.parser import parse
 from celc.plan.program import Program
 from celc.plan.strategy import EVERY_UPDATE, Found, Update, choose
 from celc.plan.tables import Tables, tabulate
 from celc.plan.window_selector import DETERMINISTIC, WindowSelector, window_selector
-from celc.resolve import MAX_DEPTH, resolve
-from celc.resolve.first_order import read_first_order
+from celc.resolve.first_order.reader import read_first_order
+from celc.resolve.resolver import resolve
 
 VERIFYING = os.environ.get("CELC_VERIFY") == "1"
 """Whether each representation is checked before the next pass takes it."""
@@ -133,12 +134,14 @@ def _stages(
     look(doing="looking up names and types")
     queries, warnings = resolve(file, source, order_by=options.order_by)
     for query in queries:
-        _verified("resolve", "query", query, lambda one: verify.core_query(one, MAX_DEPTH))
+        _verified("resolve", "query", query, lambda one: verify.core_query(one, MAX_FORMULA_DEPTH))
     if options.first_order:
         look(doing="reading labels as the first paper does")
         queries, warnings = read_first_order(queries, warnings, source)
         for query in queries:
-            _verified("first_order", "query", query, lambda one: verify.safe_query(one, MAX_DEPTH))
+            _verified(
+                "first_order", "query", query, lambda one: verify.safe_query(one, MAX_FORMULA_DEPTH)
+            )
     diagnostics = Diagnostics(source)
     diagnostics.extend(warnings)
     forms = _for_each(

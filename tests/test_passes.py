@@ -1,8 +1,9 @@
 """Each pass by itself: a file of inputs, each with the output as it was reviewed.
 
-`tests/fixtures/<pass>.txt` holds blocks: `#` lines that say the point, the query (declarations of
-`declarations.cel` come before it), a blank line, and the output, indented. The idea is sqlglot's
-`fixtures/optimizer`. `make golden` writes the outputs anew; read the difference before you commit.
+`tests/fixtures/<stage>/<pass>.txt` mirrors the folders of celc and holds blocks: `#` lines that say
+the point, the query (declarations of `declarations.cel` come before it), a blank line, and the
+output, indented. `make golden` writes the outputs anew; read the difference before you commit. The
+idea is sqlglot's `fixtures/optimizer`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from places import TESTS
+from places import ROOT, TESTS
 
 from celc.automata.construct import construct_selection
 from celc.automata.determinize import START, DetState
@@ -24,23 +25,26 @@ from celc.explain import passes as dump_passes
 from celc.explain.stages import (
     automaton_lines,
     dump_deterministic,
+    form_lines,
     move_lines,
     table_lines,
     text_of,
 )
 from celc.explain.trees import tree_text
+from celc.normal.divide import Definitions, Exact, Rest, Roles, Windowed
 from celc.normal.flatten import flatten
-from celc.normal.normal_form import Relabel, Selected, is_correlated
+from celc.normal.normal_form import Relabel, Selected
 from celc.normal.relax import relaxed
 from celc.normal.show import show_labels
+from celc.normal.traversal import is_correlated
 from celc.options import Options
 from celc.parse.parser import parse
 from celc.pipeline import Stages, compile_source
 from celc.plan.piles import why_not_straight_line
 from celc.plan.shapes import fixed_shape
 from celc.plan.strategy import EarliestInWindow, Keyed, Latest, UnionLists
-from celc.resolve import resolve
-from celc.resolve.first_order import read_first_order
+from celc.resolve.first_order.reader import read_first_order
+from celc.resolve.resolver import resolve
 
 _FOLDER = TESTS / "fixtures"
 _DECLARATIONS = (_FOLDER / "declarations.cel").read_text("utf-8")
@@ -105,6 +109,28 @@ def _first_order(query: str) -> str:
     return tree_text(safe.formula) + "".join(f"warning[{found.code}]\n" for found in warnings)
 
 
+def _divide(query: str) -> str:
+    division = _compiled(query).division
+    lines = [f"left to the listing: {_rest(division.rest)}"]
+    if division.asked == division.found:
+        lines += ["found and asked:", *form_lines(division.found)]
+    else:
+        lines += ["found:", *form_lines(division.found), "asked:", *form_lines(division.asked)]
+    return text_of(lines)
+
+
+def _rest(rest: Rest) -> str:
+    match rest:
+        case Exact():
+            return "nothing"
+        case Windowed(selected):
+            return f"{selected.strategy} in the window"
+        case Roles(_, selector):
+            return f"roles, then {selector}" if selector else "roles"
+        case Definitions(_, sees_all):
+            return "the definition, which sees all events" if sees_all else "the definition"
+
+
 def _flatten(query: str) -> str:
     form = _compiled(query).normal_form
     if isinstance(form, Relabel) and isinstance(form.operand, Selected):
@@ -155,27 +181,35 @@ def _earliest(query: str) -> str:
     return dump_passes.dump_earliest(listing.tables)
 
 
+def _choose(query: str) -> str:
+    program = _compiled(query).program
+    chosen = (program.update, program.listing)
+    return text_of(f"{type(one).__name__}: {one.reason}" for one in chosen)
+
+
 def _keys(query: str) -> str:
     update = _compiled(query).program.update
     return dump_passes.dump_keys(update.keys) if isinstance(update, Keyed) else "no keys\n"
 
 
 _PASSES: dict[str, Callable[[str], str]] = {
-    "parse": _parse,
-    "resolve": _resolve,
-    "first_order": _first_order,
-    "normalize": lambda query: dump_passes.dump_form(_compiled(query).normal_form),
-    "flatten": _flatten,
-    "relax": lambda query: dump_passes.dump_form(relaxed(_compiled(query).normal_form)),
-    "alphabet": lambda query: dump_passes.dump_alphabet(_compiled(query).alphabet),
-    "construct": lambda query: text_of(automaton_lines(_compiled(query).automaton)),
-    "select": _select,
-    "determinize": _determinize,
-    "minimise": lambda query: dump_deterministic(_compiled(query)),
-    "tabulate": lambda query: text_of(table_lines(_compiled(query).program.tables)),
-    "straight_line": _straight_line,
-    "keys": _keys,
-    "earliest": _earliest,
+    "parse/parse": _parse,
+    "resolve/resolve": _resolve,
+    "resolve/first_order": _first_order,
+    "normal/normalize": lambda query: dump_passes.dump_form(_compiled(query).normal_form),
+    "normal/divide": _divide,
+    "normal/flatten": _flatten,
+    "normal/relax": lambda query: dump_passes.dump_form(relaxed(_compiled(query).normal_form)),
+    "automata/alphabet": lambda query: dump_passes.dump_alphabet(_compiled(query).alphabet),
+    "automata/construct": lambda query: text_of(automaton_lines(_compiled(query).automaton)),
+    "automata/select": _select,
+    "automata/determinize": _determinize,
+    "automata/minimise": lambda query: dump_deterministic(_compiled(query)),
+    "plan/tabulate": lambda query: text_of(table_lines(_compiled(query).program.tables)),
+    "plan/straight_line": _straight_line,
+    "plan/keys": _keys,
+    "plan/earliest": _earliest,
+    "plan/choose": _choose,
 }
 
 
@@ -203,12 +237,18 @@ def test_golden_fixtures(name: str, update: bool) -> None:
 
 
 def test_every_fixture_is_used() -> None:
-    assert {path.stem for path in _FOLDER.glob("*.txt")} == {*_PASSES}
+    assert {
+        path.relative_to(_FOLDER).with_suffix("").as_posix() for path in _FOLDER.rglob("*.txt")
+    } == {*_PASSES}
+
+
+def test_fixtures_mirror_the_stages() -> None:
+    assert all((ROOT / "celc" / name.partition("/")[0]).is_dir() for name in _PASSES)
 
 
 def test_relaxed_inputs_are_correlated() -> None:
     """A form without correlation is its own relaxation, and shows nothing."""
-    blocks = blocks_of((_FOLDER / "relax.txt").read_text("utf-8"))
+    blocks = blocks_of((_FOLDER / "normal" / "relax.txt").read_text("utf-8"))
     assert all(is_correlated(_compiled(block.query).normal_form) for block in blocks)
 
 

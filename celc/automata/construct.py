@@ -49,9 +49,9 @@ from celc.normal.normal_form import (
     Selected,
     Sequence,
     SimpleFact,
-    types_of,
 )
 from celc.normal.rewrite import clause_on_type
+from celc.normal.traversal import operands_of, types_of
 
 MAX_STEPS = 400_000
 """The work that products of automata may take for one query: a few seconds."""
@@ -116,7 +116,7 @@ def conditions_of_facts(form: NormalForm) -> tuple[tuple[EventType, EventClause]
                     clause = clause_on_type(fact.clause, event_type)
                     if not isinstance(clause, bool):
                         found[event_type, clause] = None
-    for operand in lp.operands_of(form):
+    for operand in operands_of(form):
         found.update(dict.fromkeys(conditions_of_facts(operand)))
     return tuple(found)
 

@@ -20,7 +20,7 @@ from celc.core.formula import (
 )
 from celc.core.terms import labels_in_order
 from celc.core.traversal import Leaf, map_leaves
-from celc.normal.flatten import ABSENT, AbsentEvent, RoleClause
+from celc.normal.flat_form import ABSENT, AbsentEvent, RoleClause
 from celc.normal.normal_form import ROLE
 from celc.normal.show import show_predicate
 from celc.plan.tables import Kind, Tables

@@ -12,9 +12,10 @@ from celc.codegen.templates import LegendLine
 from celc.core.formula import Clause
 from celc.core.terms import labels_in_order
 from celc.normal import normal_form as lp
-from celc.normal.normal_form import EventClause, NormalForm, types_of
+from celc.normal.normal_form import EventClause, NormalForm
 from celc.normal.rewrite import clause_on_type
 from celc.normal.show import show_predicate
+from celc.normal.traversal import types_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 `formula` is the representation: names are resolved, expressions typed, conditions in conjunctive
 normal form. `fold` decides constant conditions as Spark SQL does, `like` turns LIKE into a regular
-expression, `terms` collects the labels and attributes that conditions mention, `bits` holds sets of
+expression, `traversal` walks formulas and conditions, `terms` collects the labels that conditions
+name, `bits` holds sets of
 small numbers. Imports `parse` (operators of the language) and `diagnostics`.
 """

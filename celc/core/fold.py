@@ -58,7 +58,8 @@ def is_always_null(expression: Expression) -> bool:
 def fold_predicate(predicate: Predicate) -> bool | None:
     """TRUE-or-not of a predicate that is the same for all events; None where events decide.
 
-    Besides constants this knows what is NULL whatever the event is: nothing compares TRUE with it.
+    Besides constants this knows expressions that are NULL for every event: no comparison with
+    them is TRUE.
     """
     values = operands_of(predicate)
     if all(is_constant(value) for value in values):
@@ -210,8 +211,8 @@ def fit(value: int | float, type: DataType) -> int | float:
 def round_to_float(value: int | float) -> float:
     """The nearest 32-bit number, infinite where the value is beyond them."""
     if isinstance(value, int):
-        # A large one would be rounded twice, to 53 bits first. Of what lies below the highest 50 it
-        # only matters whether there is anything.
+        # A large one would be rounded twice, to 53 bits first. Of the bits below the highest 50
+        # it only matters whether one is set.
         below = max(0, abs(value).bit_length() - 50)
         rest = value & ((1 << below) - 1)
         value = float((value >> below | (rest != 0)) << below)

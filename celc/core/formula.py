@@ -1,9 +1,11 @@
-"""Core CEL, resolved and typed: what the names stand for is settled, the meaning still is not.
+"""Core CEL: formulas whose names are resolved and whose expressions are typed.
 
 Differences from the syntax tree: every name is resolved, every expression has a type and its
 casts are explicit, conditions are in conjunctive normal form with NOT pushed to the comparisons,
 CEQL's `x[p]` and BETWEEN are gone. Each node keeps the span it came from.
 """
+
+# Longer than other files: the classes are one representation, and refer to each other.
 
 from __future__ import annotations
 
@@ -415,6 +417,9 @@ Formula: TypeAlias = (
     | Selector
 )
 
+MAX_FORMULA_DEPTH = 250
+"""How deep formulas may nest, so that passes over them can be recursive."""
+
 # --- queries --------------------------------------------------------------------------------------
 
 
@@ -456,7 +461,7 @@ class OutputExpression:
 
 
 class WindowUnit(Enum):
-    """What the size of a window counts."""
+    """The things that the size of a window counts."""
 
     EVENTS = "EVENTS"
     MICROSECONDS = "MICROSECONDS"

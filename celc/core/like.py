@@ -28,7 +28,7 @@ def like_to_regex(pattern: str) -> str:
     return "(?s)\\A" + "".join(parts) + "\\z"
 
 
-# What nobody writes into a text that is to be found as it is: `.*`, `^a`, `a$`, `[a-z]`, `a|b`.
+# Signs that hardly occur in a text to be found literally: `.*`, `^a`, `a$`, `[a-z]`, `a|b`.
 _OF_REGEXES = re.compile(r"\.[*+]|^\^|\$$|\[[^\]]+\]|[^|]\|[^|]|\(\?")
 _SIMPLE_REGEX = re.compile(r"(\^?)((?:\.\*|[^\\.*+?()|\[\]{}^$%_])*)(\$?)")
 

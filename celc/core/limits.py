@@ -1,4 +1,4 @@
-"""Limits that a caller can change, and what they are otherwise.
+"""Limits that a caller can change, and their defaults.
 
 Constants alone: `import celc` and the first steps of a process need them, and nothing else of celc.
 """
@@ -6,5 +6,6 @@ Constants alone: `import celc` and the first steps of a process need them, and n
 DEFAULT_MAX_STATES = 2000
 DEFAULT_MAX_WORK = 100_000_000
 MOST_MAX_WORK = 2**63 - 1
-"""What the runtime can count. It has the number too (`celc_runtime.query`), since neither package
-imports the other to start with; a test says that they agree, and their messages."""
+"""The largest number that the runtime can count. The runtime has it too (`celc_runtime.query`),
+since neither package imports the other to start with; a test compares the two, and their
+messages."""

@@ -1,4 +1,4 @@
-"""What conditions speak of: the expressions in a predicate, and the labels they name."""
+"""The expressions in a predicate, and the labels that conditions name."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def labels_in_order(clause: Clause) -> tuple[str, ...]:
 
 
 def looks_back(predicate: Predicate) -> bool:
-    """Whether a predicate asks with PREV or PRIOR for what came before a position."""
+    """Whether a predicate asks with PREV or PRIOR for positions before another one."""
     return bool(labels_looked_back_at(predicate))
 
 

@@ -1,7 +1,7 @@
 """One way through the trees of core CEL: the parts of formulas, conditions and expressions.
 
-A pass that treats few kinds of nodes apart says those, and leaves the way through the others to
-the functions here.
+A pass that treats only some kinds of nodes specially names those, and leaves the way through the
+others to the functions here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from celc.core.formula import Expression, Formula, Predicate
 
 
 def matched_parts_of(formula: Formula) -> tuple[Formula, ...]:
-    """The parts that make up a match, in the order of the text: not what must not happen."""
+    """The parts that make up a match, in the order of the text, without forbidden parts."""
     match formula:
         case core.Atom():
             return ()
@@ -36,7 +36,7 @@ def matched_parts_of(formula: Formula) -> tuple[Formula, ...]:
 
 
 def parts_of(formula: Formula) -> tuple[Formula, ...]:
-    """The parts of a formula in the order of the text, with what must not happen."""
+    """The parts of a formula in the order of the text, with forbidden parts."""
     match formula:
         case core.Absence():
             return (formula.left, formula.middle, formula.right)

@@ -1,7 +1,7 @@
 """How long a compilation may take (`--max-compile-seconds`).
 
-The stages look at the clock in their long loops, and say what they are at and where in the query,
-so that the error can. The deadline is a context variable: stages stay functions of what they
+The stages look at the clock in their long loops, and name their work and its place in the query,
+for the error to repeat. The deadline is a context variable: stages stay functions of what they
 compile, and most of the loops are deep inside of them. Signals and threads were rejected: they work
 in some threads or on some systems only, and stop a stage anywhere. Calls into other libraries
 cannot be interrupted; the clock is looked at before and after.
@@ -19,7 +19,7 @@ from celc.diagnostics.errors import CelError, Diagnostic, error
 from celc.diagnostics.source import Source, Span
 
 clock = time.monotonic
-"""What tells the time, in seconds."""
+"""The clock, in seconds."""
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Deadline:
             _running.reset(token)
 
     def look(self, doing: str | None, place: Span | None) -> None:
-        """Note what is being done and where. Raises CelError when the time is over."""
+        """Note the work at hand and its place. Raises CelError when the time is over."""
         self._doing = doing or self._doing
         self._place = place or self._place
         if self.is_over():
@@ -78,8 +78,8 @@ _running: ContextVar[Deadline | None] = ContextVar("celc_deadline", default=None
 def look(place: Span | None = None, doing: str | None = None) -> None:
     """Look at the clock of the compilation that runs, if it has a deadline.
 
-    place: what is being worked on; doing: in words for the user, where a stage begins. Both hold
-    until others are given. Raises CelError when the time is over.
+    place: the part of the query at hand; doing: the work in words for the user, given where a
+    stage begins. Both hold until others are given. Raises CelError when the time is over.
     """
     running = _running.get()
     if running is not None:

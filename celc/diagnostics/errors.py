@@ -14,8 +14,7 @@ from celc.diagnostics.source import Source, Span, visible
 
 Severity = Literal["error", "warning"]
 
-# A line of a generated query can be a megabyte long; what a person needs of it is the part around
-# the caret.
+# A line of a generated query can be a megabyte long; a person needs the part around the caret.
 _MAX_LINE = 160
 
 
@@ -29,7 +28,7 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A text to put in the place of a span, so that what the diagnostic says is no longer wrong."""
+    """A text to put in the place of a span, after which the diagnostic does not apply."""
 
     span: Span
     text: str
@@ -37,10 +36,10 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One error or warning: a stable code, a place, what is wrong, and what would be right.
+    """One error or warning: a stable code, a place, the mistake, and the way to mend it.
 
-    `code` is stable across versions (tools may filter on it); `message` says what is wrong;
-    `help` lines say what is available and what to do. `fixes` are the changes of the text that the
+    `code` is stable across versions (tools may filter on it); `message` names the mistake;
+    `help` lines name what is available and what to do. `fixes` are the changes of the text that the
     help offers, where it offers some: each is another way to mend it, the likeliest first.
     """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from celc.normal.flatten import RoleClause, When
+from celc.normal.flat_form import RoleClause, When
 from celc.normal.show import show_clause
 from celc.plan.joins import Joins
 from celc.plan.program import Program

@@ -16,7 +16,7 @@ from celc.core.terms import labels_named
 from celc.core.traversal import Leaf, map_leaves
 from celc.explain.correlation import clause_line
 from celc.explain.stages import form_lines, kind_lines, text_of
-from celc.normal.flatten import FlatForm, RoleClause
+from celc.normal.flat_form import FlatForm, RoleClause
 from celc.normal.normal_form import ROLE, NormalForm
 from celc.normal.show import show_clause, show_event, show_labels
 from celc.plan.earliest import EarliestTables

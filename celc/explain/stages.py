@@ -15,6 +15,7 @@ from celc.explain.correlation import across_lines
 from celc.normal import normal_form as lp
 from celc.normal.normal_form import Disjunction, Event, Iteration, NormalForm, Sequence
 from celc.normal.show import show_clause, show_event, show_labels
+from celc.normal.traversal import operands_of
 from celc.pipeline import Stages
 from celc.plan.piles import PilePlan
 from celc.plan.program import Program
@@ -122,7 +123,7 @@ def form_lines(form: NormalForm, indent: str = "") -> list[str]:
 
 
 def _inner(form: NormalForm, indent: str) -> list[str]:
-    return [line for part in lp.operands_of(form) for line in form_lines(part, indent + "  ")]
+    return [line for part in operands_of(form) for line in form_lines(part, indent + "  ")]
 
 
 def _change(change: lp.LabelChange) -> str:

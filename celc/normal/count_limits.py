@@ -1,4 +1,4 @@
-"""What cannot be compiled, with its places: COUNT against numbers that are too large."""
+"""The largest numbers that COUNT can be compared with, and the places that exceed them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from celc.diagnostics.errors import Diagnostic, error
 from celc.normal.facts import CountTooLargeError, fact_of
 
 
-def unsupported_in(formula: core.Formula) -> list[Diagnostic]:
-    """The places of a formula that cannot be compiled, in the order of the text."""
+def counts_too_large_in(formula: core.Formula) -> list[Diagnostic]:
+    """An error for each COUNT that a formula compares with too large a number, in text order."""
     filters = [part for part in formulas_in(formula) if isinstance(part, core.Filter)]
     clauses = [clause for part in reversed(filters) for clause in part.clauses]
-    return [found for clause in clauses for found in _unsupported_clause(clause)]
+    return [found for clause in clauses for found in _counts_too_large(clause)]
 
 
-def _unsupported_clause(clause: Clause) -> list[Diagnostic]:
+def _counts_too_large(clause: Clause) -> list[Diagnostic]:
     found = []
     for predicate in clause.predicates:
         try:

@@ -1,4 +1,4 @@
-"""LP-normal form → the part that an automaton finds, and the part left to the listing of matches.
+"""LP-normal form → the work of the automaton, and the work of the listing of matches.
 
 An automaton decides conditions on single events. A selector under WITHIN compares the matches of
 one window, and a condition across events compares events of one match. Both are decided when the
@@ -11,24 +11,18 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from celc.core.formula import Query
-from celc.normal.flatten import FlatForm, flatten
-from celc.normal.normal_form import (
-    Disjunction,
-    KeepSupport,
-    NormalForm,
-    Relabel,
-    Selected,
-    is_correlated,
-    operands_of,
-)
+from celc.normal.flat_form import FlatForm
+from celc.normal.flatten import flatten
+from celc.normal.normal_form import Disjunction, KeepSupport, NormalForm, Relabel, Selected
 from celc.normal.normalize import output_labels
 from celc.normal.relax import relaxed
 from celc.normal.rewrite import relabel
+from celc.normal.traversal import is_correlated, operands_of
 
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """Nothing is left: what the automaton finds are the matches of the query."""
+    """Nothing is left: the automaton finds exactly the matches of the query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +55,7 @@ class Definitions:
 
 
 Rest: TypeAlias = Exact | Windowed | Roles | Definitions
-"""What is left to the listing."""
+"""The work that is left to the listing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +77,7 @@ def interleaves(query: Query) -> bool:
 
 
 def divide(query: Query, form: NormalForm) -> Division:
-    """What the automaton finds of a query, and what is left to the listing."""
+    """The division of a query's work between the automaton and the listing."""
     if is_correlated(form):
         return _divide_correlated(query, form)
     selected = _selector_in_window(query, form)
@@ -97,9 +91,10 @@ def _divide_correlated(query: Query, form: NormalForm) -> Division:
     selects = query.strategy not in ("ALL", "ANY")
     nests = _nests_selectors(form, top=selects)
     if roles is not None and roles.flat.absent and interleaves(query):
-        roles = None  # events of other partitions lie in between
+        roles = None  # events of other partitions lie between those of the match
     if consumes and nests:
-        roles = None  # what a selector sees begins anew after a match, which no update can know
+        # For a selector the stream begins anew after a match, which no update can know.
+        roles = None
     if roles is None:
         found = relaxed(form, selectors=not consumes)
         return Division(found, form, Definitions(form, nests))
@@ -118,7 +113,7 @@ def _roles(query: Query, form: NormalForm) -> Roles | None:
     flat = flatten(form.operand.operand)
     if flat is None:
         return None
-    # What is projected away counts for the supports that are compared.
+    # Labels that are projected away count for the supports that are compared.
     shown = relabel(flat.form, KeepSupport(output_labels(query)))
     return Roles(replace(flat, form=shown), query.strategy)
 

@@ -1,8 +1,9 @@
 """Predicates on functions of a label's set → facts that an automaton can keep track of.
 
-COUNT, MIN, MAX, FIRST and LAST against constants are finite-state: what has to be remembered of the
-events so far is a truth or a small number. The rest (sums, averages, PREV, comparisons across
-labels or between two functions) is not, or not simply so; `fact_of` has no fact for it.
+COUNT, MIN, MAX, FIRST and LAST against constants are finite-state: a truth or a small number is all
+that an automaton must remember of the events so far. Sums, averages, PREV, and comparisons across
+labels or between two functions are not finite-state, or not simply so; `fact_of` has no fact for
+them.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ class CountTooLargeError(Exception):
 
 
 def every_event(label: str, predicates: tuple[Predicate, ...]) -> Fact:
-    """Each event of a label satisfies one of the predicates, which name it EVENT."""
+    """The fact that each event of a label satisfies one of the predicates, which name it EVENT."""
     return Not(SomeEvent(label, EventClause(predicates), holds=False))
 
 
 def fact_of(predicate: Predicate) -> Fact | None:
-    """The fact that a predicate states which names labels inside aggregates only.
+    """The fact that a predicate states, if it names labels inside aggregates only.
 
-    None where it is not one of those that are supported. Raises CountTooLargeError.
+    None for predicates that are not finite-state. Raises CountTooLargeError.
     """
     nodes = nodes_named_in(predicate)
     aggregates = [node for node in nodes if isinstance(node, core.Aggregate)]
@@ -65,13 +66,13 @@ def fact_of(predicate: Predicate) -> Fact | None:
 
 
 def _of_event(node: Leaf) -> Expression:
-    """What an attribute or aggregate of a label is of one event."""
+    """The attribute of one event in place of an attribute or aggregate of its label."""
     assert node.attribute is not None
     return core.AttributeValue(EVENT, node.attribute, node.type, node.span)
 
 
 def on_event(predicate: Predicate) -> Predicate:
-    """The predicate, its attributes and FIRST, LAST, MIN, MAX read from the event itself."""
+    """The predicate on one event: its attributes and FIRST, LAST, MIN, MAX are read from it."""
     return map_leaves(predicate, _of_event)
 
 
@@ -121,7 +122,7 @@ def _count_truths(predicate: Predicate) -> tuple[bool, ...]:
         if isinstance(number, int | float)
         and not (isinstance(number, float) and math.isnan(number))
     ]
-    # Infinity is above every count, as MAX_COUNT would have to be.
+    # Infinity is above every count, and above MAX_COUNT too: it is refused like a large number.
     above = max((0 if number < 0 else number for number in numbers), default=0)
     if above > MAX_COUNT:
         raise CountTooLargeError
@@ -141,10 +142,10 @@ def _count_truths(predicate: Predicate) -> tuple[bool, ...]:
 
 
 def _extreme_fact(function: core.AggregateFunction, label: str, predicate: Predicate) -> Fact:
-    """MIN or MAX: an extreme is known by which values occur; NULL is skipped, NaN is the largest.
+    """The fact of a MIN or MAX: the values that occur decide it; NULL is skipped, NaN is largest.
 
-    With "some event is below c" and "some event is at c", each comparison of the minimum with c is
-    said: it is above c, for instance, if some value occurs and none at or below.
+    "Some event is below c" and "some event is at c" express each comparison of the minimum with c.
+    For instance, the minimum is above c if some value occurs and none is at c or below.
     """
     occurs = SomeEvent(label, EventClause((_not_null(predicate),)))
     match predicate:
@@ -153,7 +154,7 @@ def _extreme_fact(function: core.AggregateFunction, label: str, predicate: Predi
         case core.Membership():
             equal = [
                 _compared_fact(function, label, occurs, "=", predicate.operand, constant)
-                for constant in _asconstants_of(predicate)
+                for constant in _constants_of_list(predicate)
             ]
             if not predicate.negated:
                 return AnyOf(tuple(equal))
@@ -186,7 +187,7 @@ def _compared_fact(
     further = SomeEvent(label, EventClause((beyond,)))
     equal = SomeEvent(label, EventClause((_event_comparison("=", operand, constant),)))
     if function == "MAX":
-        operator = core.MIRRORED[operator]  # the maximum is to > what the minimum is to <
+        operator = core.MIRRORED[operator]  # > is for the maximum as < is for the minimum
     match operator:
         case "<":
             return further
@@ -210,7 +211,7 @@ def _event_comparison(
     return comparison
 
 
-def _asconstants_of(predicate: core.Membership) -> list[core.Constant]:
+def _constants_of_list(predicate: core.Membership) -> list[core.Constant]:
     type_ = predicate.operand.type
     return [core.Constant(value, type_, predicate.span) for value in predicate.values]
 

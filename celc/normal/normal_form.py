@@ -2,11 +2,10 @@
 
 Definition 3 of the CEL paper calls a formula locally parametrized when every filter is applied to
 `R AS x`. This form goes one step further: AS, renaming and PROJECT are gone as well, because each
-is a function on the label set of an event and can be applied when the event is read. What is left
-is a regular expression over marked events, together with the operators that a regular expression
-has no word for (both, anyhow, unless, absence, selectors). Two things stay above those, because
-they cannot pass them: a condition or a change of labels on what a selector has chosen (`Where`,
-`Relabel`), since a selector compares matches before either.
+is a function on the label set of an event and can be applied when the event is read. The result is
+a regular expression over marked events, together with operators that regular expressions lack (AND,
+ALL, UNLESS, absence, selectors). A condition or a change of labels on the choice of a selector
+stays above the selector (`Where`, `Relabel`), since a selector compares matches before either.
 
 Conditions on more than one event at a time (`Correlated`) stay where they are written, with the
 scopes in which they look for labels (`Scope`).
@@ -14,12 +13,11 @@ scopes in which they look for labels (`Scope`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, assert_never
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from celc.core.formula import Clause, EventType, Predicate
-from celc.core.terms import labels_of_clause
 from celc.diagnostics.source import Span
 
 EVENT = ""
@@ -69,7 +67,7 @@ class Iteration:
     contiguous: bool
     span: Span = _span()
     number: int | None = None
-    """Which one it is, while marks are put on its rounds (`roles`)."""
+    """The number of the iteration, while its rounds get marks (`flatten`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +124,7 @@ Strategy: TypeAlias = Literal["STRICT", "NXT", "LAST", "MAX"]
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """What a selection strategy chooses among the operand's matches, by their supports."""
+    """The choice of a selection strategy among the operand's matches, by their supports."""
 
     strategy: Strategy
     operand: NormalForm
@@ -144,7 +142,7 @@ class Relabel:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """The operand's matches of which the fact is true."""
+    """The operand's matches for which the fact is true."""
 
     operand: NormalForm
     fact: Fact
@@ -155,7 +153,7 @@ class Where:
 class Correlated:
     """The operand's matches for which every clause holds, for every choice of positions.
 
-    What cannot be asked of one event at a time stays here: comparisons across labels, PREV, PRIOR
+    Conditions on more than one event at a time stay here: comparisons across labels, PREV, PRIOR
     and most functions of a label's set. `own` are the labels that the operand binds, which the
     clauses see as they are here; their other labels are those of a scope around it.
     """
@@ -236,7 +234,7 @@ class KeepLabels:
 class KeepSupport:
     """Keep these labels, and `SUPPORT` on every event that carried any label.
 
-    What SELECT projects away still counts where a selector compares supports.
+    Labels that SELECT projects away still count where a selector compares supports.
     """
 
     labels: tuple[str, ...]
@@ -264,8 +262,8 @@ SUPPORT = ""
 """A mark that is no label: the event is in the support. No label is spelled like it."""
 
 ROLE = "\0\ud800"
-"""How marks begin that are no labels, but roles in conditions across events (`roles`). No label
-does: half of a character (a surrogate) is an error wherever it stands in a query."""
+"""The beginning of all marks that are roles in conditions across events, not labels (`flat_form`).
+No label begins so: half of a character (a surrogate) is an error wherever it stands in a query."""
 
 
 def shown(labels: frozenset[str]) -> frozenset[str]:
@@ -286,7 +284,7 @@ def changed(labels: Iterable[str], changes: Iterable[LabelChange]) -> tuple[str,
     return tuple(sorted(found))
 
 
-# --- facts: what a match's labels hold, as far as it is finite-state ------------------------------
+# --- facts: finite-state conditions on the labels of a match --------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +322,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Some of the facts are true; none of no facts is."""
+    """Some of the facts are true; false where there are no facts."""
 
     facts: tuple[Fact, ...]
 
@@ -347,7 +345,7 @@ def negated(fact: Fact) -> Fact:
 
 
 def simple_facts(fact: Fact) -> tuple[SimpleFact, ...]:
-    """What a fact is made of, each once, in order of appearance."""
+    """The simple facts that a fact is made of, each once, in order of appearance."""
     match fact:
         case Not():
             return simple_facts(fact.fact)
@@ -355,118 +353,3 @@ def simple_facts(fact: Fact) -> tuple[SimpleFact, ...]:
             return tuple(dict.fromkeys(s for part in fact.facts for s in simple_facts(part)))
         case _:
             return (fact,)
-
-
-# --- looking at forms -----------------------------------------------------------------------------
-
-
-def operands_of(form: NormalForm) -> tuple[NormalForm, ...]:
-    """The forms that a form is made of, from left to right."""
-    match form:
-        case Event():
-            return ()
-        case Sequence() | Disjunction():
-            return form.operands
-        case Iteration() | Selected() | Relabel() | Where() | Correlated() | Scope():
-            return (form.operand,)
-        case Conjunction() | All() | Unless():
-            return (form.left, form.right)
-        case Absence():
-            return (form.left, form.middle, form.right)
-        case _:
-            assert_never(form)
-
-
-def forms_in(form: NormalForm) -> Iterator[NormalForm]:
-    """A form and all within it, outer before inner, left before right."""
-    waiting = [form]
-    while waiting:
-        part = waiting.pop()
-        yield part
-        waiting.extend(reversed(operands_of(part)))
-
-
-def events_of(form: NormalForm) -> Iterator[Event]:
-    """The events written in a form, from left to right."""
-    return (part for part in forms_in(form) if isinstance(part, Event))
-
-
-def with_operands(form: NormalForm, change: Callable[[NormalForm], NormalForm]) -> NormalForm:
-    """The form made of changed operands."""
-    match form:
-        case Event():
-            return form
-        case Sequence() | Disjunction():
-            return replace(form, operands=tuple(map(change, form.operands)))
-        case Iteration() | Selected() | Relabel() | Where() | Correlated() | Scope():
-            return replace(form, operand=change(form.operand))
-        case Conjunction() | All() | Unless():
-            return replace(form, left=change(form.left), right=change(form.right))
-        case Absence():
-            left, middle, right = map(change, (form.left, form.middle, form.right))
-            return replace(form, left=left, middle=middle, right=right)
-        case _:
-            assert_never(form)
-
-
-def labels_of(form: NormalForm) -> frozenset[str]:
-    """All labels that some event of the form's matches carries (or more, under AND)."""
-    match form:
-        case Event():
-            return frozenset(form.labels)
-        case Relabel():
-            # A label set's image is within the image of all labels together, but for AS and
-            # KeepSupport, which never look at which labels there are.
-            return frozenset(changed(labels_of(form.operand), form.changes))
-        case Unless():
-            return labels_of(form.left)
-        case Absence():
-            return labels_of(form.left) | labels_of(form.right)
-        case _:
-            return frozenset[str]().union(*map(labels_of, operands_of(form)))
-
-
-def types_of(form: NormalForm, label: str) -> tuple[EventType, ...]:
-    """The event types that a label can be on in the form's matches, in order of appearance."""
-    match form:
-        case Event():
-            return (form.type,) if label in form.labels else ()
-        case Relabel():
-            inner = [
-                old for old in labels_of(form.operand) if label in changed([old], form.changes)
-            ]
-            parts = [types_of(form.operand, old) for old in sorted(inner)]
-        case Unless():
-            parts = [types_of(form.left, label)]
-        case Absence():
-            parts = [types_of(form.left, label), types_of(form.right, label)]
-        case _:
-            parts = [types_of(operand, label) for operand in operands_of(form)]
-    return tuple(dict.fromkeys(event_type for part in parts for event_type in part))
-
-
-def count_events(form: NormalForm) -> int:
-    """The size of a form: how many events are written in it."""
-    return sum(isinstance(part, Event) for part in forms_in(form))
-
-
-def open_labels(form: NormalForm) -> frozenset[str]:
-    """The labels that conditions inside a form look for around it."""
-    match form:
-        case Correlated():
-            named = frozenset[str]().union(*map(labels_of_clause, form.clauses))
-            return open_labels(form.operand) | (named - {*form.own})
-        case Scope():
-            return open_labels(form.operand) - {*form.labels}
-        case Unless():
-            return open_labels(form.left) | (open_labels(form.right) - {*form.sees})
-        case Absence():
-            outside = open_labels(form.middle) - {*form.sees}
-            return open_labels(form.left) | open_labels(form.right) | outside
-        case _:
-            return frozenset[str]().union(*map(open_labels, operands_of(form)))
-
-
-def is_correlated(form: NormalForm) -> bool:
-    """Whether some condition in a form is more than a question to single events."""
-    return any(isinstance(part, Correlated) for part in forms_in(form))

@@ -13,12 +13,11 @@ cases, and exponentially in the worst case. Here most conditions need no cases:
 
 A condition that stands above a selector, or on a COUNT, MIN, MAX, FIRST or LAST, cannot move: it
 stays where it is as a *fact* (`Where`), which an automaton keeps track of. A condition on a label
-of another scope is a fact about that scope's match: the match where it holds and the one where it
-fails are two cases, in each of which the condition is a constant.
+of another scope is a fact about that scope's match. The matches for which it is true and those for
+which it is false are two cases; in each of them the condition is a constant.
 
 A clause about several events at a time (an equality of two labels, PREV, a sum) stays where it is
-written (`Correlated`), with all its predicates; what finds the events it asks for is not decided
-here.
+written (`Correlated`), with all its predicates; a later pass decides how to find its events.
 """
 
 from __future__ import annotations
@@ -38,7 +37,20 @@ from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import Diagnostic, Diagnostics, error
 from celc.diagnostics.source import Source, Span
 from celc.normal import normal_form as lp
-from celc.normal.count_limits import unsupported_in
+from celc.normal.constructors import (
+    absence,
+    all_placed,
+    conjunction,
+    correlated,
+    disjunction,
+    is_empty,
+    iteration,
+    scope,
+    selected,
+    sequence,
+    unless,
+)
+from celc.normal.count_limits import counts_too_large_in
 from celc.normal.facts import (
     every_event,
     fact_of,
@@ -53,27 +65,10 @@ from celc.normal.normal_form import (
     KeepLabels,
     NormalForm,
     RenameLabel,
-    count_events,
     simple_facts,
 )
-from celc.normal.rewrite import (
-    absence,
-    all_placed,
-    conjunction,
-    correlated,
-    disjunction,
-    is_empty,
-    iteration,
-    relabel,
-    restrict,
-    restrict_each,
-    scope,
-    selected,
-    sequence,
-    truth_of,
-    unless,
-    where,
-)
+from celc.normal.rewrite import relabel, restrict, restrict_each, truth_of, where
+from celc.normal.traversal import count_events, open_labels
 
 _MAX_CASES = 8
 """Facts about one scope that its parts may ask for: each doubles the cases."""
@@ -88,7 +83,7 @@ def normalize(
     would grow beyond `max_events` events.
     """
     diagnostics = Diagnostics(source)
-    diagnostics.extend(unsupported_in(query.formula))
+    diagnostics.extend(counts_too_large_in(query.formula))
     diagnostics.raise_errors()
     normalizer = _Normalizer(source, diagnostics, max_events)
     form = normalizer.scope(query.formula)
@@ -124,14 +119,14 @@ def warn_no_match(span: Span, reason: str) -> Diagnostic:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Binder:
-    """Labels that conditions further in may name, and what is assumed of them in this case."""
+    """Labels that conditions further in may name, and the facts about them assumed in this case."""
 
     labels: frozenset[str]
     assumed: Mapping[Fact, bool]
 
 
 class _UndecidedError(Exception):
-    """A condition asks for a fact about another scope's labels, of which nothing is assumed yet."""
+    """A condition asks for a fact about another scope's labels that is not assumed yet."""
 
     def __init__(self, binder: _Binder, fact: Fact, span: Span) -> None:
         super().__init__()
@@ -167,7 +162,7 @@ class _Normalizer:
     ) -> NormalForm:
         """The form that `build` makes, by cases over the facts that are asked for meanwhile.
 
-        `build` is given a context manager; what is built inside it sees the labels.
+        `build` gets a context manager; conditions built inside it see the labels.
         """
         binder = _Binder(labels, assumed or {})
 
@@ -213,7 +208,7 @@ class _Normalizer:
                     formula.span,
                 )
             case core.As():
-                # The label goes to the support, so not to events that carry none at this point.
+                # The label goes to the support: events without a label stay without.
                 return relabel(self._form(formula.operand), AddLabel(formula.label))
             case core.Rename():
                 return relabel(self.scope(formula.operand), RenameLabel(formula.old, formula.new))
@@ -253,7 +248,7 @@ class _Normalizer:
         left = self._form(formula.left)
         with binding():
             right = self.scope(formula.right)
-        sees = lp.open_labels(right) & labels_bound(formula.left)
+        sees = open_labels(right) & labels_bound(formula.left)
         return unless(left, right, formula.span, tuple(sorted(sees)))
 
     def _absence(self, binding: _Binding, formula: core.Absence) -> NormalForm:
@@ -261,7 +256,7 @@ class _Normalizer:
         with binding():
             middle = self.scope(formula.middle)
         beside = labels_bound(formula.left) | labels_bound(formula.right)
-        sees = lp.open_labels(middle) & beside
+        sees = open_labels(middle) & beside
         return absence(left, middle, right, formula.span, tuple(sorted(sees)))
 
     def _text(self, span: Span) -> str:
@@ -311,7 +306,7 @@ class _Normalizer:
                 continue
             labels = labels_named(predicate)
             if truth:
-                # TRUE for every position, and where the label has none the clause holds vacuously.
+                # TRUE for every position; without positions the clause holds vacuously.
                 return form
             if truth is None:
                 (label,) = labels
@@ -337,7 +332,7 @@ class _Normalizer:
                 if fact not in binder.assumed:
                     raise _UndecidedError(binder, fact, span)
                 return binder.assumed[fact]
-        # Nothing binds the label here, which conditions see as a label without positions.
+        # Nothing binds the label here: for conditions it is a label without positions.
         return truth_of(fact, frozenset()) is True
 
     def _check_size(self, form: NormalForm, span: Span) -> None:
@@ -377,7 +372,7 @@ def _asked_of_one_label(
 ) -> tuple[str, tuple[Predicate, ...]] | None:
     """A clause on the single events of one label that is bound; None for all others.
 
-    Most clauses are such, and they only add conditions to events.
+    Most clauses are of this kind, and they only add conditions to events.
     """
     if len(clause.labels) != 1 or clause.labels[0] not in bound:
         return None

@@ -1,9 +1,9 @@
 """Correlated forms → forms without correlation that match at least as much.
 
-What an automaton over single events cannot decide is left out: the relaxed form has every match of
-the form it was made from, with the same labels, and others besides. Its automaton tells at which
-events a match can end at all, and which events a match can be made of; the rest is decided on what
-it finds.
+Conditions that an automaton over single events cannot decide are left out: the relaxed form has
+every match of the form it was made from, with the same labels, and others besides. Its automaton
+tells at which events a match can end at all, and of which events a match can consist; the listing
+decides the conditions left out.
 
 Leaving a condition out of a formula admits more, but not below `!`, right of UNLESS or under NXT,
 LAST and MAX, where more matches exclude others: there the whole operator goes.
@@ -15,26 +15,26 @@ from dataclasses import replace
 from typing import assert_never
 
 from celc.normal import normal_form as lp
-from celc.normal.normal_form import NormalForm, is_correlated
-from celc.normal.rewrite import (
+from celc.normal.constructors import (
     all_placed,
     conjunction,
     disjunction,
     is_empty,
     iteration,
-    relabel,
     selected,
     sequence,
     unless,
-    where,
 )
+from celc.normal.normal_form import NormalForm
+from celc.normal.rewrite import relabel, where
+from celc.normal.traversal import forms_in, is_correlated
 
 
 def relaxed(form: NormalForm, *, selectors: bool = True) -> NormalForm:
     """The form without its correlations; itself where it has none.
 
-    Without `selectors`, also without NXT, LAST and MAX: what they choose depends on where the
-    stream begins, and a match that consumes lets it begin anew.
+    Without `selectors`, also without NXT, LAST and MAX: their choice depends on where the stream
+    begins, and a match that consumes lets it begin anew.
     """
     return _Relaxation(selectors).of(form)
 
@@ -76,7 +76,7 @@ class _Relaxation:
                 return replace(form, left=left, right=right)
             case lp.Selected():
                 operand = self.of(form.operand)
-                # Whether a support is an interval does not depend on what else matches.
+                # Whether a support is an interval does not depend on the other matches.
                 is_strict = form.strategy == "STRICT"
                 return selected("STRICT", operand, form.span) if is_strict else operand
             case lp.Relabel():
@@ -92,5 +92,5 @@ class _Relaxation:
 
 def _selects(form: NormalForm) -> bool:
     return any(
-        isinstance(part, lp.Selected) and part.strategy != "STRICT" for part in lp.forms_in(form)
+        isinstance(part, lp.Selected) and part.strategy != "STRICT" for part in forms_in(form)
     )

@@ -1,8 +1,8 @@
-"""Rewriting of forms in LP-normal form: conditions and label changes pushed to events, and
-constructors that simplify.
+"""Rewriting of LP-normal forms: conditions and label changes are pushed to events.
 
 A condition goes as far down as its meaning allows: past sequences, iterations, OR, AND, ALL, the
-left side of UNLESS and the outer parts of an absence; not past a selector or what stands on one.
+left side of UNLESS and the outer parts of an absence; not past a selector, nor past a condition or
+a change of labels that stands on a selector.
 """
 
 from __future__ import annotations
@@ -20,6 +20,16 @@ from celc.core.traversal import Leaf, map_leaves
 from celc.diagnostics.deadline import look
 from celc.diagnostics.source import Span
 from celc.normal import normal_form as lp
+from celc.normal.constructors import (
+    absence,
+    all_placed,
+    conjunction,
+    disjunction,
+    is_empty,
+    iteration,
+    sequence,
+    unless,
+)
 from celc.normal.facts import every_event
 from celc.normal.normal_form import (
     EVENT,
@@ -38,13 +48,13 @@ from celc.normal.normal_form import (
     SomeEvent,
     Where,
     changed,
-    labels_of,
 )
+from celc.normal.traversal import labels_of
 from celc.normal.truths import MOST_COMPARED, can_hold_together
 
-# A clause by label: what each label's positions would have to satisfy for the clause to hold.
-# The clause that nothing satisfies stands under EVENT.
 Parts = Mapping[str, tuple[Predicate, ...]]
+"""A clause by label: it holds if all positions of one label satisfy the predicates of that label.
+The clause that nothing satisfies stands under EVENT."""
 
 
 def restrict(form: NormalForm, parts: Parts) -> NormalForm:
@@ -61,7 +71,7 @@ def restrict(form: NormalForm, parts: Parts) -> NormalForm:
         case Disjunction():
             return disjunction(tuple(restrict(o, parts) for o in form.operands), form.span)
         case Where():
-            # Not `where`, which would push the fact in again, past what this has just put there.
+            # Not `where`, which would push the fact in again, past the condition just put there.
             operand = restrict(form.operand, parts)
             return operand if is_empty(operand) else Where(operand, form.fact, form.span)
         case lp.Correlated() | lp.Scope():
@@ -103,7 +113,7 @@ def restrict_each(
 ) -> NormalForm:
     """The matches of a form that satisfy several clauses, each on the events of one label.
 
-    The same as to `restrict` it by one after the other, in one pass over the form.
+    The same as `restrict` for one clause after the other, in one pass over the form.
     """
     by_label: dict[str, list[_Asked]] = {}
     for number, (label, predicates) in enumerate(asked):
@@ -149,9 +159,10 @@ def _restrict_event(event: Event, predicates: tuple[Predicate, ...]) -> NormalFo
 
 
 class _Clauses:
-    """The clauses on an event while others are added: none says what another one says and more.
+    """The clauses on an event while others are added: no clause follows from another one.
 
-    Looked up by their predicates, so that many clauses on one event take time for each of them.
+    Clauses are looked up by their predicates, so that the time grows with their number only, not
+    with its square.
     """
 
     def __init__(self, event: Event) -> None:
@@ -182,7 +193,7 @@ class _Clauses:
         new = set(clause.predicates)
         near = {n for p in new for n in self._numbers.get(p, ()) if n in self._kept}
         if any(new.issuperset(self._kept[number].predicates) for number in near):
-            return True  # said already, and more
+            return True  # it follows from a clause that is there
         for number in near:
             if new.issubset(self._kept[number].predicates):
                 del self._kept[number]
@@ -216,105 +227,8 @@ def clause_on_type(clause: EventClause, event_type: core.EventType) -> EventClau
     return EventClause(tuple(known)) if known else False
 
 
-# --- constructors that simplify -------------------------------------------------------------------
-
-
-def is_empty(form: NormalForm) -> bool:
-    """Whether a form is the one without matches."""
-    return isinstance(form, Disjunction) and not form.operands
-
-
-def disjunction(operands: tuple[NormalForm, ...], span: Span) -> NormalForm:
-    """OR, without empty operands, repeated ones and nesting."""
-    flat: dict[NormalForm, None] = {}
-    for operand in operands:
-        parts = operand.operands if isinstance(operand, Disjunction) else (operand,)
-        flat.update(dict.fromkeys(parts))
-    if len(flat) == 1:
-        return next(iter(flat))
-    return Disjunction(tuple(flat), span)
-
-
-def sequence(
-    operands: tuple[NormalForm, ...], contiguous: tuple[bool, ...], span: Span
-) -> NormalForm:
-    """`;` and `:`; empty where an operand is."""
-    if any(map(is_empty, operands)):
-        return Disjunction((), span)
-    return Sequence(operands, contiguous, span)
-
-
-def iteration(operand: NormalForm, contiguous: bool, span: Span) -> NormalForm:
-    """`+` and `:+`; empty where the operand is."""
-    if is_empty(operand):
-        return Disjunction((), span)
-    return Iteration(operand, contiguous, span)
-
-
-def conjunction(left: NormalForm, right: NormalForm, span: Span) -> NormalForm:
-    """AND; empty where a side is."""
-    if is_empty(left) or is_empty(right):
-        return Disjunction((), span)
-    return left if left == right else lp.Conjunction(left, right, span)
-
-
-def all_placed(left: NormalForm, right: NormalForm, span: Span) -> NormalForm:
-    """ALL; empty where a side is."""
-    if is_empty(left) or is_empty(right):
-        return Disjunction((), span)
-    return lp.All(left, right, span)
-
-
-def unless(
-    left: NormalForm, right: NormalForm, span: Span, sees: tuple[str, ...] = ()
-) -> NormalForm:
-    """UNLESS; the left alone where the right is empty."""
-    if is_empty(left) or is_empty(right):
-        return left
-    return lp.Unless(left, right, span, sees)
-
-
-def absence(
-    left: NormalForm,
-    middle: NormalForm,
-    right: NormalForm,
-    span: Span,
-    sees: tuple[str, ...] = (),
-) -> NormalForm:
-    """`; ! ;`; a plain sequence where the middle is empty."""
-    if is_empty(left) or is_empty(right):
-        return Disjunction((), span)
-    if is_empty(middle):
-        return sequence((left, right), (False,), span)
-    return lp.Absence(left, middle, right, span, sees)
-
-
-def correlated(
-    form: NormalForm, clause: core.Clause, own: frozenset[str], span: Span
-) -> NormalForm:
-    """The matches of a form for which one more clause holds; those of one FILTER stay together."""
-    if is_empty(form):
-        return form
-    labels = tuple(sorted(own))
-    if isinstance(form, lp.Correlated) and form.own == labels:
-        return lp.Correlated(form.operand, (*form.clauses, clause), labels, span)
-    return lp.Correlated(form, (clause,), labels, span)
-
-
-def scope(form: NormalForm, labels: frozenset[str], span: Span) -> NormalForm:
-    """A scope that binds labels; the form itself where no condition inside looks for one."""
-    if not lp.open_labels(form) & labels:
-        return form
-    return lp.Scope(form, tuple(sorted(labels)), span)
-
-
-def selected(strategy: lp.Strategy, operand: NormalForm, span: Span) -> NormalForm:
-    """A selector; empty where its operand is."""
-    return operand if is_empty(operand) else lp.Selected(strategy, operand, span)
-
-
 def where(form: NormalForm, fact: Fact, span: Span) -> NormalForm:
-    """The matches of which a fact is true; on the events themselves where that says it all."""
+    """The matches for which a fact is true; as conditions on single events where these suffice."""
     truth = truth_of(fact, labels_of(form))
     if truth is not None:
         return form if truth else Disjunction((), span)
@@ -349,9 +263,9 @@ def truth_of(fact: Fact, labels: frozenset[str]) -> bool | None:
 def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
     """The same matches with another label set on each event.
 
-    Every change maps a union of label sets to the union of their images, so it passes ALL too; but
-    AND compares label sets, a selector looks at supports and a condition at labels before it. That
-    is so of conditions in what is absent as well.
+    Every change maps a union of label sets to the union of their images, so it passes ALL too. It
+    does not pass AND, which compares label sets, nor a selector, which looks at supports before the
+    change, nor a condition, which looks at labels before it: also a condition in an absent formula.
     """
     look()
     match form:
@@ -379,7 +293,7 @@ def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
         case lp.Conjunction() | lp.Selected() | Where() | lp.Correlated() | lp.Scope():
             return lp.Relabel(form, (change,), form.span)
         case lp.Unless() | lp.Absence():
-            # The conditions of what must be absent look at labels before the change.
+            # The conditions of the absent formula look at labels before the change.
             return lp.Relabel(form, (change,), form.span)
         case _:
             assert_never(form)

@@ -1,8 +1,8 @@
-"""Which conditions on one event can be true together.
+"""The truths that conditions on one event can take together.
 
-Comparisons of one attribute with constants cut its values into finitely many pieces, so the truths
-that they can take together are found exactly. Conditions of any other shape are taken to be
-independent, which can only find a combination that no event has.
+Comparisons of one attribute with constants cut its values into finitely many pieces, so their
+combinations are found exactly. Conditions of any other shape are taken to be independent: this can
+only add a combination that no event has.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def possible_truths(groups: Sequence[tuple[EventClause, ...]], *, limit: int) ->
 
     Every predicate belongs to one *factor*: the comparisons of one attribute with constants
     together, each other predicate by itself. Factors are taken to be independent. A clause is an
-    OR, so the truth of all clauses is the union of what each factor makes true. A group in which a
-    clause has failed for good is as good as one without any truth: that keeps combinations few.
+    OR, so the true clauses are the union of the clauses that each factor makes true. A group in
+    which a clause has failed for good loses its other truths too: that keeps combinations few.
     """
     clauses = [clause for group in groups for clause in group]
     masks, start = [], 0
@@ -75,11 +75,11 @@ def _distinct(items: Iterable[int]) -> Iterator[int]:
 
 
 MOST_COMPARED = 200
-"""Predicates up to which it is found out whether some event may satisfy them all."""
+"""More predicates than these are not tested for an event that satisfies them all."""
 
 
 def can_hold_together(clauses: Sequence[EventClause]) -> bool:
-    """Whether some event may satisfy all clauses; True where it would take long to find out."""
+    """Whether some event may satisfy all clauses; True where the test would take long."""
     predicates = [predicate for clause in clauses for predicate in clause.predicates]
     if len(predicates) > MOST_COMPARED or sum(len(constants_of(p)) for p in predicates) > 2000:
         return True
@@ -88,7 +88,7 @@ def can_hold_together(clauses: Sequence[EventClause]) -> bool:
 
 
 def _attribute_compared(predicate: Predicate) -> str | None:
-    """The attribute, where the predicate compares just it with constants (or tests it for NULL).
+    """The attribute, where the predicate compares it alone with constants (or tests it for NULL).
 
     Casts that lose nothing leave the order of values as it is, so they are looked through; INT or
     LONG to FLOAT and LONG to DOUBLE round, still monotonically, but are rare and left alone.
@@ -115,7 +115,7 @@ def _plain_attribute(expression: core.Expression) -> str | None:
 
 
 def _outcomes(made: dict[Predicate, int]) -> Iterator[int]:
-    """What the predicates on one attribute make true together, over all values it can have."""
+    """The clauses that the predicates on one attribute make true, for each of its values."""
     points = {_rank(value) for predicate in made for value in constants_of(predicate)}
     true_of = _Comparisons(made)
     yield true_of.null
@@ -136,8 +136,8 @@ def _rank(value: core.Value) -> _Rank:
 def _samples(points: list[_Rank]) -> Iterator[_Rank]:
     """A value from each piece into which the points cut the line, and the points themselves.
 
-    Between two points lies a value as far as this knows, although there may be none in a type of
-    whole numbers: that can only add a class that stays empty.
+    A value is taken to lie between two points, although a type of whole numbers may have none:
+    that can only add a class that stays empty.
     """
     if points and isinstance(points[0], bytes):
         yield b""
@@ -173,9 +173,9 @@ def _between(low: int | float, high: int | float) -> int | float:
 
 
 class _Comparisons:
-    """Predicates on one attribute, looked up by its value: what they make true, as a bit set.
+    """The clauses that predicates on one attribute make true for a value of it, as a bit set.
 
-    Nothing here looks at each predicate for each value: conditions can have thousands of both.
+    No lookup goes over all predicates: conditions can have thousands of predicates and of values.
     """
 
     def __init__(self, made: dict[Predicate, int]) -> None:
@@ -193,7 +193,8 @@ class _Comparisons:
                     self.null |= bits
             elif isinstance(predicate, core.Membership) and predicate.negated:
                 if not predicate.has_null:
-                    # Two of them with the same bits fail together where both do.
+                    # Two NOT IN for the same clauses: a value makes these clauses false only if it
+                    # is in both lists.
                     absent[bits] = absent[bits] & set(ranks) if bits in absent else set(ranks)
             elif isinstance(predicate, core.Membership):
                 for rank in ranks:
@@ -229,7 +230,7 @@ class _Comparisons:
 
 
 def _unions(parts: list[int]) -> tuple[list[int], list[int]]:
-    """The union of the first k bit sets, and of those from k on, for each k."""
+    """The union of the first k bit sets, and the union of all others, for each k."""
     up_to = list(accumulate(parts, or_, initial=0))
     beyond = list(accumulate(reversed(parts), or_, initial=0))[::-1]
     return up_to, beyond

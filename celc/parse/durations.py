@@ -44,7 +44,7 @@ def in_units(number: str, unit: str) -> str | None:
 
 
 def unit_of(word: str) -> str | None:
-    """The unit that a word in capitals is, stands for or is spelled like; None if it is none."""
+    """The unit that a word in capitals is, stands for or is spelled like; None for other words."""
     if word in _SHORT:
         return _SHORT[word]
     if word in _UNITS or f"{word}S" in _UNITS:
@@ -57,14 +57,14 @@ def unit_of(word: str) -> str | None:
 
 
 def is_calendar(unit: str) -> bool:
-    """Whether a unit has not the same length always: months, quarters, years."""
+    """Whether the length of a unit varies: months, quarters, years."""
     return _IN_DAYS.get(unit.upper().removesuffix("S"), 0) > 14
 
 
 def spelled(text: str) -> str | None:
     """A duration in some other notation: `1h30m`, `5 min`, `00:05:00`, `PT5M`; None if it is none.
 
-    What lies between the parts may be commas and AND.
+    Commas and AND may stand between the parts.
     """
     text = text.strip().upper()
     if len(text) > _LONGEST:

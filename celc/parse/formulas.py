@@ -71,7 +71,7 @@ class FormulaBuilder:
             "DOUBLE": self._double,
             "TEXT": self._text,
         }
-        # Names without a label, by their places, that nothing has taken as a label so far.
+        # Names without a label, by their places, as long as nothing has taken them as a label.
         self._bare: dict[int, syntax.Attribute] = {}
         # The event types of the file, and those that each label of the query may stand for.
         self._attributes: dict[str, frozenset[str]] = {}
@@ -83,7 +83,7 @@ class FormulaBuilder:
         self._renamed: list[tuple[Name, Name]] = []
 
     def report(self, diagnostic: Diagnostic) -> None:
-        """Keep what is wrong with the tree."""
+        """Keep a mistake in the tree."""
         report(self.diagnostics, diagnostic)
 
     def end_of_query(self, error: Span | None = None) -> None:

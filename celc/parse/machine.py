@@ -22,7 +22,7 @@ class Machine:
 
     @property
     def result(self) -> Any:
-        """What the builder made of the start rule; there after `run` has taken all tokens."""
+        """The tree that the builder made of the start rule, after `run` has taken all tokens."""
         (value,) = self._values
         return value
 
@@ -84,8 +84,8 @@ class Machine:
 
     def accepts(self, *terminals: str) -> bool:
         """Whether these terminals could come next, in this order."""
-        # A row of LALR tables promises too much: only the shift after all reductions tells. What
-        # these would push stands beside the stack, which may be long.
+        # A row of LALR tables promises too much: only the shift after all reductions tells. The
+        # states that reductions would push stand beside the stack, which may be long.
         table = grammar()
         kept, pushed = len(self._states), list[int]()
         for terminal in terminals:

@@ -5,6 +5,8 @@ tree thousands of levels deep. Parentheses leave no node; they only widen the sp
 hold.
 """
 
+# Longer than other files: the classes are one representation, and refer to each other.
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field

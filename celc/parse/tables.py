@@ -1,4 +1,4 @@
-"""`grammar.lark` as tables: what the lexer and the parser take from it, built once in a process.
+"""`grammar.lark` as tables for the lexer and the parser, built once in a process.
 
 Lark reads the grammar and computes the LALR tables. The loop that runs over them is ours
 (`celc.parse.machine`): the kind of a word depends on the parser's state, errors ask what else
@@ -24,7 +24,7 @@ END = "$END"
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """Replace the top `size` values by what the builder's `method` makes of them.
+    """Replace the top `size` values by the result of the builder's `method`.
 
     `method` is None where a single value passes through unchanged.
     """
@@ -104,7 +104,7 @@ def _vocabulary(lark: Lark) -> tuple[dict[str, str], dict[str, str]]:
     words: dict[str, str] = {}
     others: dict[str, str] = {}
     for terminal in lark.terminals:
-        # What is declared without a pattern (ATTRIBUTE) is spelled like something else.
+        # A terminal without a pattern (ATTRIBUTE) is spelled like another one.
         if isinstance(terminal.pattern, PatternStr) and terminal.pattern.value.isalpha():
             words[terminal.pattern.value] = terminal.name
         elif terminal.pattern is not None:

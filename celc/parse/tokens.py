@@ -1,6 +1,6 @@
-"""Text to tokens: one pass of one regular expression, and what each word means where it stands.
+"""Text to tokens: one pass of one regular expression, and the meaning of each word at its place.
 
-The spelling of tokens is the grammar's. What is wrong with a single token (an open quote, a
+The spelling of tokens is the grammar's. A mistake in a single token (an open quote, a
 character that means nothing) is reported here; the token is then `flawed`, and the parser says
 nothing more about the place.
 """
@@ -78,8 +78,8 @@ _BEFORE = {
     "FOREIGN_COMMENT": r"(?:#|//)[^\n]*",
     "FOREIGN": "|".join(re.escape(text) for text in token_errors.FOREIGN_OPERATORS),
 }
-# Tried after them: what never ends, or what no token begins with. The open ones take the rest of
-# the text, so that no text is searched twice for its end.
+# Tried after them: tokens without an end, and characters that begin no token. The open ones take
+# the rest of the text, so that no text is searched twice for its end.
 _AFTER = {
     "OPEN_TEXT": r"'[\s\S]*",
     "OPEN_NAME": r"`[\s\S]*",
@@ -92,7 +92,7 @@ _UNKNOWN_SIGNS = frozenset("?^~")
 _COMPARING = frozenset(
     {"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "FOREIGN"}
 )
-# How far to look for what a `||` joins.
+# How far to look for the operands of a `||`.
 _NEAR = 20
 _FREQUENT = ("SPACE", "NAME", "COMMENT", "DOUBLE", "INTEGER", "TEXT")
 
@@ -108,7 +108,7 @@ def _scanner() -> re.Pattern[str]:
 
 
 def tokenize(source: Source, diagnostics: Diagnostics) -> list[Token]:
-    """The tokens of a text, with END after them; adds what is wrong with single tokens.
+    """The tokens of a text, with END after them; reports the mistakes in single tokens.
 
     Stops where the text is too long or not text at all; then the last token is not END.
     """
@@ -195,7 +195,7 @@ class _Lexer:
         self._report(token, token_errors.open_comment(token.start))
 
     def _double_quoted(self, token: Token) -> None:
-        # A text is what is meant most of the time.
+        # Most of the time a text is meant.
         quotes = token_errors.double_quotes(token.text, token.start)
         self._report(token, quotes, becomes="TEXT")
 
@@ -220,7 +220,7 @@ class _Lexer:
 
     def _other(self, token: Token) -> None:
         if token.text in _UNKNOWN_SIGNS:
-            # What is said of them depends on what stands around: the parser stops there.
+            # The message depends on the tokens around: the parser stops there.
             token.type = BAD
             return
         previous = self.tokens[-1] if self.tokens else None

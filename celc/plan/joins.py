@@ -29,7 +29,7 @@ from celc.automata.determinize import START, DetState
 from celc.core import formula as core
 from celc.core.formula import Expression
 from celc.diagnostics.deadline import look
-from celc.normal.flatten import RoleClause
+from celc.normal.flat_form import RoleClause
 from celc.normal.show import show_predicate
 from celc.plan.tables import Tables
 

@@ -14,7 +14,7 @@ from celc.automata.letters import ContextMachine
 from celc.core.formula import Query
 from celc.diagnostics.deadline import look
 from celc.normal.divide import Definitions, Exact, Roles, interleaves
-from celc.normal.flatten import AbsentEvent, RoleClause
+from celc.normal.flat_form import AbsentEvent, RoleClause
 from celc.normal.normal_form import NormalForm
 from celc.plan.earliest import EarliestTables, choose_the_same, earliest_tables, is_quiet
 from celc.plan.joins import Joins, plan_joins

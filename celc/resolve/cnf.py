@@ -37,7 +37,7 @@ class Size:
     written: int
 
     def exceeds(self, max_clauses: int) -> bool:
-        """Whether distribution made it too large; what was written out at length never is."""
+        """Whether distribution made it too large; a form written out in the text never is."""
         return self.clauses > max(max_clauses, self.written) or self.predicates > max(
             max_clauses * _PREDICATES_PER_CLAUSE, self.written
         )

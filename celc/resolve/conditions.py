@@ -1,6 +1,6 @@
 """Conditions: comparisons typed, NOT pushed down to them, `x[p]` and BETWEEN written out.
 
-What comes out is a tree of AND and OR over predicates; `celc.resolve.cnf` makes it an AND of
+The result is a tree of AND and OR over predicates; `celc.resolve.cnf` makes it an AND of
 ORs. NOT is pushed while walking down, with the negations of three-valued logic: `NOT (a < b)` is
 `a >= b`, since both are NULL for the same values.
 """

@@ -1,6 +1,6 @@
-"""Conditions that exclude each other, found by what they leave of each value's range.
+"""Conditions that exclude each other, found by the range that they leave to each value.
 
-Only what certainly cannot be TRUE is found: clauses of one comparison with a constant are put
+Only certain contradictions are found: clauses of one comparison with a constant are put
 together for each expression they speak of, and so are clauses that no event can change.
 """
 
@@ -142,7 +142,7 @@ def by_subject(predicates: Iterable[Predicate]) -> dict[Expression, list[Predica
 def excluding(
     first: Iterable[Predicate], then: Mapping[Expression, Sequence[Predicate]]
 ) -> Diagnostic | None:
-    """A warning where two filters that judge the same event ask what no event can give to both.
+    """A warning where no event satisfies two filters that judge the same event.
 
     `then` is the second filter's part, by subject.
     """

@@ -1,7 +1,7 @@
 """Expressions: names resolved, types found, casts made explicit as Spark SQL inserts them.
 
 Every function here gives None for an expression that has no meaning, after saying why once;
-whatever holds such an expression stays silent about it.
+the parts around such an expression stay silent about it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ LITERALS = (syntax.IntegerLiteral, syntax.DoubleLiteral)
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where an expression stands: what it can name, and who hears of its mistakes.
+    """The place of an expression: the names that it can use, and the diagnostics of its mistakes.
 
     `inside` is the label of the `x[…]` around it. `known` keeps the answer for each label and
     attribute, so that a mistake in one name is reported at its first place in a filter only.
@@ -75,7 +75,7 @@ class Site:
 
 
 def is_null(expression: Expression) -> bool:
-    """Whether it is the literal NULL, which takes the type of what it meets."""
+    """Whether it is the literal NULL, which takes the type of the other operand."""
     return isinstance(expression, Constant) and expression.value is None
 
 
@@ -112,7 +112,7 @@ def convert(expression: Expression, data_type: DataType) -> Expression:
 
 
 def binding_of(label: str, span: Span, site: Site) -> Binding | None:
-    """What binds a label that an expression names."""
+    """The binding of a label that an expression names."""
     key = (label, None)
     if key not in site.known:
         seen = look_up(site.frame, label)

@@ -132,7 +132,7 @@ class Builder:
         return fold_joints(node, operands, _balanced)
 
     def _asked_of_all(self, scoped: Scoped) -> tuple[Predicate, ...]:
-        """What is asked of all the events of the labels that a part binds, at least."""
+        """Conditions on all the events of the labels that a part binds; there may be more."""
         match scoped.node:
             case syntax.Filter():
                 return self.asked[scoped.node.span] + self._asked_of_all(scoped.parts[0])
@@ -162,12 +162,12 @@ class Builder:
     def _selector(self, part: Scoped, node: syntax.Selector, frame: Frame) -> core.Formula:
         inner = self
         if node.strategy == "STRICT":
-            # Intervals are few, so what they hold needs no window to stay within bounds.
+            # Intervals are few, so their matches need no window to stay within bounds.
             inner = replace(self, bounded=True)
         else:
             what = f"what {node.strategy}(…) inside a formula chooses"
             self.found.add(warnings.one_ordered_scan(what, not self.in_parts, node.span))
-            # It chooses in the whole stream, whatever window or STRICT(…) stands around it.
+            # A selector chooses in the whole stream, whatever window or STRICT(…) is around it.
             inner = replace(self, bounded=False, selector=node.strategy)
         return core.Selector(node.strategy, inner._scope(part, frame), node.span)
 

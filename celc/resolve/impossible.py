@@ -1,6 +1,6 @@
 """Formulas that can match nothing, where their structure shows it, conditions aside.
 
-What is found here is certain; much that can match nothing is not found.
+All findings are certain; many formulas that can match nothing are not found.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Labels: what each part of a formula can bind.
+"""Labels: the names that each part of a formula can bind.
 
 One walk, bottom-up, gives every part of a formula its labels, and with each label the event types
 and the number of positions that it can have, judged from the structure alone (conditions aside).
@@ -23,7 +23,7 @@ from celc.resolve.schema import Schema
 MANY = 2
 """Positions are counted 0, 1, many."""
 
-# How far after a name to look for what it could be the label of.
+# How far after a name to look for an event that it could be the label of.
 _NEAR = 80
 
 
@@ -45,7 +45,7 @@ class Binding:
 
     `place` is where the text first binds it. `named_at` is the offset at which AS, a renaming or
     PROJECT first makes or names it, `bare_at` that of the first atom of this event type under no
-    AS: what `SELECT *` goes by. Either is None where there is none.
+    AS; `SELECT *` goes by both. Either is None where there is none.
     """
 
     extent: Extent

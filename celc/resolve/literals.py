@@ -1,4 +1,4 @@
-"""Literals: what the digits and quotes of the text stand for.
+"""Literals: the values of numbers, times and durations in the text.
 
 Each function gives None where the literal has no value, after saying so.
 """
@@ -109,5 +109,5 @@ def duration(parts: tuple[syntax.DurationPart, ...], found: Diagnostics) -> int 
 def _exact(amount: syntax.IntegerLiteral | syntax.DoubleLiteral) -> Fraction:
     if isinstance(amount, syntax.IntegerLiteral):
         return Fraction(amount.value)
-    # repr() gives the digits of the text back, which the binary value only comes near to.
+    # repr() gives the digits of the text back, which the binary value only approximates.
     return Fraction(repr(amount.value))

@@ -1,9 +1,9 @@
 """A warning about COUNT(x) ≥ k under `+`, where a window that holds little more than k events has
 millions of matches.
 
-A `+` takes every choice of events. Without a window that is said of any `+` (`suspicions`); under
-one, how many events there will be is not known. Where a choice has to be large, though, a few
-events more than it needs are enough: of 104 events 100 can be chosen in 4,598,126 ways. So a query
+A `+` takes every choice of events. Without a window any `+` is warned of (`suspicions`); under
+a window, the number of events is not known. Where a choice has to be large, though, a few events
+more than it needs are enough: of 104 events 100 can be chosen in 4,598,126 ways. So a query
 is warned of if half as many events again as its matches need end more than a million matches at one
 of them, and if the window, where it counts events, has room for them.
 """

@@ -1,4 +1,4 @@
-"""SELECT: which labels and expressions become columns, and what they are called."""
+"""SELECT: the labels and expressions that become columns, and the names of the columns."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def select(
 ) -> Selection:
     """What SELECT keeps of a formula whose labels `site` shows; without SELECT the same as `*`.
 
-    `span` is the place of what comes from `*`. The attributes of `partition_by` are columns anyhow.
+    `span` is the place of items from `*`. The attributes of `partition_by` are columns anyhow.
     """
     match items:
         case None | syntax.AllItems():
@@ -198,7 +198,7 @@ def check_columns(
     columns = [("partition attribute", name, span) for name, span in partition_by]
     for item in selection.items:
         if isinstance(item, OutputLabel):
-            # What `*` stands for has no place of its own in SELECT: the label's does.
+            # Items from `*` have no place of their own in SELECT: the label's place is taken.
             span = site.frame.labels[item.label].place if item.span == star_span else item.span
             columns.append(("label", item.label, span))
         else:

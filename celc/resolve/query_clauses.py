@@ -18,7 +18,7 @@ from celc.resolve.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class QueryClauses:
-    """What stands around the formula of a query, and the order columns named at the call."""
+    """The clauses around the formula of a query, and the order columns named at the call."""
 
     order_by: tuple[AttributeDeclaration, ...]
     window: Window | None
@@ -329,7 +329,7 @@ def _places_of_alternatives(
 def _unambiguous(
     listed: list[str], has: list[str], schema: Schema
 ) -> tuple[list[list[str]], list[list[str]]]:
-    """What can be written for an ambiguous key: as keys of their own, and as one key."""
+    """Texts in place of an ambiguous key: as keys of their own, and as one key."""
 
     def serves(names: list[str]) -> bool:
         masks = [schema.having[name] for name in names]

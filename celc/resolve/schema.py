@@ -1,4 +1,4 @@
-"""Declarations and FROM: the streams of a file, and what of them one query sees.
+"""Declarations and FROM: the streams of a file, and the part of them that one query sees.
 
 A query asks again and again which event types a label can bind and which of them have an
 attribute. Sets of event types are therefore bit masks over the types of FROM.
@@ -116,10 +116,10 @@ def _attributes(
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What one query's FROM offers; bit k of a mask stands for `event_types[k]`.
+    """The event types and attributes of one query; bit k of a mask stands for `event_types[k]`.
 
     `masks` holds the event types by name, `types` the type of each attribute, `having` the event
-    types that have it. Of `flawed` attributes the declaration is wrong, and that has been said.
+    types that have it. `flawed` attributes have a wrong declaration, which has been reported.
     `order` numbers the declarations of event types.
     """
 
@@ -184,7 +184,7 @@ class Schema:
 
 
 def schema_of(query: syntax.Query, declarations: Declarations, found: Diagnostics) -> Schema:
-    """What a query's FROM offers.
+    """The event types and attributes in a query's FROM.
 
     Where FROM is wrong, all declared streams are taken: the query's other names can then be
     judged without errors that only follow from this one.

@@ -1,4 +1,4 @@
-"""Scopes: what a filter sees, and what of it is surely bound.
+"""Scopes: the labels that a filter sees, and those among them that are surely bound.
 
 A filter looks a label up in a chain of frames, innermost first: the labels of the formula it
 stands on, of its scope, and of the scopes around it.
@@ -14,7 +14,7 @@ from celc.resolve.labels import Binding, Labels
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What is surely bound beside the part at hand: by which of its sequence's parts.
+    """The labels surely bound beside the part at hand, and the parts of its sequence that do so.
 
     `sure` names for each label up to two parts that bind it in every match, so that one of them
     is another than `own`, the number of the part at hand.

@@ -1,4 +1,4 @@
-"""Warnings about formulas that have a meaning, but perhaps not the one that was meant, or a price.
+"""Warnings about formulas whose meaning is perhaps not the intended one, or costs much.
 
 Conditions aside: labels on two sides of a `;`, labels that a filter may find empty, and what can
 make the number of matches, or the search for them, grow exponentially.
@@ -51,7 +51,7 @@ def check_sides(sides: Sequence[Labels], operator: str, schema: Schema, found: D
 
 
 def check_use(clauses: Sequence[Clause], frame: Frame, found: Diagnostics) -> list[Predicate]:
-    """Warn of what a filter names but may find empty, or finds at one position at most.
+    """Warn of labels that a filter names but may find empty, or finds at one position at most.
 
     Returns the filter's predicates, each once.
     """
@@ -215,7 +215,7 @@ def _growing(scoped: Scoped, kept: frozenset[str]) -> tuple[Span, ...]:
 
 
 def _growing_together(operator: str, sides: Sequence[tuple[Span, ...]]) -> tuple[Span, ...]:
-    # No more matches are on all sides of AND than on that with the fewest.
+    # AND has no more matches than its side with the fewest.
     if operator == "AND" and not all(sides):
         return ()
     return tuple(span for side in sides for span in side)

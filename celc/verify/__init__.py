@@ -1,6 +1,6 @@
-"""What must be true of every representation, checked between passes (LLVM's verifier is the model).
+"""The invariants of every representation, checked between passes (LLVM's verifier is the model).
 
-In: a representation, with what stands around it. Out: its *violations*, none where it is right.
+In: a representation, with its context. Out: its *violations*, none where it is right.
 A violation is a mistake of celc, never of a query, so it is no `CelError`.
 
 Off by default, and then not even imported. On where the environment variable CELC_VERIFY is 1, as

@@ -17,7 +17,8 @@ from celc.core.formula import Expression
 from celc.core.terms import constants_of, nodes_named_in
 from celc.core.traversal import Leaf, map_leaves
 from celc.diagnostics.deadline import look
-from celc.normal.normal_form import EventClause, NormalForm, events_of
+from celc.normal.normal_form import EventClause, NormalForm
+from celc.normal.traversal import events_of
 from celc.verify.violations import Violation, Violations
 
 # --- alphabets ------------------------------------------------------------------------------------
@@ -130,7 +131,7 @@ def _is_of(value: object, type: core.DataType | None) -> bool:
 
 
 def _truth(conditions: TypeConditions, values: dict[str, object]) -> int:
-    """Which groups an event satisfies, bit k for group k, decided as constants are."""
+    """The groups that an event satisfies, bit k for group k, decided as constants are."""
 
     def value_of(node: Leaf) -> Expression:
         assert isinstance(node, core.AttributeValue)
@@ -194,7 +195,7 @@ STARTS = "each state of a tracker says which edges begin a match, and no other e
 def selection(found: Selection, letters: Letters) -> Violations:
     """The tracker is deterministic and total, and matches begin as it says.
 
-    What runs over each window relies on it: it looks the tracker's state up at every event, and
+    The listing of each window relies on it: it looks the tracker's state up at every event, and
     asks which matches begin there.
     """
     states = len(found.tracker)

@@ -11,10 +11,11 @@ from celc.core.terms import labels_named, labels_of_clause, looks_back, nodes_na
 from celc.diagnostics.deadline import look
 from celc.normal import normal_form as lp
 from celc.normal.divide import Definitions, Division, Exact, Roles, Windowed
-from celc.normal.flatten import ABSENT, FlatForm, RoleClause, mark_of_round
-from celc.normal.normal_form import EVENT, NormalForm, labels_of
+from celc.normal.flat_form import ABSENT, FlatForm, RoleClause, mark_of_round
+from celc.normal.normal_form import EVENT, NormalForm
 from celc.normal.rewrite import truth_of
 from celc.normal.show import show_event, show_labels
+from celc.normal.traversal import forms_in, labels_of, open_labels
 from celc.verify.texts import GAPS
 from celc.verify.violations import Violation, Violations
 
@@ -31,19 +32,19 @@ LETTERS_ONLY = "an automaton is built of conditions on single events"
 
 
 def normal_form(form: NormalForm) -> Violations:
-    """Conditions sit on their events, nothing is left that could be decided or left out.
+    """Conditions sit on their events; no decidable or superfluous part is left.
 
     The alphabet relies on it: each condition on an event is one that some events satisfy and some
     do not. The construction relies on the shape.
     """
     yield from _parts(form)
-    for part in lp.forms_in(form):
+    for part in forms_in(form):
         if isinstance(part, lp.Disjunction) and (
             len(part.operands) == 1
             or any(isinstance(operand, lp.Disjunction) for operand in part.operands)
         ):
             yield Violation(SIMPLIFIED, f"one has {len(part.operands)} operands")
-    for label in sorted(lp.open_labels(form)):
+    for label in sorted(open_labels(form)):
         yield Violation(BOUND, f"not '{label}'")
 
 
@@ -53,13 +54,13 @@ def letter_form(form: NormalForm) -> Violations:
     The construction relies on it: it has no case for `Correlated` and `Scope`.
     """
     yield from _parts(form)
-    for part in lp.forms_in(form):
+    for part in forms_in(form):
         if isinstance(part, lp.Correlated | lp.Scope):
             yield Violation(LETTERS_ONLY, f"{type(part).__name__} is left")
 
 
 def _parts(form: NormalForm) -> Violations:
-    for part in lp.forms_in(form):
+    for part in forms_in(form):
         look()
         match part:
             case lp.Event():
@@ -109,13 +110,13 @@ NUMBERS_GONE = "iterations have no numbers when they are marked"
 
 
 def flat_form(flat: FlatForm) -> Violations:
-    """The form's events carry the roles and marks that its clauses name, and nothing is correlated.
+    """The form's events carry the roles and marks that its clauses name; nothing is correlated.
 
     Listing relies on it: a clause about a role that no event carries would never be asked.
     """
     yield from letter_form(flat.form)
     carried = labels_of(flat.form)
-    for part in lp.forms_in(flat.form):
+    for part in forms_in(flat.form):
         if isinstance(part, lp.Iteration) and part.number is not None:
             yield Violation(NUMBERS_GONE, f"one has number {part.number}")
     absent_clauses = [clause for absent in flat.absent for clause in absent.clauses]

@@ -1,4 +1,4 @@
-"""The invariants of tables, and of the plans that say how an update runs and what is listed."""
+"""The invariants of tables, and of the plans for updates and listings."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _contexts(found: Contexts, letters: int, symbols: int) -> Violations:
 
 
 def _inert_symbols(found: Tables) -> set[int]:
-    """What the steps are indexed by for events of symbol 0, in all contexts."""
+    """The indices of steps for events of symbol 0, in all contexts."""
     return {0} if found.contexts is None else {row[0] for row in found.contexts.letters}
 
 
@@ -140,7 +140,7 @@ SETS = "an event before a set of states leads into it from all states that can r
 def selection_tables(found: SelectionTables, letters: int) -> Violations:
     """A selection's tables, and a symbol of them for each letter in each state of the tracker.
 
-    What runs over windows relies on it as kernels do on `tables`.
+    The listing of windows relies on it as kernels do on `tables`.
     """
     states = len(found.following)
     yield from tables(found.tables, found.tables.symbols)
@@ -276,7 +276,7 @@ SOMETHING_LEFT = "there are checks only where something is left to check"
 
 
 def checks(found: Checked, keys: Joins | None) -> Violations:
-    """What is left for the listing is something, and keys have not decided it.
+    """The listing has conditions to decide, and keys have not decided them already.
 
     Plans rely on it: a query without checks is listed without a look at conditions. (That some
     event carries each role cannot be asked of tables: where no match has such events, none does.)

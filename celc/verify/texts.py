@@ -1,4 +1,4 @@
-"""The invariants of what is read off the text: the syntax tree, and queries in core CEL."""
+"""The invariants of syntax trees, and of queries in core CEL."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def core_query(query: core.Query, max_depth: int) -> Violations:
 
 
 def safe_query(query: core.Query, max_depth: int) -> Violations:
-    """The same without the last: branches that bind a label twice are gone, its column is not."""
+    """The same without the last: the column stays of a label whose branches are all gone."""
     event_types = {one for stream in query.streams for one in stream.event_types}
     attributes = {(one.name, one.type) for each in event_types for one in each.attributes}
     waiting = [(query.formula, labels_bound(query.formula), 1)]
@@ -181,4 +181,4 @@ _VALUES: dict[DataType, type] = {
     DataType.STRING: str,
     **dict.fromkeys((DataType.INT, DataType.LONG, DataType.TIMESTAMP, DataType.DATE), int),
 }
-"""What Python holds the constants of a type as."""
+"""The Python types of the constants of each type."""

@@ -40,7 +40,7 @@ class VerificationError(Exception):
 
 
 def verify(after: str, representation: str, violations: Iterable[Violation]) -> None:
-    """Let what a pass has made go on to the next one only if it is right.
+    """Refuse a representation that breaks an invariant.
 
     Raises VerificationError for the first violation.
     """

@@ -16,7 +16,8 @@ import pytest
 import celc.automata.construct
 from celc.automata.automaton import Automaton
 from celc.diagnostics.source import Source
-from celc.normal.normal_form import NormalForm, count_events
+from celc.normal.normal_form import NormalForm
+from celc.normal.traversal import count_events
 from celc.options import Options
 from celc.pipeline import compile_source
 

@@ -20,6 +20,7 @@ from reference import evaluate
 import celc
 from celc.cli import main
 from celc.core import formula as core
+from celc.core.formula import MAX_FORMULA_DEPTH
 from celc.core.terms import nodes_written_in
 from celc.diagnostics.errors import CelError, Diagnostic, render_all
 from celc.diagnostics.messages import first_order as messages
@@ -27,8 +28,8 @@ from celc.diagnostics.source import Source, Span
 from celc.options import Options
 from celc.parse.parser import parse
 from celc.pipeline import compile_source
-from celc.resolve import MAX_DEPTH, resolve
-from celc.resolve.first_order import MAX_EVENTS, read_first_order
+from celc.resolve.first_order.reader import MAX_EVENTS, read_first_order
+from celc.resolve.resolver import resolve
 
 FOLDER = TESTS / "errors" / "first_order"
 QUERIES = sorted(FOLDER.glob("*.cel"))
@@ -240,14 +241,16 @@ def test_deep_formulas() -> None:
     for _ in range(90):
         deep = f"(({deep}) OR B) ; C"
     assert rewritten(deep) == as_written(deep)
-    chain = " ; !B ; ".join(["A"] * (MAX_DEPTH - 2))
+    chain = " ; !B ; ".join(["A"] * (MAX_FORMULA_DEPTH - 2))
     assert rewritten(chain) == as_written(chain)
     # What is written by cases can be deeper than what was there.
     steps = "A AS y"
     for _ in range(60):
         steps = f"NXT(({steps}) OR B AS x)"
     assert codes(f"{steps} ; C AS x").count("formula-too-deep") == 0
-    assert codes(" ; !B ; ".join(["(A OR B AS x)"] * (MAX_DEPTH - 2))).count("formula-too-deep")
+    assert codes(" ; !B ; ".join(["(A OR B AS x)"] * (MAX_FORMULA_DEPTH - 2))).count(
+        "formula-too-deep"
+    )
 
 
 # --- the paper's semantics ------------------------------------------------------------------------

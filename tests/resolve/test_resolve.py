@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from celc.core import formula as core
 from celc.core.formula import (
+    MAX_FORMULA_DEPTH,
     Aggregate,
     Arithmetic,
     AttributeValue,
@@ -32,8 +33,8 @@ from celc.diagnostics.errors import CelError, Diagnostic, Diagnostics
 from celc.diagnostics.source import Source, Span
 from celc.parse import syntax
 from celc.parse.parser import parse
-from celc.resolve import MAX_DEPTH, resolve
 from celc.resolve.labels import Annotator
+from celc.resolve.resolver import resolve
 from celc.resolve.schema import declare, schema_of
 
 NOWHERE = Span(0, 0)
@@ -1154,8 +1155,8 @@ def test_chains_that_nest_too_deep_are_refused() -> None:
     def chain(n: int) -> str:
         return f"SELECT NONE WHERE A{' ; !B ; A' * n}"
 
-    assert codes(chain(MAX_DEPTH - 2)) == []
-    assert codes(chain(MAX_DEPTH)) == ["formula-too-deep"]
+    assert codes(chain(MAX_FORMULA_DEPTH - 2)) == []
+    assert codes(chain(MAX_FORMULA_DEPTH)) == ["formula-too-deep"]
 
 
 # --- the conformance cases ------------------------------------------------------------------------

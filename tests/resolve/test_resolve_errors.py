@@ -18,7 +18,7 @@ from celc.diagnostics.errors import CelError, Diagnostic, render_all
 from celc.diagnostics.messages import clauses, names, types, warnings
 from celc.diagnostics.source import Source
 from celc.parse.parser import parse
-from celc.resolve import resolve
+from celc.resolve.resolver import resolve
 
 FOLDER = TESTS / "errors"
 CATALOGUE = {"names": names, "types": types, "clauses": clauses, "warnings": warnings}

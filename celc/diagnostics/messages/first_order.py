@@ -1,4 +1,4 @@
-"""What `--first-order` says of labels: there each is one position, and one under `+` is local."""
+"""Mistakes in labels under `--first-order`: each is one position, and local under `+`."""
 
 from __future__ import annotations
 

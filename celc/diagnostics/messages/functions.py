@@ -1,4 +1,4 @@
-"""Functions of other systems, and what says the same in a query."""
+"""Functions of other systems, and the expressions that say the same in a query."""
 
 from __future__ import annotations
 

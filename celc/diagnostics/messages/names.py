@@ -1,4 +1,4 @@
-"""Names that mean nothing, or two things: of streams, types, labels, attributes, columns."""
+"""Names without a meaning, or with two: of streams, types, labels, attributes, columns."""
 
 from __future__ import annotations
 

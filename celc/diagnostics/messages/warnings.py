@@ -1,4 +1,4 @@
-"""What is allowed and yet seldom meant, or costs more than it looks."""
+"""Warnings about queries that are allowed, but seldom meant or costlier than they look."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Phrases that many messages share: lists of names, and guesses at what was meant."""
+"""Phrases that many messages share: lists of names, and guesses at the intended name."""
 
 from __future__ import annotations
 

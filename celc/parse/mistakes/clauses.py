@@ -11,7 +11,6 @@ from difflib import get_close_matches
 from celc.diagnostics.errors import Diagnostic, Fix, Related, error
 from celc.diagnostics.source import Span
 from celc.parse.durations import spelled
-from celc.parse.mistakes.around import declared
 from celc.parse.mistakes.missing import missing_where
 from celc.parse.mistakes.place import (
     CLAUSES,
@@ -22,12 +21,13 @@ from celc.parse.mistakes.place import (
     Place,
     described,
 )
+from celc.parse.mistakes.surroundings import declared
 from celc.parse.mistakes.tokens import offered
 from celc.parse.tables import END, grammar
 from celc.parse.tokens import Token, keyword_of
 
 ORDER = "clauses stand in this order: SELECT, FROM, WHERE, PARTITION BY, WITHIN, CONSUME BY, LIMIT"
-# Clauses of other languages that have no case of their own, and what says the same here.
+# Clauses of other languages that have no case of their own, and the clauses that say the same here.
 _FOREIGN_CLAUSES = {
     "GROUP": "PARTITION BY splits the stream by attributes",
     "ORDER": "the order of the stream is given at the call, not in the query",
@@ -85,8 +85,8 @@ def reserved_word(place: Place) -> Diagnostic | None:
     """A keyword as a label, type, stream or query name."""
     if not place.is_reserved() or not place.accepts("NAME"):
         return None
-    # Where nothing but a name can stand, a name is meant. Elsewhere it may be missing, unless what
-    # follows the word could only follow a name.
+    # Where nothing but a name can stand, a name is meant. Elsewhere the name may be missing, unless
+    # the next token could only follow a name.
     only_name = place.accepted == {"NAME"} and place.found.type not in CLAUSES
     following = place.following.type
     if not only_name and (following not in _AFTER_NAMES or place.found.type in _BEFORE_VALUES):
@@ -105,7 +105,7 @@ _AFTER_NAMES = frozenset(
     {"SEMICOLON", "COLON", "PLUS", "COLON_PLUS", "RPAR", "RSQB", "LBRACE", "DOT", "GREATER"}
     | {"ARROW", END}
 )
-# They begin conditions or join formulas, so that a sign after them does not make them names.
+# These words begin conditions or join formulas, so that a sign after them does not make them names.
 _BEFORE_VALUES = frozenset({"NOT", "AND", "OR", "ALL"})
 
 
@@ -213,7 +213,7 @@ def _begins_clause(place: Place, index: int) -> bool:
 
 
 def _moved(place: Place, message: str, before: Token) -> Diagnostic:
-    """What is said of a clause that stands too late, with the clauses in their order."""
+    """The message about a clause that stands too late, with the clauses in their order."""
     end, first = _end_of_clause(place), place.tokens.index(before, place.statement_start)
     moved = f"{place.raw(place.index, end)} {place.raw(first, place.index)}"
     return error(

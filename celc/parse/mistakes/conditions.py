@@ -10,8 +10,8 @@ import re
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.messages.functions import advice_on, is_function
 from celc.diagnostics.source import Span
-from celc.parse.mistakes.around import labels
 from celc.parse.mistakes.place import COMPARISONS, Place
+from celc.parse.mistakes.surroundings import labels
 from celc.parse.mistakes.tokens import bad_character, offered, shortened
 from celc.parse.tokens import Token, keyword_of, word_of
 
@@ -277,7 +277,7 @@ def _power(place: Place, operator: int) -> Diagnostic:
 
 
 def unknown_sign(place: Place) -> Diagnostic | None:
-    """A sign that nothing more can be said of."""
+    """A sign without a message of its own."""
     found = place.found
     if found.type != "BAD":
         return None

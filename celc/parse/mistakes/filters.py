@@ -6,7 +6,8 @@ Each function returns what it has to say of a place, or None where its case does
 from __future__ import annotations
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
-from celc.parse.mistakes.around import (
+from celc.parse.mistakes.place import CLAUSES, COMPARISONS, Place, described
+from celc.parse.mistakes.surroundings import (
     declared,
     formula_range,
     in_parentheses,
@@ -14,7 +15,6 @@ from celc.parse.mistakes.around import (
     labels,
     usual_value,
 )
-from celc.parse.mistakes.place import CLAUSES, COMPARISONS, Place, described
 from celc.parse.mistakes.tokens import offered, shortened
 from celc.parse.tables import END
 from celc.parse.tokens import keyword_of, name_text
@@ -24,7 +24,7 @@ _POSTFIX = frozenset({"PLUS", "COLON_PLUS", "AS", "IN", "LSQB"})
 
 
 def bare_condition(place: Place) -> Diagnostic | None:
-    """A value that nothing is compared with: `x.flag AND …`."""
+    """A value without a comparison: `x.flag AND …`."""
     found = place.found.type
     ends = place.at_end or found in JOINING | {"RPAR", "RSQB", "COLON_PLUS", "AS"}
     if not place.wants_comparison or not ends:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.source import Span
-from celc.parse.mistakes.around import declared
 from celc.parse.mistakes.place import Place
+from celc.parse.mistakes.surroundings import declared
 from celc.parse.mistakes.tokens import offered
 from celc.parse.tokens import keyword_of, name_text, word_of
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.source import Span
-from celc.parse.mistakes.around import declared, formula_range, in_parentheses, labelled
 from celc.parse.mistakes.clauses import ORDER
 from celc.parse.mistakes.place import CLAUSES, FULL_NAMES, Place, described
+from celc.parse.mistakes.surroundings import declared, formula_range, in_parentheses, labelled
 from celc.parse.mistakes.tokens import offered
 from celc.parse.tables import END
 from celc.parse.tokens import keyword_of, word_of

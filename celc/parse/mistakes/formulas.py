@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.source import Span
-from celc.parse.mistakes.around import (
+from celc.parse.mistakes.filters import JOINING
+from celc.parse.mistakes.missing import example_formula
+from celc.parse.mistakes.place import COMPARISONS, SIGNS, Place, described
+from celc.parse.mistakes.surroundings import (
     declared,
     in_parentheses,
     labelled,
 )
-from celc.parse.mistakes.filters import JOINING
-from celc.parse.mistakes.missing import example_formula
-from celc.parse.mistakes.place import COMPARISONS, SIGNS, Place, described
 from celc.parse.mistakes.tokens import offered, shortened
 from celc.parse.tables import END
 from celc.parse.tokens import keyword_of, name_text
@@ -70,7 +70,7 @@ def chained_comparison(place: Place) -> Diagnostic | None:
 
 
 def brackets(place: Place) -> Diagnostic | None:
-    """What cannot stand in the brackets of `x[p]` in FILTER, or of `φ[x -> y]`."""
+    """Mistakes in the brackets of `x[p]` in FILTER, or of `φ[x -> y]`."""
     if place.opener is None or place.tokens[place.opener].type != "LSQB":
         return None
     if place.found.type == END:

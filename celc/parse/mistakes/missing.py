@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.source import Span
-from celc.parse.mistakes.around import declared, labels, new_label, usual_value
 from celc.parse.mistakes.place import COMPARISONS, Place, described
+from celc.parse.mistakes.surroundings import declared, labels, new_label, usual_value
 from celc.parse.mistakes.tokens import shortened
 from celc.parse.tables import END
 

@@ -1,4 +1,4 @@
-"""The place of a syntax error: what was found there, what was expected, and what is around."""
+"""The place of a syntax error: the token found there, the tokens expected, and those around."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ class Place:
         return self.tokens[start].span.to(self.tokens[end - 1].span)
 
     def raw(self, start: int, end: int) -> str:
-        """The text from one token up to another (not including it), as it stands."""
+        """The text from one token up to another (not including it), unchanged."""
         return self.source.slice(self.span(start, end)) if start < end else ""
 
     def changed(self, start: int, end: int, texts: Mapping[int, str]) -> str:

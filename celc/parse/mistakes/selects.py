@@ -6,8 +6,8 @@ Each function returns what it has to say of a place, or None where its case does
 from __future__ import annotations
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
-from celc.parse.mistakes.around import labels
 from celc.parse.mistakes.place import Place
+from celc.parse.mistakes.surroundings import labels
 from celc.parse.mistakes.tokens import shortened
 from celc.parse.tokens import keyword_of
 

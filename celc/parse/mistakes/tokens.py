@@ -1,4 +1,4 @@
-"""What is said of a single broken token: open quotes, foreign operators, strange characters."""
+"""Mistakes in single tokens: open quotes, foreign operators, strange characters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from celc.diagnostics.errors import Diagnostic, Diagnostics, Fix, error
 from celc.diagnostics.source import Span
 from celc.parse.durations import spelled
 
-# What other languages write, and the terminal of the grammar that it stands for.
+# Operators of other languages, and the terminals of the grammar that they stand for.
 FOREIGN_OPERATORS = {
     "&&": ("AND", "AND"),
     "||": ("OR", "OR"),
@@ -17,7 +17,7 @@ FOREIGN_OPERATORS = {
     "=<": ("<=", "LESS_EQUAL"),
 }
 
-# What keyboards, word processors and papers put in place of the characters of the language.
+# Characters that keyboards, word processors and papers put in place of those of the language.
 _LOOKALIKES = {
     "\N{LEFT SINGLE QUOTATION MARK}": "'",
     "\N{RIGHT SINGLE QUOTATION MARK}": "'",

@@ -1,4 +1,4 @@
-"""What is said of trees that the grammar lets pass but the language does not."""
+"""Mistakes in trees that the grammar accepts and the language refuses."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def unnamed_query(span: Span) -> Diagnostic:
 
 
 def too_deep(span: Span, limit: int) -> Diagnostic:
-    """Operators nested beyond all use."""
+    """Operators nested too deep."""
     return error(
         "too-deep",
         Span(span.start, span.start + 1),

@@ -1,23 +1,25 @@
-"""What is said of a token where no such token can stand.
+"""The message about a token where no such token can stand.
 
-Most mistakes have a message of their own (`celc.parse.mistakes.formulas`, `clause_errors`); the
-first that applies is taken. Any other says what was found and what could have stood there, in the
-words of the language.
+Most mistakes have a message of their own in one of the modules beside this one; the first that
+applies is taken. Any other message names the token found and the tokens that could have stood
+there, in the words of the language.
 """
 
 from __future__ import annotations
 
 from celc.diagnostics.errors import Diagnostic, Related, error
-from celc.parse.mistakes import clauses as clause_errors
-from celc.parse.mistakes import conditions as condition_errors
-from celc.parse.mistakes import filters as filter_errors
-from celc.parse.mistakes import foreign_statements
-from celc.parse.mistakes import foreign_words as foreign_errors
-from celc.parse.mistakes import formulas as formula_errors
-from celc.parse.mistakes import missing as missing_errors
-from celc.parse.mistakes import repeats as repeat_errors
-from celc.parse.mistakes import selects as select_errors
-from celc.parse.mistakes import windows as window_errors
+from celc.parse.mistakes import (
+    clauses,
+    conditions,
+    filters,
+    foreign_statements,
+    foreign_words,
+    formulas,
+    missing,
+    repeats,
+    selects,
+    windows,
+)
 from celc.parse.mistakes.place import (
     CLAUSES,
     COMPARISONS,
@@ -30,66 +32,66 @@ from celc.parse.mistakes.place import (
 from celc.parse.tables import END, grammar
 from celc.parse.tokens import keyword_of
 
-# The first that applies is taken: from what is surely a habit of another language to guesses.
+# The first that applies is taken: from sure habits of other languages to guesses.
 _CASES = (
-    formula_errors.missing_formula,
-    clause_errors.misspelled_statement,
-    window_errors.size,
-    window_errors.rest_of_window,
-    window_errors.limit_of_two,
-    foreign_errors.select_modifier,
-    foreign_errors.case_expression,
+    formulas.missing_formula,
+    clauses.misspelled_statement,
+    windows.size,
+    windows.rest_of_window,
+    windows.limit_of_two,
+    foreign_words.select_modifier,
+    foreign_words.case_expression,
     foreign_statements.match_recognize,
     foreign_statements.foreign_statement,
-    foreign_errors.foreign_clause,
+    foreign_words.foreign_clause,
     foreign_statements.after_stream,
-    foreign_errors.clause_in_parentheses,
-    foreign_errors.condition_after_clause,
-    foreign_errors.sequence_function,
-    repeat_errors.counted,
-    repeat_errors.optional,
-    select_errors.all_of_label,
-    select_errors.star_in_list,
-    select_errors.name_without_as,
-    select_errors.nothing_selected,
-    clause_errors.selector_without_items,
-    clause_errors.late_declaration,
-    missing_errors.missing_by,
-    missing_errors.missing_word,
-    missing_errors.missing_value,
-    formula_errors.odd_number,
-    condition_errors.attribute_of_call,
-    condition_errors.indexed_label,
-    condition_errors.misplaced_call,
-    window_errors.duration_in_condition,
-    condition_errors.null_test,
-    condition_errors.is_value,
-    condition_errors.between,
-    condition_errors.list_of_values,
-    condition_errors.comparison,
-    condition_errors.value,
-    condition_errors.percent,
-    filter_errors.bare_condition,
-    foreign_errors.word_between_events,
-    filter_errors.operator_after_filter,
-    filter_errors.missing_filter,
-    filter_errors.compared_type,
-    formula_errors.chained_comparison,
-    clause_errors.misspelled,
-    formula_errors.missing_sign,
-    clause_errors.unclosed_bracket,
-    clause_errors.unopened_bracket,
-    clause_errors.clause,
-    missing_errors.missing_where,
-    clause_errors.reserved_word,
-    clause_errors.select_after_name,
-    clause_errors.unknown_clause,
-    formula_errors.unknown_selector,
-    formula_errors.brackets,
-    formula_errors.misplaced_sign,
-    formula_errors.missing_operator,
-    formula_errors.missing_join,
-    condition_errors.unknown_sign,
+    foreign_words.clause_in_parentheses,
+    foreign_words.condition_after_clause,
+    foreign_words.sequence_function,
+    repeats.counted,
+    repeats.optional,
+    selects.all_of_label,
+    selects.star_in_list,
+    selects.name_without_as,
+    selects.nothing_selected,
+    clauses.selector_without_items,
+    clauses.late_declaration,
+    missing.missing_by,
+    missing.missing_word,
+    missing.missing_value,
+    formulas.odd_number,
+    conditions.attribute_of_call,
+    conditions.indexed_label,
+    conditions.misplaced_call,
+    windows.duration_in_condition,
+    conditions.null_test,
+    conditions.is_value,
+    conditions.between,
+    conditions.list_of_values,
+    conditions.comparison,
+    conditions.value,
+    conditions.percent,
+    filters.bare_condition,
+    foreign_words.word_between_events,
+    filters.operator_after_filter,
+    filters.missing_filter,
+    filters.compared_type,
+    formulas.chained_comparison,
+    clauses.misspelled,
+    formulas.missing_sign,
+    clauses.unclosed_bracket,
+    clauses.unopened_bracket,
+    clauses.clause,
+    missing.missing_where,
+    clauses.reserved_word,
+    clauses.select_after_name,
+    clauses.unknown_clause,
+    formulas.unknown_selector,
+    formulas.brackets,
+    formulas.misplaced_sign,
+    formulas.missing_operator,
+    formulas.missing_join,
+    conditions.unknown_sign,
 )
 
 
@@ -137,7 +139,7 @@ _STATEMENTS = frozenset({"CREATE", "QUERY", "SELECT"})
 
 
 def expected(place: Place) -> list[str]:
-    """What could stand at a place, in the words of the language and in a fixed order."""
+    """The tokens that could stand at a place, in the words of the language and in a fixed order."""
     rest = set(place.accepted)
     words: list[str] = []
 

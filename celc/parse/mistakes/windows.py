@@ -1,4 +1,4 @@
-"""What goes wrong in WITHIN and LIMIT, and durations where none can stand.
+"""Syntax errors in WITHIN and LIMIT, and durations where none can stand.
 
 Each function returns what it has to say of a place, or None where its case does not apply.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.source import Span
 from celc.parse.durations import spelled, unit_of
-from celc.parse.mistakes.around import declared
 from celc.parse.mistakes.place import CLAUSES, Place, described
+from celc.parse.mistakes.surroundings import declared
 from celc.parse.mistakes.tokens import offered
 from celc.parse.tables import END
 from celc.parse.tokens import keyword_of
@@ -60,7 +60,7 @@ def _clause_end(place: Place) -> int:
 
 
 def _rewritten(place: Place) -> tuple[str | None, int]:
-    """What stands after WITHIN, as the language writes it, and where it ends; None if unclear."""
+    """The text after WITHIN, as the language writes it, and its end; None if unclear."""
     end = _clause_end(place)
     tokens = list(place.tokens[place.index : end])
     measure = ""

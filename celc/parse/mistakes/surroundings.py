@@ -1,7 +1,7 @@
-"""What a query around a syntax error declares and binds, so that messages can offer real names.
+"""The names that a query declares and binds around a syntax error, for messages to offer.
 
 A tree does not exist yet where a syntax error is, so all this is read off the tokens. It is used
-for advice only: what cannot be told is left out.
+for advice only: doubtful names are left out.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Declared:
 
 
 def declared(place: Place) -> Declared:
-    """What the streams in FROM declare, as far as it is right; without FROM all streams."""
+    """The declarations of the streams in FROM, as far as they are right; of all without FROM."""
     found = _all_declared(place)
     read = [name for name in _from_names(place) if name in found.streams]
     if not read:

@@ -1,0 +1,101 @@
+"""Constructors of LP-normal forms that simplify: a form without matches takes others with it."""
+
+from __future__ import annotations
+
+from celc.core.formula import Clause
+from celc.diagnostics.source import Span
+from celc.normal import normal_form as lp
+from celc.normal.normal_form import Disjunction, Iteration, NormalForm, Sequence
+from celc.normal.traversal import open_labels
+
+
+def is_empty(form: NormalForm) -> bool:
+    """Whether a form is the one without matches."""
+    return isinstance(form, Disjunction) and not form.operands
+
+
+def disjunction(operands: tuple[NormalForm, ...], span: Span) -> NormalForm:
+    """OR, without empty operands, repeated ones and nesting."""
+    flat: dict[NormalForm, None] = {}
+    for operand in operands:
+        parts = operand.operands if isinstance(operand, Disjunction) else (operand,)
+        flat.update(dict.fromkeys(parts))
+    if len(flat) == 1:
+        return next(iter(flat))
+    return Disjunction(tuple(flat), span)
+
+
+def sequence(
+    operands: tuple[NormalForm, ...], contiguous: tuple[bool, ...], span: Span
+) -> NormalForm:
+    """`;` and `:`; empty where an operand is."""
+    if any(map(is_empty, operands)):
+        return Disjunction((), span)
+    return Sequence(operands, contiguous, span)
+
+
+def iteration(operand: NormalForm, contiguous: bool, span: Span) -> NormalForm:
+    """`+` and `:+`; empty where the operand is."""
+    if is_empty(operand):
+        return Disjunction((), span)
+    return Iteration(operand, contiguous, span)
+
+
+def conjunction(left: NormalForm, right: NormalForm, span: Span) -> NormalForm:
+    """AND; empty where a side is."""
+    if is_empty(left) or is_empty(right):
+        return Disjunction((), span)
+    return left if left == right else lp.Conjunction(left, right, span)
+
+
+def all_placed(left: NormalForm, right: NormalForm, span: Span) -> NormalForm:
+    """ALL; empty where a side is."""
+    if is_empty(left) or is_empty(right):
+        return Disjunction((), span)
+    return lp.All(left, right, span)
+
+
+def unless(
+    left: NormalForm, right: NormalForm, span: Span, sees: tuple[str, ...] = ()
+) -> NormalForm:
+    """UNLESS; the left alone where the right is empty."""
+    if is_empty(left) or is_empty(right):
+        return left
+    return lp.Unless(left, right, span, sees)
+
+
+def absence(
+    left: NormalForm,
+    middle: NormalForm,
+    right: NormalForm,
+    span: Span,
+    sees: tuple[str, ...] = (),
+) -> NormalForm:
+    """`; ! ;`; a plain sequence where the middle is empty."""
+    if is_empty(left) or is_empty(right):
+        return Disjunction((), span)
+    if is_empty(middle):
+        return sequence((left, right), (False,), span)
+    return lp.Absence(left, middle, right, span, sees)
+
+
+def correlated(form: NormalForm, clause: Clause, own: frozenset[str], span: Span) -> NormalForm:
+    """The matches of a form for which one more clause holds; those of one FILTER stay together."""
+    if is_empty(form):
+        return form
+    labels = tuple(sorted(own))
+    if isinstance(form, lp.Correlated) and form.own == labels:
+        return lp.Correlated(form.operand, (*form.clauses, clause), labels, span)
+    return lp.Correlated(form, (clause,), labels, span)
+
+
+def scope(form: NormalForm, labels: frozenset[str], span: Span) -> NormalForm:
+    """A scope that binds labels; the form itself where no condition inside looks for one."""
+    if not open_labels(form) & labels:
+        return form
+    return lp.Scope(form, tuple(sorted(labels)), span)
+
+
+def selected(strategy: lp.Strategy, operand: NormalForm, span: Span) -> NormalForm:
+    """A selector; empty where its operand is."""
+    return operand if is_empty(operand) else lp.Selected(strategy, operand, span)

@@ -1,0 +1,122 @@
+"""Flat forms: forms without correlation whose events carry *roles*, and clauses over roles.
+
+A role says that an event is one of the events that a condition compares. It is a mark like a label,
+but it is shown nowhere. With the roles on the events, all that a match needs to satisfy can be
+read off its marked events: for every choice of an event of each role, the clause is TRUE. Where
+FILTER stood, and which labels were visible there, no longer matters.
+
+In the rounds of an iteration, a clause compares the events that one round has bound, with each
+other and with events bound outside. Where it names several labels of a round, the first event of
+each round carries a mark as well, and the clause says which of its roles have to be of one round
+(`RoleClause`). A clause about one position of a round and others outside needs no such mark: to
+hold in every round is to hold for every position.
+
+An absent formula has no events in the match. Where it is a single event, it is looked for among all
+events that lie in the match's way (`AbsentEvent`).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from celc.core.formula import Clause
+from celc.normal.normal_form import ROLE, Event, NormalForm
+
+When: TypeAlias = Literal["pairs", "neighbours", "earlier", "witness", "complete"]
+
+
+@dataclass(frozen=True, slots=True)
+class RoleClause:
+    """A clause whose labels are roles.
+
+    `iterations`: for each role of the clause, the numbers of the iterations around it, the
+    outermost first. `when`: the moment at which the clause is decided, as a match is put together
+    from its last event back:
+
+    * `pairs`: as soon as each of its roles has an event, for every such choice;
+    * `neighbours`: for each event of its one role, when the event of that role before it is there
+      (PREV);
+    * `earlier`: for each event of its one role, when any earlier event of the role is there, for
+      which PREV stands here;
+    * `witness`: for each event of its one role but the first, when some earlier event is there that
+      satisfies it, for which PREV stands; of the events that wait, only the most demanding one has
+      to be known;
+    * `complete`: when the match is complete (functions of a label's set).
+
+    Which events are compared with each other: a scope lies within an iteration or around it, so the
+    iterations around one role are the first iterations around another role, or the other way
+    round.
+    In a round of the innermost iteration around both, a choice takes both events from that round.
+    Where no iteration is around both, nothing ties the two: an event that is bound outside meets
+    the events of every round. So a choice is asked exactly if each two of its events are of one
+    round of the innermost iteration around both (`round_of`).
+    """
+
+    clause: Clause
+    written: Clause
+    iterations: tuple[tuple[int, ...], ...]
+    when: When = "pairs"
+
+    @property
+    def round_mark(self) -> str | None:
+        """The mark of the innermost rounds around all roles; None: no iteration is around them."""
+        around = _common(self.iterations)
+        return mark_of_round(around[-1]) if around else None
+
+    def round_of(self, *places: int) -> str | None:
+        """The mark of the innermost rounds around the roles at some places of the clause."""
+        around = _common([self.iterations[place] for place in places])
+        return mark_of_round(around[-1]) if around else None
+
+    def shared_iterations(self) -> frozenset[int]:
+        """The iterations whose rounds have to be told apart."""
+        if self.when == "pairs":
+            pairs = itertools.combinations(self.iterations, 2)
+            return frozenset(around[-1] for around in map(_common, pairs) if around)
+        around = _common(self.iterations)
+        return frozenset(around[-1:])
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentEvent:
+    """An event that must not lie inside a match.
+
+    It is one of `events` for which all clauses are TRUE, for every choice of an event for each of
+    their other roles. Its own role is `ABSENT`.
+
+    It is looked for from the event with the role `first` to the event with the role `last`; both
+    count where `inclusive`.
+    """
+
+    events: tuple[Event, ...]
+    clauses: tuple[RoleClause, ...]
+    first: str
+    last: str
+    inclusive: bool
+
+
+ABSENT = f"{ROLE}absent"
+
+
+def mark_of_round(iteration: int) -> str:
+    """The mark of the first event of each round of an iteration."""
+    return f"{ROLE}round {iteration}"
+
+
+def _common(chains: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The iterations around all of several roles; each chain is the beginning of a longer one."""
+    shortest = min(chains, key=len, default=())
+    assert all(chain[: len(shortest)] == shortest for chain in chains), chains
+    return shortest
+
+
+@dataclass(frozen=True, slots=True)
+class FlatForm:
+    """A form whose events carry roles, and the conditions on the events of these roles."""
+
+    form: NormalForm
+    clauses: tuple[RoleClause, ...]
+    absent: tuple[AbsentEvent, ...] = ()

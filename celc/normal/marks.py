@@ -1,0 +1,77 @@
+"""Marks on the first or last events of the matches of a form, and of the rounds of an iteration."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from celc.normal import normal_form as lp
+from celc.normal.constructors import disjunction
+from celc.normal.normal_form import NormalForm
+from celc.normal.traversal import with_operands
+
+
+class UnmarkableError(Exception):
+    """No single part of a form holds the first (or last) event of its matches."""
+
+
+def marked_rounds(form: NormalForm, iteration: int, mark: str) -> NormalForm:
+    """The form with a mark on the first event of each round of one of its iterations."""
+    if isinstance(form, lp.Iteration) and form.number == iteration:
+        return replace(form, operand=marked_first(form.operand, mark))
+    return with_operands(form, lambda part: marked_rounds(part, iteration, mark))
+
+
+def marked_first(form: NormalForm, mark: str) -> NormalForm:
+    """The form with a mark on the first event of each match.
+
+    Raises UnmarkableError for operators whose first event no one part holds.
+    """
+    match form:
+        case lp.Event():
+            return replace(form, labels=tuple(sorted({*form.labels, mark})))
+        case lp.Sequence():
+            first = marked_first(form.operands[0], mark)
+            return replace(form, operands=(first, *form.operands[1:]))
+        case lp.Disjunction():
+            return replace(form, operands=tuple(marked_first(o, mark) for o in form.operands))
+        case lp.Iteration():
+            # The first round of the inner iteration alone.
+            first = marked_first(form.operand, mark)
+            both = lp.Sequence((first, form), (form.contiguous,), form.span)
+            return disjunction((first, both), form.span)
+        case lp.Absence() | lp.Unless():
+            return replace(form, left=marked_first(form.left, mark))
+        case _:
+            raise UnmarkableError
+
+
+def marked_last(form: NormalForm, mark: str) -> NormalForm:
+    """The form with a mark on the last event of each match.
+
+    Raises UnmarkableError for operators whose last event no one part holds.
+    """
+    match form:
+        case lp.Event():
+            return replace(form, labels=tuple(sorted({*form.labels, mark})))
+        case lp.Sequence():
+            last = marked_last(form.operands[-1], mark)
+            return replace(form, operands=(*form.operands[:-1], last))
+        case lp.Disjunction():
+            return replace(form, operands=tuple(marked_last(o, mark) for o in form.operands))
+        case lp.Iteration():
+            last = marked_last(form.operand, mark)
+            both = lp.Sequence((form, last), (form.contiguous,), form.span)
+            return disjunction((last, both), form.span)
+        case lp.Absence():
+            return replace(form, right=marked_last(form.right, mark))
+        case lp.Unless():
+            return replace(form, left=marked_last(form.left, mark))
+        case _:
+            raise UnmarkableError
+
+
+def without_numbers(form: NormalForm) -> NormalForm:
+    """The form without numbers on its iterations."""
+    if isinstance(form, lp.Iteration):
+        return lp.Iteration(without_numbers(form.operand), form.contiguous, form.span)
+    return with_operands(form, without_numbers)

@@ -1,0 +1,139 @@
+"""One way through LP-normal forms: their parts, and the labels and conditions in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import assert_never
+
+from celc.core.formula import EventType
+from celc.core.terms import labels_of_clause
+from celc.normal.normal_form import (
+    Absence,
+    All,
+    Conjunction,
+    Correlated,
+    Disjunction,
+    Event,
+    Iteration,
+    NormalForm,
+    Relabel,
+    Scope,
+    Selected,
+    Sequence,
+    Unless,
+    Where,
+    changed,
+)
+
+
+def operands_of(form: NormalForm) -> tuple[NormalForm, ...]:
+    """The forms that a form is made of, from left to right."""
+    match form:
+        case Event():
+            return ()
+        case Sequence() | Disjunction():
+            return form.operands
+        case Iteration() | Selected() | Relabel() | Where() | Correlated() | Scope():
+            return (form.operand,)
+        case Conjunction() | All() | Unless():
+            return (form.left, form.right)
+        case Absence():
+            return (form.left, form.middle, form.right)
+        case _:
+            assert_never(form)
+
+
+def forms_in(form: NormalForm) -> Iterator[NormalForm]:
+    """A form and all within it, outer before inner, left before right."""
+    waiting = [form]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        waiting.extend(reversed(operands_of(part)))
+
+
+def events_of(form: NormalForm) -> Iterator[Event]:
+    """The events written in a form, from left to right."""
+    return (part for part in forms_in(form) if isinstance(part, Event))
+
+
+def with_operands(form: NormalForm, change: Callable[[NormalForm], NormalForm]) -> NormalForm:
+    """The form made of changed operands."""
+    match form:
+        case Event():
+            return form
+        case Sequence() | Disjunction():
+            return replace(form, operands=tuple(map(change, form.operands)))
+        case Iteration() | Selected() | Relabel() | Where() | Correlated() | Scope():
+            return replace(form, operand=change(form.operand))
+        case Conjunction() | All() | Unless():
+            return replace(form, left=change(form.left), right=change(form.right))
+        case Absence():
+            left, middle, right = map(change, (form.left, form.middle, form.right))
+            return replace(form, left=left, middle=middle, right=right)
+        case _:
+            assert_never(form)
+
+
+def labels_of(form: NormalForm) -> frozenset[str]:
+    """All labels that some event of the form's matches carries (or more, under AND)."""
+    match form:
+        case Event():
+            return frozenset(form.labels)
+        case Relabel():
+            # A label set's image is within the image of all labels together. (AS and KeepSupport
+            # differ, but they never look at single labels.)
+            return frozenset(changed(labels_of(form.operand), form.changes))
+        case Unless():
+            return labels_of(form.left)
+        case Absence():
+            return labels_of(form.left) | labels_of(form.right)
+        case _:
+            return frozenset[str]().union(*map(labels_of, operands_of(form)))
+
+
+def types_of(form: NormalForm, label: str) -> tuple[EventType, ...]:
+    """The event types that a label can be on in the form's matches, in order of appearance."""
+    match form:
+        case Event():
+            return (form.type,) if label in form.labels else ()
+        case Relabel():
+            inner = [
+                old for old in labels_of(form.operand) if label in changed([old], form.changes)
+            ]
+            parts = [types_of(form.operand, old) for old in sorted(inner)]
+        case Unless():
+            parts = [types_of(form.left, label)]
+        case Absence():
+            parts = [types_of(form.left, label), types_of(form.right, label)]
+        case _:
+            parts = [types_of(operand, label) for operand in operands_of(form)]
+    return tuple(dict.fromkeys(event_type for part in parts for event_type in part))
+
+
+def count_events(form: NormalForm) -> int:
+    """The size of a form: how many events are written in it."""
+    return sum(isinstance(part, Event) for part in forms_in(form))
+
+
+def open_labels(form: NormalForm) -> frozenset[str]:
+    """The labels that conditions inside a form look for around it."""
+    match form:
+        case Correlated():
+            named = frozenset[str]().union(*map(labels_of_clause, form.clauses))
+            return open_labels(form.operand) | (named - {*form.own})
+        case Scope():
+            return open_labels(form.operand) - {*form.labels}
+        case Unless():
+            return open_labels(form.left) | (open_labels(form.right) - {*form.sees})
+        case Absence():
+            outside = open_labels(form.middle) - {*form.sees}
+            return open_labels(form.left) | open_labels(form.right) | outside
+        case _:
+            return frozenset[str]().union(*map(open_labels, operands_of(form)))
+
+
+def is_correlated(form: NormalForm) -> bool:
+    """Whether some condition in a form is more than a question to single events."""
+    return any(isinstance(part, Correlated) for part in forms_in(form))

@@ -1,0 +1,126 @@
+"""The queries of a file resolved one by one: declarations, labels, formula, clauses and output."""
+
+from __future__ import annotations
+
+from celc.core.formula import MAX_FORMULA_DEPTH, PartitionKey, Query
+from celc.diagnostics.errors import Diagnostic, Diagnostics
+from celc.diagnostics.messages import clauses, names
+from celc.diagnostics.source import Source, Span
+from celc.parse import syntax
+from celc.resolve.expressions import Site
+from celc.resolve.formulas import Builder
+from celc.resolve.labels import Annotator
+from celc.resolve.multitude import check_counts
+from celc.resolve.output import Selection, check_columns, select
+from celc.resolve.query_clauses import check_window_length, clauses_of_query
+from celc.resolve.schema import Declarations, declare, schema_of
+from celc.resolve.scopes import Frame
+from celc.resolve.suspicions import check_growth, growing_labels
+
+
+def resolve(
+    file: syntax.File,
+    source: Source,
+    *,
+    order_by: tuple[str, ...] | None = None,
+    max_clauses: int = 1000,
+) -> tuple[tuple[Query, ...], tuple[Diagnostic, ...]]:
+    """The queries of a file in core CEL, and warnings.
+
+    Raises CelError with every error and warning of the file. `order_by` None means that WITHIN's
+    attribute orders the stream, if there is one; `max_clauses` bounds the conjunctive normal form
+    of each condition.
+    """
+    found = Diagnostics(source)
+    declarations = declare(file.streams, found)
+    _check_query_names(file, found)
+    queries = [
+        _query(query, declarations, source, order_by, max_clauses, found) for query in file.queries
+    ]
+    found.raise_errors()
+    return tuple(query for query in queries if query is not None), found.in_order()
+
+
+def _check_query_names(file: syntax.File, found: Diagnostics) -> None:
+    first: dict[str, syntax.Name] = {}
+    for query in file.queries:
+        if query.name is None:
+            assert len(file.queries) == 1, "the parser asks each of several queries for its name"
+            continue
+        before = first.setdefault(query.name.text.casefold(), query.name)
+        if before is not query.name:
+            found.add(
+                names.duplicate_query(query.name.text, before.text, query.name.span, before.span)
+            )
+
+
+def _query(
+    node: syntax.Query,
+    declarations: Declarations,
+    source: Source,
+    order_by: tuple[str, ...] | None,
+    max_clauses: int,
+    found: Diagnostics,
+) -> Query | None:
+    schema = schema_of(node, declarations, found)
+    around = clauses_of_query(node, order_by, schema, found)
+    annotator = Annotator(schema, found)
+    scoped = annotator.annotate(node.formula)
+    if scoped.depth > MAX_FORMULA_DEPTH:
+        found.add(clauses.formula_too_deep(scoped.depth, MAX_FORMULA_DEPTH, node.formula.span))
+        return None
+    check_window_length(around.window, scoped.length, node.formula.span, found)
+    strategy, strategy_span = _strategy(node)
+    bounded = node.window is not None or strategy == "STRICT"
+    parts = bool(node.partition_by)
+    builder = Builder(schema, annotator.hidden, found, max_clauses, bounded, parts)
+    frame = Frame(scoped.labels, None, None)
+    formula = builder.build(scoped, frame)
+    site = Site(schema, frame, annotator.hidden, found, "select")
+    selection = _selection(node, site, source, around.partition_by)
+    if strategy == "ALL" and not bounded and node.limit is None:
+        check_growth(scoped, selection.labels, found)
+    elif strategy == "ALL" and node.limit is None:
+        growing = growing_labels(scoped, selection.labels)
+        check_counts(formula, growing, around.window, found)
+    return Query(
+        name=node.name.text if node.name else source.name.removesuffix(".cel"),
+        streams=schema.streams,
+        needs_type_column=len(schema.event_types) > 1,
+        needs_stream_column=len(schema.masks) < len(schema.event_types),
+        formula=formula,
+        strategy=strategy,
+        strategy_span=strategy_span,
+        output=selection.items,
+        partition_by=around.partition_by,
+        window=around.window,
+        consume_by=around.consume_by,
+        limit=around.limit,
+        order_by=around.order_by,
+        span=node.span,
+    )
+
+
+def _strategy(node: syntax.Query) -> tuple[syntax.Strategy, Span | None]:
+    if node.select is None:
+        return "ALL", None
+    return node.select.strategy or "ALL", node.select.strategy_span
+
+
+def _selection(
+    node: syntax.Query,
+    site: Site,
+    source: Source,
+    partition_by: tuple[PartitionKey, ...],
+) -> Selection:
+    items = None if node.select is None else node.select.items
+    span = items.span if isinstance(items, syntax.AllItems) else node.formula.span
+    places = {
+        name.text: key.span
+        for key in node.partition_by or ()
+        for name in (key if isinstance(key, syntax.Name) else key.names[0],)
+        if name.text in {one.name for one in partition_by}
+    }
+    selection = select(items, site, source, span, places)
+    check_columns(selection, tuple(places.items()), span, site)
+    return selection
