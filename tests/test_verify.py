@@ -27,7 +27,7 @@ from celc.normal.flatten import FlatForm, flatten
 from celc.options import Options
 from celc.parse.parser import parse
 from celc.pipeline import Stages, compile_source
-from celc.plan.joins import Joins
+from celc.plan.keys import KeyPlan
 from celc.plan.piles import PilePlan
 from celc.plan.strategy import (
     BranchFree,
@@ -592,7 +592,7 @@ _KEYED = (
         (lambda j: replace(j, ties=(replace(j.ties[0], terms=()),)), plans.KEYS_BROUGHT),
     ],
 )
-def test_keys(broken: Callable[[Joins], Joins], invariant: str) -> None:
+def test_keys(broken: Callable[[KeyPlan], KeyPlan], invariant: str) -> None:
     program = _stages(_KEYED).program
     assert isinstance(program.update, Keyed)
     keys = program.update.keys
