@@ -1,7 +1,7 @@
 """celc compiles CEL, a logic of complex events, to specialised PySpark UDF modules.
 
-The compiler and the runtime are imported when they are first asked for: `celc --version` needs
-neither of them, and `celc check` no runtime (Numba and pyarrow alone take half a second).
+The compiler and the runtime are imported where they are first used: `celc --version` needs neither,
+and `celc check` needs no runtime (Numba and pyarrow alone take half a second).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CelError", "Diagnostic", "Matcher", "__version__", "check", "compile"]
 
-_IMPORTED_WHEN_ASKED_FOR = {
+_IMPORTED_ON_FIRST_USE = {
     "CelError": "celc.diagnostics.errors",
     "Diagnostic": "celc.diagnostics.errors",
     "Matcher": "celc.loader",
@@ -26,7 +26,7 @@ _IMPORTED_WHEN_ASKED_FOR = {
 
 
 def __getattr__(name: str) -> Any:
-    module = _IMPORTED_WHEN_ASKED_FOR.get(name)
+    module = _IMPORTED_ON_FIRST_USE.get(name)
     if module is None:
         raise AttributeError(f"module 'celc' has no attribute {name!r}")
     import importlib
@@ -54,10 +54,11 @@ def compile(
 
     name: stands for the file in messages, and its stem is the name of a query without one.
     order_by, tiebreak: column names, as `celc compile --order-by --tiebreak`.
-    max_work: how many steps conditions across events may take at one event without finding a
-    match; then the run ends with an error.
+    max_work: the most steps that conditions across events may take at one event without finding a
+    match; after these the run ends with an error.
     first_order: read labels as `celc compile --first-order` does.
-    max_compile_seconds: how long it may take to write the module; then it ends with an error.
+    max_compile_seconds: the most seconds that the compilation may take; after these it ends with an
+    error.
     Raises CelError with all errors of the text, and ValueError for a max_work that is no number
     of steps or a max_compile_seconds that is no time.
     """
@@ -90,7 +91,8 @@ def check(
 ) -> tuple[Diagnostic, ...]:
     """All errors and warnings of the text of a `.cel` file, in the order of their places.
 
-    max_compile_seconds: how long it may take to find them; then that is one of the errors.
+    max_compile_seconds: the most seconds that it may take to find them; too little time is one of
+    the errors.
     """
     from celc.diagnostics.errors import CelError
     from celc.diagnostics.source import Source

@@ -1,7 +1,7 @@
 """`python -m celc`, and the command `celc`: a process of its own around the command line.
 
-What a process needs besides: to be told of signals while it still imports, and to end while threads
-of Arrow may be reading ahead.
+The process also handles signals while it still imports, and ends while threads of Arrow may be
+reading ahead.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def process() -> NoReturn:
         sys.excepthook(*sys.exc_info())
         code = 70
     code = flush_standard_streams(code)
-    # Not sys.exit: a thread that reads ahead may ask for Python while it is taken down, and that
-    # aborts the process.
+    # Not sys.exit: a thread that reads ahead may call Python while it shuts down, and that aborts
+    # the process.
     os._exit(code)
 
 

@@ -18,7 +18,7 @@ from celc.diagnostics.errors import Diagnostic
 class Matcher:
     """A compiled file, with the attributes of its generated module (`match_table`, `match`, …).
 
-    `source` is the module's text, `warnings` what the compiler warned of, `queries` the compiled
+    `source` is the module's text, `warnings` are those of the compiler, `queries` the compiled
     queries by name.
     """
 
@@ -55,12 +55,12 @@ def matches_of(
 ) -> Iterator[pa.RecordBatch]:
     """The matches in events that can be read more than once, in bounded memory if they are sorted.
 
-    Where the query needs an order, a first reading finds out whether the events have it. If they
-    do, they are matched batch by batch; otherwise they are gathered and sorted.
+    Where the query needs an order, a first reading finds out whether the events have it. Sorted
+    events are matched batch by batch; other events are gathered and sorted.
     """
 
     def conformed() -> Iterator[pa.RecordBatch]:
-        # Files can have one column in several types, in which values do not compare.
+        # Files can have one column in several types, whose values do not compare.
         rows = 0
         for batch in read():
             yield conforming(query.plan, batch, rows)

@@ -1,5 +1,8 @@
-"""Choices that a caller makes besides the query. Imports next to nothing: the command line reads
-the defaults before it knows whether anything is compiled at all."""
+"""Choices that a caller makes besides the query.
+
+Imports next to nothing: the command line reads the defaults before it knows whether it compiles
+anything.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,13 @@ from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a caller can choose.
+    """The choices, with their defaults.
 
     `order_by` None: the order is WITHIN's attribute, if it has one. `tiebreak`: columns that tell
     apart events which are equal in the order columns; they need not be declared. `first_order`:
     labels made with AS are read as in the first paper. `max_work`: steps that conditions across
-    events may take at one event without finding a match. `max_compile_seconds`: how long the
-    compilation may take, None for any time.
+    events may take at one event without finding a match. `max_compile_seconds`: the most seconds
+    that the compilation may take, None for any time.
     """
 
     order_by: tuple[str, ...] | None = None
@@ -40,10 +43,10 @@ class Options:
 
 
 def is_work(value: object) -> bool:
-    """Whether a value is a number of steps that conditions can be given."""
+    """Whether a value can be `max_work`."""
     return type(value) is int and 1 <= value <= MOST_MAX_WORK
 
 
 def is_seconds(value: object) -> bool:
-    """Whether a value is a time that a compilation can be given."""
+    """Whether a value can be `max_compile_seconds`."""
     return type(value) in (int, float) and 0 < value < math.inf  # type: ignore[operator]

@@ -1,17 +1,17 @@
 """The passes of a compilation, in order; the result of each is kept, so that it can be shown.
 
-text → syntax tree → core formulas → LP-normal form → what an automaton finds of it, and what is
-left to the listing → classes of events → CEA → I/O-deterministic CEA → the same, minimal →
-transition tables → how the query is run → module text. Each pass is a pure function of what is
-before it, and its result is verified before the next one takes it, where CELC_VERIFY is 1.
+text → syntax tree → core formulas → LP-normal form → its division into a form for an automaton and
+a rest for the listing → classes of events → CEA → I/O-deterministic CEA → minimal CEA → transition
+tables → strategy → module text. Each pass is a pure function of the results before it. Where
+CELC_VERIFY is 1, each result is verified before the next pass takes it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from celc.automata.automaton import Automaton
 from celc.automata.construct import conditions_of_facts, construct
@@ -30,8 +30,8 @@ from celc.normal.traversal import is_correlated
 from celc.options import Options
 from celc.parse.parser import parse
 from celc.plan.program import Program
-from celc.plan.strategy import EVERY_UPDATE, Found, Update, choose
-from celc.plan.tables import Tables, tabulate
+from celc.plan.strategy import EVERY_UPDATE, ChoiceInput, Update, choose
+from celc.plan.tables import tabulate
 from celc.plan.window_selector import DETERMINISTIC, WindowSelector, window_selector
 from celc.resolve.first_order.reader import read_first_order
 from celc.resolve.resolver import resolve
@@ -51,7 +51,7 @@ TABLES = "writing the automaton as tables"
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """What every pass made of one query."""
+    """The results of all passes for one query."""
 
     query: Query
     normal_form: NormalForm
@@ -76,14 +76,14 @@ class Compilation:
     def module_text(self, command: str) -> str:
         """The generated module; `command` is named in its header.
 
-        Raises CelError where the time for the compilation ends before it is written.
+        Raises CelError where the time for the compilation ends before the module is written.
         """
-        # Jinja and black take longer to import than most queries to compile, and `celc check`
-        # needs neither.
-        from celc.codegen.module import emit_module
+        # Jinja and black take longer to import than most queries to compile, and `celc check` needs
+        # neither.
+        from celc.codegen.module import module_text
 
         with self.deadline.running():
-            return emit_module(
+            return module_text(
                 [stages.program for stages in self.queries],
                 self.source.text,
                 command,
@@ -94,11 +94,11 @@ class Compilation:
 def compile_source(
     source: Source, options: Options, *, updates: frozenset[type[Update]] = EVERY_UPDATE
 ) -> Compilation:
-    """All passes for all queries of a file; `updates` are those that a query may be run by.
+    """All passes for all queries of a file; `updates` are those that `choose` may choose from.
 
-    Raises CelError with every error of the file that can be found: those of all queries together
-    for the passes that look at one query at a time. The time that `options` give may be over
-    before; then that is one of the errors, and the last pass is not finished.
+    Raises CelError with every error of the file that can be found: passes that look at one query at
+    a time report the errors of all queries together. Where the time that `options` give is over
+    before, that is one of the errors, and the last pass is not finished.
     """
     deadline = Deadline(source, options.max_compile_seconds)
     with deadline.running():
@@ -106,42 +106,38 @@ def compile_source(
     return Compilation(source, options, stages, warnings, deadline)
 
 
-_Made = TypeVar("_Made")
+def _verify(
+    after: str, representation: str, violations: Callable[[], Iterable[verify.Violation]]
+) -> None:
+    """Let the result of the pass `after` go on only where it breaks no invariant.
 
-
-def _verified(
-    after: str,
-    representation: str,
-    made: _Made,
-    violations: Callable[[_Made], Iterable[verify.Violation]],
-) -> _Made:
-    """What a pass has made, as it is; the one place where the verifier sees every result.
-
-    Raises VerificationError where it breaks an invariant.
+    The one place where the verifier sees every result. `violations` is not called, and `verify` not
+    imported, unless VERIFYING. Raises VerificationError.
     """
     if VERIFYING:
-        verify.verify(after, representation, violations(made))
-    return made
+        verify.verify(after, representation, violations())
+
+
+def _of_all(
+    queries: Iterable[Query], violations: Callable[[Query, int], Iterable[verify.Violation]]
+) -> Iterator[verify.Violation]:
+    for query in queries:
+        yield from violations(query, MAX_FORMULA_DEPTH)
 
 
 def _stages(
     source: Source, options: Options, deadline: Deadline, updates: frozenset[type[Update]]
 ) -> tuple[tuple[Stages, ...], tuple[Diagnostic, ...]]:
     look(doing="reading the text")
-    file = _verified(
-        "parse", "syntax tree", parse(source), lambda tree: verify.syntax_tree(tree, source)
-    )
+    file = parse(source)
+    _verify("parse", "syntax tree", lambda: verify.syntax_tree(file, source))
     look(doing="looking up names and types")
     queries, warnings = resolve(file, source, order_by=options.order_by)
-    for query in queries:
-        _verified("resolve", "query", query, lambda one: verify.core_query(one, MAX_FORMULA_DEPTH))
+    _verify("resolve", "query", lambda: _of_all(queries, verify.core_query))
     if options.first_order:
         look(doing="reading labels as the first paper does")
         queries, warnings = read_first_order(queries, warnings, source)
-        for query in queries:
-            _verified(
-                "first_order", "query", query, lambda one: verify.safe_query(one, MAX_FORMULA_DEPTH)
-            )
+        _verify("first_order", "query", lambda: _of_all(queries, verify.safe_query))
     diagnostics = Diagnostics(source)
     diagnostics.extend(warnings)
     forms = _for_each(
@@ -182,8 +178,8 @@ def _for_each(
 def _normalize(query: Query, source: Source, diagnostics: Diagnostics) -> NormalForm:
     look(query.formula.span, "bringing conditions and labels to their events")
     form, warnings = normalize(query, source)
-    _verified("normalize", "normal form", form, lambda made: verify.normal_form(made))
-    # The resolver has said it already where it can name the condition.
+    _verify("normalize", "normal form", lambda: verify.normal_form(form))
+    # The resolver has warned of it already where it can name the condition.
     said = any(item.code == "never-matches" for item in diagnostics.items)
     diagnostics.extend(w for w in warnings if not (said and w.code == "never-matches"))
     return form
@@ -196,58 +192,48 @@ def _passes(
     options: Options,
     updates: frozenset[type[Update]],
 ) -> Stages:
-    """The passes from the normal form of one query to all that its code is generated from."""
+    """The passes from the normal form of one query to its program."""
     span = query.formula.span
     if is_correlated(form):
         look(span, COMPARED)
-    division = _verified(
-        "divide", "division", divide(query, form), lambda made: verify.division(made)
-    )
+    division = divide(query, form)
+    _verify("divide", "division", lambda: verify.division(division))
+
     look(span, CLASSES)
     asked = division.asked
-    alphabet = _verified(
-        "classify",
-        "alphabet",
-        symbol_classes(asked, conditions_of_facts(asked), source, span),
-        lambda made: verify.alphabet(made, asked),
-    )
+    alphabet = symbol_classes(asked, conditions_of_facts(asked), source, span)
+    _verify("classify", "alphabet", lambda: verify.alphabet(alphabet, asked))
+
     look(span, AUTOMATON)
     automaton, rest = _construct(query, division, alphabet, source, options)
-    _verified("construct", "automaton", automaton, lambda made: verify.automaton(made))
-    letters = automaton.letters.count
+    _verify("construct", "automaton", lambda: verify.automaton(automaton))
+    letters = automaton.letters
+
     look(span, DETERMINISTIC)
-    full = _verified(
-        "determinize",
-        "automaton",
-        determinize(automaton, source, span, max_states=options.max_states),
-        lambda made: verify.deterministic(made, letters),
-    )
+    full = determinize(automaton, source, span, max_states=options.max_states)
+    _verify("determinize", "automaton", lambda: verify.deterministic(full, letters.count))
+
     look(span, MINIMAL)
-    minimal = _verified(
-        "minimise", "automaton", minimise(full), lambda made: verify.minimal(made, letters)
-    )
+    minimal = minimise(full)
+    _verify("minimise", "automaton", lambda: verify.minimal(minimal, letters.count))
+
     look(span, TABLES)
-    tables = _verified(
-        "tabulate",
-        "tables",
-        _tabulate(minimal, automaton, division),
-        lambda made: verify.tables(made, len(alphabet.symbols)),
+    tables, _ = tabulate(minimal, letters.machine, keep_symbols=_asks_for_symbols(division))
+    _verify("tabulate", "tables", lambda: verify.tables(tables, len(alphabet.symbols)))
+
+    given = ChoiceInput(query, minimal, letters.machine, tables, rest, options.max_work)
+    strategy = choose(given, updates)
+    program = Program(
+        query, automaton, alphabet, strategy.tables, strategy.update, strategy.listing
     )
-    found = Found(query, minimal, automaton.letters.machine, tables, rest, options.max_work)
-    strategy = choose(found, updates)
-    program = _verified(
-        "choose",
-        "program",
-        Program(query, automaton, alphabet, strategy.tables, strategy.update, strategy.listing),
-        lambda made: verify.program(made),
-    )
+    _verify("choose", "program", lambda: verify.program(program))
     return Stages(query, form, division, alphabet, automaton, full, minimal, program)
 
 
 def _construct(
     query: Query, division: Division, alphabet: Alphabet, source: Source, options: Options
 ) -> tuple[Automaton, Exact | WindowSelector | Roles | Definitions]:
-    """The automaton, and what is left to the listing.
+    """The automaton, and the rest of the query, which is left to the listing.
 
     A selector that never leaves out a match leaves nothing to the listing.
     """
@@ -255,33 +241,29 @@ def _construct(
         case Windowed(selected):
             labels = output_labels(query)
             span = query.formula.span
-            selector = _verified(
+            selector = window_selector(selected, labels, alphabet, source, span, options.max_states)
+            _verify(
                 "construct_selection",
                 "selection",
-                window_selector(selected, labels, alphabet, source, span, options.max_states),
-                lambda made: verify.selection(made.selection, made.letters),
+                lambda: verify.selection(selector.selection, selector.letters),
             )
-            # What is projected away counts for the supports that are compared.
+            # Labels that SELECT leaves out count for the supports that are compared.
             shown = KeepSupport(labels) if selector.rejects else KeepLabels(labels)
-            form = _verified(
-                "relabel",
-                "normal form",
-                relabel(selected.operand, shown),
-                lambda made: verify.letter_form(made),
-            )
+            form = relabel(selected.operand, shown)
+            _verify("relabel", "normal form", lambda: verify.letter_form(form))
             return construct(form, alphabet, source), selector if selector.rejects else Exact()
         case rest:
             return construct(division.found, alphabet, source), rest
 
 
-def _tabulate(minimal: DeterministicAutomaton, automaton: Automaton, division: Division) -> Tables:
-    """The transition tables; every symbol is kept where the listing asks for it."""
+def _asks_for_symbols(division: Division) -> bool:
+    """Whether the listing asks for the symbols of single events, also of events without marks."""
     match division.rest:
         case Definitions():
-            apart = True
+            return True
         case Roles(flat=flat):
-            apart = bool(flat.absent)
+            return bool(flat.absent)
         case Exact() | Windowed():
-            apart = False
-    tables, _ = tabulate(minimal, automaton.letters.machine, apart=apart)
-    return tables
+            return False
+        case _:
+            assert_never(division.rest)

@@ -1,13 +1,13 @@
 """A generated module together with the runtime in one file, for clusters that take only that.
 
-The file carries the source texts of the runtime, each as a string in which every line stands as it
-is. When the file is imported, the texts become a package in memory, by the same code that loads a
-pickled query in a Spark worker. So the runtime is a package like any other, with sub-packages.
+The file carries the source texts of the runtime, each as a string with its lines unchanged. When
+the file is imported, the texts become a package in memory, by the same code that loads a pickled
+query in a Spark worker. So the runtime is a package like any other, with sub-packages.
 
-The texts stand before the query, because Python needs them first. Rejected: to compress them, which
-makes a quarter of the size, but nobody could read, search or review such a file; to write them as
-comments at the end, which a process with nothing but the bytecode does not see; and to write the
-modules one after another as one, in which no two of them may define the same name.
+The texts stand before the query, because Python needs them first. Three other ways were rejected.
+Compressed texts take a quarter of the size, but nobody could read, search or review such a file.
+Comments at the end are lost in a process that has nothing but the bytecode. Modules that are joined
+into one may not define the same name twice.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ celc_runtime = _imported_runtime()
 def standalone(module: str, runtime: Mapping[str, str] | None = None) -> str:
     """The text of a generated module with the runtime in it.
 
-    runtime: source texts by their paths in the package, those of this process unless given.
+    runtime: source texts by their paths in the package; default: those of this process.
     Raises RuntimeError where this process has no texts of its runtime.
     """
     texts = dict(runtime_sources() if runtime is None else runtime)
@@ -91,7 +91,7 @@ def _is_own(statement: ast.ImportFrom) -> bool:
 
 
 def _imports(statement: ast.ImportFrom, package: str) -> Iterator[str]:
-    """An import of the runtime as imports of `package`, in lines that black leaves as they are."""
+    """An import of the runtime as imports of `package`, in lines that black does not change."""
     start = f"from {package}{str(statement.module).removeprefix(_PACKAGE)} import "
     line = ""
     for name in map(ast.unparse, statement.names):
@@ -116,7 +116,7 @@ def _runtime_part(texts: dict[str, str], package: str) -> str:
 
 
 def _literal(text: str) -> str:
-    """A string literal of a source text, in which its lines stand as they are where they can."""
+    """A string literal of a source text, with its lines unchanged where that is possible."""
     for quotes in ('"""', "'''"):
         if quotes not in text and not text.endswith((quotes[0], "\\")):
             return f"r{quotes}{text}{quotes}"

@@ -1,23 +1,22 @@
-"""Branch-free updates → what their template is given: one row of numbers for each symbol.
+"""Updates without branches → one row of numbers for each symbol, and the steps that read it.
 
-Straight-line code asks what the symbol of an event is, and where any symbol may come next, the
-processor guesses wrongly every other time: that costs more than the update. Here all symbols take
-the same steps, with other numbers; a symbol with fewer steps does the rest for nothing. So this
-form is the better one while the steps of all symbols together are not many more than each has.
+Straight-line code branches on the symbol of an event. Where any symbol may come next, the processor
+guesses wrongly every other time, and that costs more than the update. Here all symbols take the
+same steps, each with its own numbers; a symbol with fewer steps makes dead cells in the others. So
+this form is better as long as the steps of all symbols together are not many more than those of
+each symbol.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from celc.codegen.imports import Imports
 from celc.codegen.straight_line import pile_legend, step_comment
 from celc.codegen.templates import LegendLine, TemplateView
-from celc.codegen.window import WindowCode
+from celc.codegen.update import UpdateInput
 from celc.plan.piles import PilePlan, Write
-from celc.plan.tables import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +50,13 @@ class _Cell:
         return [*reads, pile, write.step.kind, -write.starts, -(write.pile is None)]
 
     def number(self, offset: int) -> str:
-        """How the code finds a number of this cell's part of the row at hand."""
+        """The expression for a number of this cell's part of the row at hand."""
         return f"step[{self.first_column + offset}]"
 
 
 @dataclass(frozen=True, slots=True)
 class SymbolRow:
-    """The numbers of all cells that an event makes which has one symbol."""
+    """The numbers of all cells that an event with one symbol makes."""
 
     comment: str
     numbers: tuple[int, ...]
@@ -67,18 +66,18 @@ class SymbolRow:
 class BranchFreeUpdate(TemplateView):
     """The function `update`, in which all symbols take the same steps.
 
-    `piles` say what each pile is for, the last two of them included: one that is always empty, and
-    one for cells that do not count. `forget_from` is where the latest starts of all piles begin in
-    the array of piles. `bound` is the most nodes of one event, `key_lines` set its key and the
-    earliest one in its window, `latest` is the last key in a window that begins at `earliest`.
-    `lines` make the cells; `ends`: a match may end at an event. `list_matches` is the function that
-    lists matches.
+    `header` says how the update runs, and why; `piles` what each pile is for, with the last two
+    piles: one is always empty, one takes dead cells. `forget_from` is the place in the array of
+    piles where their latest starts begin. `bound` is the most nodes of one event, `key_lines` set
+    its key and the earliest key in its window, `latest` is the last key in a window that begins at
+    `earliest`. `lines` make the cells; `ends`: a match may end at an event. `list_matches` is the
+    function that lists matches.
     """
 
     template: ClassVar[str] = "branch_free_update"
 
     number: int
-    because: str
+    header: str
     piles: tuple[LegendLine, ...]
     rows: tuple[SymbolRow, ...]
     partitioned: bool
@@ -92,19 +91,10 @@ class BranchFreeUpdate(TemplateView):
 
 
 def branch_free_update(
-    number: int,
-    plan: PilePlan,
-    because: str,
-    kinds: Sequence[Kind],
-    kind_bits: int,
-    symbols: Sequence[LegendLine],
-    window: WindowCode,
-    imports: Imports,
-    *,
-    partitioned: bool,
-    list_matches: str,
+    given: UpdateInput, plan: PilePlan, *, list_matches: str
 ) -> BranchFreeUpdate:
-    """The update of a query for which `is_branch_free` says so."""
+    """The update of a query; `list_matches` is the function that lists its matches."""
+    imports, window, partitioned = given.imports, given.window, given.partitioned
     cells: list[_Cell] = []
     column = 0
     empty = len(plan.piles)
@@ -118,32 +108,32 @@ def branch_free_update(
         SymbolRow(
             "; ".join(
                 [
-                    f"{symbol}: {symbols[symbol].comment}",
-                    *(step_comment(write, kinds) for write in writes),
+                    f"{symbol}: {given.symbols[symbol].comment}",
+                    *(step_comment(write, given.kinds) for write in writes),
                 ]
             ),
             tuple(n for cell in cells for n in cell.numbers(symbol, empty)),
         )
         for symbol, writes in enumerate(plan.writes)
     )
-    code = _CellCode(f"np.uint64({lost + 1})", kind_bits, imports)
+    code = _CellCode(f"np.uint64({lost + 1})", given.kind_bits, imports)
     lines = [line for cell in cells for line in code.load(cell)]
     lines += [line for cell in cells for line in code.make(cell)]
     imports.use("njit", "np", list_matches, "put_flat", "reserve", "rows_that_matter", "seal")
     imports.use("ARENA_FULL", "BLOCK", "DONE", "EARLIEST", "ENTRY", "FIRED", "LOWEST", "NEXT_NODE")
     imports.use("ROW", "SHIFT", "USABLE", *(["NEVER", "PART"] if partitioned else []))
     return BranchFreeUpdate(
-        number,
-        because,
+        given.number,
+        given.header,
         (
             *pile_legend(plan),
-            LegendLine(empty, "nothing, ever"),
-            LegendLine(lost, "what nobody reads"),
+            LegendLine(empty, "always empty"),
+            LegendLine(lost, "dead cells, never read"),
         ),
         rows,
         partitioned,
         lost + 1,
-        # A symbol that makes all the nodes that one can still writes those of others behind them.
+        # Even a symbol that makes the most nodes writes a dead node behind them, for other symbols.
         plan.nodes_per_event + (len(cells) > 1),
         window.latest,
         window.key_lines(imports, passing="entry += 1"),
@@ -155,15 +145,15 @@ def branch_free_update(
 
 @dataclass(frozen=True, slots=True)
 class _CellCode:
-    """Writes the steps of one cell; `starts` is how far behind a pile's newest cell its latest
-    start is in the array of piles."""
+    """Writes the steps of one cell; `starts` is the distance, in the array of piles, from a pile's
+    newest cell to its latest start."""
 
     starts: str
     kind_bits: int
     imports: Imports
 
     def load(self, cell: _Cell) -> list[str]:
-        """What a cell is made from: all of it is read before any pile is written."""
+        """Lines that read the sources of a cell; they stand before all lines that write piles."""
         at = cell.place
         variables = f"child_{at}, since_{at}"
         source = f"heads[source], heads[source + {self.starts}]"
@@ -183,7 +173,7 @@ class _CellCode:
         return lines
 
     def make(self, cell: _Cell) -> list[str]:
-        """The cell itself; it counts only where what it is made from is inside the window."""
+        """Lines that make the cell; it is live only where its sources are inside the window."""
         at, base = cell.place, max(1, cell.reads)
         kind, ends = cell.number(base + 1), cell.number(base + 3)
         following = "following"

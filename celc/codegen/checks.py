@@ -1,4 +1,4 @@
-"""Clauses over roles → the text of the function that checks events while matches are listed."""
+"""Clauses over roles → the functions that check events while matches are listed."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from celc.plan.tables import Kind, Tables
 
 @dataclass(slots=True)
 class EventCode(ChoiceCode):
-    """Conditions over `event_k`, the event that plays role k of a clause, and `here`, the newest
-    one, as what PREV looks at."""
+    """Conditions over `event_k`, the event that plays role k of a clause, and over `here`, the
+    newest event, which PREV reads."""
 
     def _event(self, node: AttributeValue | Previous | Aggregate) -> str:
         if isinstance(node, Previous):
@@ -38,15 +38,17 @@ class EventCode(ChoiceCode):
         return self._named.get(node.label, f"event_{self._labels.index(node.label)}")
 
     def _at_first(self, label: str) -> str | None:
-        return None  # it is asked when the event before it is there
+        return None  # the condition is asked when the event before it is there
 
 
 @dataclass(slots=True)
 class CheckCode:
-    """Writes the functions `admits` and `completes`; `bit_of`: the bit of each role and of each
-    round mark. `sets` are conditions over whole label sets; both read the same columns. `later`:
-    for each role those that an event after it can play, or itself. `states`: numbers that are kept
-    with each event of a path.
+    """Writes the functions `admits` and `completes`.
+
+    `choices` are conditions over chosen events, `sets` conditions over whole label sets; both read
+    the same columns. `bit_of`: the bit of each role and of each round mark. `later`: for each role
+    the roles that the same event or a later one can play. `states` is the count of the numbers that
+    are kept with each event of a path.
     """
 
     choices: EventCode
@@ -57,8 +59,8 @@ class CheckCode:
     states: int = 0
 
     def lines(self, clauses: Sequence[RoleClause]) -> list[str]:
-        """The body of `admits`: for each clause and each of its roles that the newest event can
-        play, a loop over the events that can play the others."""
+        """The body of `admits`: for each clause, and for each of its roles that the newest event
+        can play, a loop over the events that can play the other roles."""
         lines: list[str] = []
         for clause in clauses:
             if clause.when == "complete":
@@ -114,7 +116,7 @@ class CheckCode:
         return lines
 
     def absent_lines(self, number: int, absent: AbsentEvent) -> list[str]:
-        """More of the body of `completes`: no event in between is one that must be absent."""
+        """Lines of `completes` that find an event which must be absent, in between two roles."""
         names = " or ".join(dict.fromkeys(event.name for event in absent.events))
         lines = [f"# no {comment_text(names)}"]
         depths: list[list[str]] = []
@@ -151,8 +153,9 @@ class CheckCode:
         return lines
 
     def _for_waiting(self, clause: RoleClause) -> list[str]:
-        """Follow which event waits for a witness: `state[n]` with the newest event, `state[n + 1]`
-        without it, which at the first one must be none; −1: none, −2: one that waits for ever."""
+        """Lines that keep the event that waits for a witness: `state[n]` counting the newest event,
+        `state[n + 1]` without it. The latter must be −1 at the first event of a match. −1: no event
+        waits, −2: an event waits for ever."""
         (role,) = clause.clause.labels
         (predicate,) = clause.clause.predicates
         assert isinstance(predicate, Comparison)
@@ -171,7 +174,7 @@ class CheckCode:
             f"waits_besides = state[{number + 1}, depth - 1] if depth > 0 else -1",
             f"if roles & {1 << self._bit(role)}:",
             "    if waits == -2:",
-            "        return False  # it is not the first one, and nothing can satisfy it",
+            "        return False  # the waiting event is not the first, and nothing satisfies it",
             "    event_0 = waits",
             f"    if waits >= 0 and {satisfied}:",
             "        waits = -1",
@@ -184,14 +187,15 @@ class CheckCode:
         ]
 
     def _for_later(self, clause: RoleClause, code: str) -> list[str]:
-        """The newest event as what comes before the next one of its role, or before all of them."""
+        """Lines for a condition of the newest event with the next event of its role, or with all
+        later ones."""
         (role,) = clause.clause.labels
         bit = 1 << self._bit(role)
         there = self._roles_at("place_0")
         lines = [f"if roles & {bit}:", "    for place_0 in range(depth - 1, -1, -1):"]
         if clause.round_mark is not None:
             begins = f"        if {there} & {1 << self._bit(clause.round_mark)}:"
-            lines += [begins, "            break  # it begins a later round"]
+            lines += [begins, "            break  # this event begins a later round"]
         lines += [
             f"        if not {there} & {bit}:",
             "            continue",
@@ -214,16 +218,17 @@ class CheckCode:
         return self.bit_of.setdefault(role, len(self.bit_of))
 
     def _for_pivot(self, clause: RoleClause, pivot: int, code: str) -> list[str]:
-        """The choices in which the newest event plays role `pivot` and none of those before it.
+        """The choices in which the newest event plays role `pivot`, and no role before `pivot`.
 
-        Why each choice is asked once its last event is there, and no other one ever: a clause asks
-        for the choices in which each two events are of one round of the innermost iteration around
-        both their roles (`RoleClause`). For each further role, that condition is the narrowest
-        beside one of the events chosen so far: the one with the most iterations around both. (As
-        rounds of an inner iteration lie within rounds of the outer one, it implies the others.)
-        Its round is looked through where there is one, and the whole path where no iteration is
-        around both. So a role outside of all rounds ranges over the whole path, whichever role the
-        newest event plays, and a newest event outside meets the events of every round.
+        Each choice is asked once, when its last event is there, and no other choice is ever asked,
+        for this reason. A clause asks for the choices in which each two events are of one round of
+        the innermost iteration around both their roles (`RoleClause`). For each further role, that
+        condition is the narrowest beside one of the events chosen so far: the event with the most
+        iterations around both roles. (Rounds of an inner iteration lie within rounds of the outer
+        one, so this condition implies the others.) The loop goes through its round where there is
+        one, and through the whole path where no iteration is around both roles. So a role outside
+        of all rounds ranges over the whole path, whichever role the newest event plays, and a
+        newest event outside of all rounds meets the events of every round.
         """
         labels = clause.clause.labels
         lines = [f"if roles & {1 << self._bit(labels[pivot])}:", f"    event_{pivot} = here"]
@@ -252,9 +257,10 @@ class CheckCode:
         return lines
 
     def _loop(self, number: int, with_newest: bool, place: str, mark: str | None) -> list[str]:
-        """The head of a loop from the newest event, or the one after it, to the end of the path.
+        """The head of a loop from the newest event, or from the event after it, to the path's end.
 
-        `mark`: over the round of the event at `place` alone, the first of whose events carries it.
+        `mark`: the loop is over the round of the event at `place` alone; the first event of each
+        round carries the mark.
         """
         newest = "depth" if with_newest else "depth - 1"
         if mark is None:
@@ -273,7 +279,7 @@ class CheckCode:
             *lines,
             f"for place_{number} in range({newest}, -1, -1):",
             f"    if place_{number} < {place} and {self._roles_at(f'place_{number}')} & {bit}:",
-            "        break  # it begins a later round",
+            "        break  # this event begins a later round",
         ]
 
     def _roles_at(self, place: str) -> str:
@@ -281,7 +287,7 @@ class CheckCode:
 
 
 def roles_later(tables: Tables) -> dict[str, frozenset[str]]:
-    """For each role those that the same event or a later one of some match can play."""
+    """For each role the roles that the same event of a match, or a later one, can play."""
     moves = [
         (source, frozenset(filter(is_role, tables.kinds[step.kind].marks)), step.target)
         for steps in tables.steps
@@ -301,7 +307,7 @@ def roles_later(tables: Tables) -> dict[str, frozenset[str]]:
         ahead[source] |= sum(bit[role] for role in roles)
         if target is not None:
             into.setdefault(target, []).append(source)
-    # The last is taken first: most moves lead to a state with a higher number.
+    # The last state comes first: most moves lead to a state with a higher number.
     waiting = list(range(tables.states))
     while waiting:
         state = waiting.pop()
@@ -323,6 +329,6 @@ def is_role(mark: str) -> bool:
 
 
 def _before_alone(node: Leaf) -> Expression:
-    """An attribute of the event chosen, as that of the newest event, which PREV stands for."""
+    """The attribute of the newest event, which PREV reads, in place of that of the chosen event."""
     assert isinstance(node, AttributeValue)
     return Previous(node.label, node.attribute, node.type, node.span)

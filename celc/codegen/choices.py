@@ -1,9 +1,9 @@
 """Conditions across events as Python expressions over remembered columns.
 
-The same translation as for conditions on one event (`emit_conditions`), but each attribute is read
-at the event that has been chosen for its label: label number k of a clause has its events in
-`events_k`, in stream order, and a chosen one at `place_k`. Texts are compared by numbers that stand
-for them, and a condition on one text alone is a column of truths.
+The same translation as for conditions on one event (`conditions`), but each attribute is read at
+the event that has been chosen for its label: `events_k` holds the events of label number k of a
+clause, in stream order, and `place_k` is the place of the chosen event. Texts are compared by
+numbers that stand for them, and a condition on one text alone is a column of truths.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _EXTREMES = {"MIN": "smallest", "MAX": "largest"}
 class ChoiceCode(ConditionCode):
     """Turns clauses into expressions; collects the columns they read.
 
-    Besides what `ConditionCode` has: `codes` and `ranks`, the text attributes that are compared
-    with others, and those of them whose order is asked for.
+    Besides the fields of `ConditionCode`: `codes` are the text attributes that are compared with
+    others, `ranks` those of them whose order a condition asks for.
     """
 
     codes: dict[str, int] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class ChoiceCode(ConditionCode):
     def of_clause(self, clause: Clause, named: Mapping[str, str] | None = None) -> str:
         """An expression that is true where the clause is TRUE of a choice.
 
-        `named`: variables with the event chosen for a label, where that is not `place_k`'s.
+        `named`: variables with the event chosen for a label, where `place_k` does not say it.
         """
         self._labels, self._named = labels_in_order(clause), named or {}
         parts = [self.predicate(predicate) for predicate in clause.predicates]
@@ -70,7 +70,7 @@ class ChoiceCode(ConditionCode):
             valid = " & ".join(known) or "True"
             truth = f"({valid})" if predicate.negated else f"(not ({valid}))"
         else:
-            # Outright, since a dataclass with slots is not the class that `super()` looks for.
+            # Not by `super()`: a dataclass with slots is not the class that it looks for.
             truth = ConditionCode.predicate(self, predicate)
         # Before the first position there is nothing to compare with.
         behind = labels_looked_back_at(predicate)
@@ -78,17 +78,17 @@ class ChoiceCode(ConditionCode):
         return "(" + " | ".join([*filter(None, firsts), truth]) + ")" if firsts else truth
 
     def _at_first(self, label: str) -> str | None:
-        """That the event chosen for a label is its first; None where that is known to be false."""
+        """A test whether the chosen event is the first of its label; None: known to be false."""
         return f"(place_{self._labels.index(label)} == 0)"
 
-    # --- which event ------------------------------------------------------------------------------
+    # --- events -----------------------------------------------------------------------------------
 
     def _events(self, node: Aggregate) -> str:
         number = self._labels.index(node.label)
         return f"events_{number}[:place_{number}]" if node.prior else f"events_{number}"
 
     def _event(self, node: AttributeValue | Previous | Aggregate) -> str:
-        """The index of the event at which an attribute is read; −1 where there is none."""
+        """The index of the event whose attribute is read; −1 where there is no such event."""
         number = self._labels.index(node.label)
         match node:
             case AttributeValue():
@@ -210,7 +210,7 @@ def _of_one_event(operands: Sequence[Expression]) -> bool:
 
 
 def _of_event(predicate: Predicate) -> Predicate:
-    """The predicate with its text read from one event, whichever that is."""
+    """The predicate with its text read from one event, without a label."""
 
     def read(operand: Expression) -> Expression:
         if isinstance(operand, Constant):

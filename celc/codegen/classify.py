@@ -1,4 +1,4 @@
-"""Classes of events → the function that says the symbol of each event, and what numbers mean."""
+"""Classes of events → the function that finds the symbol of an event, and the legend of numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar
 from celc.automata.determinize import DetState
 from celc.automata.predicates import TypeConditions
 from celc.codegen.conditions import ConditionCode
-from celc.codegen.describe import describe_state, describe_symbol
+from celc.codegen.describe import OTHER, describe_state, describe_symbol
 from celc.codegen.escape import comment_text
 from celc.codegen.imports import Imports
 from celc.codegen.templates import LegendLine, TemplateView
@@ -20,18 +20,15 @@ _MAX_IN_TABLE = 14
 """Up to this many conditions on a type, one table over all their combinations is small enough."""
 
 _STEP = 6
-"""Beyond, symbols are looked up in steps of this many conditions."""
-
-OTHER = "any other event"
-"""What symbol 0 stands for."""
+"""For more conditions, symbols are looked up in steps of this many conditions."""
 
 _FEW_CONDITIONS = 2
-"""Up to this many conditions on a type, symbols are selected without a table (and vectorise)."""
+"""Up to this many conditions on a type, symbols are computed without a table (and vectorise)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionLine:
-    """A condition on an event type, and the variable with its truth."""
+    """A condition on an event type, and the name of the variable with its truth."""
 
     name: str
     code: str
@@ -40,7 +37,7 @@ class ConditionLine:
 
 @dataclass(frozen=True, slots=True)
 class TypeCode:
-    """How the symbol of an event of one type is found.
+    """The code that finds the symbol of an event of one type.
 
     `number` is that of the type in the query, from 1, and `place` the same from 0. `lookups` are
     lines that find the symbol in a table, for a type with more than a few conditions.
@@ -149,7 +146,7 @@ def classifier(
 
 
 def symbol_legend(program: Program) -> tuple[LegendLine, ...]:
-    """What the symbols of a query stand for, in their order."""
+    """The symbols of a query in words, in their order."""
     by_symbol: dict[int, list[str]] = {}
     for number, symbol in enumerate(program.alphabet.symbols):
         look()
@@ -198,7 +195,7 @@ def _type(
         if program.tables.symbol_of[index]
     }
     comment = comment_text(conditions.type.name)
-    # Where no event of the type can matter, its conditions are not looked at either.
+    # Where no event of the type can matter, its conditions are left out too.
     lines = tuple(
         ConditionLine(
             f"holds_{number}_{bit}",
@@ -232,7 +229,7 @@ def _table(name: str, conditions: int, symbols: dict[int, int], imports: Imports
 
 
 def _lookups(number: int, table: str, names: list[str]) -> tuple[tuple[str, ...], str]:
-    """Lines that look a symbol up by the truth of the conditions, and how it is found then."""
+    """Lines that look a symbol up by the truth of the conditions, and the expression for it."""
     truth = f"truth_{number}"
     bits = " + ".join(f"{name} * {1 << bit}" for bit, name in enumerate(names))
     lines = [f"{truth} = {bits}"]
@@ -256,7 +253,7 @@ def _by_symbol(symbols: dict[int, int]) -> dict[int, list[int]]:
 
 
 def _test(names: list[str], truths: list[int]) -> str:
-    """That the conditions are true in one of these combinations, each a bit set."""
+    """A test whether the conditions are true in one of these combinations, each a bit set."""
     if len(truths) == 1 << len(names):
         return ""
     for bit, name in enumerate(names):

@@ -1,9 +1,9 @@
 """Conditions on events as Python expressions over columns, for the first pass of the kernel.
 
-Three-valued logic needs no third value here: NOT has been pushed to the predicates, so all that
-counts of a predicate is whether it is TRUE, and it is TRUE only where none of its operands is NULL.
-Numbers are compared in the generated code. Texts are not: each condition on texts is evaluated
-once per distinct value by the runtime, and its truth arrives as a column.
+Three-valued logic needs no third value here: NOT has been pushed to the predicates, so it only
+counts whether a predicate is TRUE, and it is TRUE only where none of its operands is NULL. Numbers
+are compared in the generated code. Texts are not: the runtime evaluates each condition on texts
+once per distinct value, and its truth arrives as a column.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from celc.codegen.escape import string_literal, tuple_text
+from celc.codegen.escape import string_literal, string_tuple
 from celc.codegen.imports import Imports
 from celc.core.formula import (
     MIRRORED,
@@ -44,14 +44,14 @@ _LONGEST_TUPLE = 1000
 class ConditionCode:
     """Turns predicates into expressions; collects the columns, texts and constants they need.
 
-    Of the event at hand, column 3 is in the variables `column_3` and `valid_3`, the truth of text
-    condition 0 in `text_0`: each is loaded once for all conditions. LLVM does not see by itself
-    that it could be, and the loop would take half as long again.
+    For the event at hand, the variables `column_3` and `valid_3` hold column 3, and `text_0` the
+    truth of text condition 0. Each is loaded once for all conditions: LLVM does not find that out
+    by itself, and the loop would take half as long again.
 
     `query`: the number of the query in its file, which ends the names of `members`. `imports`:
-    those of the module. `attributes`: name → number of its column. `texts`: Python source of each
-    condition on texts → number of its truth column. `text_attributes`: what these read. `members`:
-    name → (values, dtype) of long IN lists.
+    the imports of the module. `attributes`: name → number of its column. `texts`: Python source of
+    each condition on texts → number of its truth column. `text_attributes`: the attributes that
+    these read. `members`: name → (values, dtype) of long IN lists.
     """
 
     query: int
@@ -98,12 +98,12 @@ class ConditionCode:
     # --- numbers ----------------------------------------------------------------------------------
 
     def _column(self, attribute: str) -> tuple[str, str]:
-        """The names of the values of an attribute, and of whether they are not NULL."""
+        """The variables with the value of an attribute, and with the truth that it is not NULL."""
         number = self.attributes.setdefault(attribute, len(self.attributes))
         return f"column_{number}", f"valid_{number}"
 
     def _needs(self, expression: Expression, known: dict[str, None]) -> None:
-        """Add to `known` what must be true for an expression not to be NULL."""
+        """Add to `known` the conditions under which an expression is not NULL."""
         match expression:
             case Constant():
                 pass
@@ -203,8 +203,8 @@ class ConditionCode:
         operator = "==" if predicate.operator == "=" else predicate.operator
         if predicate.left.type in _WHOLE:
             return f"({left} {operator} {right})"
-        # Spark: NaN = NaN, and NaN is larger than any number. A constant is never NaN, so it is
-        # enough to ask the opposite question where IEEE's answer for NaN is the wrong one.
+        # Spark: NaN = NaN, and NaN is larger than any number. A constant is never NaN. So where the
+        # answer of IEEE for NaN is wrong, the opposite question has the right one.
         if isinstance(predicate.right, Constant):
             opposite = {">": "<=", ">=": "<"}.get(operator)
             if opposite:
@@ -280,10 +280,10 @@ def text_condition(predicate: Predicate, imports: Imports) -> str:
 
 
 def _texts(values: list[str]) -> str:
-    """A tuple of texts; a long one is cut out of one text, because black would take too long."""
+    """A tuple of texts; a long one is a text that is split: black would take too long for it."""
     if len(values) > _LONGEST_TUPLE and not any("\n" in value for value in values):
         return f'tuple({string_literal(chr(10).join(values))}.split("\\n"))'
-    return tuple_text(map(string_literal, values))
+    return string_tuple(values)
 
 
 def _name(expression: Expression) -> str:

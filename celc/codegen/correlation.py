@@ -1,4 +1,4 @@
-"""Conditions across events → what the templates of definitions and of checks are given."""
+"""Conditions across events → the literals of definitions and of checks in a module."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from celc.codegen.checks import CheckCode, EventCode, roles_later
 from celc.codegen.choices import ChoiceCode
 from celc.codegen.conditions import ConditionCode
 from celc.codegen.definition import ConditionFunction, DefinitionCode
-from celc.codegen.escape import string_literal, tuple_text
+from celc.codegen.escape import string_literal, string_tuple, tuple_text
 from celc.codegen.imports import Imports
 from celc.codegen.templates import TemplateView
 from celc.normal.normal_form import Event, shown
@@ -22,8 +22,8 @@ from celc.plan.strategy import ByDefinition, Checked
 class DefinitionLiteral(TemplateView):
     """The module's `ByDefinition`, and a function for each condition in it.
 
-    `columns` are the variables with what is remembered of past events, `remembers` says what that
-    is.
+    `columns` are the variables with the remembered columns of past events, `remembers` is the
+    constructor call that names these columns.
     """
 
     template: ClassVar[str] = "definition"
@@ -38,7 +38,7 @@ class DefinitionLiteral(TemplateView):
 
 @dataclass(frozen=True, slots=True)
 class AbsentSymbols:
-    """A constant of the module: for each symbol whether its events must be absent."""
+    """A constant of the module: whether the events of each symbol must be absent."""
 
     name: str
     symbols: tuple[bool, ...]
@@ -50,8 +50,8 @@ class ChecksLiteral(TemplateView):
 
     `roles` are the roles of an event of each kind, as a bit set; a kind has `kind_bits` bits.
     `lines` and `complete_lines` are the bodies of the functions; `columns` and `remembers` as in
-    `DefinitionLiteral`. `states` counts the numbers that are kept with each event of a match,
-    `supports` says for each kind whether it is in a match's support.
+    `DefinitionLiteral`. `states` is the count of the numbers that are kept with each event of a
+    match, `supports` says for each kind whether its events are in the support of a match.
     """
 
     template: ClassVar[str] = "checks"
@@ -74,9 +74,9 @@ class ChecksLiteral(TemplateView):
 def definition_literal(
     number: int, listing: ByDefinition, program: Program, code: ConditionCode
 ) -> tuple[DefinitionLiteral, set[str]]:
-    """The definition of a query that is run by it, and the attributes that it reads.
+    """The definition of a query whose matches it lists, and the attributes that it reads.
 
-    Long IN lists are added to those of `code`, the query's conditions on single events.
+    Adds long IN lists to those of `code`, the query's conditions on single events.
     """
     choices = ChoiceCode(number, code.imports, members=code.members)
     writer = DefinitionCode(number, program.alphabet, program.tables.symbol_of, choices)
@@ -97,9 +97,9 @@ def definition_literal(
 def checks_literal(
     number: int, checks: Checked, program: Program, code: ConditionCode
 ) -> tuple[ChecksLiteral, set[str]]:
-    """What is checked while matches are listed, and the attributes that it reads.
+    """The checks of a query while matches are listed, and the attributes that they read.
 
-    Long IN lists are added to those of `code`, the query's conditions on single events.
+    Adds long IN lists to those of `code`, the query's conditions on single events.
     """
     choices = EventCode(number, code.imports, members=code.members)
     sets = ChoiceCode(
@@ -141,7 +141,7 @@ def checks_literal(
 
 
 def _symbols_of(events: Sequence[Event], program: Program) -> tuple[bool, ...]:
-    """For each symbol of the kernel whether its events are among some."""
+    """Whether the events of each symbol of the kernel are among `events`."""
     alphabet, symbol_of = program.alphabet, program.tables.symbol_of
     found = {
         symbol_of[symbol]
@@ -152,7 +152,7 @@ def _symbols_of(events: Sequence[Event], program: Program) -> tuple[bool, ...]:
 
 
 def _columns(choices: ChoiceCode, *, symbols: bool = False) -> tuple[str, ...]:
-    """The variables of conditions with what is remembered of past events."""
+    """The variables with the remembered columns of past events."""
     columns = [
         f"{kind}_{n}" for n in range(len(choices.attributes)) for kind in ("column", "valid")
     ]
@@ -162,14 +162,14 @@ def _columns(choices: ChoiceCode, *, symbols: bool = False) -> tuple[str, ...]:
 
 
 def _remembers(choices: ChoiceCode, imports: Imports, *, symbols: bool = False) -> str:
-    """What is remembered of past events, in the order of `_columns`."""
+    """The constructor call that names the remembered columns, in the order of `_columns`."""
     imports.use("Remembers")
     arguments = [
-        f"columns={tuple_text(map(string_literal, choices.attributes))}",
+        f"columns={string_tuple(choices.attributes)}",
         f"texts={tuple_text(choices.texts)}",
-        f"codes={tuple_text(map(string_literal, choices.codes))}",
-        f"ranks={tuple_text(map(string_literal, choices.ranks))}",
+        f"codes={string_tuple(choices.codes)}",
+        f"ranks={string_tuple(choices.ranks)}",
         *(["symbols=True"] if symbols else []),
     ]
-    # With the last comma black writes an argument a line, however short they are.
+    # With the last comma black writes one argument on each line, however short they are.
     return f"Remembers({', '.join(arguments)},)"

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from celc.automata.predicates import Alphabet
 from celc.codegen.choices import ChoiceCode
-from celc.codegen.escape import comment_text, string_literal, tuple_text
+from celc.codegen.escape import comment_text, string_literal, string_tuple, tuple_text
 from celc.codegen.templates import LegendLine
 from celc.core.formula import Clause
 from celc.core.terms import labels_in_order
@@ -22,8 +22,9 @@ from celc.normal.traversal import types_of
 class ConditionFunction:
     """A function that is true of a choice of events for the labels of a condition.
 
-    `parameters` are the remembered columns, and for each label its events and, if one is chosen,
-    that one's place. `constant` is the name of the `Condition` made of it by `constructor`.
+    `parameters` are the remembered columns, and for each label its events and, if the condition
+    chooses one of them, the place of the chosen event. `constant` is the name of the `Condition`
+    that `constructor` makes of the function.
     """
 
     function: str
@@ -39,8 +40,8 @@ class ConditionFunction:
 class DefinitionCode:
     """Writes a form as constructor calls; collects the functions of its conditions.
 
-    `number`: the query's in its file. `symbol_of`: the kernel's symbol of each symbol of the
-    alphabet, none of which share one here.
+    `number` is that of the query in its file. `symbol_of`: the kernel's symbol of each symbol of
+    the alphabet; here no two symbols share one.
     """
 
     number: int
@@ -50,11 +51,11 @@ class DefinitionCode:
     conditions: dict[Clause, ConditionFunction] = field(default_factory=dict)
 
     def of(self, form: NormalForm, *, top: bool = False) -> str:
-        """A form as an expression. `top`: a selector that it begins with is SELECT's own."""
+        """A form as an expression. `top`: a selector at the top of it is that of SELECT."""
         match form:
             case lp.Event():
                 symbols = self._symbols(self.alphabet.matching(form.type, form.clauses))
-                return self._call("OneEvent", symbols, _texts(form.labels))
+                return self._call("OneEvent", symbols, string_tuple(form.labels))
             case lp.Sequence():
                 text = self.of(form.operands[0])
                 for following, contiguous in zip(form.operands[1:], form.contiguous, strict=True):
@@ -70,10 +71,10 @@ class DefinitionCode:
                 return self._call("UnionOfBoth", self.of(form.left), self.of(form.right))
             case lp.Unless():
                 sides = (self.of(form.left), self.of(form.right))
-                return self._call("Without", *sides, _texts(form.sees))
+                return self._call("Without", *sides, string_tuple(form.sees))
             case lp.Absence():
                 parts = (self.of(form.left), self.of(form.middle), self.of(form.right))
-                return self._call("NotBetween", *parts, _texts(form.sees))
+                return self._call("NotBetween", *parts, string_tuple(form.sees))
             case lp.Selected():
                 operand = self.of(form.operand)
                 return self._call("ChosenBy", string_literal(form.strategy), operand, repr(top))
@@ -85,9 +86,11 @@ class DefinitionCode:
                 return self._call("WhereFact", self.of(form.operand), fact)
             case lp.Correlated():
                 conditions = tuple_text(map(self._condition, form.clauses))
-                return self._call("Satisfying", self.of(form.operand), conditions, _texts(form.own))
+                return self._call(
+                    "Satisfying", self.of(form.operand), conditions, string_tuple(form.own)
+                )
             case lp.Scope():
-                return self._call("InScope", self.of(form.operand), _texts(form.labels))
+                return self._call("InScope", self.of(form.operand), string_tuple(form.labels))
             case _:
                 assert_never(form)
 
@@ -116,7 +119,7 @@ class DefinitionCode:
             comment_text(" OR ".join(map(show_predicate, clause.predicates))),
             tuple(LegendLine(number, comment_text(label)) for number, label in enumerate(labels)),
             name.upper(),
-            self._call("Condition", name, _texts(labels), str(chosen)),
+            self._call("Condition", name, string_tuple(labels), str(chosen)),
         )
 
     def _fact(self, form: NormalForm, fact: lp.Fact) -> str:
@@ -150,16 +153,12 @@ class DefinitionCode:
 def _change(change: lp.LabelChange) -> str:
     match change:
         case lp.AddLabel():
-            return _texts(("add", change.label))
+            return string_tuple(("add", change.label))
         case lp.RenameLabel():
-            return _texts(("rename", change.old, change.new))
+            return string_tuple(("rename", change.old, change.new))
         case lp.KeepLabels():
-            return _texts(("keep", *change.labels))
+            return string_tuple(("keep", *change.labels))
         case lp.KeepSupport() | lp.AddRole():
             raise AssertionError("not in what is run by definition")
         case _:
             assert_never(change)
-
-
-def _texts(names: tuple[str, ...]) -> str:
-    return tuple_text(map(string_literal, names))

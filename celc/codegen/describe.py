@@ -1,8 +1,9 @@
-"""Symbols, letters and states in words, for comments in generated code and for dumps."""
+"""Symbols, letters, states and strategies in words, for generated comments and for dumps."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import assert_never
 
 from celc.automata.automaton import Automaton, State
 from celc.automata.determinize import START, DetState
@@ -14,12 +15,30 @@ from celc.diagnostics.deadline import look
 from celc.normal.normal_form import EventClause
 from celc.normal.show import show_clauses
 from celc.plan.program import Program
+from celc.plan.strategy import (
+    All,
+    BranchFree,
+    ByDefinition,
+    Checked,
+    EarliestInWindow,
+    InRuns,
+    InWindow,
+    Keyed,
+    Latest,
+    Listing,
+    StraightLine,
+    UnionLists,
+    Update,
+)
+
+OTHER = "any other event"
+"""The meaning of symbol 0."""
 
 
 def describe_symbol(alphabet: Alphabet, symbol: Symbol) -> str:
-    """A symbol class in words: its type, and which of the conditions hold and which do not."""
+    """A symbol class in words: its type, the conditions that hold, and those that do not."""
     if symbol.type is None:
-        return "any other event"
+        return OTHER
     conditions = alphabet.conditions_on(symbol.type)
     parts = [
         show_clauses(group) if symbol.truth >> bit & 1 else _not(group)
@@ -33,7 +52,7 @@ def _not(group: tuple[EventClause, ...]) -> str:
 
 
 def describe_letters(letters: Letters, mask: Mask) -> str:
-    """A set of letters in words: classes of events, and the contexts where not all are meant."""
+    """A set of letters in words: classes of events, with their contexts where some are left out."""
     symbols: dict[int, list[int]] = {}
     for letter in bits_of(mask):
         symbols.setdefault(letter % letters.symbols, []).append(letter // letters.symbols)
@@ -53,7 +72,7 @@ def describe_letters(letters: Letters, mask: Mask) -> str:
 
 
 def describe_state(program: Program, state: DetState) -> str:
-    """A state by what has been read last and what can be read next, as in `after A, before B`."""
+    """A state by the atoms read last and those that can be read next, as in `after A, before B`."""
     look()
     if state == START:
         return "start"
@@ -61,7 +80,7 @@ def describe_state(program: Program, state: DetState) -> str:
 
 
 def describe_members(automaton: Automaton, members: Collection[State]) -> str:
-    """The same for a set of states of the nondeterministic automaton."""
+    """`describe_state` for a set of states of the nondeterministic automaton."""
     after: dict[str, None] = {}
     before: dict[str, None] = {}
     for transition in automaton.transitions:
@@ -74,3 +93,39 @@ def describe_members(automaton: Automaton, members: Collection[State]) -> str:
 
 def _either(names: dict[str, None]) -> str:
     return " or ".join(names)
+
+
+def describe_update(update: Update) -> str:
+    """The form of an update, as in `The update is …`."""
+    match update:
+        case BranchFree():
+            return "code without branches"
+        case StraightLine():
+            return "straight-line code"
+        case Keyed():
+            return "straight-line code with piles by key"
+        case UnionLists():
+            return "the general engine, which follows tables"
+        case _:
+            assert_never(update)
+
+
+def describe_listing(listing: Listing) -> str:
+    """How matches are listed, as in `Matches are listed …`."""
+    match listing:
+        case All():
+            return "one by one"
+        case InRuns():
+            return "column by column"
+        case Checked():
+            return "one by one, with checks"
+        case InWindow():
+            return "by an automaton that runs over each window"
+        case EarliestInWindow():
+            return "by the earliest events of each window"
+        case Latest():
+            return "by the latest events of each window"
+        case ByDefinition():
+            return "by the definition of the formula"
+        case _:
+            assert_never(listing)

@@ -27,7 +27,7 @@ def literal(value: int | float | str | bool | None) -> str:
 def literal_lines(text: str) -> list[str]:
     """String literals of the lines of a text, to be joined by newlines.
 
-    Of very many lines several go into a literal: black takes its time for each.
+    Of very many lines, several share a literal, because black takes time for each literal.
     """
     lines = text.split("\n")
     step = 1 + len(lines) // 2000
@@ -35,7 +35,7 @@ def literal_lines(text: str) -> list[str]:
 
 
 def comment_text(text: str, *, limit: int = 200) -> str:
-    """One line that can stand in a comment: nothing in it ends the comment or hides characters."""
+    """A text as one line of a comment: no character ends the comment or hides others."""
     line = visible(" ".join(text.split()))
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
@@ -44,3 +44,8 @@ def tuple_text(items: Iterable[str]) -> str:
     """A tuple, from the text of each of its items."""
     parts = list(items)
     return "(" + ", ".join(parts) + ("," if len(parts) == 1 else "") + ")"
+
+
+def string_tuple(texts: Iterable[str]) -> str:
+    """A tuple of string literals."""
+    return tuple_text(map(string_literal, texts))

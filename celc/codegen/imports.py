@@ -1,6 +1,6 @@
-"""The imports of a generated module: recorded where the code that needs them is written.
+"""The imports of a generated module, recorded where the code that needs them is written.
 
-No generated code is searched for names: a text of the query may look like any of them.
+Generated code is never searched for names: a text of the query may look like any of them.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ _NAMES_OF = {
         *("EVENTS", "FLOORS", "KEYS", "NO_WINDOW", "earliest", "selection", "tables"),
     ),
 }
-"""The modules of the runtime, and the names that generated code uses of each: the only place that
-says where they are."""
+"""The modules of the runtime, with the names of each that generated code uses. No other place of
+the compiler says where a name of the runtime is."""
 
 MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names}
 """The runtime's module of each name that generated code uses."""
@@ -74,8 +74,8 @@ class Imports:
         self._numpy = False
 
     def use(self, *names: str) -> None:
-        """Names that are used, or are in the text of a template that is used; KeyError for one
-        that is not in `MODULE_OF`."""
+        """Record names that code uses, or the text of a template. Raises KeyError for a name that
+        is not in `MODULE_OF`."""
         for name in names:
             if name == "np":
                 self._numpy = True
@@ -96,7 +96,7 @@ class Imports:
 
 
 def _statements(start: str, names: list[str]) -> list[str]:
-    """As many statements as need be, since black would write a long one with one name a line."""
+    """Statements of one line each: black would write a longer one with one name on each line."""
     lines = [start + names[0]]
     for name in names[1:]:
         if len(lines[-1]) + len(", ") + len(name) > LINE_LENGTH:

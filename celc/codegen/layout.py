@@ -1,9 +1,9 @@
-"""Module text → the same text as black formats it, without the work that has been done already.
+"""Module text → the same text as black formats it, with each shape of text formatted once.
 
 Black takes most of the time of a compilation, and cannot be interrupted. So a module is formatted
 in parts, one for each query, and parts that differ in numbers alone are formatted once: black looks
 at the length of a number, and at no digit of it. To generate text that needs no formatting was
-rejected: where long expressions break is a decision that only black should make.
+rejected: only black should decide where long expressions break.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _OTHER_BASE = re.compile(r"0[xXbBoO]")
 
 
 def formatted(parts: Sequence[str]) -> str:
-    """The text of a module as black formats it, from parts that follow each other.
+    """The text of a module as black formats it, from its parts in order.
 
-    Parts are whole statements at the top level; each but the first begins with a comment or an
-    assignment, and does not follow on a function, so that no blank lines belong between them but
-    those that they end with.
+    A part is made of whole statements at the top level. Each part but the first begins with a
+    comment or an assignment, and does not follow a function. So the only blank lines between two
+    parts are those at the end of the first.
     """
     known: dict[str, str] = {}
     return "".join(_formatted(part, known) for part in parts)

@@ -1,8 +1,8 @@
 """Queries → the text of a Python module.
 
-All decisions are made here and in the modules beside it, and handed to the Jinja templates as
-dataclasses; the templates hold the layout. The result is formatted by black, so its bytes depend on
-the query and on the pinned versions of Jinja and black alone.
+All decisions are made here and in the modules beside this one, and reach the Jinja templates as
+dataclasses; the templates hold the layout. Black formats the result, so its bytes depend on the
+query and on the versions of Jinja and black alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from celc.version import VERSION
 
 @dataclass(frozen=True, slots=True)
 class ModuleStart(TemplateView):
-    """The beginning of a module: the text it was made from, and its imports.
+    """The beginning of a module: the text that it was made from, and its imports.
 
     `command` stands in the docstring. `query_lines` are literals of the lines of the text.
     """
@@ -39,7 +39,8 @@ class ModuleStart(TemplateView):
 
 @dataclass(frozen=True, slots=True)
 class ModuleEnd(TemplateView):
-    """The end of a module: its queries by name; `update` is that of its only query, if it is."""
+    """The end of a module: its queries by name, and `update`, that of its only query; empty where
+    it has several."""
 
     template: ClassVar[str] = "module_end"
 
@@ -47,10 +48,10 @@ class ModuleEnd(TemplateView):
     update: str
 
 
-def emit_module(
+def module_text(
     queries: Sequence[Program], text: str, command: str, tiebreak: Sequence[str]
 ) -> str:
-    """The generated module of a file: its queries, the file's text, the command that was given."""
+    """The generated module of a file, from its queries and its text; the header names `command`."""
     imports = Imports()
     alone = len(queries) == 1
     parts = [

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from celc.codegen.escape import literal, string_literal, tuple_text
+from celc.codegen.escape import literal, string_literal, string_tuple, tuple_text
 from celc.codegen.imports import Imports
 from celc.core import formula as core
 from celc.core.traversal import nodes_of
@@ -18,7 +18,7 @@ from celc.normal.normalize import output_labels
 
 
 def expression_fields(query: core.Query, imports: Imports) -> dict[str, str]:
-    """The fields of the plan that stand for the expressions of a query; none if it has none."""
+    """The fields of the plan for the expressions of a query; no fields where it has none."""
     code = _ExpressionCode(imports)
     computed = [
         code.computed(place, item)
@@ -30,7 +30,7 @@ def expression_fields(query: core.Query, imports: Imports) -> dict[str, str]:
     hidden = output_labels(query)[len(query.output) - len(computed) :]
     fields = {"expressions": tuple_text(computed)}
     if hidden:
-        fields["hidden"] = tuple_text(map(string_literal, hidden))
+        fields["hidden"] = string_tuple(hidden)
     return fields
 
 
@@ -52,7 +52,7 @@ class _ExpressionCode:
     imports: Imports
 
     def computed(self, place: int, item: core.OutputExpression) -> str:
-        """What SELECT computes as its item number `place`."""
+        """The expression that is item number `place` of SELECT."""
         type = item.value.type.value
         if isinstance(item.value, core.Collection):
             type = f"ARRAY<{type}>"
@@ -66,7 +66,7 @@ class _ExpressionCode:
                 type = string_literal(value.type.value)
                 return call("Constant", literal(value.value), type)
             case core.AttributeValue():
-                # The label has one position in every match: the first is the only one.
+                # The label has one position in every match, which is then the first.
                 return self._aggregate("FIRST", value.label, value.attribute)
             case core.Aggregate():
                 return self._aggregate(value.function, value.label, value.attribute)

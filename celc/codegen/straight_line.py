@@ -1,4 +1,4 @@
-"""Straight-line updates → what their template is given: a branch for each symbol, its writes."""
+"""Straight-line updates → a branch for each symbol, and in it the lines that make each cell."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import ClassVar
 
 from celc.automata.determinize import START
 from celc.codegen.escape import comment_text
-from celc.codegen.imports import Imports
-from celc.codegen.joins import Branch, JoinCode, TableOfPiles, TableRow
+from celc.codegen.key_lookups import KeyLookups, SymbolLookups, TableOfPiles, TableRow
 from celc.codegen.templates import LegendLine, TemplateView
-from celc.codegen.window import WindowCode
+from celc.codegen.update import UpdateInput
 from celc.normal.show import show_labels
 from celc.plan.piles import PilePlan, Write
 from celc.plan.tables import Kind
@@ -33,7 +32,7 @@ class WriteCode:
 
 @dataclass(frozen=True, slots=True)
 class SymbolBranch:
-    """What an event does that has one symbol; `keyword` is `if` or `elif`.
+    """The steps of an event that has one symbol; `keyword` is `if` or `elif`.
 
     `saved` are the piles that are written before they are read for the last time.
     """
@@ -50,18 +49,18 @@ class SymbolBranch:
 class StraightLineUpdate(TemplateView):
     """The function `update`, with a branch for each symbol.
 
-    `piles` say what each pile is for, `heads` are those that are in variables, `fleeting` those
-    that live for one event. `key_tables` hold the other piles, `filling` are those to which an
-    event may add a row, and `ahead` fetches rows of them that later events need. `bound` is the
-    most nodes of one event, `key_lines` set its key and the earliest one in its window, `latest` is
-    the last key in a window that begins at `earliest`. `forget` empties all piles in variables; it
-    is empty where there are none.
+    `header` says how the update runs, and why; `piles` what each pile is for. `heads` are the piles
+    in variables, `fleeting` the piles that live for one event. `key_tables` hold the other piles,
+    `filling` are the tables to which an event may add a row, and `ahead` fetches rows that later
+    events need. `bound` is the most nodes of one event, `key_lines` set its key and the earliest
+    key in its window, `latest` is the last key in a window that begins at `earliest`. `forget`
+    empties all piles in variables; it is empty where there are none.
     """
 
     template: ClassVar[str] = "straight_line_update"
 
     number: int
-    because: str
+    header: str
     piles: tuple[LegendLine, ...]
     heads: tuple[int, ...]
     fleeting: tuple[int, ...]
@@ -78,71 +77,63 @@ class StraightLineUpdate(TemplateView):
 
 
 def straight_line_update(
-    number: int,
-    plan: PilePlan,
-    because: str,
-    kinds: Sequence[Kind],
-    kind_bits: int,
-    joins: JoinCode | None,
-    symbols: Sequence[LegendLine],
-    window: WindowCode,
-    imports: Imports,
-    *,
-    partitioned: bool,
-    consumes: bool,
+    given: UpdateInput, plan: PilePlan, lookups: KeyLookups | None = None
 ) -> StraightLineUpdate:
-    """The update of a query; `joins` writes the look-ups of piles by key, where it has any."""
-    in_variables = [p for p in range(len(plan.piles)) if joins is None or p not in joins.columns]
-    branches = _branches(plan, kinds, kind_bits, joins, symbols, imports)
-    tables = () if joins is None else joins.key_tables()
+    """The update of a query; `lookups` are those of its piles by key, None where it has no keys."""
+    imports, window = given.imports, given.window
+    in_variables = [
+        p for p in range(len(plan.piles)) if lookups is None or p not in lookups.columns
+    ]
+    branches = _branches(given, plan, lookups)
+    tables = () if lookups is None else lookups.key_tables()
     filling = tuple(table for table in tables if table.entries)
     forget = " = ".join([*(f"since_{pile}" for pile in in_variables), "NEVER"])
     imports.use("njit", "np", "list_fired", "next_relevant", "reserve")
     imports.use("ARENA_FULL", "DONE", "EARLIEST", "ENTRY", "FIRED", "LOWEST", "NEXT_NODE", "ROW")
-    imports.use("SHIFT", "USABLE", *(["PART"] if partitioned else []))
+    imports.use("SHIFT", "USABLE", *(["PART"] if given.partitioned else []))
     if plan.fleeting:
         imports.use("LAST", "NEVER")
-    if in_variables and (partitioned or consumes):
+    if in_variables and (given.partitioned or given.consumes):
         imports.use("NEVER")
     if filling:
         imports.use("KEYS_FULL")
     if tables:
         imports.use("AHEAD")
     return StraightLineUpdate(
-        number,
-        because,
-        pile_legend(plan, joins),
+        given.number,
+        given.header,
+        pile_legend(plan, lookups),
         tuple(in_variables),
         tuple(sorted(plan.fleeting)),
         tables,
         filling,
-        () if joins is None else joins.ahead(),
+        () if lookups is None else lookups.ahead(),
         plan.nodes_per_event,
         window.latest,
         window.key_lines(imports, passing="row, entry = row + 1, entry + 1"),
-        partitioned,
-        consumes,
+        given.partitioned,
+        given.consumes,
         forget if in_variables else "",
         branches,
     )
 
 
-def pile_legend(plan: PilePlan, joins: JoinCode | None = None) -> tuple[LegendLine, ...]:
-    """What each pile is for."""
+def pile_legend(plan: PilePlan, lookups: KeyLookups | None = None) -> tuple[LegendLine, ...]:
+    """The state and the sources of each pile."""
     lines = []
     for number, pile in enumerate(plan.piles):
         sources = " or ".join("start" if s == START else f"state {s}" for s in pile.sources)
         comment = f"state {pile.target}, from {sources}"
         if number in plan.fleeting:
             comment += ", only at the next event"
-        if joins is not None and number in joins.columns:
-            comment += f", by key in table {joins.columns[number][0]}"
+        if lookups is not None and number in lookups.columns:
+            comment += f", by key in table {lookups.columns[number][0]}"
         lines.append(LegendLine(number, comment))
     return tuple(lines)
 
 
 def step_comment(write: Write, kinds: Sequence[Kind]) -> str:
-    """What a cell stands for: from which states to which."""
+    """The transition that a cell stands for: its sources, its marks and its target."""
     step = write.step
     sources = ", ".join("start" if s == START else f"state {s}" for s in step.sources)
     target = "match" if step.target is None else f"state {step.target}"
@@ -150,27 +141,22 @@ def step_comment(write: Write, kinds: Sequence[Kind]) -> str:
 
 
 def _branches(
-    plan: PilePlan,
-    kinds: Sequence[Kind],
-    kind_bits: int,
-    joins: JoinCode | None,
-    symbols: Sequence[LegendLine],
-    imports: Imports,
+    given: UpdateInput, plan: PilePlan, lookups: KeyLookups | None
 ) -> tuple[SymbolBranch, ...]:
     branches: list[SymbolBranch] = []
     for symbol, writes in enumerate(plan.writes):
         if not writes:
             continue
-        lookups = None if joins is None else joins.branch(writes)
-        keyed = set() if joins is None else set(joins.columns)
+        of_symbol = None if lookups is None else lookups.of_symbol(writes)
+        keyed = set() if lookups is None else set(lookups.columns)
         saved = tuple(pile for pile in plan.saved[symbol] if pile not in keyed)
-        code = _BranchCode(plan, kinds, kind_bits, joins, lookups, saved, imports)
+        code = _BranchCode(given, plan, lookups, of_symbol, saved)
         branches.append(
             SymbolBranch(
                 "elif" if branches else "if",
                 symbol,
-                symbols[symbol].comment,
-                () if lookups is None else lookups.lines(),
+                given.symbols[symbol].comment,
+                () if of_symbol is None else of_symbol.lines(),
                 saved,
                 tuple(map(code.write, writes)),
             )
@@ -182,17 +168,15 @@ def _branches(
 class _BranchCode:
     """Writes the cells of one symbol; piles in `saved` are read under their old names."""
 
+    given: UpdateInput
     plan: PilePlan
-    kinds: Sequence[Kind]
-    kind_bits: int
-    joins: JoinCode | None
-    lookups: Branch | None
+    lookups: KeyLookups | None
+    of_symbol: SymbolLookups | None
     saved: tuple[int, ...]
-    imports: Imports
 
     def write(self, write: Write) -> WriteCode:
-        """One cell: what it is made from, under which condition, and where it is put."""
-        marks = self.kinds[write.step.kind].marks
+        """One cell: its sources, its condition, and its place."""
+        marks = self.given.kinds[write.step.kind].marks
         sources = [self._variables(pile, marks) for pile in write.reads]
         child, since = ("0", "key") if not sources else sources[0]
         joined: list[str] = []
@@ -201,38 +185,38 @@ class _BranchCode:
             child, since = "child", "since"
             for other in sources[1:]:
                 arguments = ("nodes", "next_node", "earliest", child, since, *other)
-                call = self.imports.call("either", *arguments)
+                call = self.given.imports.call("either", *arguments)
                 joined.append(f"child, since, next_node = {call}")
         conditions = [] if write.starts else [f"{since} >= earliest"]
-        guard = "" if self.joins is None else self.joins.guard(marks)
+        guard = "" if self.lookups is None else self.lookups.guard(marks)
         return WriteCode(
-            step_comment(write, self.kinds),
+            step_comment(write, self.given.kinds),
             tuple(joined),
             " and ".join([*conditions, *([guard] if guard else [])]),
             self._lines(write, child, since),
         )
 
     def _variables(self, pile: int, marks: Sequence[str]) -> tuple[str, str]:
-        """The variables with the newest cell of a pile that is read, and with its latest start."""
-        keyed = None if self.lookups is None else self.lookups.source(pile, marks)
+        """The variables with the newest cell of a read pile, and with the latest start in it."""
+        keyed = None if self.of_symbol is None else self.of_symbol.source(pile, marks)
         end = str(pile) if keyed is None else keyed
         old = "old_" if pile in self.saved else ""
         return f"{old}head_{end}", f"{old}since_{end}"
 
     def _lines(self, write: Write, child: str, since: str) -> tuple[str, ...]:
-        """Lines that make a cell and put it where it belongs; `since`: the latest of its starts."""
-        marks = self.kinds[write.step.kind].marks
+        """Lines that make a cell and put it on its pile; `since`: the latest of its starts."""
+        marks = self.given.kinds[write.step.kind].marks
         row = None
-        if self.lookups is not None and write.pile is not None:
-            row = self.lookups.target(write.pile, marks)
+        if self.of_symbol is not None and write.pile is not None:
+            row = self.of_symbol.target(write.pile, marks)
         lines = [f"{row.row} = {row.find}"] if row is not None and row.find else []
         begin = "key" if write.starts else since
-        if write.pile is not None and self.joins is not None and self.joins.mixes(write):
-            latest = f"since_{write.pile}" if row is None else self.joins.latest(row)
+        if write.pile is not None and self.lookups is not None and self.lookups.mixes(write):
+            latest = f"since_{write.pile}" if row is None else self.lookups.latest(row)
             of_all = "# of all in the pile, not of this cell alone"
             lines.append(f"latest = max({since}, {latest})  {of_all}")
             begin = "latest"
-        tag = f"entry << {self.kind_bits} | {write.step.kind}"
+        tag = f"entry << {self.given.kind_bits} | {write.step.kind}"
         if row is not None:
             lines += _key_lines(row)
             head, after = row.cell(), f"{row.cell()}, {row.cell(1)}"
@@ -242,7 +226,7 @@ class _BranchCode:
             fresh = "fresh_" if write.pile in self.plan.fleeting else ""
             head = f"{fresh}head_{write.pile}"
             after = f"{head}, {fresh}since_{write.pile}"
-        put = self.imports.call("put", "nodes", "next_node", tag, child, head, begin)
+        put = self.given.imports.call("put", "nodes", "next_node", tag, child, head, begin)
         if not after:
             return (*lines, put, "fired, next_node = next_node, next_node + 1")
         return (*lines, put, f"{after}, next_node = next_node, {begin}, next_node + 1")

@@ -1,4 +1,4 @@
-"""Transition tables → what the templates of the general engine and of selections are given."""
+"""Transition tables → the literals of the general engine and of selections in a module."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from celc.automata.determinize import START
 from celc.codegen.escape import tuple_text
 from celc.codegen.imports import Imports
 from celc.codegen.templates import TemplateView
-from celc.codegen.window import WindowCode
+from celc.codegen.update import UpdateInput
 from celc.plan.earliest import EarliestTables
 from celc.plan.tables import Contexts, SelectionTables, Tables
 
 _MOST_WRITTEN_OUT = 2000
-"""Entries of a table (states × symbols) that are written as Python; more are text, a line each:
-black takes seconds for thousands of tuples, and nobody reads them."""
+"""The most entries of a table (states × symbols) that are written as Python. A larger table is
+text, a line for each move: black takes seconds for thousands of tuples, and nobody reads them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,15 @@ class ContextRows:
 class TablesUpdate(TemplateView):
     """The `update` of the general engine, made from tables.
 
-    `starts` are tuples of moves by symbol. `as_text`: `moves` and `skip` are lines of numbers; else
-    `moves` are the items of a dict for each state, and `skip` a tuple for each.
+    `header` says how the update runs, and why. `starts` are tuples of moves by symbol. `as_text`:
+    `moves` and `skip` are lines of numbers; otherwise `moves` are the items of a dict for each
+    state, and `skip` a tuple for each state.
     """
 
     template: ClassVar[str] = "tables_update"
 
     number: int
-    because: str
+    header: str
     starts: tuple[str, ...]
     as_text: bool
     moves: tuple[str, ...]
@@ -90,22 +91,14 @@ class EarliestLiteral(TemplateView):
     back: tuple[str, ...]
 
 
-def tables_update(
-    number: int,
-    tables: Tables,
-    because: str,
-    window: WindowCode,
-    imports: Imports,
-    *,
-    consumes: bool,
-    interleaved: bool,
-) -> TablesUpdate:
-    """The update of a query by tables; `because`: why it is no code of its own."""
-    imports.use("lists_update", "tables", window.mode)
+def tables_update(given: UpdateInput, tables: Tables, *, interleaved: bool) -> TablesUpdate:
+    """The update of a query by tables."""
+    window = given.window
+    given.imports.use("lists_update", "tables", window.mode)
     as_text = tables.states * tables.symbols > _MOST_WRITTEN_OUT
     return TablesUpdate(
-        number,
-        because,
+        given.number,
+        given.header,
         _starts(tables),
         as_text,
         _move_lines(tables) if as_text else _moves(tables),
@@ -113,7 +106,7 @@ def tables_update(
         tuple_text(str(tables.is_idle(symbol)) for symbol in range(tables.symbols)),
         window.mode,
         window.size,
-        consumes,
+        given.consumes,
         interleaved,
         None if tables.contexts is None else _contexts(tables.contexts),
     )
@@ -122,7 +115,7 @@ def tables_update(
 def selection_literal(
     number: int, strategy: str, selection: SelectionTables, imports: Imports
 ) -> SelectionLiteral:
-    """What is run over the events of a window, for each end."""
+    """The tables of a selector that runs over the events of a window, for each end."""
     imports.use("selection")
     letters = range(len(selection.following[0]))
     return SelectionLiteral(
@@ -140,7 +133,7 @@ def selection_literal(
 def earliest_literal(
     number: int, strategy: str, tables: EarliestTables, imports: Imports
 ) -> EarliestLiteral:
-    """How the events of a match are marked within a window, for each end."""
+    """The tables that mark the events of a match within a window, for each end."""
     imports.use("earliest")
     return EarliestLiteral(
         number,
@@ -203,8 +196,8 @@ def _move_lines(tables: Tables) -> tuple[str, ...]:
 
 
 def _numbers(tables: Tables) -> list[tuple[int, int, int, int, int]]:
-    """(state, symbol, kind, whether it ends a match, next state) of each move that does not begin
-    one, by state and symbol."""
+    """(state, symbol, kind, whether a match ends, next state) of each move that begins no match,
+    by state and symbol."""
     moves = [
         (source - 1, symbol, step.kind, int(step.target is None), (step.target or 0) - 1)
         for symbol, steps in enumerate(tables.steps)

@@ -1,8 +1,8 @@
-"""The templates, and how one is filled.
+"""The templates, and the views that fill them.
 
-Each template has a dataclass whose fields are its variables: all that it can ask for. All decisions
-are made where such an object is made; a template holds the layout, and no more than loops over
-parts and tests of fields.
+Each template has a dataclass whose fields are its variables: it can read nothing else. All
+decisions are made where such an object is made; a template holds the layout, and no more than loops
+over parts and tests of fields.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import jinja2
 
 @dataclass(frozen=True, slots=True)
 class TemplateView:
-    """What one template is filled with."""
+    """The variables of one template."""
 
     template: ClassVar[str]
     """The name of the template's file, without `.py.jinja`."""
@@ -30,21 +30,21 @@ class TemplateView:
 
 @dataclass(frozen=True, slots=True)
 class LegendLine:
-    """A comment that says what a number of generated code stands for."""
+    """A comment that says the meaning of a number in generated code."""
 
     number: int
     comment: str
 
 
 def template_folder() -> Path:
-    """Where the templates are: inside the installed package, or beside it in a checkout."""
+    """The folder of the templates: inside the installed package, or beside it in a checkout."""
     installed = Path(__file__).parents[1] / "templates"
     return installed if installed.is_dir() else Path(__file__).parents[2] / "templates"
 
 
 @cache
 def environment() -> jinja2.Environment:
-    """Jinja as all templates are read with it: a name that is not there is an error."""
+    """The settings of Jinja for all templates: a name without a value is an error."""
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(template_folder(), encoding="utf-8"),
         undefined=jinja2.StrictUndefined,

@@ -1,4 +1,5 @@
-"""WITHIN → how an update knows the key of an event, and the earliest one inside its window."""
+"""WITHIN → the lines of an update that set the key of an event, and the earliest key inside its
+window."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from celc.codegen.imports import Imports
 from celc.core.formula import DataType, Query, WindowUnit
 
 WindowMode = Literal["NO_WINDOW", "EVENTS", "KEYS", "FLOORS"]
-"""Keys are positions (EVENTS), whole numbers (KEYS), or anything else, with what is the earliest
-key found before the update (FLOORS)."""
+"""Keys are positions (EVENTS), whole numbers (KEYS), or other values (FLOORS), for which the
+earliest key is found before the update."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +25,8 @@ class WindowCode:
     latest: str
 
     def key_lines(self, imports: Imports, *, passing: str) -> tuple[str, ...]:
-        """Lines that set `key` and `earliest` for the event in `row`; `passing`: a statement that
-        passes over an event."""
+        """Lines that set `key` and `earliest` for the event in `row`; `passing`: the statement that
+        passes over the event."""
         match self.mode:
             case "NO_WINDOW":
                 return ("key = row - shift",)
@@ -37,7 +38,7 @@ class WindowCode:
             case "FLOORS":
                 return (
                     "key, earliest = batch.keys[row], batch.floors[row]",
-                    "if key < earliest:  # infinite: not inside any window, not even its own",
+                    "if key < earliest:  # an infinite key: outside of every window, even its own",
                     f"    {passing}",
                     "    continue",
                 )
@@ -54,6 +55,6 @@ def window_code(query: Query) -> WindowCode:
     attribute = window.attribute or query.order_by[0]
     if attribute.type in (DataType.FLOAT, DataType.DOUBLE):
         return WindowCode("FLOORS", 0, str(2**63 - 1))
-    # Between whole numbers, a size with a fraction admits what the whole number below it does.
+    # Between whole numbers, a size with a fraction admits the same events as without it.
     size = math.floor(window.size)
     return WindowCode("KEYS", size, f"earliest + {size}")

@@ -1,24 +1,24 @@
-"""How conditions across events are decided, in words: by keys, while listing, or by definition."""
+"""Conditions across events, and how they are decided: by keys, while listing, or by definition."""
 
 from __future__ import annotations
 
 from celc.normal.flat_form import RoleClause, When
 from celc.normal.show import show_clause
-from celc.plan.joins import Joins
+from celc.plan.keys import KeyPlan
 from celc.plan.program import Program
 from celc.plan.strategy import ByDefinition, Checked, Keyed
 
 _WHEN: dict[When, str] = {
     "pairs": "when the events it compares are there",
-    "neighbours": "when the position before is there",
-    "earlier": "by each position before",
-    "witness": "by one position before",
+    "neighbours": "when the position before it is there",
+    "earlier": "by each position before it",
+    "witness": "by one position before it",
     "complete": "when the match is complete",
 }
 
 
 def across_lines(program: Program) -> list[str]:
-    """A line for each way in which conditions across events are decided; none if there are none."""
+    """A line for each way in which conditions across events are decided; none without them."""
     lines = _key_lines(program.update.keys) if isinstance(program.update, Keyed) else []
     match program.listing:
         case ByDefinition():
@@ -31,10 +31,10 @@ def across_lines(program: Program) -> list[str]:
     return lines
 
 
-def _key_lines(joins: Joins) -> list[str]:
+def _key_lines(plan: KeyPlan) -> list[str]:
     lines = ["partial matches are kept apart by key:"]
-    for number, tie in enumerate(joins.ties):
-        states = [str(state) for state, key in enumerate(joins.keys) if number in key]
+    for number, tie in enumerate(plan.ties):
+        states = [str(state) for state, key in enumerate(plan.keys) if number in key]
         lines.append(f"  {tie.text}: state {', '.join(states)}")
     return lines
 

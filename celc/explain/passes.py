@@ -1,4 +1,4 @@
-"""What single passes make, as text: flat forms, alphabets, selections, straight lines, sets."""
+"""The results of single passes as text: flat forms, alphabets, selections, piles, keys, sets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from celc.normal.flat_form import FlatForm, RoleClause
 from celc.normal.normal_form import ROLE, NormalForm
 from celc.normal.show import show_clause, show_event, show_labels
 from celc.plan.earliest import EarliestTables
-from celc.plan.joins import Joins
+from celc.plan.keys import KeyPlan
 from celc.plan.piles import Pile, PilePlan, Write
 
 
@@ -30,7 +30,7 @@ def dump_form(form: NormalForm) -> str:
 
 
 def dump_flat_form(flat: FlatForm) -> str:
-    """The form with roles on its events, and what these must satisfy."""
+    """The form with roles on its events, and the conditions on the roles."""
     lines = form_lines(flat.form)
     lines += [_role_clause(clause) for clause in flat.clauses]
     for absent in flat.absent:
@@ -69,8 +69,11 @@ def dump_alphabet(alphabet: Alphabet) -> str:
 
 
 def dump_selection(selection: Selection, letters: Letters) -> str:
-    """The tracker, which matches begin in each of its states, and how matches go on."""
-    lines = ["some are turned down" if selection.rejects else "none is turned down", "tracker:"]
+    """The tracker, the matches that begin in each of its states, and how matches go on."""
+    lines = [
+        "some matches are rejected" if selection.rejects else "no match is rejected",
+        "tracker:",
+    ]
     for state, moves in enumerate(selection.tracker):
         for mask, target in moves:
             lines.append(f"  {state} --{describe_letters(letters, mask)}--> {target}")
@@ -78,7 +81,7 @@ def dump_selection(selection: Selection, letters: Letters) -> str:
     for state, edges in enumerate(selection.starts):
         lines += [f"  in {state}: {_edge(edge, letters)}" for edge in edges]
     lines.append("matches that go on:")
-    # States that stand for beginnings stay in the graph, unreached.
+    # The graph still holds states that stand for beginnings, and are not reached.
     reached = {
         edge.target for edges in (*selection.starts, *selection.graph.edges) for edge in edges
     }
@@ -121,18 +124,18 @@ def _write(write: Write) -> str:
     return f"{' and '.join(read) or 'nothing'} --{write.step.kind}--> {target}"
 
 
-def dump_keys(joins: Joins) -> str:
+def dump_keys(plan: KeyPlan) -> str:
     """The ties, the key of each state, and the conditions that keys decide."""
-    lines = [f"tie {number}: {tie.text}" for number, tie in enumerate(joins.ties)]
-    for state, key in enumerate(joins.keys):
+    lines = [f"tie {number}: {tie.text}" for number, tie in enumerate(plan.ties)]
+    for state, key in enumerate(plan.keys):
         lines.append(f"state {state}: {', '.join(map(str, key)) or 'no key'}")
-    for clause in joins.decided:
+    for clause in plan.decided:
         lines.append("decided: " + show_clause(clause.written))
     return text_of(lines)
 
 
 def dump_earliest(tables: EarliestTables) -> str:
-    """How each state marks an event, and the sets of states that still reach the end, read back."""
+    """How each state marks an event, and the sets of states that still reach the end."""
     lines = ["kinds of events:", *kind_lines(tables.kinds)]
     for state, row in enumerate(tables.marks):
         for letter, way in enumerate(row):

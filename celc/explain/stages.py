@@ -8,7 +8,13 @@ from typing import assert_never
 
 from celc.automata.automaton import Automaton, EventPredicate, LetterSet, Transition
 from celc.automata.determinize import START, DeterministicAutomaton, DetState
-from celc.codegen.describe import describe_letters, describe_state
+from celc.codegen.describe import (
+    describe_letters,
+    describe_listing,
+    describe_state,
+    describe_update,
+)
+from celc.codegen.straight_line import pile_legend
 from celc.core import formula as core
 from celc.diagnostics.source import visible
 from celc.explain.correlation import across_lines
@@ -17,11 +23,14 @@ from celc.normal.normal_form import Disjunction, Event, Iteration, NormalForm, S
 from celc.normal.show import show_clause, show_event, show_labels
 from celc.normal.traversal import operands_of
 from celc.pipeline import Stages
-from celc.plan.piles import PilePlan
 from celc.plan.program import Program
 from celc.plan.strategy import (
+    All,
     BranchFree,
+    ByDefinition,
+    Checked,
     EarliestInWindow,
+    InRuns,
     InWindow,
     Keyed,
     Latest,
@@ -172,9 +181,7 @@ def automaton_lines(automaton: Automaton) -> list[str]:
         f"initial {automaton.initial}, final {automaton.final}",
     ]
     if automaton.letters.machine.contexts > 1:
-        lines.append(
-            f"contexts, told apart by what came before: {automaton.letters.machine.contexts}"
-        )
+        lines.append(f"contexts, by the events before: {automaton.letters.machine.contexts}")
     for state in range(automaton.states):
         for transition in automaton.transitions:
             if transition.source == state:
@@ -234,13 +241,13 @@ def move_lines(automaton: DeterministicAutomaton, state: DetState) -> list[str]:
             targets = ["match"] * move.accepts
             targets += [f"state {move.target}"] if move.target is not None else []
             if targets == [f"state {state}"] and not move.marks:
-                continue  # what every `;` state does: wait
+                continue  # a wait, as in every state of `;`
             by_text.setdefault(f"/ {marks} --> {' and '.join(targets)}", []).append(symbol)
     return [f"{', '.join(map(str, symbols))} {text}" for text, symbols in by_text.items()]
 
 
 def dump_tables(stages: Stages) -> str:
-    """The transition tables, and how the update will be written."""
+    """The transition tables, and the strategy with its reasons."""
     return text_of([*table_lines(stages.program.tables), *_strategy_lines(stages.program)])
 
 
@@ -261,12 +268,12 @@ def table_lines(tables: Tables) -> list[str]:
     if tables.skips_are_identities:
         lines.append("unmarked events leave every state as it is")
     else:
-        lines.append("state after an unmarked event, by state and symbol (. lost):")
+        lines.append("state after an unmarked event, by state and symbol (.: the match is lost):")
         for state in range(1, tables.states):
             row = ["." if target is None else str(target) for target in tables.skip[state]]
             lines.append(f"  {state}: {' '.join(row)}")
     if tables.contexts is not None:
-        lines.append("context after each symbol, and what the symbol is called there, by context:")
+        lines.append("context after each symbol / letter of the symbol, by context:")
         for context, following in enumerate(tables.contexts.following):
             letters = tables.contexts.letters[context]
             pairs = [f"{after}/{letter}" for after, letter in zip(following, letters, strict=True)]
@@ -283,41 +290,26 @@ def kind_lines(kinds: SequenceOf[Kind]) -> list[str]:
 
 
 def _strategy_lines(program: Program) -> list[str]:
-    lines = []
-    match program.listing:
-        case EarliestInWindow(tables=earliest):
-            lines.append(
-                f"chosen in each window by what reaches its end: {len(earliest.sets)} sets of "
-                "states"
-            )
-        case InWindow(tables=selection):
-            lines.append(
-                f"chosen in each window by an automaton of {selection.tables.states} states, with "
-                f"a tracker of {len(selection.following)}"
-            )
-        case Latest():
-            lines.append("chosen in each window by the latest event first")
-    update = program.update
+    update, listing = program.update, program.listing
+    lines = [f"update: {describe_update(update)}", f"  because {update.reason}"]
     match update:
         case UnionLists():
-            lines.append("update: general engine, union lists")
-        case BranchFree(piles=plan):
-            lines += _pile_lines("without branches", plan)
-        case StraightLine(piles=plan) | Keyed(piles=plan):
-            lines += _pile_lines("straight-line", plan)
+            pass
+        case BranchFree(piles=plan) | StraightLine(piles=plan) | Keyed(piles=plan):
+            lines += [f"  pile {pile.number}: {pile.comment}" for pile in pile_legend(plan)]
         case _:
             assert_never(update)
-    lines.append(f"  because {update.reason}")
-    lines.append(f"matches are listed so: {program.listing.reason}")
+    lines += [f"listing: {describe_listing(listing)}", f"  because {listing.reason}"]
+    match listing:
+        case EarliestInWindow(tables=earliest):
+            lines.append(f"  {len(earliest.sets)} sets of states from which an end can be reached")
+        case InWindow(tables=selection):
+            lines.append(
+                f"  the automaton has {selection.tables.states} states, its tracker "
+                f"{len(selection.following)}"
+            )
+        case All() | InRuns() | Checked() | Latest() | ByDefinition():
+            pass
+        case _:
+            assert_never(listing)
     return [*lines, *across_lines(program)]
-
-
-def _pile_lines(form: str, plan: PilePlan) -> list[str]:
-    return [
-        f"update: code, {form}, {len(plan.piles)} piles:",
-        *(
-            f"  {number}  state {pile.target} from "
-            + " ".join("start" if s == START else str(s) for s in pile.sources)
-            for number, pile in enumerate(plan.piles)
-        ),
-    ]

@@ -1,5 +1,4 @@
-"""Syntax trees and core formulas as text: a node on one line where it fits, else with its parts
-below."""
+"""Syntax trees and core formulas as text: a node stands on one line, or with its parts below it."""
 
 from __future__ import annotations
 
@@ -18,8 +17,8 @@ _WIDTH = 100
 def tree_text(node: Any, *, without: tuple[str, ...] = ()) -> str:
     """A node of the syntax tree or of core CEL, without its places in the text.
 
-    A part that is no node is called by its name where that says more than its value: what is
-    `contiguous`, `negated`. `without`: parts of the node to leave out.
+    A part that is no node appears by its name where the name says more than the value, as in
+    `contiguous` and `negated`. `without`: parts of the node to leave out.
     """
     return "".join(f"{visible(line)}\n" for line in _lines(node, "", without))
 
@@ -82,7 +81,7 @@ def _inline(value: Any, without: tuple[str, ...] = ()) -> str:
 
 
 def _named(name: str, part: Any) -> str:
-    """A part of a node; what is the rule is left out."""
+    """A part of a node as text; empty for a value that most nodes have."""
     if part is False or part == ():
         return ""
     if isinstance(part, bool) or (

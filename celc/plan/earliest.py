@@ -1,10 +1,10 @@
-"""SELECT NXT under WITHIN: which states can still reach the end, read from the end back.
+"""SELECT NXT under WITHIN: the states that can still reach the end, read from the end back.
 
-NXT takes the earliest events it can. Where an automaton has at most one way to mark an event, its
-run is decided by which events are marked, so NXT's choice is a run that marks an event whenever
-the end at hand can be reached after doing so. What can be reached is read from the end back: the
-states before an event out of which some run accepts at the end. Those sets are the states of a
-deterministic machine, the reverse of the automaton, which is small as a rule.
+NXT takes the earliest events it can. Where an automaton has at most one way to mark an event, the
+marked events decide its run. So the choice of NXT is the run that marks an event whenever the end
+at hand can still be reached afterwards. The states from which it can be reached are read from the
+end back: before each event, the states out of which some run accepts at the end. These sets are the
+states of a deterministic machine, the reverse of the automaton, which is small as a rule.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ instead: its tables grow with the number of moves alone."""
 
 @dataclass(frozen=True, slots=True)
 class EarliestTables:
-    """`marks[state][letter]`: (kind, target) of the one way to mark an event and go on, None: no.
+    """The automaton, and its reverse.
 
-    `ends[letter]`: the set of the states that accept with this letter; `end_kinds[state][letter]`:
-    how they mark it. `back[set][letter]`: the set before an event, given the one behind it.
-    `sets[set]` are the states of a set. States are those of the automaton, the start included,
-    which an unmarked event leaves as it is. `kinds` are what the numbers of kinds stand for.
+    `marks[state][letter]`: (kind, target) of the only way to mark an event and go on, None where
+    there is none. `skip[state][letter]`: the state after an unmarked event, None where the match is
+    lost; it leaves the start as it is. `ends[letter]`: the set of the states that accept with this
+    letter; `end_kinds[state][letter]`: the kind of that last event. `back[set][letter]`: the set
+    before an event, by the set after it. `sets[set]` are the states of a set. `kinds`: the meaning
+    of the numbers of kinds.
     """
 
     marks: tuple[tuple[tuple[int, DetState] | None, ...], ...]
@@ -43,7 +45,8 @@ class EarliestTables:
 
 
 def earliest_tables(tables: Tables) -> EarliestTables | None:
-    """The tables of NXT, or None where an event can be marked in two ways, or not at all."""
+    """The tables of NXT; None where an event can be marked in two ways or have no label, and where
+    the tables would be too large."""
     letters = range(tables.symbols)
     marks: list[list[tuple[int, DetState] | None]] = [
         [None] * tables.symbols for _ in range(tables.states)
@@ -111,8 +114,8 @@ Chosen: TypeAlias = tuple[DeterministicAutomaton, ContextMachine]
 def choose_the_same(one: Chosen, other: Chosen) -> bool:
     """Whether two selections on the same letters choose the same matches of every stream.
 
-    What NXT chooses, MAX chooses too: a proper superset would be preferred by NXT. So if they
-    choose the same, MAX has one support for each end, and NXT's way to find it will do.
+    MAX chooses every match that NXT chooses: NXT would prefer a proper superset. So if the two
+    choose the same, MAX has one support for each end, and the tables of NXT find it.
     """
     letters = len(one[1].following[0])
     seen: set[tuple[bool, int, int]] = {(True, 0, 0)}
@@ -145,7 +148,7 @@ def choose_the_same(one: Chosen, other: Chosen) -> bool:
 
 
 def is_quiet(tables: EarliestTables, letter: int) -> bool:
-    """Whether an event that is not the last of a match changes nothing."""
+    """Whether an event with this letter changes nothing, unless a match ends with it."""
     return all(
         tables.marks[state][letter] is None and tables.skip[state][letter] == state
         for state in range(len(tables.skip))

@@ -1,24 +1,24 @@
-"""Transition tables → straight-line updates: which piles there are, and what each symbol does.
+"""Transition tables → straight-line updates: the piles, and the steps of each symbol.
 
-A *pile* is a prepend-only list of cells in the order of their starts: behind a dead cell all are
-dead. It is so by construction, because all cells of one pile follow one *clock*: a time that is
-known for each event and never goes back, the latest start of what a cell is made of.
+A *pile* is a prepend-only list of cells in the order of their starts: behind a dead cell all cells
+are dead. The order holds by construction, because all cells of one pile follow one *clock*: a time
+that is known for each event and never goes back. It is the latest start of a cell's sources.
 
-Where unmarked events leave every match in its state, what a state holds only grows, so the latest
-start among some states is such a clock; and where a match begins here, the event itself is one. So
-there is a pile for each pair (target, sources), and a state's content is the union of its piles.
+Where unmarked events leave every match in its state, the content of a state only grows, so the
+latest start among some states is a clock. Where a match begins here, the event itself is a clock.
+So there is a pile for each pair (target, sources), and a state's content is the union of its piles.
 
-A state can also be *fleeting*: any event that passes unmarked loses its matches, as between the two
-sides of `:` and inside STRICT. What it holds was made by the event just before. So it follows the
-clock of what it was made of, an event late, and it has a pile for each such clock. It begins empty
-at each event (`fresh`), and counts only if the last event that mattered was the neighbour.
+A state can also be *fleeting*: any unmarked event loses its matches, as between the two sides of
+`:` and inside STRICT. The event just before has made its content. So the state follows the clock of
+its sources, an event late, and it has a pile for each such clock. It begins empty at each event
+(`fresh`), and counts only if the last event that mattered was the neighbour.
 
-Now an event can find matches of several clocks: some in states that stay, others in fleeting states
-that happen to hold something. One cell made out of all of them would follow no clock, since the
-next one may be made out of the staying ones alone, whose matches begin earlier. So there is a cell
-for each clock, on a pile of its own. A clock that is never ahead of another one that always runs
-needs none: what came out of a state that stays is no later than what this state holds now, and what
-a state has taken in is no later than what it hands to itself.
+An event can meet matches of several clocks: some in states that stay, others in fleeting states
+that happen to hold some. One cell made out of all of them would follow no clock, since the next
+cell may be made out of the staying states alone, whose matches begin earlier. So there is a cell
+for each clock, on a pile of its own. A clock that is never ahead of another clock that always runs
+needs no cell: the matches that came out of a staying state are no later than its content now, and
+the matches that a state has taken in are no later than those that it hands to itself.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from celc.plan.tables import Step, Tables
 
 MAX_PILES = 48
 MAX_WRITES = 160
-"""Beyond these, straight-line code is longer than a reader (and the register allocator) can take;
-the general engine's tables are then the better form. See `can_be_straight_line`."""
+"""Beyond these, straight-line code is too long for a reader (and for the register allocator); the
+general engine's tables are then the better form. See `why_not_straight_line`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The latest start in some states that stay, `late` events ago; of START: the event itself."""
+    """The latest start in some staying states, `late` events ago; of START: the event itself."""
 
     states: frozenset[DetState]
     late: int = 0
 
     def a_step_later(self) -> Clock:
-        """The clock of what is made of it at the next event."""
+        """The clock of a cell that the next event makes of cells with this clock."""
         return Clock(self.states, self.late + 1)
 
 
@@ -102,7 +102,7 @@ class PilePlan:
 def plan_piles(tables: Tables) -> PilePlan | None:
     """The plan, or None where the general engine must (or should) run the query.
 
-    The rule: unmarked events leave a state as it is or lose it, whatever they are; a symbol means
+    The rule: every unmarked event leaves a state as it is, or every one loses it; a symbol means
     the same whatever came before; and the code stays small.
     """
     if why_not_straight_line(tables) is not None:
@@ -130,7 +130,7 @@ def plan_piles(tables: Tables) -> PilePlan | None:
 
 
 _Clocks: TypeAlias = dict[DetState, tuple[Clock, ...]]
-"""The clocks that what a fleeting state holds can follow."""
+"""The clocks that the content of each fleeting state can follow."""
 
 
 def _clocks_of(tables: Tables) -> _Clocks | None:
@@ -163,8 +163,11 @@ def _clocks_of(tables: Tables) -> _Clocks | None:
 def _by_clock(
     tables: Tables, step: Step, clocks: _Clocks
 ) -> dict[Clock, dict[DetState, frozenset[Clock]]]:
-    """For each clock that an event can meet in the sources of a step, these sources, and which of
-    their own clocks count: all are an event late, or ahead of none that always runs."""
+    """The sources of a step by the clocks that an event can meet in them.
+
+    With each source stand those of its own clocks that count: all of them are an event late, or
+    never ahead of a clock that always runs.
+    """
     staying = [s for s in step.sources if s != START and _stays(tables, s)]
     always = Clock(frozenset([START] if START in step.sources else staying))
     groups: dict[Clock, dict[DetState, frozenset[Clock]]] = {}
@@ -184,7 +187,7 @@ def _by_clock(
 
 
 def _writes(tables: Tables, step: Step, clocks: _Clocks, piles: dict[Pile, int]) -> Iterator[Write]:
-    """The cells of a step. One that ends a match is on no pile, and follows no clock."""
+    """The cells of a step. A cell that ends a match is on no pile, and follows no clock."""
     if step.target is None:
         reads = [n for s in step.sources for pile, n in piles.items() if pile.target == s]
         yield Write(step, START in step.sources, tuple(reads), None)
@@ -201,17 +204,17 @@ def _writes(tables: Tables, step: Step, clocks: _Clocks, piles: dict[Pile, int])
 
 
 def why_not_straight_line(tables: Tables) -> str | None:
-    """Why a query is run by the general engine; None where straight-line code can do it."""
+    """Why only the general engine can run a query; None where straight-line code can."""
     if tables.contexts is not None:
-        return "nested selectors look at what came before a match"
+        return "nested selectors depend on the events before a match"
     if not all(_stays(tables, DetState(s)) or _is_lost(tables, s) for s in range(1, tables.states)):
-        return "events that pass unmarked change states"
+        return "an unmarked event can change the state of a match"
     piles = {(step.target, step.sources) for steps in tables.steps for step in steps if step.target}
     writes = sum(map(len, tables.steps))
     if len(piles) > MAX_PILES or writes > MAX_WRITES:
-        return f"{writes} moves of {len(piles)} kinds are too many for code that is read"
+        return f"{writes} moves and {len(piles)} piles are too many for code that people read"
     if _clocks_of(tables) is None:
-        return "matches that go on at once, of ever more ages, meet in one state"
+        return f"states that last for one event need more than {MAX_PILES} piles"
     return None
 
 
@@ -228,7 +231,8 @@ def _is_lost(tables: Tables, state: int) -> bool:
 def _in_safe_order(
     writes: list[Write], fleeting: frozenset[int]
 ) -> tuple[tuple[Write, ...], tuple[int, ...]]:
-    """Order writes so that piles are read before they are written; copy where they cannot be."""
+    """Writes in an order that reads each pile before it writes it, and the piles to copy first
+    where there is no such order."""
     left = list(writes)
     ordered: list[Write] = []
     saved: dict[int, None] = {}

@@ -43,7 +43,7 @@ class Program:
             case InWindow(tables=selection):
                 return selection.tables.kinds
             case Latest():
-                # Twice: an event that can be the first of a match, but is not.
+                # Each kind twice: its second number is for events that do not begin their match.
                 return (*kinds, *(Kind(kind.marks, starts=False) for kind in kinds))
             case All() | InRuns() | Checked() | ByDefinition():
                 return kinds
@@ -52,14 +52,16 @@ class Program:
 
     @property
     def kind_bits(self) -> int:
-        """How many bits a kind takes."""
+        """The number of bits of a kind."""
         most = max(len(self.tables.kinds), len(self.output_kinds))
         return max(1, (most - 1).bit_length())
 
     @property
     def consumes(self) -> bool:
-        """Whether the update itself forgets what a match consumes: not where the listing decides
-        whether what it finds is a match."""
+        """Whether the update itself forgets partial matches where a match consumes them.
+
+        It does not where only the listing decides whether a match is there.
+        """
         match self.listing:
             case Checked() | ByDefinition():
                 return False

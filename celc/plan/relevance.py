@@ -2,10 +2,11 @@
 
 On Spark the events that cannot are dropped before rows are moved, where positions are not wanted.
 That is sound only if such an event is as good as none at all: nothing counts it (a window of
-EVENTS), nobody asks whether two events are neighbours (`:`, `:+`, STRICT), and no selector has to
-be shown it. What is asked is what Spark certainly decides as celc does. An arithmetic may
-overflow, which is an error in ANSI mode; RLIKE is another language there; a cast of a DATE to a
-TIMESTAMP depends on the session's zone. Such conditions are left out, which only keeps more.
+EVENTS), no condition asks whether two events are neighbours (`:`, `:+`, STRICT), and no selector
+has to read it. The filter holds only conditions that Spark certainly decides as celc does. An
+arithmetic operation may overflow, which is an error in ANSI mode; RLIKE is another language there;
+a cast of a DATE to a TIMESTAMP depends on the session's zone. Such conditions are left out, which
+only keeps more events.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ _Clause: TypeAlias = tuple[AttributeTest, ...]
 class RelevantEvents:
     """The events of one type that can change an answer.
 
-    Those that satisfy, for one of the `ways` at least, all of its clauses; a clause is satisfied
-    where one of its tests is. Without `ways`: all events of the type.
+    They satisfy all clauses of at least one of the `ways`; a clause is satisfied where one of its
+    tests is. Without `ways`: all events of the type.
     """
 
     type: EventType
@@ -64,7 +65,7 @@ def relevant_events(
 ) -> tuple[RelevantEvents, ...] | None:
     """The events that a query has to see, by type; None where it has to see every event.
 
-    `sees_all_events`: a selection has to be shown the events that the query does not ask about.
+    `sees_all_events`: a selection has to read the events that the query does not ask about.
     """
     query, tables = program.query, program.tables
     counts = query.window is not None and query.window.unit is core.WindowUnit.EVENTS
@@ -103,7 +104,7 @@ def _is_contiguous(formula: core.Formula) -> bool:
 
 
 def _relevant(conditions: TypeConditions, truths: set[int]) -> RelevantEvents:
-    # More conditions that hold only narrow what fewer of them let through.
+    # A set of conditions lets through no event that a part of the set does not.
     least = [truth for truth in truths if not any(t != truth and t & truth == t for t in truths)]
     ways = tuple(_way(conditions, truth) for truth in sorted(least))
     asked = len(ways) <= _MOST_WAYS and all(ways)
@@ -111,7 +112,7 @@ def _relevant(conditions: TypeConditions, truths: set[int]) -> RelevantEvents:
 
 
 def _way(conditions: TypeConditions, truth: int) -> tuple[_Clause, ...]:
-    """The clauses of the groups in a bit set, those left out that Spark may decide otherwise."""
+    """The clauses of the groups in a bit set, without those that Spark may decide otherwise."""
     clauses = [
         _clause(clause)
         for bit, group in enumerate(conditions.groups)
@@ -174,20 +175,20 @@ def _on_attribute(
         return None
     if len(values) > _LONGEST_LIST or not all(map(_can_be_written, values)):
         return None
-    if any(_is_in_gap(value, type) for value in values):
+    if any(_is_in_calendar_gap(value, type) for value in values):
         return None
     return AttributeTest(operator, operand.attribute, type, values)
 
 
-_GAP = range(-141_440, -141_424)
-"""Days since 1970 around those of October 1582 that the Gregorian calendar left out. Spark hands
-filters to Parquet as days of the older calendar as well, which has others in their place."""
+_CALENDAR_GAP = range(-141_440, -141_424)
+"""Days since 1970 around the days of October 1582 that the Gregorian calendar left out. Spark hands
+filters to Parquet as days of the older calendar as well, which has other days in their place."""
 
 
-def _is_in_gap(value: _Value, type: DataType) -> bool:
+def _is_in_calendar_gap(value: _Value, type: DataType) -> bool:
     if not isinstance(value, int) or type not in (DataType.DATE, DataType.TIMESTAMP):
         return False
-    return (value if type is DataType.DATE else value // 86_400_000_000) in _GAP
+    return (value if type is DataType.DATE else value // 86_400_000_000) in _CALENDAR_GAP
 
 
 def _can_be_written(value: _Value) -> bool:

@@ -1,4 +1,4 @@
-"""Straight-line updates → the shape of a query's matches, where they all have the same one.
+"""Straight-line updates → the shape of a query's matches, where all matches have the same shape.
 
 A shape is fixed if every way from the start to a match takes the same kinds of events in the same
 places, as in `A ; B ; C`. Such matches are listed column by column (see
@@ -26,7 +26,7 @@ class Shape:
 
 
 def fixed_shape(plan: PilePlan) -> Shape | None:
-    """The shape of all matches; None where they differ, or where it would not help."""
+    """The shape of all matches; None where shapes differ, or cannot be listed column by column."""
     writes = [write for of_symbol in plan.writes for write in of_symbol]
     steps = {write.step for write in writes}
     places: dict[DetState, int] = {START: 0}

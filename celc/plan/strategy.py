@@ -1,7 +1,8 @@
-"""The choice of a strategy: how the update runs, and how matches are listed where they end.
+"""The choice of a strategy: the way in which the update runs, and the way in which matches are
+listed.
 
-Both are closed unions, and every variant says why it was chosen. `choose` is the only place that
-decides; code generation, `celc explain` and the generated module read the decision.
+Both ways are closed unions, and every variant says why it was chosen. `choose` is the only place
+that decides; code generation, `celc explain` and the generated module read the decision.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from celc.normal.divide import Definitions, Exact, Roles, interleaves
 from celc.normal.flat_form import AbsentEvent, RoleClause
 from celc.normal.normal_form import NormalForm
 from celc.plan.earliest import EarliestTables, choose_the_same, earliest_tables, is_quiet
-from celc.plan.joins import Joins, plan_joins
+from celc.plan.keys import KeyPlan, plan_keys
 from celc.plan.piles import MAX_PILES, MAX_WRITES, PilePlan, plan_piles, why_not_straight_line
 from celc.plan.shapes import Shape, fixed_shape
 from celc.plan.tables import SelectionTables, Tables, tabulate, with_starts_apart
@@ -28,7 +29,7 @@ from celc.plan.window_selector import WindowSelector
 
 @dataclass(frozen=True, slots=True)
 class BranchFree:
-    """Code over piles in which every symbol takes the same steps, with other numbers."""
+    """Code over piles in which all symbols take the same steps, each with its own numbers."""
 
     piles: PilePlan
     reason: str
@@ -44,10 +45,10 @@ class StraightLine:
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """The same, with the piles of some states kept apart by the keys that equalities ask for."""
+    """`StraightLine`, where some states have piles for each value of a key that equalities name."""
 
     piles: PilePlan
-    keys: Joins
+    keys: KeyPlan
     reason: str
 
 
@@ -70,14 +71,14 @@ GENERAL_ENGINE: Final = frozenset({UnionLists})
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """Each match that the update finds, up to LIMIT, by a walk from its last event back."""
+    """All matches that the update finds, up to LIMIT, each by a walk from its last event back."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class InRuns:
-    """All matches, which have one shape, place by place."""
+    """All matches, which have one shape, written column by column."""
 
     shape: Shape
     reason: str
@@ -87,9 +88,9 @@ class InRuns:
 class Checked:
     """All matches that satisfy conditions, which cut branches of the walk.
 
-    `clauses` are those that no key decides, `absent` the events that must not lie inside a match;
-    `selector` is NXT, LAST or MAX of SELECT, or empty; `distinct`: some matches look alike, because
-    they differ in events that are not shown. `max_work`: the steps that one event may take.
+    `clauses` are the conditions that no key decides, `absent` the events that must not lie inside a
+    match; `selector` is NXT, LAST or MAX of SELECT, or empty; `distinct`: some matches look alike,
+    because they differ in events that are not shown. `max_work`: the most steps for one event.
     """
 
     clauses: tuple[RoleClause, ...]
@@ -102,9 +103,9 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class InWindow:
-    """What a selector's automaton chooses, run over the events of each window.
+    """The choice of a selector's automaton, which runs over the events of each window.
 
-    `all_events`: it has to be shown the events that the query does not ask about as well.
+    `all_events`: the automaton also has to read the events that the query does not ask about.
     """
 
     tables: SelectionTables
@@ -114,7 +115,8 @@ class InWindow:
 
 @dataclass(frozen=True, slots=True)
 class EarliestInWindow:
-    """What takes the earliest events in each window that still lead to the end at hand."""
+    """The earliest events in each window that still lead to the end at hand; `all_events` as in
+    `InWindow`."""
 
     tables: EarliestTables
     all_events: bool
@@ -123,16 +125,16 @@ class EarliestInWindow:
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """The match of the latest events, found from its end back on the piles."""
+    """The match of the latest events, found on the piles from its end back."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class ByDefinition:
-    """What the definition of the formula finds among remembered events.
+    """The matches that the definition of the formula finds among remembered events.
 
-    `sees_all`: it looks at events before the window. `max_work`: as in `Checked`.
+    `sees_all`: the definition looks at events before the window. `max_work`: as in `Checked`.
     """
 
     form: NormalForm
@@ -147,10 +149,11 @@ Listing: TypeAlias = All | InRuns | Checked | InWindow | EarliestInWindow | Late
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """All that the choice depends on: the tables of a query, and what is left to the listing.
+class ChoiceInput:
+    """All that the choice depends on: the tables of a query, and the rest of its conditions, which
+    is left to the listing.
 
-    `minimal` and `machine` are the automaton and the letters that the tables were made of.
+    The tables were made of the automaton `minimal` and the letters of `machine`.
     """
 
     query: Query
@@ -170,33 +173,33 @@ class Strategy:
     listing: Listing
 
 
-def choose(found: Found, updates: frozenset[type[Update]] = EVERY_UPDATE) -> Strategy:
-    """How a query is run; `updates` are those to choose from.
+def choose(given: ChoiceInput, updates: frozenset[type[Update]] = EVERY_UPDATE) -> Strategy:
+    """The strategy of a query; `updates` are the updates to choose from.
 
     Raises CelError where a selector's automaton has too many states.
     """
-    query, tables = found.query, found.tables
+    query, tables = given.query, given.tables
     piles = _piles(query, tables, updates)
-    match found.rest:
+    match given.rest:
         case Exact():
             return _listing_all(query, tables, piles, updates)
+        case Roles() as roles:
+            return _checked(given, roles, piles, updates)
+        case WindowSelector() as selector:
+            return _in_window(given, selector, piles, updates)
         case Definitions(form, sees_all):
-            reason = "its conditions cannot be read off the events of a match"
-            listing = ByDefinition(form, sees_all, found.max_work, reason)
+            reason = "the events of a match alone do not decide its conditions"
+            listing = ByDefinition(form, sees_all, given.max_work, reason)
             return _strategy(tables, _update(piles, updates, forgets=False), listing)
-        case Roles():
-            return _checked(found, found.rest, piles, updates)
-        case WindowSelector():
-            return _in_window(found, found.rest, piles, updates)
         case _:
-            assert_never(found.rest)
+            assert_never(given.rest)
 
 
 def _piles(query: Query, tables: Tables, updates: frozenset[type[Update]]) -> PilePlan | UnionLists:
-    """The piles of the update, or the general engine where it cannot or must not have any."""
+    """The piles of the update, or the general engine where piles are impossible or not allowed."""
     why = why_not_straight_line(tables)
     if why is None and interleaves(query):
-        why = "partitions interleave"
+        why = "CONSUME BY ANY reads all partitions in one order"
     if why is None and StraightLine not in updates:
         why = "no other update is allowed"
     if why is not None:
@@ -214,29 +217,31 @@ def _strategy(tables: Tables, update: Update, listing: Listing) -> Strategy:
 def _update(
     piles: PilePlan | UnionLists,
     updates: frozenset[type[Update]],
-    keys: Joins | None = None,
+    keys: KeyPlan | None = None,
     *,
     forgets: bool,
 ) -> Update:
-    """The form of the update; `forgets`: it forgets all partial matches where a match consumes."""
+    """The form of the update; `forgets`: a match makes it forget all partial matches (CONSUME)."""
     match piles, keys:
         case UnionLists(), _:
             return piles
-        case PilePlan(), Joins():
-            return Keyed(piles, keys, f"{_why_piles(piles)}; equalities keep matches apart by key")
+        case PilePlan(), KeyPlan():
+            why = "equalities keep partial matches apart by key"
+            return Keyed(piles, keys, f"{_why_piles(piles)}; {why}")
         case PilePlan(), None:
-            why = _why_branches(piles, forgets=forgets)
-            if why is None and BranchFree in updates:
+            branches = _why_branches(piles, forgets=forgets)
+            if branches is None and BranchFree in updates:
                 return BranchFree(piles, _why_piles(piles))
-            return StraightLine(piles, _why_piles(piles) + (f"; {why}" if why else ""))
+            why = "" if branches is None else f"; each symbol has a branch, because {branches}"
+            return StraightLine(piles, f"{_why_piles(piles)}{why}")
         case _:
             assert_never(piles)
 
 
 MAX_NODES = 4
-"""The most nodes that all symbols together may make at one event in code without branches: of two
-cells, each made from two piles, the second is rare, and doing it for nothing costs as much as the
-branches. Measured."""
+"""The most nodes that one event may make in code without branches, over all symbols. Measured: of
+two cells, each made from two piles, the second is rare, and making it in vain costs as much as the
+branches."""
 
 
 def _why_branches(piles: PilePlan, *, forgets: bool) -> str | None:
@@ -248,16 +253,18 @@ def _why_branches(piles: PilePlan, *, forgets: bool) -> str | None:
     if forgets:
         return "a match consumes the events before it"
     nodes = piles.most_cells * max(1, piles.most_reads)
-    return f"an event can make {nodes} nodes" if nodes > MAX_NODES else None
+    return f"an event can make {nodes} nodes, more than {MAX_NODES}" if nodes > MAX_NODES else None
 
 
 def _why_piles(piles: PilePlan) -> str:
-    """Why a query is run by code of its own: what it takes, and what it may take at most."""
+    """Why a query has code of its own: the size of the code, and its limits."""
     writes = sum(map(len, piles.writes))
-    kept = "as they are or lose them" if piles.fleeting else "as they are"
+    kept = "leaves every match as it is"
+    if piles.fleeting:
+        kept = "leaves a match as it is or loses it"
     return (
-        f"events that pass unmarked leave matches {kept}, "
-        f"and it takes {writes} of {MAX_WRITES} moves, {len(piles.piles)} of {MAX_PILES} piles"
+        f"an unmarked event {kept}, and the code uses {writes} of at most {MAX_WRITES} moves and "
+        f"{len(piles.piles)} of at most {MAX_PILES} piles"
     )
 
 
@@ -266,73 +273,78 @@ def _listing_all(
     tables: Tables,
     piles: PilePlan | UnionLists,
     updates: frozenset[type[Update]],
-    keys: Joins | None = None,
+    keys: KeyPlan | None = None,
 ) -> Strategy:
     """The strategy of a query whose matches are all that the update finds."""
     update = _update(piles, updates, keys, forgets=query.consume_by != "NONE")
-    if query.strategy == "ANY" or query.limit is not None:
-        most = 1 if query.strategy == "ANY" else query.limit
-        return _strategy(tables, update, All(f"the first {most} that the walk meets are wanted"))
+    return _strategy(tables, update, _all_or_in_runs(query, update))
+
+
+def _all_or_in_runs(query: Query, update: Update) -> All | InRuns:
+    if query.strategy == "ANY":
+        return All("SELECT ANY wants one match at each end")
+    if query.limit is not None:
+        return All(f"LIMIT wants at most {query.limit} matches at each end")
     match update:
         case BranchFree(piles=plan):
             shape = fixed_shape(plan)
-            if shape is not None:
-                places = len(shape.kinds)
-                return _strategy(
-                    tables, update, InRuns(shape, f"every match has the same {places} places")
-                )
-            reason = "matches have more than one shape"
+            if shape is None:
+                return All("matches have more than one shape")
+            return InRuns(shape, f"every match has the same {len(shape.kinds)} places")
         case StraightLine() | Keyed() | UnionLists():
-            reason = "the update finds the matches of the query and no others"
-    return _strategy(tables, update, All(reason))
+            return All("the update finds exactly the matches of the query")
+        case _:
+            assert_never(update)
 
 
 def _checked(
-    found: Found, roles: Roles, piles: PilePlan | UnionLists, updates: frozenset[type[Update]]
+    given: ChoiceInput, roles: Roles, piles: PilePlan | UnionLists, updates: frozenset[type[Update]]
 ) -> Strategy:
-    """Keys decide what they can, the rest is checked while matches are listed."""
+    """Keys decide as many conditions as they can; the listing checks the rest."""
     flat = roles.flat
     keys = None
     if isinstance(piles, PilePlan) and Keyed in updates:
-        keys = plan_joins(found.tables, flat.clauses)
+        keys = plan_keys(given.tables, flat.clauses)
     decided = () if keys is None else keys.decided
     left = tuple(clause for clause in flat.clauses if clause not in decided)
-    distinct = looks_alike(found.minimal)
+    distinct = looks_alike(given.minimal)
     reasons = [
         "conditions compare the events of a match" if left or flat.absent else "",
         "matches can look alike" if distinct else "",
         f"SELECT {roles.selector} compares matches" if roles.selector else "",
     ]
-    reason = ", ".join(filter(None, reasons))
+    reason = ", and ".join(filter(None, reasons))
     if not reason:
-        return _listing_all(found.query, found.tables, piles, updates, keys)
-    listing = Checked(left, flat.absent, roles.selector, distinct, found.max_work, reason)
-    return _strategy(found.tables, _update(piles, updates, keys, forgets=False), listing)
+        return _listing_all(given.query, given.tables, piles, updates, keys)
+    listing = Checked(left, flat.absent, roles.selector, distinct, given.max_work, reason)
+    return _strategy(given.tables, _update(piles, updates, keys, forgets=False), listing)
 
 
 def _in_window(
-    found: Found,
+    given: ChoiceInput,
     selector: WindowSelector,
     piles: PilePlan | UnionLists,
     updates: frozenset[type[Update]],
 ) -> Strategy:
     """The cheapest way to choose in each window; an automaton of its own is the last resort."""
-    query, tables = found.query, found.tables
+    query, tables = given.query, given.tables
     forgets = query.consume_by != "NONE"
-    assert selector.letters.machine == found.machine, "both read the same letters"
+    assert selector.letters.machine == given.machine, "both read the same letters"
     look(query.formula.span, f"finding how to choose for SELECT {query.strategy}")
     if query.strategy == "LAST" and isinstance(piles, PilePlan) and _all_marked(tables):
-        listing = Latest("every event of a match is marked, and piles show the latest first")
+        listing = Latest(
+            "every event of a match is marked, and a pile shows its latest event first"
+        )
         return _strategy(tables, _update(piles, updates, forgets=forgets), listing)
     earliest = _earliest(query, tables, selector)
     if earliest is not None:
         shown_all = tables.contexts is not None or not is_quiet(earliest, 0)
-        reason = "an event can be marked in one way, so the marked events decide the match"
+        reason = "each event can be marked in one way only, so the marked events decide the match"
         choice = EarliestInWindow(earliest, shown_all, reason)
         return _strategy(tables, _update(piles, updates, forgets=forgets), choice)
-    tables, selected = tabulate(found.minimal, found.machine, selector.automaton())
+    tables, selected = tabulate(given.minimal, given.machine, selector.automaton())
     assert selected is not None
-    # The letters are finer now, so there may be other piles.
+    # The letters are finer now, so the piles may differ.
     piles = _piles(query, tables, updates)
     shown_all = tables.contexts is not None or not selected.is_quiet(0)
     reason = f"SELECT {query.strategy} compares the matches of each window anew"
@@ -342,7 +354,7 @@ def _in_window(
 
 
 def _earliest(query: Query, tables: Tables, selector: WindowSelector) -> EarliestTables | None:
-    """The tables that choose by taking the earliest events, if that is what the selector does."""
+    """The tables of a selector that takes the earliest events; None for any other selector."""
     if query.strategy not in ("NXT", "MAX") or interleaves(query):
         return None
     earliest = earliest_tables(tables)

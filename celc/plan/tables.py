@@ -1,9 +1,8 @@
 """I/O-deterministic CEA → transition tables over symbol classes.
 
-Three things happen here: symbols that no state tells apart become one, so that an event which
-changes nothing is symbol 0 whatever its type; label sets become *kinds*, small numbers that a
-node of the arena can carry; and the moves are sorted into those that begin a match, those that go
-on with one, and the unmarked ones.
+Symbols that no state tells apart become one, so that an event which changes nothing is symbol 0
+whatever its type. Label sets become *kinds*, small numbers that a node of the arena can carry. The
+moves are sorted: moves that begin a match, moves that continue a match, and unmarked moves.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """All that one symbol and one label set do: the sources that lead to one outcome.
+    """The moves of one symbol and one label set that have the same outcome.
 
     `sources` are states (START among them: a match may begin here). The event ends a match where
-    `target` is None, and goes on in `target` otherwise.
+    `target` is None; otherwise the match goes on in `target`.
     """
 
     kind: int
@@ -40,10 +39,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """How symbols become letters where the stream's past matters: a machine over all its events.
+    """A machine over all events of the stream: makes letters of symbols where the past matters.
 
-    `following[context][symbol]` is the context after an event, `letters[context][symbol]` what the
-    tables call the event.
+    `following[context][symbol]` is the context after an event, `letters[context][symbol]` the
+    letter of the event in the tables.
     """
 
     following: tuple[tuple[int, ...], ...]
@@ -54,10 +53,10 @@ class Contexts:
 class Tables:
     """Transition tables.
 
-    `symbol_of[class]` is the symbol of a symbol class of the alphabet. Without `contexts`, symbols
-    are what the rest is indexed by, else letters are. `skip[state][symbol]` is
-    the state after an unmarked event, None where the match is lost (the row of START is unused:
-    all None). `steps[symbol]` are the other moves, those that end a match last.
+    `symbol_of[class]` is the symbol of a symbol class of the alphabet. The other tables are indexed
+    by symbols, or by letters where there are `contexts`. `skip[state][symbol]` is the state after
+    an unmarked event, None where the match is lost (the row of START is unused: all None).
+    `steps[symbol]` are the other moves; moves that end a match come last.
     """
 
     symbol_of: tuple[int, ...]
@@ -77,7 +76,7 @@ class Tables:
         )
 
     def is_idle(self, symbol: int) -> bool:
-        """Whether an event of this symbol changes nothing, so that it can be passed over."""
+        """Whether an event of this symbol changes nothing, so that the update can pass over it."""
         return not self.steps[symbol] and all(
             self.skip[state][symbol] == state for state in range(1, self.states)
         )
@@ -85,7 +84,7 @@ class Tables:
 
 @dataclass(frozen=True, slots=True)
 class SelectionTables:
-    """What a selector under WITHIN runs over the events of a window, once for each end.
+    """The automaton of a selector under WITHIN, which runs over a window once for each end in it.
 
     `following[state][letter]` is the tracker's next state, `symbols[state][letter]` the symbol of
     `tables` for a letter before which the tracker is in that state. In `tables` a step out of the
@@ -97,7 +96,7 @@ class SelectionTables:
     tables: Tables
 
     def is_quiet(self, letter: int) -> bool:
-        """Whether an event that is not the last of a match changes nothing."""
+        """Whether an event with this letter changes nothing, unless a match ends with it."""
         return all(
             self.following[state][letter] == state
             and all(step.target is None for step in self.tables.steps[symbols[letter]])
@@ -111,13 +110,13 @@ def tabulate(
     machine: ContextMachine,
     selection: tuple[DeterministicAutomaton, ContextMachine] | None = None,
     *,
-    apart: bool = False,
+    keep_symbols: bool = False,
 ) -> tuple[Tables, SelectionTables | None]:
     """The transition tables of an automaton over the letters of a context machine.
 
     `selection` is the automaton of a selector that runs over windows, with its tracker, a machine
-    over those letters. Letters are what neither tells apart, symbols what no context does; `apart`:
-    every symbol of the alphabet stays one of its own.
+    over those letters. Letters that neither automaton tells apart become one, and so do symbols
+    that no context tells apart. `keep_symbols`: every symbol of the alphabet stays a symbol.
     """
     column_of, columns = _merge_symbols(automaton)
     symbols = len(machine.following[0])
@@ -126,7 +125,11 @@ def tabulate(
     numbers: dict[Hashable, int] = {}
     letters = [
         numbers.setdefault(
-            (column_of[automaton.class_of[letter]], chosen[letter], letter % symbols * apart),
+            (
+                column_of[automaton.class_of[letter]],
+                chosen[letter],
+                letter % symbols * keep_symbols,
+            ),
             len(numbers),
         )
         for letter in range(letter_count)
@@ -165,7 +168,7 @@ def tabulate(
 def _selection_columns(
     selection: tuple[DeterministicAutomaton, ContextMachine] | None, letters: int
 ) -> tuple[list[tuple[tuple[int, int], ...]], Tables | None]:
-    """For each letter what a selection does in each state of its tracker: (next state, symbol)."""
+    """For each letter the pair (next state, symbol) of a selection in each state of its tracker."""
     if selection is None:
         return [()] * letters, None
     automaton, tracker = selection
@@ -217,7 +220,7 @@ def _tables_of(automaton: DeterministicAutomaton, columns: Sequence[_Column]) ->
 def with_starts_apart(tables: Tables) -> Tables:
     """The same tables, where a step out of the start never shares its cell with other sources.
 
-    The general engine makes a cell for each source, and only one without a past is a first event.
+    The general engine makes a cell for each source. Only a cell without a past is a first event.
     """
     kinds: dict[Kind, int] = {}
     steps = []

@@ -1,6 +1,6 @@
-"""A selector under WITHIN as automata of its own: what it chooses among the matches of a window.
+"""A selector under WITHIN as automata of its own, which choose among the matches of a window.
 
-They are made when they are asked for, because a cheaper way to choose may need none of them.
+An automaton is made when it is asked for, because a cheaper way to choose may need none.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ DETERMINISTIC = "making the automaton deterministic"
 
 @dataclass(frozen=True, slots=True)
 class WindowSelector:
-    """A selector that compares the matches of a window, and what its automata are made of.
+    """A selector that compares the matches of a window, and the input of its automata.
 
-    `labels` are those that SELECT shows; `span` is the place that errors
-    name, `selection` what the selector chooses, over `letters`.
+    `labels` are the labels that SELECT shows; `span` is the place that errors name; `selection` is
+    the choice of the selector as a nondeterministic automaton over `letters`.
     """
 
     selected: Selected
@@ -41,11 +41,11 @@ class WindowSelector:
 
     @property
     def rejects(self) -> bool:
-        """Whether it leaves out any match at all."""
+        """Whether the selector leaves out any match at all."""
         return self.selection.rejects
 
     def automaton(self) -> Chosen:
-        """The deterministic automaton of what it chooses.
+        """The deterministic automaton of the selector's choice.
 
         Raises CelError where the automaton has too many states.
         """

@@ -9,7 +9,7 @@ from celc.automata.determinize import START
 from celc.diagnostics.deadline import look
 from celc.normal.show import show_clause
 from celc.plan.earliest import EarliestTables
-from celc.plan.joins import Joins
+from celc.plan.keys import KeyPlan
 from celc.plan.piles import MAX_PILES, PilePlan, Write
 from celc.plan.program import Program
 from celc.plan.strategy import (
@@ -247,7 +247,7 @@ KEYS = "a state has a key of a few ties, and the start has none"
 KEYS_BROUGHT = "an event that enters or leaves a state with a key brings the key"
 
 
-def joins(found: Joins, of: Tables) -> Violations:
+def joins(found: KeyPlan, of: Tables) -> Violations:
     """Every move into or out of a state with a key carries all of the key's ties.
 
     The update relies on it: it finds the state's cells by what the event brings.
@@ -275,7 +275,7 @@ DECIDED_ONCE = "a condition is decided by keys or while matches are listed, not 
 SOMETHING_LEFT = "there are checks only where something is left to check"
 
 
-def checks(found: Checked, keys: Joins | None) -> Violations:
+def checks(found: Checked, keys: KeyPlan | None) -> Violations:
     """The listing has conditions to decide, and keys have not decided them already.
 
     Plans rely on it: a query without checks is listed without a look at conditions. (That some

@@ -90,7 +90,7 @@ _SAID = {
     ],
     ("nested", "formula"): ["sequence", "MAX", "LAST", "A {A}", "C {C}"],
     ("nested", "cea"): [
-        "contexts, told apart by what came before: 2",
+        "contexts, by the events before: 2",
         "A in context 0 / {A}",
         "C / {C}",
     ],
@@ -103,7 +103,7 @@ _SAID = {
     ("window", "formula"): ["select: NXT", "window: 5 events", "NXT", "B {B}"],
     ("window", "cea"): ["complex event automaton:", "--> 1"],
     ("window", "det"): ["after A, before B", "after B, before B or C", "--> match"],
-    ("window", "tables"): ["chosen in each window by", "update: "],
+    ("window", "tables"): ["listing: by ", "update: "],
 }
 
 

@@ -1,6 +1,6 @@
 """Conditions across events: which of its plans the compiler takes, and that each plan is right.
 
-There are three: keys, by which partial matches are looked up (`celc.plan.joins`); checks while
+There are three: keys, by which partial matches are looked up (`celc.plan.keys`); checks while
 matches are listed (`celc.normal.flatten`); and the definitions, for what cannot be read off the
 events of a match. A query that falls back to a slower plan still answers right, so its plan is
 asserted besides.

@@ -11,7 +11,7 @@ from verified import PLAIN, SELECTED, invariants_of, stages_of
 
 from celc import verify
 from celc.pipeline import Stages
-from celc.plan.joins import Joins
+from celc.plan.keys import KeyPlan
 from celc.plan.piles import PilePlan
 from celc.plan.strategy import (
     BranchFree,
@@ -189,7 +189,7 @@ _KEYED = (
         (lambda j: replace(j, ties=(replace(j.ties[0], terms=()),)), plans.KEYS_BROUGHT),
     ],
 )
-def test_keys(broken: Callable[[Joins], Joins], invariant: str) -> None:
+def test_keys(broken: Callable[[KeyPlan], KeyPlan], invariant: str) -> None:
     program = stages_of(_KEYED).program
     assert isinstance(program.update, Keyed)
     keys = program.update.keys

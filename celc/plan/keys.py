@@ -1,22 +1,22 @@
-"""Equalities between roles → keys of states: what lets an update find its partners by look-up.
+"""Equalities between roles → keys of states, by which an update looks up its partial matches.
 
-Equalities tie roles together: in a match, all events of the roles of one such *tie* have one value,
-its key. If every move that leaves a state brings the key along, and so does every move into it, the
-state's content can be kept apart by that key, and an event finds just the partial matches that it
-can extend, in constant time. `A ; B ; C` on one id throughout is then as many small automata as
-there are ids, which share one kernel and the positions of the stream; with different keys from step
-to step it is a chain of indexed joins.
+Equalities tie roles together: in a match, all events of the roles of one *tie* have one value, its
+key. If every move that leaves a state carries the tie, and every move into it does, the content of
+the state can be kept apart by the key. Then an event finds just the partial matches that it can
+extend, in constant time. `A ; B ; C` on one id throughout is as many small automata as there are
+ids, which share one kernel and the positions of the stream. With different keys from step to step
+it is a chain of indexed joins.
 
-Which keys a state has follows from where ties are *live*: a tie is, between the first event of its
-roles and the last. The key of a state are its live ties that all moves in and out of it carry.
-An equality needs no other check if every move that carries its tie leaves a state with that key.
+A tie is *live* between the first event of its roles and the last. The key of a state is made of the
+live ties that all moves in and out of it carry. An equality needs no other check if every move that
+carries its tie leaves a state with that key.
 
 Within one round of an iteration a tie begins anew with each round, and is live until the last event
-of its roles in it; so it works there as well.
+of its roles in the round; so keys work there as well.
 
-Equalities that cannot be kept this way are left to the enumeration: where some match does not bind
-one of the roles (the condition then holds vacuously, which ties nothing), where a state can
-be reached with and without the tie, where an event in between has nothing to do with it.
+Other equalities are left to the enumeration: where some match does not bind one of the roles (the
+condition then holds vacuously, which ties nothing), where a state can be reached with and without
+the tie, and where an event in between does not carry the tie.
 """
 
 from __future__ import annotations
@@ -34,21 +34,20 @@ from celc.normal.show import show_predicate
 from celc.plan.tables import Tables
 
 _MAX_ROLES = 12
-"""Roles in one tie: which of them have been met is followed through the automaton."""
-
+"""Roles in one tie. The set of the roles met so far is followed through the automaton."""
 
 _MAX_KEY = 3
-"""Ties in the key of a state, as many as the runtime's tables take."""
+"""Ties in the key of a state: the runtime's tables take no more."""
 
 _Term: TypeAlias = tuple[str, Expression]
-"""A role, and what its event brings."""
+"""A role, and the expression for the value of its event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tie:
-    """Roles whose events have one value in every match, and the term that says it for each.
+    """Roles whose events have one value in every match, and the term for that value for each role.
 
-    `round_mark`: within one round of the iteration that it marks.
+    `round_mark`: the events have one value in each round of the iteration with this mark only.
     """
 
     terms: tuple[tuple[str, Expression], ...]
@@ -62,7 +61,7 @@ class Tie:
 
 
 @dataclass(frozen=True, slots=True)
-class Joins:
+class KeyPlan:
     """Ties, the keys of states (numbers of ties, ascending), and the clauses that keys decide."""
 
     ties: tuple[Tie, ...]
@@ -71,18 +70,18 @@ class Joins:
 
     @property
     def attributes(self) -> set[str]:
-        """The attributes that keys are made of."""
+        """The attributes in the terms of all ties."""
         terms = [term for tie in self.ties for _, term in tie.terms]
         plain = [term.operand if isinstance(term, core.Cast) else term for term in terms]
         return {term.attribute for term in plain if isinstance(term, core.AttributeValue)}
 
     def key(self, state: DetState) -> tuple[int, ...]:
-        """The ties by which a state's content is kept apart."""
+        """The ties that make the key of a state."""
         return self.keys[state]
 
 
-def plan_joins(tables: Tables, clauses: Sequence[RoleClause]) -> Joins | None:
-    """The keys of a query's states; None where nothing can be kept apart by a key."""
+def plan_keys(tables: Tables, clauses: Sequence[RoleClause]) -> KeyPlan | None:
+    """The keys of a query's states; None where no state has one."""
     ties = [tie for tie in _ties(clauses) if _is_firm(tables, tie)]
     ties = [tie for tie in ties if _live_states(tables, tie) is not None]
     while True:
@@ -105,14 +104,14 @@ def plan_joins(tables: Tables, clauses: Sequence[RoleClause]) -> Joins | None:
     decided = tuple(
         c for c in clauses if any(_is_among(c, {*tie.terms}, tie.round_mark) for tie in ties)
     )
-    return Joins(tuple(ties), keys, decided)
+    return KeyPlan(tuple(ties), keys, decided)
 
 
 # --- ties -----------------------------------------------------------------------------------------
 
 
 def _equality(clause: RoleClause) -> tuple[_Term, _Term] | None:
-    """The two sides of a clause that says nothing but that two roles have one value."""
+    """The two sides of a clause that is one equality of two roles; None for any other clause."""
     if len(clause.clause.predicates) != 1:
         return None
     (predicate,) = clause.clause.predicates
@@ -127,7 +126,7 @@ def _equality(clause: RoleClause) -> tuple[_Term, _Term] | None:
 
 
 def _term(expression: Expression) -> _Term | None:
-    """An attribute, widened or not: its role, and the expression with no role in it."""
+    """An attribute, widened or not, as its role and the expression without that role."""
     match expression:
         case core.AttributeValue():
             plain = core.AttributeValue("", expression.attribute, expression.type, expression.span)
@@ -219,8 +218,8 @@ def _is_firm(tables: Tables, tie: Tie) -> bool:
 
 
 def _live_states(tables: Tables, tie: Tie) -> set[int] | None:
-    """The states between the first and the last event of a tie; None where some state is reached
-    both ways."""
+    """The states between the first and the last event of a tie; None where some state can be
+    reached both with the tie and without it."""
     carried: dict[int, set[bool]] = {START: {False}}
     needed: set[int] = set()
     moves = [
@@ -268,7 +267,7 @@ def _keys(
 def _decides(
     tables: Tables, number: int, tie: Tie, live: set[int], keys: Sequence[tuple[int, ...]]
 ) -> bool:
-    """Whether each event of a tie that is not the first one is looked up by it."""
+    """Whether every event of a tie but the first looks its partial matches up by the tie."""
     return all(
         source not in live or number in keys[source]
         for source, marks, _ in _moves(tables)

@@ -1,7 +1,7 @@
-"""Keys of states → what a straight-line update looks up, and where it puts its cells.
+"""Keys of states → the look-ups of a straight-line update, and the places of its cells in tables.
 
-A state with a key has its piles in a table, a row for each key. States whose keys are the same ties
-share a table, so that with one key for all labels an event costs one look-up.
+A state with a key has its piles in a table, with a row for each value of the key. States whose keys
+are the same ties share a table. So with one key for all labels, an event costs one look-up.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from celc.codegen.escape import comment_text, string_literal, tuple_text
 from celc.codegen.imports import Imports
 from celc.core import formula as core
 from celc.core.formula import Expression
-from celc.plan.joins import Joins
+from celc.plan.keys import KeyPlan
 from celc.plan.piles import PilePlan, Write
 from celc.plan.tables import Kind
 
@@ -32,11 +32,11 @@ class TableOfPiles:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """Where in a table a cell is put: names of variables, the column of the pile's newest cell, and
+    """The place of a cell in a table: names of variables, the column of the pile's newest cell, and
     the values of the key.
 
-    `find` looks the row up again, where another key of the same event may have taken it since; it
-    is empty where nothing can have.
+    `find` looks the row up again where another key of the same event may have taken it in the
+    meantime; it is empty where none can have taken it.
     """
 
     table: str
@@ -47,20 +47,21 @@ class TableRow:
     find: str
 
     def cell(self, after: int = 0) -> str:
-        """The entry with the newest cell of the pile, or the one `after` columns behind it."""
+        """The entry with the newest cell of the pile, or the entry `after` columns behind it."""
         return f"{self.table}[{self.row}, {self.column + after}]"
 
 
 @dataclass(slots=True)
-class JoinCode:
+class KeyLookups:
     """Numbers the terms, tables and columns of a keyed update, and writes its look-ups.
 
-    `terms`: what events bring, in order; `tables`: the ties of each table's keys; `entries`: the
-    most rows that one event adds to each; `columns`: the place of each keyed pile, as (table,
-    column of its newest cell); `looked_up`: each table with the terms it is looked up by.
+    `terms`: the attributes of events that are values of keys, in order; `tables`: the ties of each
+    table's keys; `entries`: the most rows that one event adds to each table; `columns`: the place
+    of each keyed pile, as (table, column of its newest cell); `looked_up`: each table with the
+    terms of its look-ups.
     """
 
-    joins: Joins
+    keys: KeyPlan
     plan: PilePlan
     kinds: Sequence[Kind]
     imports: Imports
@@ -73,7 +74,7 @@ class JoinCode:
     def __post_init__(self) -> None:
         piles: list[int] = []
         for number, pile in enumerate(self.plan.piles):
-            key = self.joins.key(pile.target)
+            key = self.keys.key(pile.target)
             if not key:
                 continue
             if key not in self.tables:
@@ -89,35 +90,35 @@ class JoinCode:
         """How many piles a row of a table holds."""
         return sum(place[0] == table for place in self.columns.values())
 
-    def branch(self, writes: Sequence[Write]) -> Branch:
+    def of_symbol(self, writes: Sequence[Write]) -> SymbolLookups:
         """The look-ups of one symbol."""
-        return Branch(self, writes)
+        return SymbolLookups(self, writes)
 
     def term_of(self, tie: int, marks: Sequence[str]) -> int:
-        """The number of the term that an event with some marks brings for a tie."""
-        (term,) = self.joins.ties[tie].of(marks)
+        """The number of the term by which an event with some marks belongs to a tie."""
+        (term,) = self.keys.ties[tie].of(marks)
         return self.terms.setdefault(_named(term), len(self.terms))
 
     def guard(self, marks: Sequence[str]) -> str:
-        """What must hold for an event to be marked so: its keys are not NULL; empty: nothing."""
-        ties = [n for n, tie in enumerate(self.joins.ties) if tie.of(marks)]
+        """The condition that no key of an event with these marks is NULL; empty without keys."""
+        ties = [n for n, tie in enumerate(self.keys.ties) if tie.of(marks)]
         return " and ".join(f"known[{self.term_of(tie, marks)}, row]" for tie in ties)
 
     def mixes(self, write: Write) -> bool:
-        """Whether a pile takes cells of several keys of its sources, so that their starts come in
-        any order. Then a cell says how late any match in the pile starts, itself or older ones."""
+        """Whether a pile takes cells from sources with several keys, so that the starts of its
+        cells come in any order. Then a cell says the latest start of all matches in the pile."""
         if write.starts or write.pile is None:
             return False
         marks = self.kinds[write.step.kind].marks
         kept = {
             tie
-            for tie in self.joins.key(self.plan.piles[write.pile].target)
-            if self.joins.ties[tie].round_mark not in marks
+            for tie in self.keys.key(self.plan.piles[write.pile].target)
+            if self.keys.ties[tie].round_mark not in marks
         }
-        return any(not kept.issuperset(self.joins.key(source)) for source in write.step.sources)
+        return any(not kept.issuperset(self.keys.key(source)) for source in write.step.sources)
 
     def latest(self, row: TableRow) -> str:
-        """How late any match in the pile of a row starts."""
+        """The latest start of the matches in the pile of a row."""
         return self.imports.call("pile_at", row.table, row.row, str(row.column), "lowest") + "[1]"
 
     def ahead(self) -> tuple[str, ...]:
@@ -158,10 +159,10 @@ class JoinCode:
         )
 
     def _is_text(self, tie: int) -> bool:
-        return self.joins.ties[tie].terms[0][1].type is core.DataType.STRING
+        return self.keys.ties[tie].terms[0][1].type is core.DataType.STRING
 
     def _describe(self, tie: int) -> str:
-        return comment_text(self.joins.ties[tie].text)
+        return comment_text(self.keys.ties[tie].text)
 
 
 def _named(term: Expression) -> tuple[str, str]:
@@ -172,30 +173,30 @@ def _named(term: Expression) -> tuple[str, str]:
     return term.attribute, term.type.value
 
 
-class Branch:
+class SymbolLookups:
     """The look-ups that the writes of one symbol share."""
 
-    def __init__(self, code: JoinCode, writes: Sequence[Write]) -> None:
-        self._code = code
+    def __init__(self, all_lookups: KeyLookups, writes: Sequence[Write]) -> None:
+        self._all = all_lookups
         self._rows: dict[tuple[int, tuple[int, ...]], int] = {}
         self._loads: dict[tuple[int, int], None] = {}
-        entries = [0] * len(code.tables)
+        entries = [0] * len(all_lookups.tables)
         for write in writes:
-            marks = code.kinds[write.step.kind].marks
+            marks = all_lookups.kinds[write.step.kind].marks
             for pile in write.reads:
                 self._row(pile, marks)
             if write.pile is not None and self._row(write.pile, marks, loaded=False) is not None:
-                entries[code.columns[write.pile][0]] += 1
-        code.entries = list(map(max, code.entries, entries))
+                entries[all_lookups.columns[write.pile][0]] += 1
+        all_lookups.entries = list(map(max, all_lookups.entries, entries))
 
     def _row(self, pile: int, marks: Sequence[str], *, loaded: bool = True) -> int | None:
         """The number of the row in which an event finds a pile; None: it is not in a table."""
-        if pile not in self._code.columns:
+        if pile not in self._all.columns:
             return None
-        table, _ = self._code.columns[pile]
-        terms = tuple(self._code.term_of(tie, marks) for tie in self._code.tables[table])
+        table, _ = self._all.columns[pile]
+        terms = tuple(self._all.term_of(tie, marks) for tie in self._all.tables[table])
         row = self._rows.setdefault((table, terms), len(self._rows))
-        self._code.looked_up.add((table, terms))
+        self._all.looked_up.add((table, terms))
         if loaded:
             self._loads[pile, row] = None
         return row
@@ -205,28 +206,28 @@ class Branch:
         read = {row for _, row in self._loads}
         lines = [f"row_{row} = {self._find(row)}" for row in self._rows.values() if row in read]
         for pile, row in self._loads:
-            table, column = self._code.columns[pile]
+            table, column = self._all.columns[pile]
             arguments = (f"table_{table}", f"row_{row}", str(column), "lowest")
-            found = self._code.imports.call("pile_at", *arguments)
+            found = self._all.imports.call("pile_at", *arguments)
             lines.append(f"head_{pile}_{row}, since_{pile}_{row} = {found}")
         return tuple(lines)
 
     def _find(self, row: int) -> str:
         table, terms = next(key for key, number in self._rows.items() if number == row)
         arguments = (f"table_{table}", *(f"values[{term}, row]" for term in terms))
-        return self._code.imports.call(_ROW_OF[len(terms)], *arguments)
+        return self._all.imports.call(_ROW_OF[len(terms)], *arguments)
 
     def source(self, pile: int, marks: Sequence[str]) -> str | None:
-        """How the variables of a pile that is read end; None where it is not in a table."""
+        """The end of the names of a read pile's variables; None where it is not in a table."""
         row = self._row(pile, marks)
         return None if row is None else f"{pile}_{row}"
 
     def target(self, pile: int, marks: Sequence[str]) -> TableRow | None:
-        """Where a cell goes that is put on a pile in a table; None where it is not in a table."""
+        """The row that takes a new cell of a pile; None where the pile is not in a table."""
         row = self._row(pile, marks, loaded=False)
         if row is None:
             return None
-        table, column = self._code.columns[pile]
+        table, column = self._all.columns[pile]
         (terms,) = [key[1] for key, number in self._rows.items() if number == row]
         others = sum(key[0] == table for key in self._rows) > 1
         is_read = any(number == row for _, number in self._loads)
@@ -236,6 +237,6 @@ class Branch:
             column,
             f"filled_{table}",
             tuple(f"values[{term}, row]" for term in terms),
-            # Where it is known already, another key of this event may have taken the free row.
+            # A row that has been looked up may be taken by another key of this event by now.
             self._find(row) if others or not is_read else "",
         )

@@ -1,4 +1,4 @@
-"""A query → the arguments of its `Plan`: all that the runtime knows of it besides code."""
+"""A query → the arguments of its `Plan`: all data that the runtime has of it besides code."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 from celc.codegen.conditions import ConditionCode
-from celc.codegen.escape import string_literal, tuple_text
+from celc.codegen.escape import literal, string_literal, string_tuple, tuple_text
 from celc.codegen.imports import Imports
 from celc.codegen.output import attributes_in, expression_fields
-from celc.codegen.relevant import relevant_literal
 from celc.core import formula as core
 from celc.normal.normalize import output_labels
 from celc.plan.program import Program
-from celc.plan.relevance import has_selectors, relevant_events
+from celc.plan.relevance import (
+    AttributeTest,
+    RelevantEvents,
+    has_selectors,
+    relevant_events,
+)
 from celc.plan.strategy import ByDefinition, Checked
 from celc.plan.tables import Kind
 
@@ -36,40 +40,40 @@ def plan_arguments(
 ) -> tuple[PlanArgument, ...]:
     """The arguments of the plan.
 
-    `code` has written the conditions, `read` are the attributes that they and keys of states read.
-    `sees_all_events`: a selection must be shown the events that the query does not ask about as
-    well.
+    `code` has written the conditions, `read` are the attributes that conditions and keys of states
+    read. `sees_all_events`: a selection also has to read the events that the query does not ask
+    about.
     """
     query, tables = program.query, program.tables
     imports = code.imports
     relevant = relevant_events(program, sees_all_events=sees_all_events)
     fields = {
         "name": string_literal(query.name),
-        "streams": _texts(stream.name for stream in query.streams),
+        "streams": string_tuple(stream.name for stream in query.streams),
         **_types(program),
         "type_column": str(query.needs_type_column),
         "stream_column": str(query.needs_stream_column),
         "attributes": _attributes(attributes_read(query, read), imports),
         "order_candidates": _attributes(common_attributes(query), imports),
-        "columns": _texts(code.attributes),
+        "columns": string_tuple(code.attributes),
         "texts": tuple_text(code.texts),
         "labels": _labels(query, imports),
         **expression_fields(query, imports),
         "kinds": _kinds(query, program.output_kinds, imports),
         "kind_bits": str(program.kind_bits),
-        "partition_by": _texts(key.name for key in query.partition_by),
-        "order_by": _texts(attribute.name for attribute in query.order_by),
-        "tiebreak": _texts(tiebreak),
+        "partition_by": string_tuple(key.name for key in query.partition_by),
+        "order_by": string_tuple(attribute.name for attribute in query.order_by),
+        "tiebreak": string_tuple(tiebreak),
         "window": _window(query, imports),
         "consume_by": string_literal(query.consume_by),
         "limit": repr(1 if query.strategy == "ANY" else query.limit),
         "symbol_dtype": string_literal("uint8" if max(tables.symbol_of) < 255 else "uint16"),
-        **_chosen_keys(query, imports),
+        **_keys_by_type(query, imports),
     }
     if has_selectors(query.formula):
         fields["nested_selectors"] = "True"
     if relevant is not None:
-        fields["relevant"] = relevant_literal(relevant, imports)
+        fields["relevant"] = _relevant(relevant, imports)
     if isinstance(program.listing, Checked | ByDefinition):
         fields["max_work"] = f"{program.listing.max_work:_}"
     imports.use("Plan")
@@ -79,8 +83,8 @@ def plan_arguments(
 def attributes_read(query: core.Query, read: Set[str]) -> list[core.AttributeDeclaration]:
     """The columns that a query reads besides `type` and `stream`, in order of declaration.
 
-    Those of its conditions and of keys of states (`read`), of SELECT, of PARTITION BY, of WITHIN
-    and of the order.
+    They are the attributes of conditions and of keys of states (`read`), of SELECT, of PARTITION
+    BY, of WITHIN and of the order.
     """
     needed = {a.name for a in query.order_by} | read
     needed |= {name for key in query.partition_by for name in key.attributes}
@@ -109,10 +113,6 @@ def common_attributes(query: core.Query) -> list[core.AttributeDeclaration]:
 # --- literals -------------------------------------------------------------------------------------
 
 
-def _texts(items: Iterable[str]) -> str:
-    return tuple_text(map(string_literal, items))
-
-
 def _types(program: Program) -> dict[str, str]:
     asked = [(t.type.stream, t.type.name) for t in program.alphabet.types]
     declared = [
@@ -123,8 +123,8 @@ def _types(program: Program) -> dict[str, str]:
     known = set(asked)
     others = [names for names in declared if names not in known]
     return {
-        "types": tuple_text(map(_texts, asked)),
-        "other_types": tuple_text(map(_texts, others)),
+        "types": tuple_text(map(string_tuple, asked)),
+        "other_types": tuple_text(map(string_tuple, others)),
     }
 
 
@@ -137,14 +137,16 @@ def _attributes(attributes: Iterable[core.AttributeDeclaration], imports: Import
 
 def _labels(query: core.Query, imports: Imports) -> str:
     return tuple_text(
-        imports.call("Label", string_literal(item.label), _texts(a.name for a in item.attributes))
+        imports.call(
+            "Label", string_literal(item.label), string_tuple(a.name for a in item.attributes)
+        )
         for item in query.output
         if isinstance(item, core.OutputLabel)
     )
 
 
 def _kinds(query: core.Query, kinds: Iterable[Kind], imports: Imports) -> str:
-    """For each kind the columns of the output that its events go to."""
+    """For each kind the columns of the output that hold its events."""
     column_of = {label: column for column, label in enumerate(output_labels(query))}
     columns = [
         (sorted(column_of[mark] for mark in kind.marks if mark in column_of), kind.starts)
@@ -165,15 +167,35 @@ def _window(query: core.Query, imports: Imports) -> str:
     return imports.call("Window", unit, repr(window.size), attribute)
 
 
-def _chosen_keys(query: core.Query, imports: Imports) -> dict[str, str]:
-    """The keys of PARTITION BY that are another attribute for each event type, if there are any."""
+def _keys_by_type(query: core.Query, imports: Imports) -> dict[str, str]:
+    """The keys of PARTITION BY that are another attribute for each event type; none: no field."""
     keys = []
     for place, key in enumerate(query.partition_by):
         if key.alternatives:
             ways = tuple_text(
-                f"({string_literal(name)}, {tuple_text(map(_texts, types))})"
+                f"({string_literal(name)}, {tuple_text(map(string_tuple, types))})"
                 for name, types in key.alternatives
             )
             type = string_literal(key.type.value)
             keys.append(imports.call("ChosenKey", str(place), type, ways))
     return {"chosen_keys": tuple_text(keys)} if keys else {}
+
+
+def _relevant(events: Iterable[RelevantEvents], imports: Imports) -> str:
+    """The events that can change an answer."""
+    return tuple_text(_relevant_of_type(of_type, imports) for of_type in events)
+
+
+def _relevant_of_type(events: RelevantEvents, imports: Imports) -> str:
+    ways = [
+        tuple_text(tuple_text(_test(test, imports) for test in clause) for clause in way)
+        for way in events.ways
+    ]
+    names = map(string_literal, (events.type.stream, events.type.name))
+    return imports.call("Relevant", *names, *([tuple_text(ways)] if ways else []))
+
+
+def _test(test: AttributeTest, imports: Imports) -> str:
+    names = map(string_literal, (test.operator, test.attribute, test.type.value))
+    values = [tuple_text(map(literal, test.values))] if test.values else []
+    return imports.call("AttributeTest", *names, *values)

@@ -1,0 +1,30 @@
+"""The input that all forms of an update are written from, besides their tables or piles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from celc.codegen.imports import Imports
+from celc.codegen.templates import LegendLine
+from celc.codegen.window import WindowCode
+from celc.plan.tables import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateInput:
+    """What an update of query `number` needs to know of the query and of the module.
+
+    `header` is the comment above the update: its form, and why it has this form. `symbols` are the
+    symbols in words. `consumes`: a match makes the update forget all partial matches.
+    """
+
+    number: int
+    header: str
+    kinds: Sequence[Kind]
+    kind_bits: int
+    symbols: Sequence[LegendLine]
+    window: WindowCode
+    imports: Imports
+    partitioned: bool
+    consumes: bool
