@@ -101,7 +101,7 @@ def tables_update(
     interleaved: bool,
 ) -> TablesUpdate:
     """The update of a query by tables; `because`: why it is no code of its own."""
-    imports.use("lists_update", "tables", window.mode)
+    imports.use("update_by_tables", "tables", window.mode)
     as_text = tables.states * tables.symbols > _MOST_WRITTEN_OUT
     return TablesUpdate(
         number,

@@ -55,8 +55,8 @@ from celc_runtime.run.latest import LatestListing
 from celc_runtime.run.listings import AllListing, ListingOfRun, RunsListing
 from celc_runtime.run.many_matches import ManyMatches
 from celc_runtime.run.positions import GivenPositions, Positions
-from celc_runtime.run.selection import EarliestListing, SelectorListing
 from celc_runtime.run.updates import ASKS_UPDATE, update_of
+from celc_runtime.run.window_listings import EarliestListing, SelectorListing
 
 
 class PartitionStretch(NamedTuple):
