@@ -18,6 +18,7 @@ from celc.codegen.layout import LINE_LENGTH
 from celc.diagnostics.source import Source
 from celc.options import Options
 from celc.pipeline import compile_source
+from celc.plan.strategy import EVERY_UPDATE, GENERAL_ENGINE, Update
 
 sys.path.append(str(ROOT / "benchmarks"))
 
@@ -32,15 +33,15 @@ def _as_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(celc.codegen.module, "formatted", "".join)
 
 
-def _module(query: str, *, straight_lines: bool = True) -> str:
+def _module(query: str, updates: frozenset[type[Update]] = EVERY_UPDATE) -> str:
     source = Source("query.cel", query)
-    compilation = compile_source(source, Options(), straight_lines=straight_lines)
+    compilation = compile_source(source, Options(), updates=updates)
     return compilation.module_text("celc compile query.cel")
 
 
 def _modules(query: str) -> list[str]:
     """The module of a query, as code of its own and for the general engine."""
-    return [_module(query), _module(query, straight_lines=False)]
+    return [_module(query), _module(query, GENERAL_ENGINE)]
 
 
 def _imported(text: str) -> set[str]:

@@ -25,13 +25,12 @@ from celc_runtime.engine.arena import (
     grown,
 )
 from celc_runtime.engine.batch import Batch, window_floor
+from celc_runtime.engine.compaction import compacted, reachable_nodes
 from celc_runtime.engine.listing import Kinds, Output
 from celc_runtime.engine.union_lists import (
     OWN_CLOCKS,
-    compacted,
     context_after,
     new_lists,
-    reachable_nodes,
     update_lists,
     with_longer_lists,
     with_more_slots,
