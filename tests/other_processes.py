@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,28 @@ print(json.dumps({
 """
 
 
+# Events, and ways to look at modules, for scripts.
+EVENTS = """
+import importlib, importlib.util, json, pickle, runpy, sys
+from pathlib import Path
+import pyarrow as pa
+events = pa.table({"type": list("ABCABC"), "id": pa.array([1] * 6, pa.int32()),
+                   "value": [0.5] * 6, "ts": pa.array(range(6))})
+def count(query):
+    return len(query.match_table(events))
+def by_path(path, name="q"):
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert name not in sys.modules
+    return module
+def runtimes():
+    return sorted(n for n in sys.modules if n.startswith("celc_runtime") and "." not in n)
+"""
+MATCHES = 4
+"""The matches of the plan `plain` in those events."""
+
+
 def run(
     script: str,
     *arguments: object,
@@ -101,12 +124,28 @@ def started(
     )
 
 
+def write_package(folder: Path, sources: dict[str, str], name: str = "celc_runtime") -> None:
+    """Write a package below a folder, from its texts by their paths."""
+    for path, text in sources.items():
+        file = folder / name / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+
+
+def write_archive(path: Path, sources: dict[str, str], name: str = "celc_runtime") -> None:
+    """Write such a package into an archive."""
+    with zipfile.ZipFile(path, "a") as archive:
+        for file, text in sources.items():
+            archive.writestr(f"{name}/{file}", text)
+
+
+def other_sources() -> dict[str, str]:
+    """The texts of another version of the runtime, which says so and works."""
+    sources = shipping.runtime_sources()
+    return {path: f"{text}\nOTHER_VERSION = True\n" for path, text in sources.items()}
+
+
 def other_version(folder: Path) -> Path:
-    """A folder that holds another version of the runtime, which says so and works."""
-    package = folder / "celc_runtime"
-    package.mkdir(parents=True)
-    for path, text in shipping.runtime_sources().items():
-        file = package / path
-        file.parent.mkdir(exist_ok=True, parents=True)
-        file.write_text(text + "\nOTHER_VERSION = True\n", "utf-8")
+    """A folder that holds another version of the runtime."""
+    write_package(folder, other_sources())
     return folder

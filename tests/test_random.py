@@ -23,8 +23,16 @@ from cases_io import Case, case_stems, load_cases
 from celc_runtime import EventWarning
 from celc_runtime.engine import arena
 from celc_runtime.engine import union_lists as lists
-from celc_runtime.run import checked, joins, latest, listings, run, selection, updates
-from celc_runtime.run import history as remembered
+from celc_runtime.run import (
+    checked,
+    history,
+    key_memory,
+    latest,
+    listings,
+    run,
+    updates,
+    window_listings,
+)
 from engines import answer_of, answers, engines, interpreted, only_query, table_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -103,15 +111,15 @@ def cramped(rng: random.Random) -> Iterator[None]:
         size, room = rng.choice((1, 2, 4, 16, 1024)), rng.choice((1, 2, 4))
         patch.setattr(run, "new_memory", partial(arena.new_memory, size=size))
         patch.setattr(updates, "new_lists", partial(lists.new_lists, room=room))
-        for chooser in (latest, selection):
+        for chooser in (latest, window_listings):
             patch.setattr(chooser, "new_memory", partial(arena.new_memory, size=size))
         patch.setattr(latest, "_CELLS_ROOM", room)
-        patch.setattr(selection, "_EVENTS_ROOM", room)
+        patch.setattr(window_listings, "_EVENTS_ROOM", room)
         patch.setattr(checked, "_COLLECTED", room)
         patch.setattr(checked, "_COLLECTED_ENTRIES", room)
-        patch.setattr(remembered, "_FIRST_ROOM", room)
+        patch.setattr(history, "_FIRST_ROOM", room)
         # An event may enter several keys, so there is a least size that is of use.
-        patch.setattr(joins, "_FEWEST_ROWS", 64)
+        patch.setattr(key_memory, "_FEWEST_ROWS", 64)
         patch.setattr(listings, "_MATCHES_PER_BATCH", rng.choice((1, 2, 3, 1 << 16)))
         patch.setattr(listings, "_ENTRIES_PER_BATCH", rng.choice((1, 2, 5, 1 << 18)))
         yield

@@ -119,7 +119,7 @@ def branch_free_update(
     code = _CellCode(f"np.uint64({lost + 1})", given.kind_bits, imports)
     lines = [line for cell in cells for line in code.load(cell)]
     lines += [line for cell in cells for line in code.make(cell)]
-    imports.use("njit", "np", list_matches, "put_flat", "reserve", "rows_that_matter", "seal")
+    imports.use("njit", "np", list_matches, "put_flat", "reserve", "write_relevant_rows", "seal")
     imports.use("ARENA_FULL", "BLOCK", "DONE", "EARLIEST", "ENTRY", "FIRED", "LOWEST", "NEXT_NODE")
     imports.use("ROW", "SHIFT", "USABLE", *(["NEVER", "PART"] if partitioned else []))
     return BranchFreeUpdate(
@@ -160,7 +160,7 @@ class _CellCode:
         lines = [f"source = np.uint64({cell.number(0)})", f"{variables} = {source}"]
         for offset in range(1, cell.reads):
             joined = self.imports.call(
-                "united", "nodes", "next_node", "earliest", variables, source
+                "union_flat", "nodes", "next_node", "earliest", variables, source
             )
             lines += [
                 f"source = np.uint64({cell.number(offset)})",
@@ -197,4 +197,4 @@ class _CellCode:
         return lines
 
     def _chosen(self, mask: str, first: str, second: str) -> str:
-        return self.imports.call("chosen", mask, first, second)
+        return self.imports.call("select_by_mask", mask, first, second)

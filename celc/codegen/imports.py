@@ -23,26 +23,28 @@ _NAMES_OF = {
     ),
     "celc_runtime.engine.arena": (
         *("ARENA_FULL", "BLOCK", "DONE", "EARLIEST", "ENTRY", "FIRED", "KEYS_FULL", "LAST"),
-        *("LOWEST", "NEVER", "NEXT_NODE", "PART", "ROW", "SHIFT", "USABLE", "chosen", "either"),
-        *("next_relevant", "put", "put_flat", "reserve", "rows_that_matter", "seal", "united"),
+        *("LOWEST", "NEVER", "NEXT_NODE", "PART", "ROW", "SHIFT", "USABLE", "put", "put_flat"),
+        *("reserve", "seal", "select_by_mask", "union", "union_flat"),
     ),
-    "celc_runtime.engine.batch": ("block_of", "window_floor"),
+    "celc_runtime.engine.batch": (
+        *("block_of", "next_relevant_row", "window_floor", "write_relevant_rows"),
+    ),
     "celc_runtime.engine.definition": (
-        *("Alternatives", "ChosenBy", "Condition", "InScope", "NotBetween", "OneEvent"),
-        *("Relabelled", "Rounds", "SameOfBoth", "Satisfying", "Then", "UnionOfBoth"),
-        *("WhereFact", "Without"),
+        *("Alternatives", "ChosenBy", "InScope", "NotBetween", "OneEvent", "Relabelled"),
+        *("Rounds", "SameOfBoth", "Satisfying", "Then", "UnionOfBoth", "WhereFact", "Without"),
     ),
-    "celc_runtime.engine.listing": ("list_fired",),
-    "celc_runtime.run.joins": (
+    "celc_runtime.engine.key_tables": (
         *("AHEAD", "fetch_ahead", "pile_at"),
         *("hash_of", "hash_of_two", "hash_of_three", "row_of", "row_of_two", "row_of_three"),
     ),
+    "celc_runtime.engine.listing": ("list_fired",),
+    "celc_runtime.engine.open_questions": ("Condition",),
     "celc_runtime.jit.kernels": ("njit",),
     "celc_runtime.engine.label_sets": (
         *("average", "events_of_role", "first_of", "last_of", "largest", "largest_text"),
         *("smallest", "smallest_text", "some_known", "sum_real", "sum_whole"),
     ),
-    "celc_runtime.engine.union_lists": ("lists_update",),
+    "celc_runtime.engine.union_lists": ("update_by_tables",),
     "celc_runtime.engine.spark_arithmetic": (
         *("absolute_int", "absolute_long", "add_int", "add_long", "days_to_microseconds"),
         *("divide", "equal_real", "is_member", "less_real", "multiply_int", "multiply_long"),

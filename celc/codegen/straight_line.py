@@ -88,7 +88,7 @@ def straight_line_update(
     tables = () if lookups is None else lookups.key_tables()
     filling = tuple(table for table in tables if table.entries)
     forget = " = ".join([*(f"since_{pile}" for pile in in_variables), "NEVER"])
-    imports.use("njit", "np", "list_fired", "next_relevant", "reserve")
+    imports.use("njit", "np", "list_fired", "next_relevant_row", "reserve")
     imports.use("ARENA_FULL", "DONE", "EARLIEST", "ENTRY", "FIRED", "LOWEST", "NEXT_NODE", "ROW")
     imports.use("SHIFT", "USABLE", *(["PART"] if given.partitioned else []))
     if plan.fleeting:
@@ -185,7 +185,7 @@ class _BranchCode:
             child, since = "child", "since"
             for other in sources[1:]:
                 arguments = ("nodes", "next_node", "earliest", child, since, *other)
-                call = self.given.imports.call("either", *arguments)
+                call = self.given.imports.call("union", *arguments)
                 joined.append(f"child, since, next_node = {call}")
         conditions = [] if write.starts else [f"{since} >= earliest"]
         guard = "" if self.lookups is None else self.lookups.guard(marks)

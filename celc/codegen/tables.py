@@ -94,7 +94,7 @@ class EarliestLiteral(TemplateView):
 def tables_update(given: UpdateInput, tables: Tables, *, interleaved: bool) -> TablesUpdate:
     """The update of a query by tables."""
     window = given.window
-    given.imports.use("lists_update", "tables", window.mode)
+    given.imports.use("update_by_tables", "tables", window.mode)
     as_text = tables.states * tables.symbols > _MOST_WRITTEN_OUT
     return TablesUpdate(
         given.number,

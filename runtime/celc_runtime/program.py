@@ -1,7 +1,7 @@
-"""What a generated module holds of a query: its plan, its kernels, how it is run, and its text.
+"""A query as a generated module holds it: its plan, its kernels, how it is run, and its text.
 
-All that runs is given a program. A program refers to nothing that runs, so every part of the
-runtime can import it.
+Everything that runs a query takes a program. A program refers to nothing that runs, so every part
+of the runtime can import it.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Program:
 
     @property
     def contexts(self) -> np.ndarray:
-        """int64[contexts, symbols], the context after an event, where nested selectors tell apart
-        what came before a match; without a row where they do not."""
+        """int64[contexts, symbols], the context after an event, where nested selectors depend on
+        the stream before a match; no rows where they do not."""
         match self.update:
             case UnionLists(tables=tables):
                 return tables.following
@@ -121,7 +121,7 @@ class Program:
 
     @property
     def shipped(self) -> ShippedQuery:
-        """What stands for the compiled query in a pickle."""
+        """The stand-in for the compiled query in a pickle."""
         return ShippedQuery(self)
 
     def __reduce__(self) -> Any:
@@ -163,9 +163,9 @@ class Route:
         return f"<{self._name} of query {self._program.name!r}>"
 
     def __call__(self, *arguments):  # type: ignore[no-untyped-def]
-        # Not one named argument: Spark counts those, `self` included, and would take a second one
-        # for a wish to be handed a group's key. And no type: where there is one it asks for the
-        # types of all arguments, of a function, and warns that this is none.
+        # No named argument: Spark counts them, `self` included, and would pass the key of a group
+        # as a second one. No annotation: with one, Spark asks for the types of all arguments of a
+        # function, and warns because this is an object.
         return self._function(self._program, *arguments)
 
     def __reduce__(self) -> Any:
@@ -175,7 +175,7 @@ class Route:
 _NO_CONTEXTS = np.zeros((0, 0), np.int64)
 
 _MOST_WORK = 2**63 - 1
-"""What kernels can count."""
+"""The most steps that kernels can count."""
 
 
 def _given_names(names: str | Sequence[str]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.display import queries_html, query_text
-from celc_runtime.engine.union_lists import lists_update
+from celc_runtime.engine.union_lists import update_by_tables
 from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import BranchFree, Keyed, StraightLine, UnionLists
@@ -66,7 +66,7 @@ class CompiledQuery:
         """The function that reads the events of a batch."""
         match self.program.update:
             case UnionLists(tables=tables):
-                return lists_update(tables)
+                return update_by_tables(tables)
             case BranchFree() | StraightLine() | Keyed() as update:
                 return update.kernel
 

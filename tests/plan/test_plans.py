@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from celc_runtime import EventWarning
-from celc_runtime.run import joins
+from celc_runtime.run import key_memory
 from engines import answers, engines, interpreted, only_query, table_of
 from reference import Match, check_answer, evaluate
 from strategies_across import TYPES, WIDE_DECLARATION, wide_stream
@@ -151,7 +151,7 @@ def plan_of(body: str) -> str:
 def crowded(rng: random.Random) -> Iterator[None]:
     """As `cramped`, with the smallest tables of keys that serve the queries here."""
     with cramped(rng), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(joins, "_FEWEST_ROWS", 16)
+        patch.setattr(key_memory, "_FEWEST_ROWS", 16)
         yield
 
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import plain
-from celc_runtime.engine.arena import BLOCK, PADDING, last_relevant_rows, rows_that_matter
-from celc_runtime.engine.batch import Batch
+from celc_runtime.engine.arena import BLOCK, PADDING
+from celc_runtime.engine.batch import Batch, last_relevant_rows, write_relevant_rows
 from celc_runtime.jit.kernels import njit
 
 POSITION = "\ud800position"
@@ -231,6 +231,6 @@ def _extend(words, symbols, rows, known, count, row):  # type: ignore[no-untyped
     a few more; returns how many there are, and the row behind the last one that was looked at."""
     while known < count:
         end = min(symbols.shape[0], (row | (BLOCK - 1)) + 1)
-        known += rows_that_matter(words, symbols, row, end, rows[known:])
+        known += write_relevant_rows(words, symbols, row, end, rows[known:])
         row = end
     return known, row

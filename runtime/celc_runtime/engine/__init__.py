@@ -1,6 +1,7 @@
 """Kernels: Numba and numpy, no Arrow, no objects for an event.
 
-`arena` is the graph of partial matches; `union_lists` updates it by tables; `listing` and `runs`
-list matches; `definition` evaluates formulas by their definitions; `spark_arithmetic` computes as
-Spark SQL does. Imports `jit` and the data of `plan`.
+`arena` is the graph of partial matches, `batch` the events. `union_lists` and `key_tables` serve
+updates. `listing`, `runs`, `checked_listing`, `window_selection` and `latest_walk` list matches.
+`definition` finds them by the definitions. `spark_arithmetic` computes as Spark SQL does.
+Imports `jit` and the data of `plan`.
 """

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from celc_runtime.engine.arena import ALWAYS, BLOCK
+from celc_runtime.engine.arena import ALWAYS, BLOCK, PADDING
 from celc_runtime.jit.kernels import njit
 
 
 class Batch(NamedTuple):
-    """Columns of one batch, all as long as `symbols` or empty where the query has no use for them.
+    """Columns of one batch; a column that the query does not use is empty.
 
     symbols: uint8 or uint16[rows], the class of each event; words: the same memory as uint64 (only
     whole words), empty for uint16. keys: int64[rows], the window's attribute, order-preserving.
@@ -36,10 +36,99 @@ NO_INTEGERS = np.zeros(0, np.int64)
 
 
 @njit(nogil=True, cache=True)
-def block_of(valid, start):  # type: ignore[no-untyped-def]
-    """bool[BLOCK or less]: the rows of a batch from `start` on that are not NULL.
+def next_relevant_row(words, symbols, row, rows):  # type: ignore[no-untyped-def]
+    """The first row from `row` on whose symbol is not 0, or `rows`; eight rows at a step.
 
-    `valid` is bool[rows], or one block that stands for all of them.
+    `words`: the memory of `symbols` (uint8) as uint64, little-endian, zero behind the last row;
+    empty for wider symbols.
+    """
+    if words.shape[0] == 0:
+        while row < rows and symbols[row] == 0:
+            row += 1
+        return row
+    if row >= rows:
+        return rows
+    place = row >> 3
+    word = words[place] >> np.uint64((row & 7) << 3) << np.uint64((row & 7) << 3)
+    while word == 0:
+        place += 1
+        if place == words.shape[0]:
+            return rows
+        word = words[place]
+    row = place << 3
+    if word & np.uint64(0xFFFFFFFF) == 0:
+        word >>= np.uint64(32)
+        row += 4
+    if word & np.uint64(0xFFFF) == 0:
+        word >>= np.uint64(16)
+        row += 2
+    if word & np.uint64(0xFF) == 0:
+        row += 1
+    return row
+
+
+@njit(nogil=True, cache=True)
+def write_relevant_rows(words, symbols, row, end, index):  # type: ignore[no-untyped-def]
+    """Write the rows from `row` to `end` whose symbol is not 0 into `index`; returns their number.
+
+    `words` as for `next_relevant_row`. Words without a relevant row are passed over. In the others
+    every row is written, and a row that is not relevant is overwritten by the next one: 8 rows at a
+    time, without a branch.
+    """
+    count = np.uint64(0)
+    if words.shape[0] == 0:
+        while row < end:
+            index[count] = row
+            count += np.uint64(symbols[row] != 0)
+            row += 1
+        return np.int64(count)
+    while row < end and row & 7:
+        index[count] = row
+        count += np.uint64(symbols[row] != 0)
+        row += 1
+    last = end & ~7
+    while row < last:
+        if words[np.uint64(row) >> np.uint64(3)] != 0:
+            for place in range(row, row + 8):
+                index[count] = place
+                count += np.uint64(symbols[np.uint64(place)] != 0)
+        row += 8
+    while row < end:
+        index[count] = row
+        count += np.uint64(symbols[row] != 0)
+        row += 1
+    return np.int64(count)
+
+
+@njit(nogil=True, cache=True)
+def relevant_rows(words, symbols, count):  # type: ignore[no-untyped-def]
+    """int64[count]: all rows whose symbol is not 0; `count` is their number."""
+    found = np.empty(count + PADDING, np.int64)
+    write_relevant_rows(words, symbols, 0, symbols.shape[0], found)
+    return found[:count]
+
+
+@njit(nogil=True, cache=True)
+def last_relevant_rows(words, symbols, count):  # type: ignore[no-untyped-def]
+    """int64[count]: the last `count` rows whose symbol is not 0, ascending."""
+    found = np.empty(count, np.int64)
+    row = symbols.shape[0]
+    while count > 0:
+        row -= 1
+        if row & 7 == 7 and words.shape[0] > 0:
+            while words[row >> 3] == 0:
+                row -= 8
+        if symbols[row] != 0:
+            count -= 1
+            found[count] = row
+    return found
+
+
+@njit(nogil=True, cache=True)
+def block_of(valid, start):  # type: ignore[no-untyped-def]
+    """bool[BLOCK or less]: whether the rows of a batch from `start` on are not NULL.
+
+    `valid` is bool[rows], or one block that stands for every block.
     """
     return valid[start : start + BLOCK] if valid.shape[0] > BLOCK else valid
 
@@ -62,8 +151,8 @@ def positions_in_parts(rows, parts, shift):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def disorder(values, before):  # type: ignore[no-untyped-def]
-    """How many values are less than the one before them, and how many are equal to it; `before` is
-    the one before the first."""
+    """How many values are less than the value before them, and how many are equal to it; `before`
+    is the value before the first one."""
     falls, ties = np.int64(values[0] < before), np.int64(values[0] == before)
     for row in range(1, values.shape[0]):
         falls += values[row] < values[row - 1]
@@ -93,9 +182,9 @@ def _as_float(key, scratch):  # type: ignore[no-untyped-def]
 def float_floors(keys, size):  # type: ignore[no-untyped-def]
     """For each order-preserving key the smallest key whose number is in the window.
 
-    In the window is what `end − start <= size` says in floating point, which is monotone in start
-    but not the same as `start >= end − size`: both sides round. So the border is searched for,
-    from a guess that is mostly right, with steps that double, then by halving.
+    A key is in the window where `end − start <= size` holds in floating point. That is monotone in
+    `start`, but not the same as `start >= end − size`: both sides round. So the border is searched:
+    from the end back with steps that double, then by halving.
     """
     floors = np.empty(keys.shape[0], np.int64)
     scratch = np.empty(1, np.int64)

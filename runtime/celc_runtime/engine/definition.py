@@ -1,164 +1,34 @@
 """Matches by the definitions: the nodes of a formula, and the matches of each that end at an event.
 
-This is what runs where nothing faster can: conditions across events in longer patterns that must
-be absent, below nested selectors and AND, and on the label sets of one round of an iteration. A
-formula's matches are put together from the matches of its parts, straight from the table in the
-language's page, with one twist. A condition may name a label of a scope around it, which is bound
-only later; then the match waits with an *open* question, and the scope that binds the label answers
-it. So no part needs to know what surrounds it, and what has been found for a part is kept for all
-who ask (per end event).
+This runs where nothing faster can: conditions across events in longer patterns that must be absent,
+below nested selectors and AND, and on the label sets of one round of an iteration. The matches of a
+formula are put together from the matches of its parts, as the table in the language's page says. A
+condition on labels of a scope around it stays an open question (`open_questions`). So no part needs
+to know its surroundings, and the matches found for a part are kept for all who ask (per end event).
 
-*Cost*: what the definitions cost, exponential in the number of events for iterations. The automaton
-of the relaxed formula decides at which events the question is asked at all.
+*Cost*: the cost of the definitions, exponential in the number of events for iterations. The
+automaton of the relaxed formula decides at which events matches are looked for at all.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-import numpy as np
-
-Labels: TypeAlias = frozenset[str]
-
-
-class Budget:
-    """Steps that may still be taken; a comparison of two events is one of them."""
-
-    STEP = 20
-    """A step by definition takes as long as so many steps of a listing."""
-
-    def __init__(self, steps: int) -> None:
-        self.left = steps
-
-    def spend(self, steps: int = STEP) -> None:
-        """Take steps; OutOfWorkError where none are left."""
-        self.left -= steps
-        if self.left < 0:
-            raise OutOfWorkError
-
-
-class OutOfWorkError(Exception):
-    """There are no steps left for the matches of one event."""
-
-
-class Condition:
-    """A clause about several events.
-
-    `labels`: those that it names, first the `chosen` ones, which stand outside of functions.
-    `test`: the generated function; it takes the remembered columns, then for each label its events
-    (int64 indices into the columns, in stream order) and for a chosen one its place among them.
-    """
-
-    def __init__(self, test: Callable[..., Any], labels: tuple[str, ...], chosen: int) -> None:
-        self.test = test
-        self.labels = labels
-        self.chosen = chosen
-
-    def holds(
-        self, past: tuple[np.ndarray, ...], events: Sequence[np.ndarray], budget: Budget
-    ) -> bool:
-        """Whether it is TRUE for every choice; vacuously where a chosen label has no event."""
-        for choice in itertools.product(*(range(len(e)) for e in events[: self.chosen])):
-            budget.spend()
-            places = (*choice, *[None] * (len(events) - self.chosen))
-            arguments: list[Any] = []
-            for some, place in zip(events, places, strict=True):
-                arguments += [some] if place is None else [some, place]
-            if not self.test(past, *arguments):
-                return False
-        return True
-
-
-class Open(NamedTuple):
-    """A condition that waits for labels of a scope around it; `known` are those it has."""
-
-    condition: Condition
-    known: tuple[tuple[str, tuple[int, ...]], ...]
-
-
-class NoneOf(NamedTuple):
-    """That in each of the cases some question has the answer no."""
-
-    cases: frozenset[frozenset[Any]]
-
-
-Question: TypeAlias = Open | NoneOf
-Questions: TypeAlias = frozenset[Question]
-
-_ANSWERED: Questions = frozenset()
-
-
-class Found(NamedTuple):
-    """A match, by indices into a part's events: first and last event, the labels of those that
-    carry any, and the questions that have to be answered with yes."""
-
-    start: int
-    end: int
-    labels: tuple[tuple[int, Labels], ...]
-    questions: Questions
-
-
-@dataclass(slots=True)
-class Stretch:
-    """Events of one partition, from index `first` on, and what is known of them.
-
-    `entries`, `symbols` and `positions` are those of all events; `past` and `base` the remembered
-    columns and the entry at their index 0. `whole` is the stretch that nested selectors see.
-    """
-
-    entries: list[int]
-    symbols: list[int]
-    positions: list[int]
-    past: tuple[np.ndarray, ...]
-    base: int
-    first: int
-    budget: Budget
-    whole: Stretch | None = None
-    memo: dict[tuple[int, int], list[Found]] = field(default_factory=dict)
-
-    def answered(self, questions: Questions, labels: Labels, match: Found) -> Questions | None:
-        """The questions that are still open when a match has told about its labels; None: a no."""
-        if not questions:
-            return questions
-        rest = []
-        for question in questions:
-            answer = self._answer(question, labels, match)
-            if answer is False:
-                return None
-            if answer is not True:
-                rest.append(answer)
-        return frozenset(rest)
-
-    def _answer(self, question: Question, labels: Labels, match: Found) -> Question | bool:
-        if isinstance(question, NoneOf):
-            cases = set()
-            for case in question.cases:
-                rest = self.answered(case, labels, match)
-                if rest == _ANSWERED:
-                    return False
-                if rest is not None:
-                    cases.add(rest)
-            return NoneOf(frozenset(cases)) if cases else True
-        condition, known = question
-        have = dict(known)
-        for label in condition.labels:
-            if label not in have and label in labels:
-                have[label] = tuple(e for e, carried in match.labels if label in carried)
-        if len(have) < len(condition.labels):
-            return Open(condition, tuple(sorted(have.items())))
-        return condition.holds(
-            self.past,
-            [
-                np.array([self.entries[e] - self.base for e in have[label]], np.int64)
-                for label in condition.labels
-            ],
-            self.budget,
-        )
+from celc_runtime.engine.open_questions import (
+    ANSWERED,
+    Budget,
+    Condition,
+    Found,
+    Labels,
+    NoneOf,
+    Open,
+    Questions,
+    Stretch,
+)
 
 
 class Node:
@@ -191,7 +61,7 @@ class OneEvent(Node):
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
         if stretch.symbols[end] in self.symbols:
             marked = ((end, frozenset(self.labels)),) if self.labels else ()
-            yield Found(end, end, marked, _ANSWERED)
+            yield Found(end, end, marked, ANSWERED)
 
 
 @dataclass(eq=False, slots=True)
@@ -314,7 +184,7 @@ def _unless(
         for other in absent.ending(stretch, end):
             if other.start >= inside.start:
                 questions = stretch.answered(other.questions, sees, match)
-                if questions == _ANSWERED:
+                if questions == ANSWERED:
                     return
                 if questions is not None:
                     cases.add(questions)
@@ -355,7 +225,7 @@ class InScope(Node):
 
 @dataclass(eq=False, slots=True)
 class ChosenBy(Node):
-    """A selector; `in_window` where it compares the matches of the stretch alone (SELECT's)."""
+    """A selector. `in_window`: it compares the matches of the stretch alone, as SELECT's does."""
 
     strategy: str
     part: Node
@@ -381,7 +251,7 @@ class ChosenBy(Node):
             cases = cases_of[support]
             if not cases:
                 yield match
-            elif _ANSWERED not in cases:
+            elif ANSWERED not in cases:
                 yield match._replace(questions=match.questions | {NoneOf(cases)})
 
 
@@ -392,11 +262,11 @@ Support: TypeAlias = tuple[int, ...]
 def cases_against(
     strategy: str, rivals: Mapping[Support, Set[Questions]], budget: Budget
 ) -> dict[Support, frozenset[Questions]]:
-    """For each support, the questions of those that the selector prefers to it.
+    """For each support, the questions of the matches that the selector prefers to it.
 
-    Where one of them has no open question, the support is out, and the others do not matter. NXT
-    and LAST put supports in one order, the preferred ones first; MAX compares each with the larger
-    ones.
+    Where such a match has no open question, the support is out, and other matches do not matter.
+    NXT and LAST put supports in one order, the preferred ones first; MAX compares each support with
+    the larger ones.
     """
     found: dict[Support, frozenset[Questions]] = {}
     if strategy == "MAX":
@@ -404,14 +274,14 @@ def cases_against(
         for support, mine in sets.items():
             cases: set[Questions] = set()
             for other, theirs in sets.items():
-                if len(theirs) <= len(mine) or _ANSWERED in cases:
+                if len(theirs) <= len(mine) or ANSWERED in cases:
                     break
                 budget.spend(len(mine) + 1)
                 if mine < theirs:
                     cases |= rivals[other]
             found[support] = frozenset(cases)
         return found
-    # NXT prefers the one with the smallest event that the other has not, LAST with the largest.
+    # Of the events in one of two supports only, NXT looks at the smallest one, LAST at the largest.
     if strategy == "NXT":
         order = sorted(rivals, key=lambda support: (*support, math.inf))
     else:
@@ -419,13 +289,13 @@ def cases_against(
     before: set[Questions] = set()
     for support in order:
         found[support] = frozenset(before)
-        if _ANSWERED not in before:
+        if ANSWERED not in before:
             before |= rivals[support]
     return found
 
 
 def span_of(stretch: Stretch, support: Sequence[int]) -> int:
-    """How many positions lie between the first event of a support and its last."""
+    """The position of the last event of a support minus that of its first."""
     return stretch.positions[support[-1]] - stretch.positions[support[0]]
 
 
@@ -453,13 +323,13 @@ class Relabelled(Node):
 
 
 Fact: TypeAlias = tuple[Any, ...]
-"""What a label's events hold: (`some`, x, symbols, holds), (`first` or `last`, x, symbols),
+"""A condition on a label's events: (`some`, x, symbols, holds), (`first` or `last`, x, symbols),
 (`count`, x, truths), (`not`, fact) or (`any`, facts…)."""
 
 
 @dataclass(eq=False, slots=True)
 class WhereFact(Node):
-    """The matches of which a fact is true."""
+    """The matches for which a fact is true."""
 
     part: Node
     fact: Fact
@@ -490,7 +360,7 @@ def joined(left: Found, right: Found) -> Found:
 
 
 def ends_before(stretch: Stretch, start: int, contiguous: bool) -> Iterable[int]:
-    """Where a match can end that comes before an event."""
+    """The events at which a match before an event can end."""
     if not contiguous:
         return range(stretch.first, start)
     if start > stretch.first and stretch.positions[start - 1] == stretch.positions[start] - 1:

@@ -1,9 +1,9 @@
 """Functions of a label's set of events, as conditions use them: FIRST, LAST, MIN, MAX, SUM, AVG.
 
-`events` are int64 indices into the remembered columns in stream order, `place` says where the
-chosen one is among them. MIN, MAX, SUM and AVG skip NULLs; each has a value where some event here
-is not NULL. Whole numbers wrap, NaN is larger than any number, and fractions are added in stream
-order, as Spark adds the rows of a sorted group.
+`events` are int64 indices into the remembered columns, in stream order. MIN, MAX, SUM and AVG skip
+NULLs; each has a value where the column is not NULL for some event. Whole numbers wrap, NaN is
+larger than any number, and fractions are added in stream order, as Spark adds the rows of a sorted
+group.
 """
 
 from __future__ import annotations

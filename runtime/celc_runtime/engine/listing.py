@@ -3,11 +3,11 @@
 A depth-first walk from the cell of the last event back to the first. Nothing dead is entered, so
 every step leads to an output:
 
-* a merge node's left side starts as late as the node itself, so it is live where the node is, and
-  the right side is looked at before it is entered; the number of merges one below the other on a
-  left path is bounded by the automaton, not by the stream;
-* of the cells for one place in a match, each is as late as the next (piles), or they are held by
-  merges as above: a dead one ends the search;
+* the left side of a merge starts as late as the merge, so it is live where the merge is; the right
+  side is tested before it is entered; the number of merges one below the other on a left path is
+  bounded by the automaton, not by the stream;
+* the cells for one place in a match are on a pile, each no earlier than the next, so a dead cell
+  ends the search; or merges hold them, as above;
 * a live cell has a match through it: it starts one itself, or its child is live.
 
 So between two outputs lie at most (length of a match) × (a number fixed by the query) steps,
@@ -24,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from celc_runtime.engine.arena import (
+    ALWAYS,
     CHILD,
     CHOOSE,
     DEFERS,
@@ -46,12 +47,12 @@ from celc_runtime.jit.kernels import njit
 
 
 class Kinds(NamedTuple):
-    """What the kinds of cells mean. A kind is a label set, and whether such a cell can start.
+    """The kinds of cells as arrays. A kind is a label set, and whether a cell can begin a match.
 
     starts: bool[kinds]. belongs: uint64[columns, kinds], 1 where events of a kind go to an output
-    column, else 0. bits: int64[1], how many low bits of a tag hold the kind. runs: int64[3], where
-    all matches are of one shape (see `runs`): how many events, the pile of those that begin one,
-    and 1 if there are no partitions.
+    column, else 0. bits: int64[1], how many low bits of a tag hold the kind. runs: int64[3], for
+    matches of one shape (see `runs`): their number of events, the pile of the cells that begin a
+    match, and 1 if there are no partitions.
     """
 
     starts: np.ndarray
@@ -61,12 +62,12 @@ class Kinds(NamedTuple):
 
 
 class Output(NamedTuple):
-    """Buffers for matches, flushed by the caller when full.
+    """Buffers for matches, emptied by the caller when full.
 
-    rows: int64[matches], the batch's row of each match's last event. ends: int64[matches], where
-    its tags end in tags: int64[room], the matches' events one match after another, each in stream
-    order; its last PADDING elements are never read. used: int64[2]: matches and tags so far. limit:
-    int64[1], matches per row at most.
+    rows: int64[matches], the batch's row of each match's last event. tags: int64[room], the events
+    of one match after another, each match in stream order; the last PADDING elements are never
+    read. ends: int64[matches], where the tags of each match end. used: int64[2]: matches and tags
+    so far. limit: int64[1], matches per row at most.
     """
 
     rows: np.ndarray
@@ -88,7 +89,7 @@ def new_output(*, matches: int, room: int, limit: int | None) -> Output:
 
 
 def with_more_room(output: Output, room: int) -> Output:
-    """Buffers with room for at least `room` events, for one very long match."""
+    """Buffers with room for at least `room` events, for a match longer than the buffers."""
     return output._replace(tags=np.empty(max(room, 2 * len(output.tags)), np.int64))
 
 
@@ -97,9 +98,9 @@ def list_fired(memory, output, kinds):  # type: ignore[no-untyped-def]
     """List the matches of all events that fired, from where it stopped; DONE, OUTPUT_FULL or
     STACK_FULL. CHOOSE, and nothing listed, where not all matches are wanted.
 
-    Updates only note what fired, and list it before they overwrite a node that was live then: a
-    call for every such event would cost more than the update itself. A limit of 0 lists nothing:
-    what an update costs without its output.
+    Updates only note the events that fired, and call this before they overwrite a node that was
+    live then: a call for every such event would cost more than the update itself. A limit of 0
+    lists nothing, which shows the cost of an update without its output.
     """
     counters = memory.counters
     if counters[DEFERS] and counters[FIRED] > 0:
@@ -117,6 +118,18 @@ def list_fired(memory, output, kinds):  # type: ignore[no-untyped-def]
         status = _walk(memory, output, kinds)
         if status != DONE:
             return status
+
+
+@njit(nogil=True, cache=True)
+def fire_alone(memory, root, row):  # type: ignore[no-untyped-def]
+    """Let the matches below `root` be listed next, as those of the event at `row`; all nodes count.
+
+    For scratch memory: nothing else may wait in it.
+    """
+    fire = memory.fires[0]
+    fire[0], fire[1], fire[2], fire[3] = root, row, 1, ALWAYS
+    memory.counters[FIRED] = 1
+    memory.counters[LISTED] = memory.counters[STACK_SIZE] = 0
 
 
 @njit(nogil=True, cache=True)
@@ -185,7 +198,7 @@ def _walk(memory, output, kinds):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def copy_padded(target, start, source, first, count):  # type: ignore[no-untyped-def]
-    """Copy `count` elements, PADDING at a time: what is too much is written over by the next copy.
+    """Copy `count` elements, PADDING at a time: the next copy overwrites the surplus.
 
     Indices are unsigned: a signed one could count from the end, and the check for that keeps LLVM
     from copying several elements by one instruction.
@@ -206,8 +219,8 @@ def label_columns(output, kinds, offsets, entries, starts, ends):  # type: ignor
     column c of match m being entries[c, offsets[c, m]:offsets[c, m + 1]]; and starts and ends:
     int64[matches], the first and the last event of each match.
 
-    A pass for each column, in which every event is written and the next one over it if it does not
-    belong there: three times as fast as going to each event's own column, which is hard to foresee.
+    A pass for each column writes every event, and overwrites an event of another column by the next
+    one: three times as fast as going to each event's own column, which cannot be predicted.
     """
     bits, tags, matches = kinds.bits[0], output.tags, output.used[0]
     kind_mask = (np.int64(1) << bits) - 1

@@ -1,15 +1,15 @@
 """Listing the matches of a query of fixed shape: column by column, in runs.
 
-Where every match has the same events in the same places (no `+`, no choice), a match is a row of a
-table with a column for each place, and a depth-first walk writes that table in runs: what stands in
-an outer place stays the same for all matches found below it, so its column is filled when the walk
-leaves it. The first place changes with each match, but it needs no walk either. The cells that
-begin matches lie on one pile, so what is below any later cell is a stretch of that pile, from the
-cell it was put on to the oldest one inside the window. The pile's events are noted in an array (the
-*leaves*) once, and a run of matches is a copy out of it.
+Where every match has the same kinds of events in the same places (no `+`, no choice), a match is a
+row of a table with a column for each place, and a depth-first walk writes that table in runs: the
+event in an outer place is the same for all matches found below it, so its column is filled when the
+walk leaves that event. The first place changes with each match, but it needs no walk either. The
+cells that begin matches lie on one pile, so below any later cell is a stretch of that pile, from
+the cell on top at that time to the oldest cell inside the window. The pile's events are noted in an
+array (the *leaves*) once, and a run of matches is a copy out of it.
 
-An update is then paid for by the number of cells before the last place, not by that of matches:
-most of what an output costs is writing it.
+The walk then costs the number of cells before the last place, not the number of matches: most of
+the cost of an output is writing it.
 """
 
 from __future__ import annotations
@@ -83,17 +83,18 @@ def list_runs(memory, output, kinds):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _note_leaves(memory, kinds):  # type: ignore[no-untyped-def]
-    """Add the cells that have come to the pile of leaves; False where there is no room for them.
+    """Note the new cells of the pile of leaves; False where there is no room for them.
 
-    Each learns its place among all leaves ever (CHILD, of no use in a cell that begins a match).
+    CHILD of each, which is free in a cell that begins a match, becomes its place among all leaves
+    ever.
     """
     nodes, counters, marks = memory.nodes, memory.counters, memory.leaf_marks
     mask, bits = nodes.shape[0] - 1, kinds.bits[0]
     head = memory.heads[0, kinds.runs[1]]
     lowest = lowest_id(nodes, counters[NEXT_NODE], memory.fires[counters[LISTED], 2])
     lowest = max(lowest, counters[LEAF_NODE] + 1)
-    # What has left the window is of no use, but with partitions only the events of one of them are
-    # in the order of their starts. What was written ahead and is sealed has NEVER there.
+    # Without partitions, cells that have left the window end the pile. With partitions, only the
+    # events of one of them are in the order of their starts. SINCE of sealed rows is NEVER.
     floor_value = memory.fires[counters[LISTED], 3] if kinds.runs[2] else np.int64(ALWAYS)
     node, fresh = head, 0
     while node >= lowest and nodes[node & mask, SINCE] >= floor_value:
@@ -101,7 +102,7 @@ def _note_leaves(memory, kinds):  # type: ignore[no-untyped-def]
         node = nodes[node & mask, NEXT]
     first, count = counters[LEAF_FIRST], counters[LEAF_COUNT]
     if count + fresh > marks.shape[0]:
-        # Those before `first` have left the window.
+        # The leaves before `first` have left the window.
         if count - first + fresh > marks.shape[0] // 2:
             return False
         for place in range(first, count):
@@ -184,9 +185,9 @@ def _walk_runs(memory, output, kinds):  # type: ignore[no-untyped-def]
     return status
 
 
-# Both write PADDING elements at a time; what is too much is written over by the next run. Indices
-# are unsigned: a signed one could count from the end, and the check for it keeps LLVM from writing
-# several elements at once.
+# Both write PADDING elements at a time; the next run overwrites the surplus. Indices are unsigned:
+# a signed index could count from the end, and the check for it keeps LLVM from writing several
+# elements at once.
 
 
 @njit(nogil=True, cache=True)

@@ -1,12 +1,12 @@
 """Arithmetic and comparisons as Spark SQL does them with ANSI mode off, for generated conditions.
 
 Whole numbers wrap, a remainder has the sign of the dividend, NaN equals NaN and is larger than any
-number. Division and remainder by zero are NULL: the caller tests the divisor, and what these
-functions return then is not used.
+number. Division and remainder by zero are NULL: the caller tests the divisor, and does not use the
+result of these functions then.
 
 Numba tells LLVM that signed whole numbers never overflow (it marks their sums, differences and
-products `nsw`), and LLVM draws conclusions from that, such as x + 1 > x. What must wrap at 64 bits
-is therefore computed unsigned.
+products `nsw`), and LLVM draws conclusions from that, such as x + 1 > x. So sums, differences and
+products that must wrap at 64 bits are computed unsigned.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from celc_runtime.jit.kernels import njit
 
 MICROSECONDS_PER_DAY = 86_400_000_000
 LAST_DAY = (2**63 - 1) // MICROSECONDS_PER_DAY
-"""The last day that begins at a TIMESTAMP; the first one is as far before 1970."""
+"""The last day that begins at a TIMESTAMP; the first such day is as far before 1970."""
 
 
 @njit(nogil=True, cache=True)
@@ -115,7 +115,8 @@ def whole_to_float(value):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def days_to_microseconds(days):  # type: ignore[no-untyped-def]
-    """A DATE as the TIMESTAMP at which it begins in UTC; the last or the first one beyond them."""
+    """A DATE as the TIMESTAMP at which it begins in UTC; days beyond LAST_DAY count as LAST_DAY,
+    before the first day as the first."""
     return np.int64(min(max(days, -LAST_DAY), LAST_DAY)) * MICROSECONDS_PER_DAY
 
 
@@ -145,7 +146,7 @@ def is_member(values, value):  # type: ignore[no-untyped-def]
 
 
 def symbol_table(conditions: int, symbols: dict[int, int]) -> np.ndarray:
-    """The symbols of an event type by the bit set of its conditions that hold, 0 if not given."""
+    """The symbols of an event type by the bit set of its true conditions; 0 for sets not given."""
     table = np.zeros(1 << conditions, np.uint16)
     for truth, symbol in symbols.items():
         table[truth] = symbol
@@ -155,8 +156,9 @@ def symbol_table(conditions: int, symbols: dict[int, int]) -> np.ndarray:
 def symbol_steps(conditions: int, symbols: dict[int, int], step: int) -> tuple[np.ndarray, ...]:
     """As `symbol_table`, looked up by `step` conditions at a time: one table would be too large.
 
-    Each step has a table of its own: for what the steps before have found and the next conditions
-    that hold, what has been found, at last the symbol. 0 is a combination that is not given.
+    Each step has a table of its own. It maps the number that the step before has found, and the bit
+    set of the next conditions, to a number for the next step; the last table maps to the symbol. 0
+    stands for bit sets that are not given.
     """
     steps = []
     found = {0: 0}

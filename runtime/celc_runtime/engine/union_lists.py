@@ -2,7 +2,7 @@
 
 Generated straight-line updates keep one prepend-only list of cells per way into a state. That is
 sound only where an unmarked event leaves every state as it is: then the cells of a list come in the
-order of their starts. With `:` (and whatever else kills or changes matches as events pass) matches
+order of their starts. With `:`, and wherever else passing events end or change matches, matches
 come together in one state out of order. Here a state holds a *union list* instead, the structure of
 the CORE paper (Bucchi et al., VLDB 2022), with these invariants:
 
@@ -10,10 +10,10 @@ the CORE paper (Bucchi et al., VLDB 2022), with these invariants:
 2. Every nᵢ is *safe*: a cell, or a merge whose left side is a cell.
 3. States are kept in the order of SINCE(n₀), latest first.
 
-States are visited in that order and hand on what they hold. Whatever arrives first at a state
-founds its list: a new cell, or the whole list of a state whose matches pass on unmarked (its n₀ is
-a cell). Whatever arrives later starts no later, so it is inserted behind n₀; by (1) and (3) the
-founding order is again the order of (3).
+States are visited in that order and hand on their lists. The first arrival founds the list of a
+state: a new cell, or the whole list of a state whose matches pass on unmarked (its n₀ is a cell).
+A later arrival starts no later, so it is inserted behind n₀; by (1) and (3) the founding order is
+again the order of (3).
 
 *A list has at most |states| + 1 elements.* Let m be SINCE(n₀), the event at which that match began;
 when it began, the other states had at most |states| different values of SINCE(n₀) between them, and
@@ -22,9 +22,10 @@ inserted carries the SINCE(n₀) of the state it came from. So the elements behi
 that one set, and values in a list are distinct.
 
 *Merges are shallow.* Handing a list on as one node (`_as_node`) makes n₀ ∪ (n₁ ∪ (…)): its left
-side is the cell n₀, so it is safe. Two safe nodes of equal SINCE are united by `_united`, with the
-two cells first: c₁ ∪ (c₂ ∪ (r₁ ∪ r₂)), the later of r₁, r₂ left; again safe. A left path from
-any node therefore has at most three merges: the enumeration's delay does not depend on the stream.
+side is the cell n₀, so it is safe. Two safe nodes of equal SINCE are united (`_union_of_equals`)
+with the two cells first: c₁ ∪ (c₂ ∪ (r₁ ∪ r₂)), the later of r₁, r₂ left; again safe. A left path
+from any node therefore has at most three merges: the enumeration's delay does not depend on the
+stream.
 
 Nothing here allocates per live match, so an event costs (states × moves), whatever the window.
 """
@@ -59,7 +60,6 @@ from celc_runtime.engine.arena import (
     SINCE,
     TAG,
     USABLE,
-    Memory,
     is_live,
     lowest_id,
     put,
@@ -73,7 +73,7 @@ from celc_runtime.plan.transitions import EVENTS, FLOORS, KEYS, TransitionArrays
 KEEP, CONSUME = 0, 1
 
 OWN_CLOCKS = 2
-"""What stands for "partitions interleave" where each measures the window by keys of its own."""
+"""In `settings`, for "partitions interleave" where each measures the window by keys of its own."""
 
 
 class Lists(NamedTuple):
@@ -157,7 +157,7 @@ def update_lists(batch, memory, lists, output, kinds, tables):  # type: ignore[n
         symbol = np.int64(symbols[row])
         matters = symbol != 0
         if has_contexts:
-            # Once for each event: one that did not fit comes here again.
+            # Once for each event: an event that did not fit comes here again.
             if row == counters[READ]:
                 if lists.context[slot, 1] != counters[EPOCH]:
                     lists.context[slot, 0], lists.context[slot, 1] = 0, counters[EPOCH]
@@ -193,14 +193,19 @@ def update_lists(batch, memory, lists, output, kinds, tables):  # type: ignore[n
     return status
 
 
-def lists_update(tables: TransitionArrays) -> Callable[..., int]:
-    """The function (batch, memory, lists, output, kinds) that follows tables, for who wants to call
-    the update of a module by hand."""
+def update_by_tables(tables: TransitionArrays) -> Callable[..., int]:
+    """The function (batch, memory, lists, output, kinds) that reads events by tables, so that the
+    update of a module can be called by hand."""
     return partial(update_lists, tables=tables)
 
 
 @njit(nogil=True, cache=True)
 def _event(batch, memory, lists, output, kinds, tables, row, slot, symbol, key, floor_value):  # type: ignore[no-untyped-def]
+    """Let all states of a partition slot read one event; a status of the arena module.
+
+    The new lists are made in the scratch slot, and copied over the old ones at the end. So an event
+    for which there is no room has changed nothing, and is read again.
+    """
     nodes, counters = memory.nodes, memory.counters
     settings = tables.settings
     symbols = tables.idle.shape[0]
@@ -220,7 +225,7 @@ def _event(batch, memory, lists, output, kinds, tables, row, slot, symbol, key, 
         status = list_fired(memory, output, kinds)
         if status != DONE:
             return status
-        # Where partitions interleave, another one's window may reach further back.
+        # Where partitions interleave, the window of another partition may reach further back.
         floor_of_all = floor_value
         if settings[3] == OWN_CLOCKS or (settings[3] and settings[0] == EVENTS):
             floor_of_all = np.int64(ALWAYS)
@@ -239,9 +244,9 @@ def _event(batch, memory, lists, output, kinds, tables, row, slot, symbol, key, 
         for index in range(tables.start_first[symbol], tables.start_first[symbol + 1]):
             kind, accepts, target = tables.start_moves[index]
             if accepts:
-                fired = _cell(nodes, counters, entry << bits | kind, 0, fired, key)
+                fired = _new_node(nodes, counters, entry << bits | kind, 0, fired, key)
             if target >= 0:
-                node = _cell(nodes, counters, entry << bits | kind, 0, 0, key)
+                node = _new_node(nodes, counters, entry << bits | kind, 0, 0, key)
                 full |= not _add(nodes, counters, lists, scratch, target, node)
 
     for place in range(lists.active[slot]):
@@ -261,9 +266,9 @@ def _event(batch, memory, lists, output, kinds, tables, row, slot, symbol, key, 
             if whole == 0:
                 whole = _as_node(nodes, counters, lists, slot, state, length)
             if accepts:
-                fired = _cell(nodes, counters, entry << bits | kind, whole, fired, since)
+                fired = _new_node(nodes, counters, entry << bits | kind, whole, fired, since)
             if target >= 0:
-                node = _cell(nodes, counters, entry << bits | kind, whole, 0, since)
+                node = _new_node(nodes, counters, entry << bits | kind, whole, 0, since)
                 full |= not _add(nodes, counters, lists, scratch, target, node)
         target = tables.skip[state, symbol]
         if target >= 0:
@@ -279,7 +284,7 @@ def _event(batch, memory, lists, output, kinds, tables, row, slot, symbol, key, 
                 full |= not _add(nodes, counters, lists, scratch, target, whole)
 
     if full:
-        # Nothing has been committed but rows of the arena: the event runs again.
+        # Only new rows of the arena have been written: the event is read again.
         counters[NEXT_NODE] = before
         return LISTS_FULL
     lists.active[slot] = lists.active[scratch]
@@ -297,13 +302,14 @@ def _event(batch, memory, lists, output, kinds, tables, row, slot, symbol, key, 
         if settings[2] == CONSUME:
             counters[LOWEST] = counters[NEXT_NODE]
             lists.active[slot] = 0
-            # Every context is that of a stream that begins at the next event.
+            # For every context, the stream begins at the next event.
             counters[EPOCH] += 1
     return DONE
 
 
 @njit(nogil=True, cache=True)
-def _cell(nodes, counters, tag, child, following, since):  # type: ignore[no-untyped-def]
+def _new_node(nodes, counters, tag, child, following, since):  # type: ignore[no-untyped-def]
+    """Make a node, a cell or a merge; returns its id."""
     node = counters[NEXT_NODE]
     put(nodes, node, tag, child, following, since)
     counters[NEXT_NODE] = node + 1
@@ -312,12 +318,12 @@ def _cell(nodes, counters, tag, child, following, since):  # type: ignore[no-unt
 
 @njit(nogil=True, cache=True)
 def _as_node(nodes, counters, lists, slot, state, length):  # type: ignore[no-untyped-def]
-    """n₀ ∪ (n₁ ∪ (… ∪ nₖ)), a safe node (invariant 2)."""
+    """A list as one node, n₀ ∪ (n₁ ∪ (… ∪ nₖ)), which is safe (invariant 2)."""
     node = lists.items[slot, state, length - 1]
     for item in range(length - 2, -1, -1):
         left = lists.items[slot, state, item]
         since = nodes[left & (nodes.shape[0] - 1), SINCE]
-        node = _cell(nodes, counters, MERGE, left, node, since)
+        node = _new_node(nodes, counters, MERGE, left, node, since)
     return node
 
 
@@ -337,7 +343,7 @@ def _add(nodes, counters, lists, slot, state, node):  # type: ignore[no-untyped-
     while place < length and nodes[lists.items[slot, state, place] & mask, SINCE] > since:
         place += 1
     if place < length and nodes[lists.items[slot, state, place] & mask, SINCE] == since:
-        lists.items[slot, state, place] = _united(
+        lists.items[slot, state, place] = _union_of_equals(
             nodes, counters, lists.items[slot, state, place], node, since
         )
         return True
@@ -351,95 +357,22 @@ def _add(nodes, counters, lists, slot, state, node):  # type: ignore[no-untyped-
 
 
 @njit(nogil=True, cache=True)
-def _united(nodes, counters, first, second, since):  # type: ignore[no-untyped-def]
+def _union_of_equals(nodes, counters, first, second, since):  # type: ignore[no-untyped-def]
     """Two safe nodes of equal SINCE as one safe node."""
     mask = nodes.shape[0] - 1
     if nodes[first & mask, TAG] != MERGE:
-        return _cell(nodes, counters, MERGE, first, second, since)
+        return _new_node(nodes, counters, MERGE, first, second, since)
     if nodes[second & mask, TAG] != MERGE:
-        return _cell(nodes, counters, MERGE, second, first, since)
+        return _new_node(nodes, counters, MERGE, second, first, since)
     first_rest, second_rest = nodes[first & mask, NEXT], nodes[second & mask, NEXT]
-    # A rest may be dead by now, its row even taken over. Reading a wrong SINCE here would put it on
-    # a left side and break the order, so what is not certainly alive counts as the earlier one.
+    # A rest may be dead by now, and another node may have its row. A wrong SINCE would put it on a
+    # left side and break the order, so a rest that may be dead counts as the earlier one.
     lowest = lowest_id(nodes, counters[NEXT_NODE], counters[LOWEST])
     first_since = nodes[first_rest & mask, SINCE] if first_rest >= lowest else np.int64(NEVER)
     second_since = nodes[second_rest & mask, SINCE] if second_rest >= lowest else np.int64(NEVER)
     if first_since < second_since:
         first_rest, second_rest = second_rest, first_rest
         first_since = second_since
-    rest = _cell(nodes, counters, MERGE, first_rest, second_rest, first_since)
-    inner = _cell(nodes, counters, MERGE, nodes[second & mask, CHILD], rest, since)
-    return _cell(nodes, counters, MERGE, nodes[first & mask, CHILD], inner, since)
-
-
-def live_share(memory: Memory, lists: Lists, floors: np.ndarray) -> tuple[np.ndarray, int]:
-    """Which nodes some list still reaches: a flag per row of the arena, and how many.
-
-    floors: int64[slots], the floor value of each partition slot.
-    """
-    flags = np.zeros(len(memory.nodes), np.bool_)
-    count = _mark(memory.nodes, memory.counters, lists, floors, flags)
-    return flags, int(count)
-
-
-@njit(nogil=True, cache=True)
-def _mark(nodes, counters, lists, floors, flags):  # type: ignore[no-untyped-def]
-    mask = nodes.shape[0] - 1
-    lowest = lowest_id(nodes, counters[NEXT_NODE], counters[LOWEST])
-    waiting = np.empty(nodes.shape[0] + 1, np.int64)
-    count = 0
-    for slot in range(lists.active.shape[0] - 1):
-        for place in range(lists.active[slot]):
-            state = lists.order[slot, place]
-            for item in range(lists.length[slot, state]):
-                size = 0
-                node = lists.items[slot, state, item]
-                if is_live(nodes, node, lowest, floors[slot]) and not flags[node & mask]:
-                    flags[node & mask] = True
-                    waiting[0] = node
-                    size = 1
-                while size > 0:
-                    size -= 1
-                    at = waiting[size] & mask
-                    count += 1
-                    for field in (CHILD, NEXT):
-                        below = nodes[at, field]
-                        if is_live(nodes, below, lowest, floors[slot]) and not flags[below & mask]:
-                            flags[below & mask] = True
-                            waiting[size] = below
-                            size += 1
-    return count
-
-
-def compacted(memory: Memory, lists: Lists, flags: np.ndarray, count: int) -> Memory:
-    """The flagged nodes alone, under new ids above all old ones; lists are renumbered in place.
-
-    Ids keep their order, so children stay below their parents.
-    """
-    size = len(memory.nodes)
-    while size < 2 * count:
-        size *= 2
-    counters = memory.counters
-    next_node = int(counters[NEXT_NODE])
-    ids = np.arange(next_node - len(memory.nodes), next_node, dtype=np.int64)
-    ids = ids[flags[ids & (len(memory.nodes) - 1)]]
-    renumbered = np.zeros(len(memory.nodes), np.int64)
-    rows = ids & (len(memory.nodes) - 1)
-    renumbered[rows] = np.arange(next_node, next_node + count)
-    moved = memory.nodes[rows]
-    for field in (CHILD, NEXT):
-        old = moved[:, field]
-        known = (old >= next_node - len(memory.nodes)) & (old > 0)
-        moved[:, field] = np.where(known, renumbered[old & (len(memory.nodes) - 1)], 0)
-    nodes = np.zeros((size, 4), np.int64)
-    nodes[:, SINCE] = NEVER
-    nodes[np.arange(next_node, next_node + count) & (size - 1)] = moved
-    lists.items[...] = np.where(
-        lists.items >= next_node - len(memory.nodes),
-        renumbered[lists.items & (len(memory.nodes) - 1)],
-        0,
-    )
-    counters[LOWEST] = next_node
-    counters[NEXT_NODE] = next_node + count
-    counters[USABLE] = min(next_node + size, next_node + count + FIRES)
-    return memory._replace(nodes=nodes)
+    rest = _new_node(nodes, counters, MERGE, first_rest, second_rest, first_since)
+    inner = _new_node(nodes, counters, MERGE, nodes[second & mask, CHILD], rest, since)
+    return _new_node(nodes, counters, MERGE, nodes[first & mask, CHILD], inner, since)

@@ -1,14 +1,16 @@
 """Brings a query to life in a process that has nothing of celc installed.
 
 The text of this file travels with every pickled query and is executed there, so it imports the
-standard library only. What it gets are source texts. They become modules in memory; what is worth
-keeping for the next process, their bytecode here and machine code in `kernels`, goes to a folder of
-the user's own, in files that are named after all that decides their content.
+standard library only. It is given source texts, which become modules in memory. Bytecode, and
+machine code of `kernels`, are kept for the next process in a folder of the user's own (the
+*cache*), in files that are named after everything that decides their content.
 
-Rejected: to write the sources to files and import those. Numba's own cache needs that, but
-`kernels` has one that does not. A folder would then be needed to run at all, it would have to be
-filled without anyone seeing half of it, and its files be compared before each import.
+Rejected: to write the sources to files and import those. Numba's own cache needs that, but the
+cache of `kernels` does not. A folder would then be needed to run at all, it would have to be filled
+without any process seeing half of it, and its files would be compared before each import.
 """
+
+# Longer than 450 lines: one text has to hold all that a process without celc needs.
 
 from __future__ import annotations
 
@@ -49,16 +51,16 @@ def digest_of(files: dict[str, str]) -> str:
     return state.hexdigest()
 
 
-# --- what is kept for the next process ------------------------------------------------------------
+# --- the cache ------------------------------------------------------------------------------------
 
 
 @cache
 def cache_root() -> Path | None:
-    """The folder for what is kept, which belongs to this user alone.
+    """The folder of the cache, which belongs to this user alone.
 
     CELC_CACHE_DIR; else below NUMBA_CACHE_DIR; else in the user's cache folder; else a folder of
-    the user's in the one for temporary files. None where none of them can be used, which is said
-    once: then everything works, but is compiled anew by each process.
+    the user's in the folder for temporary files. None where none of them can be used, with one
+    warning: then everything works, but each process compiles anew.
     """
     problems = []
     for folder in _candidates():
@@ -66,18 +68,18 @@ def cache_root() -> Path | None:
         if problem is None:
             return folder
         problems.append(problem)
-    say("; ".join(problems))
+    warn_not_kept("; ".join(problems))
     return None
 
 
 def _candidates() -> Iterator[Path]:
-    """Folders in the order of preference; one that is named for the purpose is the only one."""
+    """Folders in the order of preference; CELC_CACHE_DIR and NUMBA_CACHE_DIR exclude all others."""
     own = f"celc-{os.getuid()}" if hasattr(os, "getuid") else "celc"
     if os.environ.get("CELC_CACHE_DIR"):
         yield Path(os.environ["CELC_CACHE_DIR"]).absolute()
         return
     if os.environ.get("NUMBA_CACHE_DIR"):
-        # Others may share that one, as Numba allows.
+        # Other users may share that folder, as Numba allows.
         yield Path(os.environ["NUMBA_CACHE_DIR"]).absolute() / own
         return
     if os.environ.get("XDG_CACHE_HOME"):
@@ -89,9 +91,9 @@ def _candidates() -> Iterator[Path]:
 
 
 def _problem_with(folder: Path) -> str | None:
-    """Why a folder cannot be used; None if it can. It is made where it is missing.
+    """Why a folder cannot be used; None if it can. A missing folder is made.
 
-    Code is loaded from it, so nobody else may be able to put a file there, nor another folder in
+    Code is loaded from it, so no other user may be able to put a file there, or another folder in
     its place.
     """
     try:
@@ -99,7 +101,7 @@ def _problem_with(folder: Path) -> str | None:
         status = folder.lstat() if folder.parent == Path(tempfile.gettempdir()) else folder.stat()
         if not stat.S_ISDIR(status.st_mode):
             return f"{folder} is not a folder"
-        problem = _foreign(folder, status) or _problem_on_the_way_to(folder)
+        problem = _access_of_others(folder, status) or _problem_on_the_way_to(folder)
     except (OSError, RuntimeError) as error:  # the latter of links that go in a circle
         return str(error)
     if problem is None and not os.access(folder, os.R_OK | os.X_OK):
@@ -107,8 +109,8 @@ def _problem_with(folder: Path) -> str | None:
     return problem
 
 
-def _foreign(path: Path, status: os.stat_result) -> str | None:
-    """Who else can decide what is in a file or folder; None where nobody can."""
+def _access_of_others(path: Path, status: os.stat_result) -> str | None:
+    """Why another user can change a file or folder; None where none can."""
     if not hasattr(os, "getuid"):
         return None
     if status.st_uid != os.getuid():
@@ -119,10 +121,11 @@ def _foreign(path: Path, status: os.stat_result) -> str | None:
 
 
 def _problem_on_the_way_to(folder: Path) -> str | None:
-    """Who else can put another folder in the place of this one; None where nobody can.
+    """Why another user can put another folder in the place of this one; None where none can.
 
-    That is whoever can rename one on its path, as it is written or behind a link of it. In a
-    folder with the sticky bit, such as /tmp, that is an entry's owner alone. The administrator may.
+    A user can who may rename a folder on its path, as it is written or behind its links. In a
+    folder with the sticky bit, such as /tmp, only the owner of an entry may. The administrator is
+    trusted.
     """
     if not hasattr(os, "getuid"):
         return None
@@ -136,9 +139,9 @@ def _problem_on_the_way_to(folder: Path) -> str | None:
     return None
 
 
-def say(problem: str) -> None:
-    """Say once in a process that compiled code is not kept, and why."""
-    # One registry for all copies of this file that a process runs: it is said once.
+def warn_not_kept(problem: str) -> None:
+    """Warn once in a process that compiled code is not kept, and why."""
+    # One registry for all copies of this file that a process runs: they warn once together.
     warnings.warn_explicit(
         "celc cannot keep compiled code for the next process, which will compile it again: "
         f"{problem} (CELC_CACHE_DIR names a folder for it, which must belong to you alone)",
@@ -149,37 +152,37 @@ def say(problem: str) -> None:
     )
 
 
-def kept(name: str) -> bytes | None:
-    """What `keep` put under a name; None where there is nothing, or nothing to be trusted."""
+def stored(name: str) -> bytes | None:
+    """The content that `store` put under a name; None where there is none that can be trusted."""
     root = cache_root()
     if root is None:
         return None
     path = root / name
     try:
-        # Opened first and asked then, so that it is the same file. What is no file cannot block.
+        # Opened first and checked then, so that it is the same file. A pipe cannot block here.
         handle = os.open(path, os.O_RDONLY | _NO_LINK | getattr(os, "O_BINARY", 0))
         with os.fdopen(handle, "rb") as stream:
             status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode) or _foreign(path, status) is not None:
-                return None  # `keep` puts another in its place
+            if not stat.S_ISREG(status.st_mode) or _access_of_others(path, status) is not None:
+                return None  # `store` puts another file in its place
             data = stream.read()
     except OSError:
         return None
     digest, content = data[:32], data[32:]
     if hashlib.sha256(content).digest() != digest:
-        return None  # as a machine that went down leaves it; it will be written again
+        return None  # as a machine that went down can leave it; it will be written again
     if time.time() - status.st_mtime > _DAY:
-        with suppress(OSError):  # only to tell what is in use
+        with suppress(OSError):  # only for `_evict_oldest`
             os.utime(path)
     return content
 
 
-def keep(name: str, content: bytes) -> None:
-    """Put something under a name that says what it is; nobody ever sees a part of it."""
+def store(name: str, content: bytes) -> None:
+    """Put content under a name that decides it; no process ever sees a part of it."""
     root = cache_root()
     if root is None:
         return
-    _make_room(root)
+    _evict_oldest(root)
     try:
         handle, fresh = tempfile.mkstemp(prefix=".new-", dir=root)
         try:
@@ -190,16 +193,16 @@ def keep(name: str, content: bytes) -> None:
             os.unlink(fresh)
             raise
     except OSError as problem:
-        say(str(problem))
+        warn_not_kept(str(problem))
 
 
 @cache
-def _make_room(root: Path) -> None:
-    """Once in a process that keeps something: what was not used for longest goes, if it is much."""
+def _evict_oldest(root: Path) -> None:
+    """Once in a process that stores: delete the files not used for longest, if there is much."""
     entries = []
     with suppress(OSError), os.scandir(root) as found:
         for entry in found:
-            with suppress(OSError):  # another process makes room as well
+            with suppress(OSError):  # another process deletes files as well
                 status = entry.stat(follow_symlinks=False)
                 if stat.S_ISREG(status.st_mode):
                     entries.append((status.st_mtime, status.st_size, entry.path))
@@ -221,8 +224,7 @@ def _make_room(root: Path) -> None:
 def installed_sources(package: str = _PACKAGE) -> dict[str, str]:
     """The source texts of the runtime that this process would import; none where it has no texts.
 
-    By their paths in the package: `__init__.py`, `plan.py`, and with slashes on any system those of
-    sub-packages, `engine/arena.py`.
+    By their paths in the package, with slashes on any system: `__init__.py`, `engine/arena.py`.
     """
     spec = importlib.util.find_spec(package)
     if spec is None:
@@ -259,9 +261,9 @@ def _modules_in(folder: Path) -> Iterator[Path]:
 
 
 def _archived(folder: str, name: str, spec: ModuleSpec) -> Iterator[tuple[str, str, Any]]:
-    """For each module of a package in an archive: its path, its full name, what loads it.
+    """For each module of a package in an archive: its path, its full name, its loader.
 
-    folder: the package's own path in the outermost one, with a slash at its end.
+    folder: the package's own path in the outermost package, with a slash at its end.
     """
     yield f"{folder}__init__.py", name, spec.loader
     for location in spec.submodule_search_locations or ():
@@ -278,9 +280,9 @@ def _archived(folder: str, name: str, spec: ModuleSpec) -> Iterator[tuple[str, s
 class _TextFinder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     """Imports packages and modules out of texts, and keeps their bytecode.
 
-    Texts stay as they were handed over, so that they can be sent on: that is what `sources` and the
-    modules' `__celc_text__` give back, and what tracebacks show. Where the runtime has a name of
-    its own, only the import statements are compiled with that name (`_code`).
+    Texts stay as they were handed over, so that they can be sent on: `sources` and the modules'
+    `__celc_text__` return them, and tracebacks show them. Where the runtime has a name of its own,
+    only the import statements are compiled with that name (`_code`).
     """
 
     def __init__(self) -> None:
@@ -335,19 +337,19 @@ class _TextFinder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
     def _compiled(self, name: str) -> dict[str, CodeType]:
         python = f"{importlib.util.MAGIC_NUMBER.hex()}-{sys.flags.optimize}"
         cache_file = f"{name}-{digest_of(self._texts[name])[:32]}.{python}.code"
-        known = _codes_in(kept(cache_file))
+        known = _codes_in(stored(cache_file))
         if known is not None and known.keys() == self._texts[name].keys():
             return known
         codes = {
             file: _code(text, f"<{name}>/{file}", self._packages[name])
             for file, text in self._texts[name].items()
         }
-        keep(cache_file, marshal.dumps(codes))
+        store(cache_file, marshal.dumps(codes))
         return codes
 
 
 def _module_name(outermost: str, file: str) -> str:
-    """The full name of the module in a file of a package, or of the only module there is."""
+    """The full name of the module in a file of a package, or of a generated module."""
     if file == _ENTRY:
         return outermost
     parts = file.removesuffix(".py").split("/")
@@ -361,18 +363,18 @@ def _code(text: str, place: str, package: str) -> CodeType:
     dot there, and no text that is compiled here uses the name `celc_runtime` for anything else. A
     query may compare a text with 'from celc_runtime': texts are constants, and stay.
 
-    Rejected: to change the statements in the syntax tree, for which the whole tree becomes Python
-    objects, which takes three times as long; relative imports, which a generated module, a file of
-    the user's own, cannot have; an `__import__` of its own in the builtins of each module, which
-    functions lose that a pickler takes apart; and an alias in `sys.modules` while a module runs,
-    which other threads see, and which is gone when a function imports later.
+    Rejected: to change the statements in the syntax tree, because the whole tree becomes Python
+    objects, which takes three times as long; relative imports, because a generated module, a file
+    of the user's own, cannot have them; an `__import__` of its own in the builtins of each module,
+    because functions that a pickler takes apart lose it; and an alias in `sys.modules` while a
+    module runs, because other threads see it, and functions that import later do not.
     """
     code = compile(text, place, "exec", dont_inherit=True)
     return code if package == _PACKAGE else _renamed(code, package)
 
 
 def _renamed(code: CodeType, package: str) -> CodeType:
-    """The same bytecode, that of its functions and classes too, but importing from `package`."""
+    """The same bytecode, its functions and classes included, but importing from `package`."""
     names = tuple(
         (
             package + name.removeprefix(_PACKAGE)
@@ -389,7 +391,7 @@ def _renamed(code: CodeType, package: str) -> CodeType:
 
 
 def _codes_in(data: bytes | None) -> dict[str, CodeType] | None:
-    """What `_TextFinder` kept; None where there is nothing, or something else."""
+    """The bytecode that `_TextFinder` stored; None where there is none, or something else."""
     if data is None:
         return None
     try:
@@ -409,7 +411,7 @@ def _imported(name: str, original: dict[str, str], package: str) -> ModuleType:
         finder.add(name, original, package)
         if finder not in sys.meta_path:
             sys.meta_path.append(finder)
-    # Python's own import, because it waits for another thread that is about to do the same.
+    # Python's own import, because it waits for another thread that imports the same module.
     return importlib.import_module(name)
 
 
@@ -430,7 +432,7 @@ def package_name(runtime: dict[str, str]) -> str:
     """The name of the package that is made of these source texts of the runtime.
 
     It has a digest of them. So other versions of the runtime in a process are other packages, and
-    the same texts are one, whoever brought them.
+    the same texts are one package, wherever they came from.
     """
     return f"{_PACKAGE}_{digest_of(runtime)[:16]}"
 
@@ -441,7 +443,7 @@ def provide(runtime: dict[str, str]) -> ModuleType:
     return _imported(package, runtime, package)
 
 
-# The last of the file: where this is, all of it is (`shipping._LOAD` looks for it).
+# The last function of the file: where it is, the whole file has run (`shipping._LOAD` tests that).
 def restore(files: dict[str, str], options: dict[str, object], query: str) -> object:
     """The query named `query` out of its module's text, with its options.
 

@@ -1,17 +1,17 @@
 """Numba's compiler with a cache of its own, so that the second process starts warm.
 
 Numba's cache (`cache=True`) will not do here. It looks for changes in a function's own file only,
-but machine code has the functions of other files in it: those of another version of the runtime
-would live on in a query's update. It wants a real file, which modules made from text are not. It
-raises an error where it finds no folder to write to. Two processes that compile one function for
-different types at the same time may exchange its files. And to load a function it first sets up all
-that Numba needs to compile one, 0.1 s.
+but machine code has the functions of other files in it: functions of another version of the runtime
+would live on in a query's update. It needs a real file, which modules made from text do not have.
+It raises an error where it finds no folder to write to. Two processes that compile one function for
+different types at the same time may exchange its files. And to load a function, it first sets up
+everything that Numba needs to compile one, 0.1 s.
 
 Here a file is named after everything that machine code depends on: the texts of the module and of
 the runtime, the name that this process has for the runtime (types name its classes), the function,
-its types and options, what its closure holds, the versions of Python, Numba and LLVM, and the
-processor. So files are never out of date, and need no index. Should one not load all the same, the
-function is compiled as if it were not there.
+its types and options, the values in its closure, the versions of Python, Numba and LLVM, and the
+processor. So files are never out of date, and need no index. If a file does not load all the same,
+the function is compiled as if there were none.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from numba.core.environment import Environment, lookup_environment
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
-from celc_runtime.jit.bootstrap import cache_root, digest_of, keep, kept, say
+from celc_runtime.jit.bootstrap import cache_root, digest_of, store, stored, warn_not_kept
 from celc_runtime.jit.shipping import runtime_sources, text_of
 
 _DIGEST = "__celc_digest__"
@@ -51,7 +51,7 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     caches = options.pop("cache", True)
     content = _content(function, options) if caches and not config.DISABLE_JIT else None
     if content is not None and (function.__closure__ or not _is_of_runtime(function.__globals__)):
-        # Machine code and its constants are found by names made of the function's own, its types,
+        # Machine code and its constants are found by names made of the function's name, its types,
         # and a number that another process may have given to another query's function.
         function.__qualname__ += f"_{content[:16]}"
     dispatcher = numba.njit(**options)(function)
@@ -61,7 +61,7 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 
 class KernelCache:
-    """What a Numba dispatcher asks for machine code before it compiles, and hands it to after.
+    """The cache of one Numba dispatcher: asked before it compiles, and given machine code after.
 
     Has the methods of `numba.core.caching.Cache`.
     """
@@ -92,23 +92,23 @@ class KernelCache:
         if not self._enabled:
             return None
         name = self._file(sig, target_context.codegen())
-        data = kept(name)
+        data = stored(name)
         if data is None:
             return None
-        # What machine code calls. Numba's own cache refreshes the context here, that is, it loads
-        # the definitions of all that can be compiled; the compiler does that itself when needed.
+        # The functions that machine code calls. Numba's own cache refreshes the context here: it
+        # loads the definitions of all that can be compiled. The compiler does so when needed.
         rtsys.initialize(target_context)
         try:
             return _rebuilt(data, sig, target_context)
         except Exception as problem:  # of any kind: a pickle calls whatever it names
-            say(f"{name} cannot be loaded: {type(problem).__name__}: {problem}")
+            warn_not_kept(f"{name} cannot be loaded: {type(problem).__name__}: {problem}")
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a function that has been compiled for these types."""
         # With large global arrays it holds addresses of this process.
         if self._enabled and not data.library.has_dynamic_globals:
-            keep(self._file(sig, data.codegen), dumps(data._reduce()))
+            store(self._file(sig, data.codegen), dumps(data._reduce()))
 
     def _file(self, sig: Any, codegen: Any) -> str:
         types, _ = sigutils.normalize_signature(sig)
@@ -119,7 +119,7 @@ class KernelCache:
 
 
 def _rebuilt(data: bytes, sig: Any, target_context: Any) -> CompileResult:
-    """The compiled function that `save_overload` kept; raises whatever keeps it from being made."""
+    """The compiled function that `save_overload` stored; raises any error on the way."""
     parts = _Unpickler(io.BytesIO(data)).load()
     signature = parts[3]
     types, _ = sigutils.normalize_signature(sig)
@@ -129,7 +129,7 @@ def _rebuilt(data: bytes, sig: Any, target_context: Any) -> CompileResult:
 
 
 class _Unpickler(pickle.Unpickler):
-    """Reads what `save_overload` kept, without importing what it does not need.
+    """Reads the pickles of `save_overload` without imports that are not needed.
 
     With a function come the environments of all functions of Numba's library that it calls, and
     Numba imports the modules that those are from.
@@ -143,10 +143,10 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _environment(module: str, constants: list[Any], name: str) -> Environment:
-    """What a compiled function finds its constants in.
+    """The environment in which a compiled function finds its constants.
 
-    The globals are for code that Numba cannot type, which is refused here; by the name among them
-    Numba tells that the environment can be kept again with another function.
+    The globals are for code that Numba cannot type, which is refused here. By the name among them,
+    Numba knows that the environment can be stored again with another function.
     """
     known = lookup_environment(name)
     if known is not None:
@@ -168,7 +168,7 @@ def _versions() -> tuple[str, ...]:
 
 
 def _content(function: Callable[..., Any], options: dict[str, Any]) -> str | None:
-    """A digest of all that decides what a function does; None where that cannot be told."""
+    """A digest of all that decides a function's machine code; None where it cannot be known."""
     cells = []
     for cell in function.__closure__ or ():
         value = cell.cell_contents
@@ -192,12 +192,12 @@ def _module_content(module: dict[str, Any]) -> str | None:
         # Kept, because a standalone module is a long text, and each of its functions asks.
         if _DIGEST not in module:
             module[_DIGEST] = digest_of({"module": text_of(module)})
-        # By `__name__` other files find the classes of the runtime: where this process has them.
+        # `__name__`: the name by which this process finds the classes of the runtime.
         return digest_of(
             {"module": module[_DIGEST], "runtime": _runtime_digest(), "name": __name__}
         )
     except (RuntimeError, OSError) as problem:  # such as where there are .pyc files only
-        say(str(problem))
+        warn_not_kept(str(problem))
         return None
 
 

@@ -1,7 +1,7 @@
-"""Queries travel as text: their module's, the runtime's, and that of the few lines that load both.
+"""Queries travel as text: the generated module, the runtime, and the bootstrap that loads both.
 
-A Spark worker may have nothing of celc installed, another version of it, or no file of the job's
-own on its path. So a pickled query refers to nothing but Python's own `eval` and text.
+A Spark worker may have nothing of celc installed, another version of it, or no file of the job on
+its path. So a pickled query refers to nothing but Python's own `eval` and texts.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def module_of(text: str, name: str = "celc_generated") -> ModuleType:
 def text_of(module: dict[str, Any]) -> str:
     """The text of a generated module, given its globals.
 
-    Raises RuntimeError where there is none to be found, as in a frozen application.
+    Raises RuntimeError where it cannot be found, as in a frozen application.
     """
     if "__celc_text__" in module:
         return str(module["__celc_text__"])
@@ -74,13 +74,13 @@ def _bootstrap_text() -> str:
 
 
 def bootstrap_file(sources: Iterable[str]) -> str:
-    """Of the runtime's files, by their paths, the one that loads the others in a new process."""
+    """The path of the bootstrap among the paths of the runtime's files."""
     (file,) = (file for file in sources if file.rpartition("/")[2] == "bootstrap.py")
     return file
 
 
 def bootstrap_name(text: str) -> str:
-    """The name of the module that a process makes of the text of that file."""
+    """The name of the module that a process makes of the bootstrap's text."""
     return f"celc_bootstrap_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 

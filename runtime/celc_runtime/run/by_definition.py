@@ -1,5 +1,8 @@
-"""The run of a query whose conditions no automaton decides: at each event at which a match could
-end, the matches that do are found by the definitions (`definition`), among remembered events."""
+"""The listing of a query whose conditions no automaton decides.
+
+At each event at which a match could end, matches are found by the definitions (`definition`) among
+remembered events.
+"""
 
 from __future__ import annotations
 
@@ -18,26 +21,21 @@ from celc_runtime.engine.arena import (
     OUTPUT_FULL,
     TOO_MUCH_WORK,
     Memory,
-    relevant_rows,
 )
-from celc_runtime.engine.definition import (
-    Budget,
-    Labels,
-    OutOfWorkError,
-    Stretch,
-    first_in,
-)
+from celc_runtime.engine.batch import relevant_rows
+from celc_runtime.engine.definition import first_in
 from celc_runtime.engine.listing import Kinds, Output
+from celc_runtime.engine.open_questions import Budget, Labels, OutOfWorkError, Stretch
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import ByDefinition
-from celc_runtime.run.history import Remembered
+from celc_runtime.run.history import History
 from celc_runtime.run.listings import NOTED_ROWS, Floors, ListingOfRun
 from celc_runtime.run.positions import Positions
 
 
 @dataclass(slots=True)
 class _Part:
-    """The remembered events of one partition, ascending, and what nested selectors know of them."""
+    """The remembered events of one partition, ascending; `whole`: for nested selectors."""
 
     entries: list[int] = field(default_factory=list)
     symbols: list[int] = field(default_factory=list)
@@ -46,6 +44,7 @@ class _Part:
     whole: Stretch | None = None
 
     def drop(self, count: int) -> None:
+        """Forget the first events."""
         if count:
             for column in (self.entries, self.symbols, self.positions, self.keys):
                 del column[:count]
@@ -53,14 +52,14 @@ class _Part:
 
 
 class DefinitionListing(ListingOfRun):
-    """Finds the matches that end at each event that fired."""
+    """Finds the matches that end at each event that fired, by the definitions."""
 
     most_rows = NOTED_ROWS
 
     def __init__(self, definition: ByDefinition, plan: Plan) -> None:
         self._definition = definition
         self._plan = plan
-        self._remembered = Remembered(definition.remembers)
+        self._history = History(definition.remembers)
         self._parts: dict[int, _Part] = {}
         self._part = 0
         self._consumed = -1
@@ -76,12 +75,12 @@ class DefinitionListing(ListingOfRun):
 
     @property
     def nbytes(self) -> int:
-        """The size of what is kept between batches, lists of Python counted by their slots."""
+        """As for every listing; lists of Python are counted by their slots."""
         kept = sum(4 * len(part.entries) for part in self._parts.values())
-        return self._remembered.nbytes + 32 * kept
+        return self._history.nbytes + 32 * kept
 
     def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
-        """Take in a batch: its events that matter, with their positions and numbers."""
+        """Note the relevant events of a batch, with their positions and numbers."""
         batch, entry = prepared.batch, int(memory.counters[ENTRY])
         count = int(np.count_nonzero(batch.symbols))
         rows = relevant_rows(batch.words, batch.symbols, count)
@@ -94,7 +93,7 @@ class DefinitionListing(ListingOfRun):
         if not count:
             return prepared
         of_rows = positions.of(rows)
-        self._remembered.append(prepared.events, rows, batch.symbols[rows])
+        self._history.append(prepared.events, rows, batch.symbols[rows])
         keys = batch.keys[rows] if len(batch.keys) else of_rows
         values = (batch.symbols[rows], of_rows, keys)
         for part, number, *event in zip(
@@ -110,8 +109,8 @@ class DefinitionListing(ListingOfRun):
         return prepared
 
     def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
-        """End the batch: keep what is not before the floor, one for all or for each partition;
-        without a window everything."""
+        """End a batch: keep the events that a later window can reach back to; without a window
+        all."""
         bounded = self._plan.window is not None and not self._definition.sees_all
         behind = floors() if bounded else None
         first_kept = self._entry + len(self._rows)
@@ -125,15 +124,13 @@ class DefinitionListing(ListingOfRun):
                 floor = behind if isinstance(behind, int) else int(behind[number])
                 gone = first_in(part.keys, floor, gone)
             part.drop(gone)
-            if part.whole is not None:
-                part.whole = None
+            part.whole = None
             if part.entries:
                 first_kept = min(first_kept, part.entries[0])
-        self._remembered.drop(first_kept)
+        self._history.drop(first_kept)
         self._rows = np.zeros(0, np.int64)
 
     def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
-        """List the matches of each event that fired; a status of the arena module."""
         counters = memory.counters
         while True:
             while self._waiting:
@@ -158,13 +155,13 @@ class DefinitionListing(ListingOfRun):
                     return TOO_MUCH_WORK
 
     def _matches(self, row: int, floor: int, limit: int) -> list[list[int]]:
-        """The matches that end at a row, the first one last: the row, then the events' tags."""
+        """The matches that end at a row, the first one last: the row, then their events' tags."""
         place = int(np.searchsorted(self._rows, row))
         part = self._parts[int(self._part_of_rows[place])]
         end = bisect_left(part.entries, self._entry + place)
         window = self._plan.window
         if window is not None and window.unit == "EVENTS":
-            # The kernel counts rows, and on a stream not all that have a position are read again.
+            # The kernel counts rows, and on a stream not every row with a position is read again.
             floor = part.positions[end] - int(window.size)
         start = bisect_left(part.entries, self._consumed + 1)
         first = first_in(part.keys, floor, start)
@@ -184,7 +181,7 @@ class DefinitionListing(ListingOfRun):
         return [self._tags(row, part, *match) for match in reversed(matches[:limit])]
 
     def _stretch(self, part: _Part, first: int, budget: Budget) -> Stretch:
-        remembered = self._remembered
+        remembered = self._history
         return Stretch(
             part.entries,
             part.symbols,

@@ -1,9 +1,9 @@
-"""What conditions across events read of past events, as columns that kernels can index.
+"""The past events that conditions across events read, as columns that kernels can index.
 
 A column holds a value for each *entry*, an event with a symbol other than 0, from the first entry
-that can still be asked for. Texts are numbers here: two texts are equal where their numbers are,
-and where some condition asks for their order, ranks say which comes first. A number is never given
-to a second text; texts that no event here has any more are forgotten.
+that a later match can have. Texts are numbers here: two texts are equal where their numbers are
+equal, and where some condition asks for their order, ranks hold it. A number is never given to a
+second text; texts that no entry has any more are forgotten.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from celc_runtime.plan.strategy import Remembers
 _FIRST_ROOM = 1024
 
 
-class Remembered:
+class History:
     """The remembered columns of one run."""
 
-    def __init__(self, what: Remembers) -> None:
-        self._what = what
+    def __init__(self, columns: Remembers) -> None:
+        self._columns = columns
         self._arrays: list[np.ndarray] = []
         self._texts = TextNumbers()
         self._count = 0
@@ -37,29 +37,29 @@ class Remembered:
 
     @property
     def nbytes(self) -> int:
-        """The size of the columns; texts are counted by the space of their entries alone."""
+        """The size of the columns; a text is counted as 64 bytes."""
         return sum(array.nbytes for array in self._arrays) + 64 * len(self._texts)
 
     def append(self, events: pa.RecordBatch, rows: np.ndarray, symbols: np.ndarray) -> None:
-        """Take in the rows of a batch that matter, in order, with their symbols."""
-        chosen = events.take(pa.array(rows))
+        """Append the relevant rows of a batch, in order, with their symbols."""
+        relevant = events.take(pa.array(rows))
         new: list[np.ndarray] = []
-        for name in self._what.columns:
-            values, valid = numbers(chosen.column(name))
+        for name in self._columns.columns:
+            values, valid = numbers(relevant.column(name))
             if not np.issubdtype(values.dtype, np.floating):
                 values = values.astype(np.int64)
             new += [values, valid]
-        for condition in self._what.texts:
-            new.append(_truth(condition, chosen))
+        for condition in self._columns.texts:
+            new.append(_truth(condition, relevant))
         known = len(self._texts)
-        new += [self._texts.of(chosen.column(name)) for name in self._what.codes]
-        new += [np.zeros(len(rows), np.int64) for _ in self._what.ranks]
-        if self._what.symbols:
+        new += [self._texts.of(relevant.column(name)) for name in self._columns.codes]
+        new += [np.zeros(len(rows), np.int64) for _ in self._columns.ranks]
+        if self._columns.symbols:
             new.append(symbols.astype(np.int64))
         self._extend(new, len(rows))
-        if len(self._texts) > max(_FIRST_ROOM, 4 * self._count * len(self._what.codes)):
+        if len(self._texts) > max(_FIRST_ROOM, 4 * self._count * len(self._columns.codes)):
             self._forget_texts()
-        if self._what.ranks and (len(self._texts) != known or len(rows)):
+        if self._columns.ranks and (len(self._texts) != known or len(rows)):
             self._rank()
 
     def drop(self, until: int) -> None:
@@ -89,23 +89,23 @@ class Remembered:
     # --- texts ------------------------------------------------------------------------------------
 
     def _places(self) -> list[int]:
-        """Where the codes of the text attributes are among the arrays."""
-        first = 2 * len(self._what.columns) + len(self._what.texts)
-        return list(range(first, first + len(self._what.codes)))
+        """The places of the text attributes' codes among the arrays."""
+        first = 2 * len(self._columns.columns) + len(self._columns.texts)
+        return list(range(first, first + len(self._columns.codes)))
 
     def _forget_texts(self) -> None:
         used = np.unique(np.concatenate([self._arrays[n][: self._count] for n in self._places()]))
         self._texts.keep(used.tolist())
 
     def _rank(self) -> None:
-        """Number the texts that are known in their order."""
+        """Write the ranks: the known texts, numbered in their order."""
         codes = self._texts.in_order()
         if not len(codes):
             return
         by_code = np.argsort(codes)
         places = self._places()
-        for number, name in enumerate(self._what.ranks):
-            codes_here = self._arrays[places[self._what.codes.index(name)]][: self._count]
+        for number, name in enumerate(self._columns.ranks):
+            codes_here = self._arrays[places[self._columns.codes.index(name)]][: self._count]
             found = by_code[np.searchsorted(codes[by_code], np.maximum(codes_here, codes.min()))]
             self._arrays[places[-1] + 1 + number][: self._count] = found
 

@@ -1,7 +1,7 @@
-"""The listing of one run: how the matches are found that end at the events that fired.
+"""The listing of a run: how the matches that end at the events that fired are found.
 
-`ListingOfRun` is what every listing does; those that have all that the update finds for matches are
-here, the others in modules of their own.
+`ListingOfRun` is the protocol. The listings that hand out all matches in the arena are here; the
+others are in modules of their own.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from celc_runtime.engine.arena import (
     LEAVES_FULL,
     PADDING,
     STACK_FULL,
+    WINDOW_FULL,
     Memory,
     with_deeper_stack,
     with_more_leaves,
@@ -31,18 +32,18 @@ _MATCHES_PER_BATCH = 1 << 16
 _ENTRIES_PER_BATCH = 1 << 17
 
 NOTED_ROWS = 1 << 18
-"""The most rows of a batch at a time where all its events are noted, with those of the window."""
+"""The most rows of a batch at a time where a listing notes all its events."""
 
 Floors: TypeAlias = Callable[[], np.ndarray | int]
-"""What no window of a later event reaches behind, for all or for each partition slot; asked for
-only where it is used, because it takes a look at the batch."""
+"""The floor that no window of a later event reaches behind: one for all, or one for each partition
+slot. A function, because it is only computed where it is used."""
 
 
 class ListingOfRun:
-    """What a run asks of every listing; here with what most of them answer."""
+    """What a run asks of its listing; with the answers of most listings."""
 
     defers = True
-    """Whether the update leaves all that fires to `choose`, and lists nothing itself."""
+    """Whether the update leaves all matches to `choose`, and lists nothing itself."""
 
     are_paths = False
     """Whether each path of nodes below a cell that fired is a match."""
@@ -54,12 +55,12 @@ class ListingOfRun:
     """The pile of the events in the first place of a match, where all have `places`."""
 
     places = 0
-    """How many events every match has, place by place in the output; 0: matches differ, and stand
-    in the output one after another."""
+    """How many events every match has, if the output holds them place by place; 0: matches differ
+    in length, and the output holds one after another."""
 
     @property
     def nbytes(self) -> int:
-        """The size of what is kept between batches."""
+        """The size of the buffers and of all that is kept between batches."""
         return 0
 
     def buffers(self, limit: int | None) -> Output:
@@ -75,31 +76,40 @@ class ListingOfRun:
         return int(list_fired(memory, output, kinds))
 
     def with_room(self, status: int, memory: Memory) -> Memory:
-        """More of what the status says there is too little of."""
+        """Make the room that a status asks for; returns the memory of the run, which may be new."""
         assert status == STACK_FULL
         return with_deeper_stack(memory)
 
     def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
-        """End the batch. `oldest`: the first stored event that a later match can refer to."""
+        """End a batch. `oldest`: the first stored event that a later match can refer to."""
 
     def entries(self, names: Sequence[str], output: Output, kinds: Kinds) -> LabelEntries:
         """The events of the matches in the buffers, under each label."""
         return entries_of_tags(names, output, kinds)
 
     def events_in(self, output: Output, first: int, count: int) -> int:
-        """How many events `count` matches in the buffers have, the first of them being `first`."""
+        """How many events `count` matches in the buffers have together, from match `first` on."""
         return int(output.used[1] - (output.ends[first - 1] if first else 0))
 
 
+def with_more_scratch(scratch: Memory, status: int) -> Memory:
+    """Scratch memory with twice the room that a status asks for: its nodes, or the walk through
+    them."""
+    if status == WINDOW_FULL:
+        return scratch._replace(nodes=np.zeros((2 * len(scratch.nodes), 4), np.int64))
+    assert status == STACK_FULL
+    return with_deeper_stack(scratch)
+
+
 class AllListing(ListingOfRun):
-    """Each match that the update finds, by a walk from its last event back."""
+    """Lists all matches, each by a walk from its last event back."""
 
     defers = False
     are_paths = True
 
 
 class RunsListing(ListingOfRun):
-    """All matches, which have one shape, place by place."""
+    """Lists all matches of one shape, place by place."""
 
     defers = False
     are_paths = True

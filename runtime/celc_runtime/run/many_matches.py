@@ -1,13 +1,11 @@
 """A warning where one event ends more matches than anybody reads, before they are all listed.
 
-How many matches end at an event can be told without listing them: each is a path through the nodes
-below that event, and paths are counted node by node, from the oldest on, since a node refers only
-to older ones. That takes a look at each node of the window. To list a match takes as long, or
-longer, so the count is made only for an event of which many matches have been listed already, and
-costs little beside them.
+The matches of an event can be counted without listing them (`match_count`), in a pass over the
+nodes of the window. So they are counted only for an event of which many matches have been listed
+already: beside those, the pass costs little.
 
-Where conditions are checked while matches are listed, not all paths are matches. There only those
-that have been listed count.
+Where conditions are checked while matches are listed, not all paths are matches. There only the
+matches that have been listed count.
 """
 
 from __future__ import annotations
@@ -17,35 +15,24 @@ from collections.abc import Callable
 
 import numpy as np
 
-from celc_runtime.engine.arena import (
-    CHILD,
-    LISTED,
-    MERGE,
-    NEXT,
-    NEXT_NODE,
-    RUN_LEFT,
-    SINCE,
-    STACK_SIZE,
-    TAG,
-    Memory,
-    lowest_id,
-)
+from celc_runtime.engine.arena import LISTED, RUN_LEFT, STACK_SIZE, Memory
 from celc_runtime.engine.listing import Kinds, Output
-from celc_runtime.jit.kernels import njit
+from celc_runtime.engine.match_count import count_matches
 from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.plan import Plan
 from celc_runtime.run.listings import ListingOfRun
 
 MOST_MATCHES = 1_000_000
-"""More than this at one event are worth a word."""
+"""More matches than this at one event are worth a warning."""
 
 _LISTED_MATCHES = 1 << 16
 _LISTED_EVENTS = 1 << 21
-"""How much of one event's matches has been listed before they are counted."""
+"""The matches of an event are counted after so many matches, or so many events of matches, have
+been listed."""
 
 
 class ManyMatches:
-    """Looks at what a run lists, and warns once where too many matches end at one event."""
+    """Looks at the matches that a run lists, and warns once where too many end at one event."""
 
     def __init__(self, plan: Plan, listing: ListingOfRun) -> None:
         self._plan = plan
@@ -66,7 +53,7 @@ class ManyMatches:
         kinds: Kinds,
         position_of: Callable[[np.ndarray], np.ndarray],
     ) -> None:
-        """Look at matches in the buffers before they are taken out."""
+        """Look at the matches in the buffers before they are taken out."""
         if not self._watches:
             return
         rows = output.rows[: output.used[0]]
@@ -114,30 +101,3 @@ class ManyMatches:
             EventWarning,
             stacklevel=4,
         )
-
-
-@njit(nogil=True, cache=True)
-def count_matches(memory, kinds, fire, of_runs):  # type: ignore[no-untyped-def]
-    """How many matches end at an event that fired, as float64; infinite where there are more.
-
-    `of_runs`: matches have one shape, and what a cell that begins one says of its child is its
-    place among the leaves.
-    """
-    nodes, starts = memory.nodes, kinds.starts
-    mask, kind_mask = nodes.shape[0] - 1, (np.int64(1) << kinds.bits[0]) - 1
-    root, floor_value = fire[0], fire[3]
-    lowest = lowest_id(nodes, memory.counters[NEXT_NODE], fire[2])
-    counts = np.zeros(nodes.shape[0], np.float64)
-    for node in range(lowest, root + 1):
-        at = node & mask
-        if nodes[at, SINCE] < floor_value:
-            continue
-        tag, child, following = nodes[at, TAG], nodes[at, CHILD], nodes[at, NEXT]
-        begins = tag != MERGE and starts[tag & kind_mask]
-        count = 1.0 if begins else 0.0
-        if child >= lowest and not (begins and of_runs):
-            count += counts[child & mask]
-        if following >= lowest:
-            count += counts[following & mask]
-        counts[at] = count
-    return counts[root & mask]

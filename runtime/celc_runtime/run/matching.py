@@ -27,8 +27,8 @@ def matches_of_events(program: Program, events: Any) -> Iterator[pa.RecordBatch]
 def matches_of_sorted(
     program: Program, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The matches of batches from Spark, sorted: two events that the order leaves equal are an
-    error."""
+    """The matches of sorted batches from Spark; raises EventError where the order leaves two events
+    equal."""
     return _read(Run(program, ties_are_errors=True), map(received, batches))
 
 

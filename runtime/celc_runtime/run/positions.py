@@ -9,7 +9,7 @@ from celc_runtime.engine.batch import positions_in_parts
 
 
 class Positions:
-    """The positions of a batch's rows in their partitions."""
+    """The positions of rows in partitions that come one after another."""
 
     def __init__(self, prepared: Prepared, shift: int) -> None:
         self._parts = prepared.parts
@@ -24,7 +24,7 @@ class Positions:
 
 
 class GivenPositions(Positions):
-    """The same where rows have been left out."""
+    """The same where rows have been left out, so that positions are given."""
 
     def __init__(self, prepared: Prepared, positions: np.ndarray) -> None:
         super().__init__(prepared, 0)
@@ -37,7 +37,7 @@ class GivenPositions(Positions):
 
 
 class InterleavedPositions(Positions):
-    """The same where each row belongs to a partition slot that counts for itself."""
+    """The same where partitions interleave, and each partition slot counts its own rows."""
 
     def __init__(self, prepared: Prepared, clock: np.ndarray) -> None:
         slots = prepared.batch.slots

@@ -1,4 +1,4 @@
-"""One run of a query over a stream of batches: the driver around the kernels."""
+"""One run of a query over a stream of batches: the loop around the kernels."""
 
 from __future__ import annotations
 
@@ -55,18 +55,18 @@ from celc_runtime.run.latest import LatestListing
 from celc_runtime.run.listings import AllListing, ListingOfRun, RunsListing
 from celc_runtime.run.many_matches import ManyMatches
 from celc_runtime.run.positions import GivenPositions, Positions
-from celc_runtime.run.selection import EarliestListing, SelectorListing
 from celc_runtime.run.updates import ASKS_UPDATE, update_of
+from celc_runtime.run.window_listings import EarliestListing, SelectorListing
 
 
 class PartitionStretch(NamedTuple):
     """Events of one partition that a run reads from some event on.
 
     events: the columns that the query reads, without types; codes: int32[rows], the number of each
-    row's type among those that the query declares; positions: int64[rows], in the partition.
-    silent: so many rows have been read before, and only what comes later ends matches. absent:
-    bool[rows], rows that only stand for others that cannot matter and were left out. context: what
-    the stream before the first row means to nested selectors.
+    row's type among the types that the query declares; positions: int64[rows], in the partition.
+    silent: so many rows have been read before; only later rows end matches. absent: bool[rows],
+    rows that stand for rows left out because they cannot matter. context: what the stream before
+    the first row means to nested selectors.
     """
 
     events: pa.RecordBatch
@@ -78,8 +78,9 @@ class PartitionStretch(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What to keep of a stretch: int64 rows, and the context before the first of them. keys:
-    int64, what the window is measured on, row by row; empty where that is positions or nothing."""
+    """The part of a stretch to keep: int64 rows, and the context before the first of them. keys:
+    int64, the values that the window is measured on, for all rows of the stretch; empty where it is
+    measured on positions, or there is none."""
 
     rows: np.ndarray
     context: int
@@ -91,9 +92,9 @@ class Run:
 
     Events come in the order of the stream; with PARTITION BY (unless partitions interleave, as
     CONSUME BY ANY needs) all events of a partition come one after another. `first_node` lets tests
-    begin near the limits of smaller numbers. `first_position`: that of the first event;
-    `continues`: its partition is not entered with it, but was before. `numbered`: the column of
-    each batch with the rows' numbers, for messages, where they are not in their places.
+    begin near the limits of smaller numbers. `first_position`: the position of the first event;
+    `continues`: its partition was entered before. `numbered`: the column with the numbers of the
+    rows, for messages, where rows are not in their original order.
     """
 
     def __init__(
@@ -128,7 +129,7 @@ class Run:
         self.dropped = 0
 
     def forget_undeclared(self) -> None:
-        """Tell at the end of rows of undeclared types from here on only."""
+        """Leave the rows of undeclared types so far out of the warning of `finish`."""
         self._columns.undeclared.forget()
 
     @property
@@ -143,13 +144,13 @@ class Run:
 
     @property
     def arena_bytes(self) -> int:
-        """The size of the node arena, and of what is noted of the cells that begin matches."""
+        """The size of the node arena, the notes of the cells that begin matches included."""
         memory = self._memory
         return int(memory.nodes.nbytes + memory.leaves.nbytes + memory.leaf_marks.nbytes)
 
     @property
     def buffer_bytes(self) -> int:
-        """The size of the buffers for matches, and of those that the kernels work with."""
+        """The size of the buffers for matches, and of the working memory of the kernels."""
         memory = self._memory
         buffers = (*self._output, memory.stack, memory.path, memory.trail, memory.fires)
         kept = self._listing.nbytes + self._update.nbytes
@@ -157,7 +158,7 @@ class Run:
 
     @property
     def stored_events(self) -> int:
-        """How many past events are kept for output, those of a batch being read not counted."""
+        """How many past events are kept for output; events of a batch being read do not count."""
         return self._payload.rows
 
     def push(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -187,8 +188,8 @@ class Run:
         self._leave_batch(prepared, rows)
 
     def push_stretch(self, stretch: PartitionStretch) -> Iterator[pa.RecordBatch]:
-        """Read a stretch of one partition, all that this run reads; yields the matches that end
-        behind its `silent` rows. `after_stretch` then tells what to keep of it.
+        """Read a stretch of one partition, the only events of this run; yields the matches that end
+        behind its `silent` rows. `after_stretch` then tells which rows to keep.
 
         Raises EventError where a value cannot be measured by the window.
         """
@@ -211,8 +212,8 @@ class Run:
         yield from self._listed(prepared, positions)
 
     def after_stretch(self, stretch: PartitionStretch, floor: int = ALWAYS) -> Kept:
-        """What of the stretch later events can make matches with. `floor`: what the window of none
-        of them reaches behind, where more is known of that than the events tell."""
+        """The rows of the stretch with which later events can make matches. `floor`: no window of a
+        later event reaches behind it, where the caller knows more than the events tell."""
         prepared = self._stretch
         assert prepared is not None
         plan, batch = self._plan, prepared.batch
@@ -234,7 +235,7 @@ class Run:
         return Kept(rows, context, batch.keys)
 
     def _enter(self, prepared: Prepared, positions: Positions) -> Prepared:
-        """Show a batch that is classified to all that look at events before the kernel does."""
+        """Begin a classified batch: the stored events, the listing and the update take it in."""
         counters = self._memory.counters
         counters[ROW] = counters[PART] = counters[READ] = 0
         self._many.enter()
@@ -249,7 +250,7 @@ class Run:
                 yield self._take(prepared)
 
     def finish(self) -> None:
-        """Say once what was odd about the events; call it at the end of a run."""
+        """Warn once of rows of undeclared types; call it at the end of a run."""
         undeclared = self._columns.undeclared
         if undeclared.total:
             plan = self._plan
@@ -323,7 +324,7 @@ class Run:
         return int(oldest_entry(self._memory, self._plan.kind_bits, earliest))
 
     def _leave_batch(self, prepared: Prepared, rows: int) -> None:
-        """Enter the partitions whose events did not matter, and count on from row 0."""
+        """Enter the partitions without relevant events, and let the next batch begin with row 0."""
         counters = self._memory.counters
         if counters[PART] < len(prepared.parts):
             counters[SHIFT] = prepared.parts[-1]
@@ -336,7 +337,7 @@ class Run:
 
 
 def _listing_of(program: Program, *, with_letters: bool) -> ListingOfRun:
-    """The listing of a run; `with_letters`: the update says what events are called in context."""
+    """The listing of a run; `with_letters`: the update writes the letters of events."""
     plan, listing = program.plan, program.listing
     match listing:
         case All():

@@ -1,7 +1,7 @@
-"""The update of one run: the kernel that reads events, and the memory that this kernel alone needs.
+"""The update of a run: the kernel that reads events, and the memory that this kernel alone needs.
 
-There is a class for each way to keep partial matches: on piles, on piles by key, in union lists,
-and in union lists of partitions that interleave.
+`UpdateOfRun` is the protocol. There is a class for each way to keep partial matches: on piles, on
+piles by key, in union lists, and in union lists of partitions that interleave.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ from celc_runtime.engine.arena import (
     grown,
 )
 from celc_runtime.engine.batch import Batch, window_floor
+from celc_runtime.engine.compaction import compacted, reachable_nodes
 from celc_runtime.engine.listing import Kinds, Output
 from celc_runtime.engine.union_lists import (
     OWN_CLOCKS,
-    compacted,
     context_after,
-    live_share,
     new_lists,
     update_lists,
     with_longer_lists,
@@ -39,27 +38,28 @@ from celc_runtime.engine.union_lists import (
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import BranchFree, Keyed, StraightLine, UnionLists
 from celc_runtime.program import Program
-from celc_runtime.run.joins import KeyMemory
+from celc_runtime.run.key_memory import KeyMemory
 from celc_runtime.run.positions import InterleavedPositions, Positions
 
 ASKS_UPDATE = frozenset({ARENA_FULL, KEYS_FULL, LISTS_FULL})
-"""The statuses that ask an update for more room."""
+"""The statuses that ask the update for more room, and not the listing."""
 
 
-class PileUpdate:
-    """An update whose partial matches are on piles, which are in the memory of the arena."""
+class UpdateOfRun:
+    """What a run asks of its update; with the answers of most updates."""
 
     has_contexts = False
-    """Whether the update writes what events are called in the context of the stream before them."""
+    """Whether the update writes the letters of events, which depend on the stream before them."""
 
-    def __init__(self, update: BranchFree | StraightLine | Keyed, plan: Plan) -> None:
-        self.piles = update.piles
-        self._kernel = update.kernel
+    piles = 0
+    """The number of piles that the memory of the arena needs."""
+
+    def __init__(self, plan: Plan) -> None:
         self._plan = plan
 
     @property
     def nbytes(self) -> int:
-        """The size of what the update keeps besides the arena."""
+        """The size of the memory that the update keeps besides the arena."""
         return 0
 
     def positions(self, prepared: Prepared, memory: Memory, partitions: int) -> Positions:
@@ -72,10 +72,10 @@ class PileUpdate:
 
     def read(self, batch: Batch, memory: Memory, output: Output, kinds: Kinds) -> int:
         """Read the events of a batch from `counters[ROW]` on; a status of the arena module."""
-        return int(self._kernel(batch, memory, output, kinds))
+        raise NotImplementedError
 
     def with_room(self, status: int, memory: Memory) -> Memory:
-        """More of what the status says there is too little of."""
+        """Make the room that a status asks for; returns the memory of the run, which may be new."""
         assert status == ARENA_FULL
         return grown(memory)
 
@@ -97,7 +97,8 @@ class PileUpdate:
         return int(memory.counters[EARLIEST])
 
     def floors_behind(self, prepared: Prepared, positions: Positions) -> np.ndarray | int:
-        """What no window of a later event reaches behind: for all, or for each partition slot."""
+        """The floor that no window of a later event reaches behind: for all, or for each partition
+        slot."""
         window, batch = self._plan.window, prepared.batch
         assert window is not None
         if len(batch.floors):
@@ -108,8 +109,20 @@ class PileUpdate:
         return int(last[0]) - int(window.size)
 
 
+class PileUpdate(UpdateOfRun):
+    """An update whose partial matches are on piles, in the memory of the arena."""
+
+    def __init__(self, update: BranchFree | StraightLine | Keyed, plan: Plan) -> None:
+        super().__init__(plan)
+        self.piles = update.piles
+        self._kernel = update.kernel
+
+    def read(self, batch: Batch, memory: Memory, output: Output, kinds: Kinds) -> int:
+        return int(self._kernel(batch, memory, output, kinds))
+
+
 class KeyedUpdate(PileUpdate):
-    """The same where some piles are in tables, by key."""
+    """An update with some of its piles in tables, by key."""
 
     def __init__(self, update: Keyed, plan: Plan) -> None:
         super().__init__(update, plan)
@@ -134,12 +147,11 @@ class KeyedUpdate(PileUpdate):
         return memory
 
 
-class ListsUpdate(PileUpdate):
-    """The general engine, whose partial matches are in union lists."""
+class ListsUpdate(UpdateOfRun):
+    """The update of the general engine, whose partial matches are in union lists."""
 
     def __init__(self, update: UnionLists, plan: Plan, *, first_position: int) -> None:
-        self.piles = 0
-        self._plan = plan
+        super().__init__(plan)
         self._tables = update.tables
         self.has_contexts = len(update.tables.following) > 0
         self._lists = new_lists(len(update.tables.skip))
@@ -174,15 +186,15 @@ class ListsUpdate(PileUpdate):
         return int(context_after(self._tables.following, symbols, context, first, end))
 
     def earliest_start(self, memory: Memory) -> int:
-        return ALWAYS  # the general engine measures windows in ways of its own
+        return ALWAYS  # the general engine does not write EARLIEST
 
 
 class InterleavedUpdate(ListsUpdate):
-    """The same where partitions are read in one common order: each has lists of its own."""
+    """The same for partitions read in one common order: each has lists of its own."""
 
     def __init__(self, update: UnionLists, plan: Plan, *, first_position: int) -> None:
         super().__init__(update, plan, first_position=first_position)
-        # Partitions whose window is measured on something else than their common order.
+        # Whether the window is measured on another attribute than the common order.
         self._own_clocks = plan.window_attribute not in (None, *plan.order_by[:1])
         self._own_floors = np.zeros(0, np.int64)
         if self._own_clocks:
@@ -195,10 +207,10 @@ class InterleavedUpdate(ListsUpdate):
         return InterleavedPositions(prepared, self._lists.clock)
 
     def with_room(self, status: int, memory: Memory) -> Memory:
-        """For the arena: one without its dead nodes, where that frees enough."""
+        """For the arena: drops its dead nodes where that frees enough, else doubles it."""
         if status != ARENA_FULL:
             return super().with_room(status, memory)
-        flags, count = live_share(memory, self._lists, self._floors())
+        flags, count = reachable_nodes(memory, self._lists, self._floors())
         # An event that needs more than what has just been freed asks again at once.
         used = int(memory.counters[NEXT_NODE] - memory.counters[LOWEST])
         if 2 * count <= len(flags) < 2 * used:
@@ -238,8 +250,8 @@ class InterleavedUpdate(ListsUpdate):
         return floors
 
 
-def update_of(program: Program, *, first_position: int) -> PileUpdate:
-    """The update of a run whose first event has a position."""
+def update_of(program: Program, *, first_position: int) -> UpdateOfRun:
+    """The update of a run; `first_position`: the position of its first event."""
     plan, update = program.plan, program.update
     match update:
         case BranchFree() | StraightLine():

@@ -7,16 +7,32 @@ clash with. So imports of the runtime are compiled with another name, and nothin
 from __future__ import annotations
 
 import ast
+import importlib
 import pickle
+import sys
+import traceback
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import celc_runtime
 import pytest
-from celc_runtime.jit import bootstrap
-from other_processes import other_version, run
+from celc_runtime.jit import bootstrap, shipping
+from other_processes import (
+    DECLARED,
+    EVENTS,
+    MATCHES,
+    PLANS,
+    other_version,
+    run,
+    write_archive,
+    write_package,
+)
 
 import celc
+
+_MODULE = celc.compile(DECLARED + PLANS["plain"], name="q.cel").source
+_RUNTIME = shipping.runtime_sources()
 
 _DECLARED = "CREATE STREAM S { EVENT A { name: STRING, ts: LONG }, EVENT B { ts: LONG } }\n"
 _IMPORTS = "from celc_runtime"
@@ -156,3 +172,94 @@ def test_the_runtime_is_imported_from_and_not_imported() -> None:
             # A name of bytecode that is renamed is an import's (`bootstrap._renamed`).
             if isinstance(node, ast.Name | ast.Attribute):
                 assert "celc_runtime" not in (getattr(node, "id", ""), getattr(node, "attr", ""))
+
+
+# --- from files and archives to modules -----------------------------------------------------------
+
+# A package with a package in a package, which the runtime has not.
+_SMALL = {
+    "__init__.py": "from celc_runtime.outer import two\n"
+    "from celc_runtime.outer.inner import leaf\n",
+    "one.py": "ONE = 1\n",
+    "outer/__init__.py": "",
+    "outer/two.py": "from celc_runtime.one import ONE\nTWO = ONE + 1\n",
+    "outer/inner/__init__.py": "from celc_runtime.outer.two import TWO\n",
+    "outer/inner/leaf.py": "from celc_runtime.outer.inner import TWO\n\n\ndef late():\n"
+    "    from celc_runtime.outer import two\n    return two.TWO / 0\n",
+}
+
+
+@pytest.mark.parametrize("kind", ["folder", "archive", "texts"])
+def test_the_texts_of_sub_packages_are_found(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, texts = f"small_{kind}", dict.fromkeys(_SMALL, "X = 1\n")
+    if kind == "folder":
+        write_package(tmp_path, texts, name)
+        (tmp_path / name / "no_package").mkdir()
+        (tmp_path / name / "no_package" / "notes.py").write_text("no module of the package\n")
+    elif kind == "archive":
+        write_archive(tmp_path / "small.zip", texts, name)
+    else:
+        bootstrap._imported(name, texts, name)
+    monkeypatch.syspath_prepend(str(tmp_path / "small.zip" if kind == "archive" else tmp_path))
+    assert bootstrap.installed_sources.__wrapped__(name) == texts
+
+
+def test_texts_become_sub_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CELC_CACHE_DIR", str(tmp_path))
+    bootstrap.cache_root.cache_clear()
+    package = bootstrap.provide(_SMALL)
+    name = bootstrap.package_name(_SMALL)
+    assert package.__name__ == name
+    assert bootstrap.provide(dict(reversed(_SMALL.items()))) is package
+    leaf = importlib.import_module(f"{name}.outer.inner.leaf")
+    assert (package.two.TWO, package.leaf) == (2, leaf)
+    with pytest.raises(ZeroDivisionError) as error:
+        leaf.late()
+    last = traceback.extract_tb(error.value.__traceback__)[-1]
+    assert (last.filename, last.lineno) == (f"<{name}>/outer/inner/leaf.py", 6)
+    assert last.line == "return two.TWO / 0"
+    assert leaf.__package__ == f"{name}.outer.inner"
+    assert "celc_runtime.outer" not in sys.modules
+    # What was kept is what another process loads.
+    assert len(list(tmp_path.glob(f"{name}-*.code"))) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(bootstrap, "_code", None)  # nothing is compiled
+        again = bootstrap._TextFinder()
+        again.add(name, _SMALL, name)
+        assert again.get_code(f"{name}.outer.inner.leaf") is not None
+        assert again.is_package(f"{name}.outer")
+        assert not again.is_package(f"{name}.one")
+    bootstrap.cache_root.cache_clear()
+
+
+def test_the_runtime_is_sent_with_a_query(tmp_path: Path) -> None:
+    """From a folder and from an archive, to where there is nothing, and on from there."""
+    write_package(tmp_path / "folder", _RUNTIME)
+    write_archive(tmp_path / "modules.zip", _RUNTIME)
+    (tmp_path / "folder" / "q.py").write_text(_MODULE)
+    with zipfile.ZipFile(tmp_path / "modules.zip", "a") as archive:
+        archive.writestr("q.py", _MODULE)
+    send = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import q
+Path(sys.argv[2]).write_bytes(pickle.dumps(q.QUERIES["q"]))
+print(json.dumps([count(q.QUERIES["q"]), runtimes(), q.__file__]))
+"""
+    load = """
+data = Path(sys.argv[1]).read_bytes()
+query = pickle.loads(data)
+print(json.dumps([count(query), pickle.dumps(query) == data, runtimes()]))
+"""
+    env = {"NUMBA_DISABLE_JIT": "1", "CELC_CACHE_DIR": str(tmp_path / "cache")}
+    name = bootstrap.package_name(_RUNTIME)
+    for place in (tmp_path / "folder", tmp_path / "modules.zip"):
+        pickled = tmp_path / f"{place.name}.pickle"
+        here = run(EVENTS + send, place, pickled, alone=True, **env)
+        assert here == [MATCHES, ["celc_runtime"], str(place / "q.py")]
+        for _ in range(2):  # the second time out of the cache
+            assert run(EVENTS + load, pickled, alone=True, **env) == [MATCHES, True, [name]]
+    one, two = ((tmp_path / f"{name}.pickle").read_bytes() for name in ("folder", "modules.zip"))
+    assert one == two

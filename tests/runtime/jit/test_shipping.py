@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from celc_runtime.jit import shipping
-from nested_runtime import moved, nested_sources, write_archive, write_package
+from other_processes import write_archive, write_package
 from spark_routes import worker_python
 
 import celc
@@ -85,14 +85,10 @@ spark.stop()
 '''
 
 
-@pytest.mark.parametrize(
-    ("way", "nested"), [("classic", False), ("connect", False), ("connect", True)]
-)
-def test_files_archives_and_closures(way: str, nested: bool, tmp_path: Path) -> None:
-    """nested: the same with a runtime whose modules are in sub-packages."""
-    runtime = nested_sources() if nested else shipping.runtime_sources()
+@pytest.mark.parametrize("way", ["classic", "connect"])
+def test_files_archives_and_closures(way: str, tmp_path: Path) -> None:
+    runtime = shipping.runtime_sources()
     text = celc.compile(_QUERY, name="shipped_udf.cel", order_by="ts").source
-    text = moved(text) if nested else text
     write_package(tmp_path / "driver", runtime)
     (tmp_path / "driver" / "shipped_udf.py").write_text(text)
     (tmp_path / "alone_udf.py").write_text(standalone(text, runtime))

@@ -227,7 +227,7 @@ def fresh() -> Iterator[None]:
     registry = vars(warnings).setdefault("__warningregistry__", {})
     for _ in range(2):
         bootstrap.cache_root.cache_clear()
-        bootstrap._make_room.cache_clear()
+        bootstrap._evict_oldest.cache_clear()
         registry.clear()
         if _ == 0:
             yield
@@ -269,8 +269,8 @@ def test_a_folder_that_is_not_ours_alone_is_refused(
     file.write_text("")
     with pytest.warns(RuntimeWarning, match=f"others can write to {shared}"):
         assert _root(monkeypatch, CELC_CACHE_DIR=shared) is None
-    assert bootstrap.kept("anything") is None
-    bootstrap.keep("anything", b"content")
+    assert bootstrap.stored("anything") is None
+    bootstrap.store("anything", b"content")
     assert not list(shared.iterdir())
     with pytest.warns(RuntimeWarning, match="File exists"):
         assert _root(monkeypatch, CELC_CACHE_DIR=file) is None
@@ -323,10 +323,10 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", full)
         with pytest.warns(RuntimeWarning, match="No space left on device"):
-            bootstrap.keep("name", b"content")
+            bootstrap.store("name", b"content")
     assert not list(root.iterdir())
-    bootstrap.keep("name", b"content")
-    assert bootstrap.kept("name") == b"content"
+    bootstrap.store("name", b"content")
+    assert bootstrap.stored("name") == b"content"
 
 
 @pytest.mark.usefixtures("fresh")
@@ -337,12 +337,12 @@ def test_what_was_not_used_for_longest_goes(
     assert root == tmp_path
     monkeypatch.setattr(bootstrap, "_MOST_BYTES", 4000)
     for number in range(8):
-        bootstrap.keep(str(number), bytes(1000 - 32))
+        bootstrap.store(str(number), bytes(1000 - 32))
         os.utime(tmp_path / str(number), (number, number))
     assert len(list(tmp_path.iterdir())) == 8  # looked at once in a process
-    assert bootstrap.kept("0") is not None
-    bootstrap._make_room.cache_clear()
-    bootstrap.keep("8", b"")
+    assert bootstrap.stored("0") is not None
+    bootstrap._evict_oldest.cache_clear()
+    bootstrap.store("8", b"")
     assert {path.name for path in tmp_path.iterdir()} == {"0", "7", "8"}
 
 

@@ -18,7 +18,7 @@ from celc_runtime.engine.listing import _walk, list_fired, new_output
 from celc_runtime.run import listings
 from celc_runtime.run.latest import LatestListing
 from celc_runtime.run.run import Run
-from celc_runtime.run.selection import SelectorListing
+from celc_runtime.run.window_listings import SelectorListing
 from engines import answer_of, engines, only_query, table_of
 from reference import as_expected, difference, evaluate
 from strategies import random_stream

@@ -1,0 +1,154 @@
+"""Listing with conditions across events: a branch is cut as soon as its events decide a condition.
+
+The walk is that of `listing`, from the last event of a match back to the first. Each event that is
+added is checked against the events already on the path: a condition is decided as soon as the last
+of the events that it compares is there, and no match below is visited if it fails. So the delay
+between two matches is constant for conditions that keys decide (`key_tables`); for others, the
+partial matches that fail lie in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+from celc_runtime.engine.arena import (
+    CHILD,
+    DONE,
+    FIRED,
+    LISTED,
+    MATCHES_LEFT,
+    MERGE,
+    NEXT,
+    NEXT_NODE,
+    OUTPUT_FULL,
+    SINCE,
+    STACK_FULL,
+    STACK_SIZE,
+    TAG,
+    TOO_MUCH_WORK,
+    WORK,
+    lowest_id,
+)
+from celc_runtime.jit.kernels import njit
+
+
+@cache
+def checked_listing(
+    admits: Callable[..., bool], completes: Callable[..., bool]
+) -> Callable[..., int]:
+    """A kernel like `list_fired` that lists the matches which generated functions admit.
+
+    It takes (memory, output, kinds, past, first, consumed, most, most_work, collects, state).
+    `past`, `first`, `state`: for the generated functions (see `plan.strategy.Checked`). consumed:
+    the last entry that a match has consumed. most: how many events to begin with. most_work: the
+    steps of a listing, which are counted from its last match on, or from its event on where it
+    `collects`.
+
+    Made once for each query, because Numba compiles it, which takes seconds.
+    """
+    walk = _checked_walk(admits, completes)
+
+    def listing(memory, output, kinds, past, first, consumed, most, most_work, collects, state):  # type: ignore[no-untyped-def]
+        counters = memory.counters
+        begun = 0
+        while True:
+            if counters[STACK_SIZE] == 0:
+                if counters[LISTED] == counters[FIRED] or begun == most or output.limit[0] == 0:
+                    return DONE
+                begun += 1
+                memory.stack[0, 0] = memory.fires[counters[LISTED], 0]
+                memory.stack[0, 1] = 0
+                counters[STACK_SIZE] = 1
+                counters[LISTED] += 1
+                counters[MATCHES_LEFT] = output.limit[0]
+                counters[WORK] = 0
+            status = walk(memory, output, kinds, past, first, consumed, most_work, collects, state)
+            if status != DONE:
+                return status
+
+    return njit(nogil=True)(listing) if hasattr(admits, "py_func") else listing
+
+
+def _checked_walk(
+    admits: Callable[..., bool], completes: Callable[..., bool]
+) -> Callable[..., int]:
+    """The kernel that lists the matches below the nodes on the stack; it returns a status."""
+    # Longer than 60 lines: it makes one kernel, which has to be a closure over the conditions.
+
+    def walk(memory, output, kinds, past, first, consumed, most_work, collects, state):  # type: ignore[no-untyped-def]
+        nodes, counters, stack, path = memory.nodes, memory.counters, memory.stack, memory.path
+        mask = nodes.shape[0] - 1
+        fire = memory.fires[counters[LISTED] - 1]
+        row, floor_value = fire[1], fire[3]
+        lowest = lowest_id(nodes, counters[NEXT_NODE], fire[2])
+        left = counters[MATCHES_LEFT]
+        bits = kinds.bits[0]
+        kind_mask = (np.int64(1) << bits) - 1
+        starts, rows, ends, tags = kinds.starts, output.rows, output.ends, output.tags
+        matches, used = output.used[0], output.used[1]
+        waiting, status, work = counters[STACK_SIZE], DONE, counters[WORK]
+        while waiting > 0 and status == DONE:
+            waiting -= 1
+            node, depth = stack[waiting, 0], stack[waiting, 1]
+            while True:
+                at = node & mask
+                tag, following = nodes[at, TAG], nodes[at, NEXT]
+                begins = tag != MERGE and starts[tag & kind_mask]
+                if waiting + 2 > stack.shape[0] or depth + 1 >= path.shape[0]:
+                    status = STACK_FULL
+                elif begins and (matches == rows.shape[0] or used + depth + 1 > tags.shape[0]):
+                    status = OUTPUT_FULL
+                elif work > most_work:
+                    status = TOO_MUCH_WORK
+                if status != DONE:
+                    # The node goes back untouched; the path above it stays where it is.
+                    stack[waiting, 0], stack[waiting, 1] = node, depth
+                    waiting += 1
+                    break
+                goes_on = following >= lowest and nodes[following & mask, SINCE] >= floor_value
+                if tag == MERGE:
+                    if goes_on:
+                        stack[waiting, 0], stack[waiting, 1] = following, depth
+                        waiting += 1
+                    node = nodes[at, CHILD]
+                    continue
+                path[depth] = tag
+                work += 1
+                admitted = (tag >> bits) > consumed and admits(past, first, path, depth, state)
+                if begins and admitted and completes(past, first, path, depth, state):
+                    for place in range(depth, -1, -1):
+                        tags[used] = path[place]
+                        used += 1
+                    rows[matches], ends[matches] = row, used
+                    matches += 1
+                    left -= 1
+                    if not collects:
+                        work = 0
+                    if left == 0:
+                        waiting = 0
+                        break
+                child = nodes[at, CHILD]
+                if admitted and child >= lowest and nodes[child & mask, SINCE] >= floor_value:
+                    if goes_on:
+                        stack[waiting, 0], stack[waiting, 1] = following, depth
+                        waiting += 1
+                    node = child
+                    depth += 1
+                elif goes_on:
+                    node = following
+                else:
+                    break
+        counters[STACK_SIZE], counters[MATCHES_LEFT], counters[WORK] = waiting, left, work
+        output.used[0], output.used[1] = matches, used
+        return status
+
+    # The conditions become part of the walk. Nothing in it makes an array, and to count references
+    # to the columns, which the caller holds, would cost several times as much as a step.
+    # Interpreted conditions (for debugging) cannot be called by compiled code.
+    if hasattr(admits, "py_func"):
+        compiled: Callable[..., int] = njit(nogil=True, error_model="numpy", _nrt=False)(walk)
+        return compiled
+    return walk

@@ -1,0 +1,152 @@
+"""The search for matches by the definitions: events, matches, and conditions that still wait.
+
+A condition may name a label of a scope around it, which is bound only later. Then a match waits
+with an *open question*, and the scope that binds the label answers it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+Labels: TypeAlias = frozenset[str]
+
+
+class Budget:
+    """Steps that may still be taken; a comparison of two events is one of them."""
+
+    STEP = 20
+    """A step of this search takes as long as so many steps of a listing."""
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def spend(self, steps: int = STEP) -> None:
+        """Take steps; raises OutOfWorkError where fewer are left."""
+        self.left -= steps
+        if self.left < 0:
+            raise OutOfWorkError
+
+
+class OutOfWorkError(Exception):
+    """There are no steps left for the matches of one event."""
+
+
+class Condition:
+    """A clause about several events.
+
+    `labels`: the labels that it names; the first `chosen` of them stand outside of functions, so an
+    event of each is chosen. `test`: the generated function; it takes the remembered columns, then
+    for each label its events (int64 indices into the columns, in stream order), and for the first
+    `chosen` labels the place of the chosen event among them.
+    """
+
+    def __init__(self, test: Callable[..., Any], labels: tuple[str, ...], chosen: int) -> None:
+        self.test = test
+        self.labels = labels
+        self.chosen = chosen
+
+    def holds(
+        self, past: tuple[np.ndarray, ...], events: Sequence[np.ndarray], budget: Budget
+    ) -> bool:
+        """Whether it is TRUE for every choice; vacuously where a chosen label has no event."""
+        for choice in itertools.product(*(range(len(e)) for e in events[: self.chosen])):
+            budget.spend()
+            places = (*choice, *[None] * (len(events) - self.chosen))
+            arguments: list[Any] = []
+            for some, place in zip(events, places, strict=True):
+                arguments += [some] if place is None else [some, place]
+            if not self.test(past, *arguments):
+                return False
+        return True
+
+
+class Open(NamedTuple):
+    """A condition that waits for labels of a scope around it; `known`: labels with their events."""
+
+    condition: Condition
+    known: tuple[tuple[str, tuple[int, ...]], ...]
+
+
+class NoneOf(NamedTuple):
+    """Whether in each of the cases some question has the answer no."""
+
+    cases: frozenset[frozenset[Any]]
+
+
+Question: TypeAlias = Open | NoneOf
+Questions: TypeAlias = frozenset[Question]
+ANSWERED: Questions = frozenset()
+
+
+class Found(NamedTuple):
+    """A match, by indices into the events of a partition: first and last event, the events that
+    carry labels with their labels, and the questions that must have the answer yes."""
+
+    start: int
+    end: int
+    labels: tuple[tuple[int, Labels], ...]
+    questions: Questions
+
+
+@dataclass(slots=True)
+class Stretch:
+    """Events of one partition, from index `first` on, and the matches found among them.
+
+    `entries`, `symbols` and `positions` are lists of all events of the partition; `past` are the
+    remembered columns, and `base` is the entry at their index 0. `whole` is the stretch that nested
+    selectors see. `memo`: the matches by node and end event.
+    """
+
+    entries: list[int]
+    symbols: list[int]
+    positions: list[int]
+    past: tuple[np.ndarray, ...]
+    base: int
+    first: int
+    budget: Budget
+    whole: Stretch | None = None
+    memo: dict[tuple[int, int], list[Found]] = field(default_factory=dict)
+
+    def answered(self, questions: Questions, labels: Labels, match: Found) -> Questions | None:
+        """The questions still open once a match has bound `labels`; None: one has the answer no."""
+        if not questions:
+            return questions
+        rest = []
+        for question in questions:
+            answer = self._answer(question, labels, match)
+            if answer is False:
+                return None
+            if answer is not True:
+                rest.append(answer)
+        return frozenset(rest)
+
+    def _answer(self, question: Question, labels: Labels, match: Found) -> Question | bool:
+        if isinstance(question, NoneOf):
+            cases = set()
+            for case in question.cases:
+                rest = self.answered(case, labels, match)
+                if rest == ANSWERED:
+                    return False
+                if rest is not None:
+                    cases.add(rest)
+            return NoneOf(frozenset(cases)) if cases else True
+        condition, known = question
+        have = dict(known)
+        for label in condition.labels:
+            if label not in have and label in labels:
+                have[label] = tuple(e for e, carried in match.labels if label in carried)
+        if len(have) < len(condition.labels):
+            return Open(condition, tuple(sorted(have.items())))
+        return condition.holds(
+            self.past,
+            [
+                np.array([self.entries[e] - self.base for e in have[label]], np.int64)
+                for label in condition.labels
+            ],
+            self.budget,
+        )
