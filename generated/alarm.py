@@ -29,24 +29,24 @@ import numpy as np
 from celc_runtime import Attribute, AttributeTest, CompiledQuery, Kind, Label, Plan, Program
 from celc_runtime import Relevant, TextCondition, Window, module_names
 from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST, NEVER
-from celc_runtime.engine.arena import NEXT_NODE, PART, ROW, SHIFT, USABLE, chosen, put_flat, reserve
-from celc_runtime.engine.arena import rows_that_matter, seal
-from celc_runtime.engine.batch import block_of, window_floor
+from celc_runtime.engine.arena import NEXT_NODE, PART, ROW, SHIFT, USABLE, put_flat, reserve, seal
+from celc_runtime.engine.arena import select_by_mask
+from celc_runtime.engine.batch import block_of, window_floor, write_relevant_rows
 from celc_runtime.engine.runs import list_runs
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import BranchFree, InRuns
 
-# Symbols: the classes of events that it tells apart.
+# Symbols: the classes of events that the query tells apart.
 #   0  any other event
 #   1  Failed[address NOT LIKE '10.%', not attempt >= 2]
 #   2  Failed[not address NOT LIKE '10.%', attempt >= 2]
 #   3  Failed[address NOT LIKE '10.%', attempt >= 2]
 #   4  Passed[method IN ('password', 'token') AND address NOT RLIKE '^(10|192\.168)\.']
-# States of its I/O-deterministic automaton: how far a match has come.
+# States of the I/O-deterministic automaton: how far a match has come.
 #   0  start
 #   1  after Failed, before Failed
 #   2  after Failed, before Passed
-# Kinds of cells: how an event of a match is marked.
+# Kinds of cells: the labels of an event in a match.
 #   0  {first}, can be the first
 #   1  {again}
 #   2  {entry}
@@ -63,9 +63,9 @@ def classify_1(
     all_texts_2,
     all_symbols,
 ):
-    """The symbol of each event, from the codes of the events' types and of the types themselves.
+    """Find the symbol of each event, from the codes of the events' types and of the types themselves.
 
-    Block by block, so that `valid` of a column without NULLs can be one block that is always there.
+    Block by block, so that `valid` of a column without NULLs can be one block for all.
     """
     type_1 = types[0]  # Failed
     type_2 = types[1]  # Passed
@@ -95,14 +95,14 @@ def classify_1(
             )
 
 
-# The update is free of branches: events that pass unmarked leave matches as they are, and it takes 5 of 160 moves, 2 of 48 piles.
-# Piles: lists of cells, each in the order of its matches' starts; a state holds those listed for it.
+# The update is code without branches, because an unmarked event leaves every match as it is, and the code uses 5 of at most 160 moves and 2 of at most 48 piles.
+# Piles: lists of cells, each in the order of the starts of its matches. A state is the union of its piles:
 #   0  state 1, from start
 #   1  state 2, from state 1
-#   2  nothing, ever
-#   3  what nobody reads
-# What an event does, by its symbol. For each cell that it makes: the piles that this is made from,
-# the pile it is put on, its kind, −1 if a match can start there, −1 if one ends.
+#   2  always empty
+#   3  dead cells, never read
+# The steps of an event, by its symbol. For each cell that the event makes: the piles it is made
+# from, the pile it is put on, its kind, −1 if a match can start with it, −1 if a match ends with it.
 STEPS_1 = np.array(
     [
         # 0: any other event
@@ -133,7 +133,7 @@ def update_1(batch, memory, output, kinds):
     fire_count = counters[FIRED]
     while row < rows and status == DONE:
         end = min(rows, row + BLOCK)
-        count = rows_that_matter(words, symbols, row, end, relevant)
+        count = write_relevant_rows(words, symbols, row, end, relevant)
         at = 0
         while at < count:
             stop = min(count, at + (usable - next_node) // 3)
@@ -161,23 +161,23 @@ def update_1(batch, memory, output, kinds):
                 earliest = window_floor(key, 900000000)
                 source = np.uint64(step[0])
                 child_0, since_0 = heads[source], heads[source + np.uint64(4)]
-                since_0 = chosen(step[3], key, since_0)
+                since_0 = select_by_mask(step[3], key, since_0)
                 source = np.uint64(step[5])
                 child_1, since_1 = heads[source], heads[source + np.uint64(4)]
-                since_1 = chosen(step[8], key, since_1)
+                since_1 = select_by_mask(step[8], key, since_1)
                 pile, live = np.uint64(step[1]), -np.int64(since_0 >= earliest)
                 following = heads[pile]
                 put_flat(
                     nodes, next_node, entry << 2 | step[2], child_0, following & ~step[4], since_0
                 )
-                heads[pile] = chosen(live, next_node, following)
+                heads[pile] = select_by_mask(live, next_node, following)
                 heads[pile + np.uint64(4)] = since_0
                 fired = next_node & step[4] & live
                 next_node -= live
                 pile, live = np.uint64(step[6]), -np.int64(since_1 >= earliest)
                 following = heads[pile]
                 put_flat(nodes, next_node, entry << 2 | step[7], child_1, following, since_1)
-                heads[pile] = chosen(live, next_node, following)
+                heads[pile] = select_by_mask(live, next_node, following)
                 heads[pile + np.uint64(4)] = since_1
                 next_node -= live
                 put_flat(fires, fire_count, fired, row, lowest, earliest)
@@ -193,7 +193,7 @@ def update_1(batch, memory, output, kinds):
     return list_runs(memory, output, kinds) if status == DONE else status
 
 
-# Matches are listed so: every match has the same 3 places.
+# Matches are listed column by column, because every match has the same 3 places.
 query_1 = CompiledQuery(
     Program(
         Plan(

@@ -21,24 +21,24 @@ import numpy as np
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST
-from celc_runtime.engine.arena import NEXT_NODE, ROW, SHIFT, USABLE, either, next_relevant, put
-from celc_runtime.engine.arena import reserve
+from celc_runtime.engine.arena import NEXT_NODE, ROW, SHIFT, USABLE, put, reserve, union
+from celc_runtime.engine.batch import next_relevant_row
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import All, StraightLine
 
-# Symbols: the classes of events that it tells apart.
+# Symbols: the classes of events that the query tells apart.
 #   0  any other event
 #   1  A
 #   2  B
 #   3  C
-# States of its I/O-deterministic automaton: how far a match has come.
+# States of the I/O-deterministic automaton: how far a match has come.
 #   0  start
 #   1  after A, before C or B
 #   2  after C, before A
 #   3  after B, before C
 #   4  after C or A, before B
-# Kinds of cells: how an event of a match is marked.
+# Kinds of cells: the labels of an event in a match.
 #   0  {a}, can be the first
 #   1  {a}
 #   2  {b}
@@ -48,9 +48,9 @@ from celc_runtime.plan.strategy import All, StraightLine
 
 @njit(nogil=True, error_model="numpy")
 def classify_1(all_codes, types, all_symbols):
-    """The symbol of each event, from the codes of the events' types and of the types themselves.
+    """Find the symbol of each event, from the codes of the events' types and of the types themselves.
 
-    Block by block, so that `valid` of a column without NULLs can be one block that is always there.
+    Block by block, so that `valid` of a column without NULLs can be one block for all.
     """
     type_1 = types[0]  # A
     type_2 = types[1]  # B
@@ -62,8 +62,8 @@ def classify_1(all_codes, types, all_symbols):
             symbols[row] = ((code == type_1)) * 1 + ((code == type_2)) * 2 + ((code == type_3)) * 3
 
 
-# The update is straight-line code: events that pass unmarked leave matches as they are, and it takes 7 of 160 moves, 5 of 48 piles; an event can make 6 nodes.
-# Piles: lists of cells, each in the order of its matches' starts; a state holds those listed for it.
+# The update is straight-line code, because an unmarked event leaves every match as it is, and the code uses 7 of at most 160 moves and 5 of at most 48 piles; each symbol has a branch, because an event can make 6 nodes, more than 4.
+# Piles: lists of cells, each in the order of the starts of its matches. A state is the union of its piles:
 #   0  state 1, from start
 #   1  state 4, from state 2
 #   2  state 3, from state 1
@@ -97,7 +97,7 @@ def update_1(batch, memory, output, kinds):
         while row < stop:
             symbol = symbols[row]
             if symbol == 0:
-                row = next_relevant(batch.words, symbols, row + 1, rows)
+                row = next_relevant_row(batch.words, symbols, row + 1, rows)
                 continue
             key = row - shift
             earliest = key - 100
@@ -117,7 +117,7 @@ def update_1(batch, memory, output, kinds):
                     head_2, since_2, next_node = next_node, since_0, next_node + 1
                 # state 4 --{b}--> match
                 child, since = head_1, since_1
-                child, since, next_node = either(
+                child, since, next_node = union(
                     nodes, next_node, earliest, child, since, head_4, since_4
                 )
                 if since >= earliest:
@@ -151,7 +151,7 @@ def update_1(batch, memory, output, kinds):
     return list_fired(memory, output, kinds) if status == DONE else status
 
 
-# Matches are listed so: the update finds the matches of the query and no others.
+# Matches are listed one by one, because the update finds exactly the matches of the query.
 query_1 = CompiledQuery(
     Program(
         Plan(

@@ -19,21 +19,21 @@ CELC_VERSION = "0.1.0"
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.engine.arena import BLOCK
-from celc_runtime.engine.union_lists import lists_update
+from celc_runtime.engine.union_lists import update_by_tables
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import All, UnionLists
 from celc_runtime.plan.transitions import EVENTS, tables
 
-# Symbols: the classes of events that it tells apart.
+# Symbols: the classes of events that the query tells apart.
 #   0  any other event
 #   1  A
 #   2  B
 #   3  C
-# States of its I/O-deterministic automaton: how far a match has come.
+# States of the I/O-deterministic automaton: how far a match has come.
 #   0  start
 #   1  after A, before B
 #   2  after B, before C or B
-# Kinds of cells: how an event of a match is marked.
+# Kinds of cells: the labels of an event in a match.
 #   0  {A}, can be the first
 #   1  {B}
 #   2  {C}
@@ -41,9 +41,9 @@ from celc_runtime.plan.transitions import EVENTS, tables
 
 @njit(nogil=True, error_model="numpy")
 def classify_1(all_codes, types, all_symbols):
-    """The symbol of each event, from the codes of the events' types and of the types themselves.
+    """Find the symbol of each event, from the codes of the events' types and of the types themselves.
 
-    Block by block, so that `valid` of a column without NULLs can be one block that is always there.
+    Block by block, so that `valid` of a column without NULLs can be one block for all.
     """
     type_1 = types[0]  # A
     type_2 = types[1]  # B
@@ -55,7 +55,7 @@ def classify_1(all_codes, types, all_symbols):
             symbols[row] = ((code == type_1)) * 1 + ((code == type_2)) * 2 + ((code == type_3)) * 3
 
 
-# The update is the general engine's, which follows tables: nested selectors look at what came before a match.
+# The update is the general engine, which follows tables, because nested selectors depend on the events before a match.
 # States are numbered from 0 here, one less than above. A move is (kind, ends a match, next state).
 TABLES_1 = tables(
     starts=(
@@ -78,22 +78,23 @@ TABLES_1 = tables(
     size=100,
     consumes=False,
     interleaved=False,
-    # By context, which is what the stream's past means to nested selectors: after each symbol ...
+    # A context is the past of the stream as far as nested selectors tell it apart. By context: the
+    # context after each symbol ...
     following=(
         (0, 0, 1, 0),
         (1, 1, 1, 1),
     ),
-    # ... and what the tables above call that symbol there.
+    # ... and the number of that symbol in the tables above.
     letters=(
         (0, 1, 2, 3),
         (0, 1, 4, 3),
     ),
 )
 
-update_1 = lists_update(TABLES_1)
+update_1 = update_by_tables(TABLES_1)
 
 
-# Matches are listed so: the update finds the matches of the query and no others.
+# Matches are listed one by one, because the update finds exactly the matches of the query.
 query_1 = CompiledQuery(
     Program(
         Plan(

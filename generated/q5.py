@@ -21,22 +21,23 @@ import numpy as np
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST
-from celc_runtime.engine.arena import NEXT_NODE, ROW, SHIFT, USABLE, chosen, put_flat, reserve
-from celc_runtime.engine.arena import rows_that_matter, seal, united
+from celc_runtime.engine.arena import NEXT_NODE, ROW, SHIFT, USABLE, put_flat, reserve, seal
+from celc_runtime.engine.arena import select_by_mask, union_flat
+from celc_runtime.engine.batch import write_relevant_rows
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import All, BranchFree
 
-# Symbols: the classes of events that it tells apart.
+# Symbols: the classes of events that the query tells apart.
 #   0  any other event
 #   1  A
 #   2  B
 #   3  C
-# States of its I/O-deterministic automaton: how far a match has come.
+# States of the I/O-deterministic automaton: how far a match has come.
 #   0  start
 #   1  after A, before A or B
 #   2  after B, before B or C
-# Kinds of cells: how an event of a match is marked.
+# Kinds of cells: the labels of an event in a match.
 #   0  {A}, can be the first
 #   1  {B}
 #   2  {C}
@@ -44,9 +45,9 @@ from celc_runtime.plan.strategy import All, BranchFree
 
 @njit(nogil=True, error_model="numpy")
 def classify_1(all_codes, types, all_symbols):
-    """The symbol of each event, from the codes of the events' types and of the types themselves.
+    """Find the symbol of each event, from the codes of the events' types and of the types themselves.
 
-    Block by block, so that `valid` of a column without NULLs can be one block that is always there.
+    Block by block, so that `valid` of a column without NULLs can be one block for all.
     """
     type_1 = types[0]  # A
     type_2 = types[1]  # B
@@ -58,14 +59,14 @@ def classify_1(all_codes, types, all_symbols):
             symbols[row] = ((code == type_1)) * 1 + ((code == type_2)) * 2 + ((code == type_3)) * 3
 
 
-# The update is free of branches: events that pass unmarked leave matches as they are, and it takes 3 of 160 moves, 2 of 48 piles.
-# Piles: lists of cells, each in the order of its matches' starts; a state holds those listed for it.
+# The update is code without branches, because an unmarked event leaves every match as it is, and the code uses 3 of at most 160 moves and 2 of at most 48 piles.
+# Piles: lists of cells, each in the order of the starts of its matches. A state is the union of its piles:
 #   0  state 1, from start or state 1
 #   1  state 2, from state 1 or state 2
-#   2  nothing, ever
-#   3  what nobody reads
-# What an event does, by its symbol. For each cell that it makes: the piles that this is made from,
-# the pile it is put on, its kind, −1 if a match can start there, −1 if one ends.
+#   2  always empty
+#   3  dead cells, never read
+# The steps of an event, by its symbol. For each cell that the event makes: the piles it is made
+# from, the pile it is put on, its kind, −1 if a match can start with it, −1 if a match ends with it.
 STEPS_1 = np.array(
     [
         # 0: any other event
@@ -93,7 +94,7 @@ def update_1(batch, memory, output, kinds):
     fire_count = counters[FIRED]
     while row < rows and status == DONE:
         end = min(rows, row + BLOCK)
-        count = rows_that_matter(words, symbols, row, end, relevant)
+        count = write_relevant_rows(words, symbols, row, end, relevant)
         at = 0
         while at < count:
             stop = min(count, at + (usable - next_node) // 2)
@@ -117,7 +118,7 @@ def update_1(batch, memory, output, kinds):
                 source = np.uint64(step[0])
                 child_0, since_0 = heads[source], heads[source + np.uint64(4)]
                 source = np.uint64(step[1])
-                child_0, since_0, next_node = united(
+                child_0, since_0, next_node = union_flat(
                     nodes,
                     next_node,
                     earliest,
@@ -126,13 +127,13 @@ def update_1(batch, memory, output, kinds):
                     heads[source],
                     heads[source + np.uint64(4)],
                 )
-                since_0 = chosen(step[4], key, since_0)
+                since_0 = select_by_mask(step[4], key, since_0)
                 pile, live = np.uint64(step[2]), -np.int64(since_0 >= earliest)
                 following = heads[pile]
                 put_flat(
                     nodes, next_node, entry << 2 | step[3], child_0, following & ~step[5], since_0
                 )
-                heads[pile] = chosen(live, next_node, following)
+                heads[pile] = select_by_mask(live, next_node, following)
                 heads[pile + np.uint64(4)] = since_0
                 fired = next_node & step[5] & live
                 next_node -= live
@@ -148,7 +149,7 @@ def update_1(batch, memory, output, kinds):
     return list_fired(memory, output, kinds) if status == DONE else status
 
 
-# Matches are listed so: matches have more than one shape.
+# Matches are listed one by one, because matches have more than one shape.
 query_1 = CompiledQuery(
     Program(
         Plan(

@@ -22,23 +22,23 @@ import numpy as np
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, KEYS_FULL
-from celc_runtime.engine.arena import LOWEST, NEXT_NODE, ROW, SHIFT, USABLE, next_relevant, put
-from celc_runtime.engine.arena import reserve
+from celc_runtime.engine.arena import LOWEST, NEXT_NODE, ROW, SHIFT, USABLE, put, reserve
+from celc_runtime.engine.batch import next_relevant_row
+from celc_runtime.engine.key_tables import AHEAD, fetch_ahead, hash_of, pile_at, row_of
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import All, KeyTable, KeyTerm, Keyed
-from celc_runtime.run.joins import AHEAD, fetch_ahead, hash_of, pile_at, row_of
 
-# Symbols: the classes of events that it tells apart.
+# Symbols: the classes of events that the query tells apart.
 #   0  any other event
 #   1  A
 #   2  B
 #   3  C
-# States of its I/O-deterministic automaton: how far a match has come.
+# States of the I/O-deterministic automaton: how far a match has come.
 #   0  start
 #   1  after A, before B
 #   2  after B, before C
-# Kinds of cells: how an event of a match is marked.
+# Kinds of cells: the labels of an event in a match.
 #   0  {a} role 0, can be the first
 #   1  {b} role 1
 #   2  {c} role 2
@@ -46,9 +46,9 @@ from celc_runtime.run.joins import AHEAD, fetch_ahead, hash_of, pile_at, row_of
 
 @njit(nogil=True, error_model="numpy")
 def classify_1(all_codes, types, all_symbols):
-    """The symbol of each event, from the codes of the events' types and of the types themselves.
+    """Find the symbol of each event, from the codes of the events' types and of the types themselves.
 
-    Block by block, so that `valid` of a column without NULLs can be one block that is always there.
+    Block by block, so that `valid` of a column without NULLs can be one block for all.
     """
     type_1 = types[0]  # A
     type_2 = types[1]  # B
@@ -60,22 +60,22 @@ def classify_1(all_codes, types, all_symbols):
             symbols[row] = ((code == type_1)) * 1 + ((code == type_2)) * 2 + ((code == type_3)) * 3
 
 
-# The update is straight-line code: events that pass unmarked leave matches as they are, and it takes 3 of 160 moves, 2 of 48 piles; equalities keep matches apart by key.
-# Piles of states with a key are in tables, a row for each key; tables and what their keys stand for:
+# The update is straight-line code with piles by key, because an unmarked event leaves every match as it is, and the code uses 3 of at most 160 moves and 2 of at most 48 piles; equalities keep partial matches apart by key.
+# Tables hold the piles of states with a key, in a row for each value of the key. Tables and keys:
 #   0  a.id = b.id AND b.id = c.id
-# Piles: lists of cells, each in the order of its matches' starts; a state holds those listed for it.
+# Piles: lists of cells, each in the order of the starts of its matches. A state is the union of its piles:
 #   0  state 1, from start, by key in table 0
 #   1  state 2, from state 1, by key in table 0
 @njit(nogil=True, error_model="numpy")
-def update_1(batch, memory, joins, output, kinds):
+def update_1(batch, memory, key_arrays, output, kinds):
     """Read a batch's events from where the last call stopped; returns a status of the arena."""
     symbols, nodes, heads, counters = batch.symbols, memory.nodes, memory.heads, memory.counters
     row, rows, entry, status = counters[ROW], symbols.shape[0], counters[ENTRY], DONE
     shift, lowest = counters[SHIFT], counters[LOWEST]
     next_node, usable, earliest = counters[NEXT_NODE], counters[USABLE], counters[EARLIEST]
     fires, fire_count = memory.fires, counters[FIRED]
-    values, known, filled = joins.values, joins.known, joins.filled
-    table_0, filled_0 = joins.tables[0], filled[0]
+    values, known, filled = key_arrays.values, key_arrays.known, key_arrays.filled
+    table_0, filled_0 = key_arrays.tables[0], filled[0]
     while row < rows:
         stop = min(rows, row + (usable - next_node) // 1)
         stop = min(stop, row + (table_0.shape[0] // 2 - filled_0) // 1)
@@ -95,7 +95,7 @@ def update_1(batch, memory, joins, output, kinds):
         while row < stop:
             symbol = symbols[row]
             if symbol == 0:
-                row = next_relevant(batch.words, symbols, row + 1, rows)
+                row = next_relevant_row(batch.words, symbols, row + 1, rows)
                 continue
             if row + AHEAD < rows:
                 fetch_ahead(table_0, hash_of(values[0, row + AHEAD]))
@@ -144,7 +144,7 @@ def update_1(batch, memory, joins, output, kinds):
     return list_fired(memory, output, kinds) if status == DONE else status
 
 
-# Matches are listed so: the update finds the matches of the query and no others.
+# Matches are listed one by one, because the update finds exactly the matches of the query.
 query_1 = CompiledQuery(
     Program(
         Plan(

@@ -21,29 +21,29 @@ import numpy as np
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LAST, LOWEST
-from celc_runtime.engine.arena import NEVER, NEXT_NODE, ROW, SHIFT, USABLE, next_relevant, put
-from celc_runtime.engine.arena import reserve
+from celc_runtime.engine.arena import NEVER, NEXT_NODE, ROW, SHIFT, USABLE, put, reserve
+from celc_runtime.engine.batch import next_relevant_row
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import All, StraightLine
 
-# Symbols: the classes of events that it tells apart.
+# Symbols: the classes of events that the query tells apart.
 #   0  any other event
 #   1  A
 #   2  B
-# States of its I/O-deterministic automaton: how far a match has come.
+# States of the I/O-deterministic automaton: how far a match has come.
 #   0  start
 #   1  after A, before B or A
-# Kinds of cells: how an event of a match is marked.
+# Kinds of cells: the labels of an event in a match.
 #   0  {A}, can be the first
 #   1  {B}
 
 
 @njit(nogil=True, error_model="numpy")
 def classify_1(all_codes, types, all_symbols):
-    """The symbol of each event, from the codes of the events' types and of the types themselves.
+    """Find the symbol of each event, from the codes of the events' types and of the types themselves.
 
-    Block by block, so that `valid` of a column without NULLs can be one block that is always there.
+    Block by block, so that `valid` of a column without NULLs can be one block for all.
     """
     type_1 = types[0]  # A
     type_2 = types[1]  # B
@@ -54,8 +54,8 @@ def classify_1(all_codes, types, all_symbols):
             symbols[row] = ((code == type_1)) * 1 + ((code == type_2)) * 2
 
 
-# The update is straight-line code: events that pass unmarked leave matches as they are or lose them, and it takes 2 of 160 moves, 1 of 48 piles; some matches must go on at the next event.
-# Piles: lists of cells, each in the order of its matches' starts; a state holds those listed for it.
+# The update is straight-line code, because an unmarked event leaves a match as it is or loses it, and the code uses 2 of at most 160 moves and 1 of at most 48 piles; each symbol has a branch, because some matches must go on at the next event.
+# Piles: lists of cells, each in the order of the starts of its matches. A state is the union of its piles:
 #   0  state 1, from start or state 1, only at the next event
 @njit(nogil=True, error_model="numpy")
 def update_1(batch, memory, output, kinds):
@@ -82,12 +82,12 @@ def update_1(batch, memory, output, kinds):
         while row < stop:
             symbol = symbols[row]
             if symbol == 0:
-                row = next_relevant(batch.words, symbols, row + 1, rows)
+                row = next_relevant_row(batch.words, symbols, row + 1, rows)
                 continue
             key = row - shift
             earliest = key - 100
             fired = np.int64(0)
-            if row != last + 1:  # not neighbours: what had to go on at once is lost
+            if row != last + 1:  # not neighbours: matches that had to go on at once are lost
                 head_0, since_0 = np.int64(0), np.int64(NEVER)
             last = row
             fresh_head_0, fresh_since_0 = np.int64(0), np.int64(NEVER)
@@ -114,7 +114,7 @@ def update_1(batch, memory, output, kinds):
     return list_fired(memory, output, kinds) if status == DONE else status
 
 
-# Matches are listed so: the update finds the matches of the query and no others.
+# Matches are listed one by one, because the update finds exactly the matches of the query.
 query_1 = CompiledQuery(
     Program(
         Plan(

@@ -20,29 +20,29 @@ CELC_VERSION = "0.1.0"
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.engine.arena import BLOCK
 from celc_runtime.engine.batch import block_of
-from celc_runtime.engine.union_lists import lists_update
+from celc_runtime.engine.union_lists import update_by_tables
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import All, UnionLists
 from celc_runtime.plan.transitions import EVENTS, tables
 
-# Symbols: the classes of events that it tells apart.
+# Symbols: the classes of events that the query tells apart.
 #   0  any other event
 #   1  A
 #   2  C
 #   3  B[id > 3]
-# States of its I/O-deterministic automaton: how far a match has come.
+# States of the I/O-deterministic automaton: how far a match has come.
 #   0  start
 #   1  after A, before C
-# Kinds of cells: how an event of a match is marked.
+# Kinds of cells: the labels of an event in a match.
 #   0  {a}, can be the first
 #   1  {c}
 
 
 @njit(nogil=True, error_model="numpy")
 def classify_1(all_codes, types, all_columns_0, all_valids_0, all_symbols):
-    """The symbol of each event, from the codes of the events' types and of the types themselves.
+    """Find the symbol of each event, from the codes of the events' types and of the types themselves.
 
-    Block by block, so that `valid` of a column without NULLs can be one block that is always there.
+    Block by block, so that `valid` of a column without NULLs can be one block for all.
     """
     type_1 = types[0]  # A
     type_2 = types[1]  # C
@@ -60,7 +60,7 @@ def classify_1(all_codes, types, all_columns_0, all_valids_0, all_symbols):
             )
 
 
-# The update is the general engine's, which follows tables: events that pass unmarked change states.
+# The update is the general engine, which follows tables, because an unmarked event can change the state of a match.
 # States are numbered from 0 here, one less than above. A move is (kind, ends a match, next state).
 TABLES_1 = tables(
     starts=(
@@ -78,10 +78,10 @@ TABLES_1 = tables(
     interleaved=False,
 )
 
-update_1 = lists_update(TABLES_1)
+update_1 = update_by_tables(TABLES_1)
 
 
-# Matches are listed so: the update finds the matches of the query and no others.
+# Matches are listed one by one, because the update finds exactly the matches of the query.
 query_1 = CompiledQuery(
     Program(
         Plan(
