@@ -29,9 +29,9 @@ import numpy as np
 from celc_runtime import Attribute, AttributeTest, CompiledQuery, Kind, Label, Plan, Program
 from celc_runtime import Relevant, TextCondition, Window, module_names
 from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST, NEVER
-from celc_runtime.engine.arena import NEXT_NODE, PART, ROW, SHIFT, USABLE, chosen, put_flat, reserve
-from celc_runtime.engine.arena import rows_that_matter, seal
-from celc_runtime.engine.batch import block_of, window_floor
+from celc_runtime.engine.arena import NEXT_NODE, PART, ROW, SHIFT, USABLE, put_flat, reserve, seal
+from celc_runtime.engine.arena import select_by_mask
+from celc_runtime.engine.batch import block_of, window_floor, write_relevant_rows
 from celc_runtime.engine.runs import list_runs
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import BranchFree, InRuns
@@ -133,7 +133,7 @@ def update_1(batch, memory, output, kinds):
     fire_count = counters[FIRED]
     while row < rows and status == DONE:
         end = min(rows, row + BLOCK)
-        count = rows_that_matter(words, symbols, row, end, relevant)
+        count = write_relevant_rows(words, symbols, row, end, relevant)
         at = 0
         while at < count:
             stop = min(count, at + (usable - next_node) // 3)
@@ -161,23 +161,23 @@ def update_1(batch, memory, output, kinds):
                 earliest = window_floor(key, 900000000)
                 source = np.uint64(step[0])
                 child_0, since_0 = heads[source], heads[source + np.uint64(4)]
-                since_0 = chosen(step[3], key, since_0)
+                since_0 = select_by_mask(step[3], key, since_0)
                 source = np.uint64(step[5])
                 child_1, since_1 = heads[source], heads[source + np.uint64(4)]
-                since_1 = chosen(step[8], key, since_1)
+                since_1 = select_by_mask(step[8], key, since_1)
                 pile, live = np.uint64(step[1]), -np.int64(since_0 >= earliest)
                 following = heads[pile]
                 put_flat(
                     nodes, next_node, entry << 2 | step[2], child_0, following & ~step[4], since_0
                 )
-                heads[pile] = chosen(live, next_node, following)
+                heads[pile] = select_by_mask(live, next_node, following)
                 heads[pile + np.uint64(4)] = since_0
                 fired = next_node & step[4] & live
                 next_node -= live
                 pile, live = np.uint64(step[6]), -np.int64(since_1 >= earliest)
                 following = heads[pile]
                 put_flat(nodes, next_node, entry << 2 | step[7], child_1, following, since_1)
-                heads[pile] = chosen(live, next_node, following)
+                heads[pile] = select_by_mask(live, next_node, following)
                 heads[pile + np.uint64(4)] = since_1
                 next_node -= live
                 put_flat(fires, fire_count, fired, row, lowest, earliest)

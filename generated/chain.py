@@ -22,12 +22,12 @@ import numpy as np
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, KEYS_FULL
-from celc_runtime.engine.arena import LOWEST, NEXT_NODE, ROW, SHIFT, USABLE, next_relevant, put
-from celc_runtime.engine.arena import reserve
+from celc_runtime.engine.arena import LOWEST, NEXT_NODE, ROW, SHIFT, USABLE, put, reserve
+from celc_runtime.engine.batch import next_relevant_row
+from celc_runtime.engine.key_tables import AHEAD, fetch_ahead, hash_of, pile_at, row_of
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import All, KeyTable, KeyTerm, Keyed
-from celc_runtime.run.joins import AHEAD, fetch_ahead, hash_of, pile_at, row_of
 
 # Symbols: the classes of events that it tells apart.
 #   0  any other event
@@ -68,16 +68,16 @@ def classify_1(all_codes, types, all_symbols):
 #   0  state 1, from start, by key in table 0
 #   1  state 2, from state 1, by key in table 1
 @njit(nogil=True, error_model="numpy")
-def update_1(batch, memory, joins, output, kinds):
+def update_1(batch, memory, key_arrays, output, kinds):
     """Read a batch's events from where the last call stopped; returns a status of the arena."""
     symbols, nodes, heads, counters = batch.symbols, memory.nodes, memory.heads, memory.counters
     row, rows, entry, status = counters[ROW], symbols.shape[0], counters[ENTRY], DONE
     shift, lowest = counters[SHIFT], counters[LOWEST]
     next_node, usable, earliest = counters[NEXT_NODE], counters[USABLE], counters[EARLIEST]
     fires, fire_count = memory.fires, counters[FIRED]
-    values, known, filled = joins.values, joins.known, joins.filled
-    table_0, filled_0 = joins.tables[0], filled[0]
-    table_1, filled_1 = joins.tables[1], filled[1]
+    values, known, filled = key_arrays.values, key_arrays.known, key_arrays.filled
+    table_0, filled_0 = key_arrays.tables[0], filled[0]
+    table_1, filled_1 = key_arrays.tables[1], filled[1]
     while row < rows:
         stop = min(rows, row + (usable - next_node) // 1)
         stop = min(stop, row + (table_0.shape[0] // 2 - filled_0) // 1)
@@ -101,7 +101,7 @@ def update_1(batch, memory, joins, output, kinds):
         while row < stop:
             symbol = symbols[row]
             if symbol == 0:
-                row = next_relevant(batch.words, symbols, row + 1, rows)
+                row = next_relevant_row(batch.words, symbols, row + 1, rows)
                 continue
             if row + AHEAD < rows:
                 fetch_ahead(table_0, hash_of(values[0, row + AHEAD]))

@@ -21,8 +21,8 @@ import numpy as np
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LAST, LOWEST
-from celc_runtime.engine.arena import NEVER, NEXT_NODE, ROW, SHIFT, USABLE, either, next_relevant
-from celc_runtime.engine.arena import put, reserve
+from celc_runtime.engine.arena import NEVER, NEXT_NODE, ROW, SHIFT, USABLE, put, reserve, union
+from celc_runtime.engine.batch import next_relevant_row
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import All, StraightLine
@@ -88,7 +88,7 @@ def update_1(batch, memory, output, kinds):
         while row < stop:
             symbol = symbols[row]
             if symbol == 0:
-                row = next_relevant(batch.words, symbols, row + 1, rows)
+                row = next_relevant_row(batch.words, symbols, row + 1, rows)
                 continue
             key = row - shift
             earliest = key - 100
@@ -104,7 +104,7 @@ def update_1(batch, memory, output, kinds):
             elif symbol == 2:  # B
                 # state 1, state 2 --{B}--> state 2
                 child, since = head_0, since_0
-                child, since, next_node = either(
+                child, since, next_node = union(
                     nodes, next_node, earliest, child, since, head_1, since_1
                 )
                 if since >= earliest:

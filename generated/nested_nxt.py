@@ -19,7 +19,7 @@ CELC_VERSION = "0.1.0"
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.engine.arena import BLOCK
-from celc_runtime.engine.union_lists import lists_update
+from celc_runtime.engine.union_lists import update_by_tables
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import All, UnionLists
 from celc_runtime.plan.transitions import EVENTS, tables
@@ -90,7 +90,7 @@ TABLES_1 = tables(
     ),
 )
 
-update_1 = lists_update(TABLES_1)
+update_1 = update_by_tables(TABLES_1)
 
 
 # Matches are listed so: the update finds the matches of the query and no others.

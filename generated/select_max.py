@@ -21,8 +21,9 @@ import numpy as np
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST
-from celc_runtime.engine.arena import NEXT_NODE, ROW, SHIFT, USABLE, chosen, put_flat, reserve
-from celc_runtime.engine.arena import rows_that_matter, seal, united
+from celc_runtime.engine.arena import NEXT_NODE, ROW, SHIFT, USABLE, put_flat, reserve, seal
+from celc_runtime.engine.arena import select_by_mask, union_flat
+from celc_runtime.engine.batch import write_relevant_rows
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import BranchFree, InWindow
@@ -95,7 +96,7 @@ def update_1(batch, memory, output, kinds):
     fire_count = counters[FIRED]
     while row < rows and status == DONE:
         end = min(rows, row + BLOCK)
-        count = rows_that_matter(words, symbols, row, end, relevant)
+        count = write_relevant_rows(words, symbols, row, end, relevant)
         at = 0
         while at < count:
             stop = min(count, at + (usable - next_node) // 2)
@@ -119,7 +120,7 @@ def update_1(batch, memory, output, kinds):
                 source = np.uint64(step[0])
                 child_0, since_0 = heads[source], heads[source + np.uint64(4)]
                 source = np.uint64(step[1])
-                child_0, since_0, next_node = united(
+                child_0, since_0, next_node = union_flat(
                     nodes,
                     next_node,
                     earliest,
@@ -128,13 +129,13 @@ def update_1(batch, memory, output, kinds):
                     heads[source],
                     heads[source + np.uint64(4)],
                 )
-                since_0 = chosen(step[4], key, since_0)
+                since_0 = select_by_mask(step[4], key, since_0)
                 pile, live = np.uint64(step[2]), -np.int64(since_0 >= earliest)
                 following = heads[pile]
                 put_flat(
                     nodes, next_node, entry << 2 | step[3], child_0, following & ~step[5], since_0
                 )
-                heads[pile] = chosen(live, next_node, following)
+                heads[pile] = select_by_mask(live, next_node, following)
                 heads[pile + np.uint64(4)] = since_0
                 fired = next_node & step[5] & live
                 next_node -= live

@@ -21,8 +21,8 @@ import numpy as np
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LAST, LOWEST
-from celc_runtime.engine.arena import NEVER, NEXT_NODE, ROW, SHIFT, USABLE, next_relevant, put
-from celc_runtime.engine.arena import reserve
+from celc_runtime.engine.arena import NEVER, NEXT_NODE, ROW, SHIFT, USABLE, put, reserve
+from celc_runtime.engine.batch import next_relevant_row
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import All, StraightLine
@@ -82,7 +82,7 @@ def update_1(batch, memory, output, kinds):
         while row < stop:
             symbol = symbols[row]
             if symbol == 0:
-                row = next_relevant(batch.words, symbols, row + 1, rows)
+                row = next_relevant_row(batch.words, symbols, row + 1, rows)
                 continue
             key = row - shift
             earliest = key - 100

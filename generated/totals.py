@@ -29,9 +29,8 @@ import numpy as np
 from celc_runtime import Absolute, Aggregate, Arithmetic, Attribute, Cast, CompiledQuery, Computed
 from celc_runtime import Constant, Kind, Label, Negation, Plan, Program, Window, module_names
 from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LAST, LOWEST
-from celc_runtime.engine.arena import NEVER, NEXT_NODE, PART, ROW, SHIFT, USABLE, next_relevant, put
-from celc_runtime.engine.arena import reserve
-from celc_runtime.engine.batch import block_of
+from celc_runtime.engine.arena import NEVER, NEXT_NODE, PART, ROW, SHIFT, USABLE, put, reserve
+from celc_runtime.engine.batch import block_of, next_relevant_row
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import All, StraightLine
@@ -96,7 +95,7 @@ def update_1(batch, memory, output, kinds):
         while row < stop:
             symbol = symbols[row]
             if symbol == 0:
-                row = next_relevant(batch.words, symbols, row + 1, rows)
+                row = next_relevant_row(batch.words, symbols, row + 1, rows)
                 continue
             if row >= part_start:
                 while row >= part_start:
