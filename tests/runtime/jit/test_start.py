@@ -63,9 +63,12 @@ def test_what_a_worker_loads_is_kept(tmp_path: Path) -> None:
     query = celc.compile(DECLARED + PLANS["keyed and checked"]).queries["query"]
     (tmp_path / "query.pickle").write_bytes(pickle.dumps(query))
     script = """
-import gc, json, pickle, sys
+import gc, importlib, json, pickle, sys
 query = pickle.load(open(sys.argv[1], "rb"))
 from numba.core.dispatcher import Dispatcher
+package = type(query).__module__.partition(".")[0]
+engine = importlib.import_module(package + ".engine.checked_listing")
+listing = engine.checked_listing(query.program.listing.admits, query.program.listing.completes)
 names = {o.__name__: hasattr(o._cache, "content") for o in gc.get_objects()
          if isinstance(o, Dispatcher) and o.__module__.startswith("celc")}
 again = pickle.dumps(query) == open(sys.argv[1], "rb").read()
