@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 from celc_runtime.arrow.row_names import row_named_in
-from celc_runtime.arrow.table import plain_batch
+from celc_runtime.arrow.sorting import plain_batch
 
 from celc.cli.events import EventFile, Form
 from celc.cli.problems import CommandProblem

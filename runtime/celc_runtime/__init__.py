@@ -19,10 +19,10 @@ from celc_runtime.plan.expressions import (
     Negation,
 )
 from celc_runtime.plan.plan import Attribute, ChosenKey, Kind, Label, Plan, Window
-from celc_runtime.plan.relevant import AttributeTest, Relevant
+from celc_runtime.plan.relevance import AttributeTest, Relevant
 from celc_runtime.program import Program
 from celc_runtime.query import CompiledQuery, module_names
-from celc_runtime.spark.columns import union_streams
+from celc_runtime.spark.union_streams import union_streams
 from celc_runtime.stream.finish import finish
 from celc_runtime.stream.match import split_late
 from celc_runtime.stream.monitor import monitor

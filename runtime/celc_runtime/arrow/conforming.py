@@ -59,7 +59,7 @@ def conforming(
         if field.name in fields:
             continue
         if names.count(field.name) != 1:
-            raise not_found(plan, field.name, names, numbered)
+            raise not_found_error(plan, field.name, names, numbered)
         column = without_views(events.column(names.index(field.name)))
         if pa.types.is_null(field.type):
             _refuse_unordered(plan, field.name, column.type)
@@ -74,7 +74,7 @@ def conforming(
     return pa.RecordBatch.from_arrays(list(fields.values()), list(fields))
 
 
-def not_found(
+def not_found_error(
     plan: Plan, name: str, names: Sequence[str], numbered: str | None = None
 ) -> EventError:
     """The error for a column that a query reads and that is missing or there twice.

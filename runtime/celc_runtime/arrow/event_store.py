@@ -20,7 +20,7 @@ half of a character (a surrogate), which neither a query's text nor a table of A
 
 
 class PastEvents:
-    """All events from one entry on: what `Payload.stretch` finds, for the matches of one output.
+    """All events from one entry on: what `EventStore.stretch` finds, for the matches of one output.
 
     Where the oldest is in the batch at hand (no `chunks`), its rows stand for them. Else events are
     picked out of the chunks they are in, or where most of them are asked for, all are put together
@@ -88,7 +88,7 @@ class PastEvents:
         return self._here.column(name, self._rows[numbers])
 
 
-class Payload:
+class EventStore:
     """Looks up attributes of events by *entry*: the number of an event among those that matter.
 
     The events of the batch at hand are looked up in its own columns. When the batch is left, the

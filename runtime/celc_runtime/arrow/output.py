@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import plain
-from celc_runtime.arrow.event_store import POSITION, PastEvents, Payload
+from celc_runtime.arrow.event_store import POSITION, EventStore, PastEvents
 from celc_runtime.arrow.values import LabelValues, computed_column
 from celc_runtime.engine.listing import Kinds, Output, label_columns
 from celc_runtime.plan.expressions import Computed
@@ -22,7 +22,7 @@ def matches_batch(
     output: Output,
     found: LabelEntries,
     events: pa.RecordBatch,
-    payload: Payload,
+    payload: EventStore,
     entries_read: int,
 ) -> pa.RecordBatch:
     """The matches in the buffers as one batch of the output schema; the buffers may be reused.

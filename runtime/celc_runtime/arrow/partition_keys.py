@@ -18,7 +18,7 @@ from celc_runtime.plan.plan import Plan
 
 def with_keys(plan: Plan, events: pa.RecordBatch) -> pa.RecordBatch:
     """Events that conform, with the columns that are made for keys of PARTITION BY."""
-    for name, key in plan.chosen.items():
+    for name, key in plan.chosen_columns.items():
         read = {n: plain(events.column(n)) for n in columns_of_keys(plan, [key])}
         events = events.append_column(name, key_values(plan, key, read))
     return events
@@ -33,7 +33,7 @@ def columns_as_they_came(
     Raises EventError where a key cannot be made, because a column that it is read from is of
     another type than the query declares.
     """
-    chosen = {name: key for name, key in plan.chosen.items() if name in names}
+    chosen = {name: key for name, key in plan.chosen_columns.items() if name in names}
     read = [name for name in names if name not in chosen]
     sources = columns_of_keys(plan, chosen.values()) if chosen else []
     events = with_fields(events, [*read, *sources])

@@ -106,7 +106,7 @@ def with_fields(events: Any, names: Iterable[str]) -> Any:
     return events
 
 
-def missing(query: str, names: Sequence[str], known: Sequence[str]) -> EventError:
+def missing_error(query: str, names: Sequence[str], known: Sequence[str]) -> EventError:
     """The error for columns that a query reads and a table does not have."""
     near = {name.lower(): name for name in known}
     renamed = [f"{near[n.lower()]!r} to {n!r}" for n in names if n.lower() in near]

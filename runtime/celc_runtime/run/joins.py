@@ -17,7 +17,7 @@ from numba import config, types
 from numba.extending import intrinsic
 
 from celc_runtime.arrow.arrays import numbers
-from celc_runtime.arrow.texts import TextNumbers
+from celc_runtime.arrow.text_numbers import TextNumbers
 from celc_runtime.engine.arena import NEVER
 from celc_runtime.engine.batch import order_preserving
 from celc_runtime.jit.kernels import njit

@@ -21,15 +21,22 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
-from celc_runtime.arrow.chosen_keys import with_key_columns
-from celc_runtime.arrow.table import sort_columns
+from celc_runtime.arrow.sorting import sort_columns
 from celc_runtime.plan.errors import EventError, PlanWarning
 from celc_runtime.plan.names import unused_name
-from celc_runtime.plan.plan import Plan, quoted
+from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
 from celc_runtime.run.matching import sorted_route
-from celc_runtime.spark.columns import Counting, mapped, needed_columns, without_order
+from celc_runtime.spark.columns import (
+    Counting,
+    column_named,
+    mapped,
+    needed_columns,
+    unordered_error,
+)
+from celc_runtime.spark.event_types import is_of_types
 from celc_runtime.spark.hot_keys import HotKey, hot_keys, range_numbers, sampled_keys
+from celc_runtime.spark.key_columns import with_key_columns
 from celc_runtime.spark.order_column import OrderColumn, ValueColumn
 from celc_runtime.spark.probe import is_spread_by, parallelism, why_not_read_twice
 from celc_runtime.spark.pushdown import can_matter, why_not_filtered
@@ -46,7 +53,7 @@ from celc_runtime.spark.time_ranges import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 
 _ROWS_PER_RANGE = 1 << 20
@@ -124,7 +131,7 @@ def _check(plan: Plan, events: DataFrame) -> None:
             "is a stream: use match_stream, or read the data with spark.read"
         )
     if not plan.order_by:
-        raise without_order(plan)
+        raise unordered_error(plan)
 
 
 class _Planner:
@@ -138,7 +145,7 @@ class _Planner:
         narrow = needed_columns(plan, events)
         self._program = program
         self._plan = plan
-        self._counting_rows = counting
+        self._counting = counting
         unfiltered = why_not_filtered(plan)
         self._rows = narrow if unfiltered else narrow.where(can_matter(plan, narrow.schema))
         self._lines = [
@@ -158,9 +165,9 @@ class _Planner:
         ]
         first = plan.order_by[0]
         self._order = OrderColumn(first, plan.type_of(first), types[first])
-        self._sort = [_column(name) for name in sort_columns(plan)]
+        self._sort = [column_named(name) for name in sort_columns(plan)]
         self._sort_in_key = [
-            _column(name) for name in sort_columns(plan) if name not in plan.key_columns
+            column_named(name) for name in sort_columns(plan) if name not in plan.key_columns
         ]
 
     # --- plans ------------------------------------------------------------------------------------
@@ -224,10 +231,10 @@ class _Planner:
 
     def _mapped(self, ordered: DataFrame, reader: Any = None) -> DataFrame:
         function = reader or sorted_route(self._program)
-        if made := set(self._plan.chosen):
+        if made := set(self._plan.chosen_columns):
             kept = [name for name in ordered.columns if name not in made]
-            ordered = ordered.select(*map(_column, kept))
-        return mapped(ordered, function, self._program.output_ddl, self._counting_rows)
+            ordered = ordered.select(*map(column_named, kept))
+        return mapped(ordered, function, self._program.output_ddl, self._counting)
 
     def _part(self, part: TimeRange) -> DataFrame:
         ordered = (
@@ -269,31 +276,23 @@ class _Planner:
 
     # --- looking at the data ----------------------------------------------------------------------
 
-    def _counting(self) -> DataFrame:
-        """The rows that have positions."""
-        from pyspark.sql import functions
-
-        plan = self._plan
-        if plan.type_name not in self._rows.columns:
+    def _declared_rows(self) -> DataFrame:
+        """The rows of declared types, which alone have positions, and rows without a type: the
+        task that reads such a row refuses it."""
+        if self._plan.type_name not in self._rows.columns:
             return self._rows
-        names = [name for _, name in (*plan.types, *plan.other_types)]
-        types = functions.col(quoted(plan.type_name))
-        known = types.isin(names) | types.isNull()
-        if plan.stream_column:
-            pairs = [
-                (functions.col("stream") == stream) & (types == name)
-                for stream, name in (*plan.types, *plan.other_types)
-            ]
-            known = reduce(lambda one, other: one | other, pairs)
+        known = is_of_types(self._plan, self._plan.declared_types)
+        if not self._plan.stream_column:
+            known = known | column_named(self._plan.type_name).isNull()
         return self._rows.where(known)
 
-    def _why_one(self) -> str:
+    def _why_not_cut(self) -> str:
         """Why the query cannot be run on parts of the stream, or of a key."""
         return why_not_split(self._plan) or self._order.why_not_cut
 
     def _time_ranges(self, ranges: int | None) -> tuple[list[TimeRange], str, str]:
         """The ranges of the whole stream; else why there are none, and what to warn of."""
-        why = self._why_one()
+        why = self._why_not_cut()
         if self._plan.interleaves:
             why = "with CONSUME BY ANY a match depends on those of all partitions"
         if why:
@@ -304,7 +303,7 @@ class _Planner:
             return [], "ranges=1 was asked for", ""
         window = self._plan.window
         assert window is not None
-        rows, wanted = self._counting(), ranges
+        rows, wanted = self._declared_rows(), ranges
         if wanted is None:
             why = why_not_read_twice(self._rows)
             if why:
@@ -326,7 +325,7 @@ class _Planner:
 
     def _hot_keys(self, ranges: int | None) -> tuple[list[HotKey], str]:
         """The keys to be cut; else why none is."""
-        why = self._why_one()
+        why = self._why_not_cut()
         if why:
             return [], why
         if ranges == 1:
@@ -340,7 +339,7 @@ class _Planner:
             why = why_not_read_twice(self._rows)
             if why:
                 return [], f"{why} (ranges=… looks for them all the same)"
-        rows, tasks = self._counting(), ranges
+        rows, tasks = self._declared_rows(), ranges
         sample = sampled_keys(self._rows, self._keys, _FRACTION_OF_KEYS)
         if tasks is None:
             if sample.estimated < 2 * _ROWS_PER_RANGE:
@@ -358,7 +357,7 @@ class _Planner:
         from pyspark.sql import functions
 
         names = [f"key{number}" for number in range(len(self._keys))]
-        keys = self._counting().select(
+        keys = self._declared_rows().select(
             *(key.column.alias(name) for key, name in zip(self._keys, names, strict=True))
         )
         if is_spread_by(keys, names):
@@ -381,12 +380,6 @@ class _Planner:
                 f"{', '.join(self._plan.key_sql)} and sort it within partitions, or leave "
                 "out presorted"
             )
-
-
-def _column(name: str) -> Column:
-    from pyspark.sql import functions
-
-    return functions.col(quoted(name))
 
 
 def _shown(parts: Sequence[TimeRange]) -> str:

@@ -12,22 +12,11 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from celc_runtime.engine.spark_arithmetic import MICROSECONDS_PER_DAY
-from celc_runtime.plan.plan import Window, quoted
+from celc_runtime.plan.plan import Window
+from celc_runtime.spark.columns import SPARK_TYPES, column_named
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
-
-_FITTING = {
-    "BOOLEAN": ("boolean",),
-    "INT": ("int", "smallint", "tinyint"),
-    "LONG": ("bigint", "int", "smallint", "tinyint"),
-    "FLOAT": ("float", "smallint", "tinyint"),
-    "DOUBLE": ("double", "float", "int", "smallint", "tinyint"),
-    "STRING": ("string",),
-    "TIMESTAMP": ("timestamp", "timestamp_ntz"),
-    "DATE": ("date",),
-}
-"""Spark's names of the types that columns of a declared type have."""
 
 _NO_LINE = ("BOOLEAN", "STRING")
 _EPOCH = datetime(1970, 1, 1)
@@ -47,14 +36,12 @@ class ValueColumn:
         self.name = name
         self.declared = declared
         self.found = found
-        self.fits = found in _FITTING[declared]
+        self.fits = found in SPARK_TYPES[declared]
 
     @property
     def column(self) -> Column:
         """The column itself."""
-        from pyspark.sql import functions
-
-        return functions.col(quoted(self.name))
+        return column_named(self.name)
 
     def portable(self, values: Column) -> Column:
         """A value of this column as something that arrives on the driver as it is."""

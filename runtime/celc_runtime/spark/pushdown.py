@@ -11,8 +11,9 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from celc_runtime.plan.plan import Plan, quoted
-from celc_runtime.plan.relevant import AttributeTest, Relevant
+from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.relevance import AttributeTest, Relevant
+from celc_runtime.spark.columns import column_named
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -57,17 +58,17 @@ def can_matter(plan: Plan, schema: StructType) -> Column:
     relevant = {(r.stream, r.type): _condition(r, schema) for r in plan.relevant}
     typed = plan.type_column or plan.type_name in schema.names
     if not typed:
-        (only,) = (*plan.types, *plan.other_types)
+        (only,) = plan.declared_types
         wanted = relevant.get(only, functions.lit(False))
         keeps = [] if wanted is None else [wanted]
     else:
         # What a row must not be, and not what it must be: undeclared types pass without a look,
         # and the types that matter least often are what most rows are.
-        idle = [pair for pair in (*plan.types, *plan.other_types) if pair not in relevant]
+        idle = [pair for pair in plan.declared_types if pair not in relevant]
         if plan.stream_column:
             keeps = [~_is_type(plan, *pair) for pair in idle]
         else:
-            idle_types = functions.col(quoted(plan.type_name)).isin([name for _, name in idle])
+            idle_types = column_named(plan.type_name).isin([name for _, name in idle])
             keeps = [~idle_types] if idle else []
         keeps += [
             ~_is_type(plan, *pair) | condition
@@ -77,13 +78,13 @@ def can_matter(plan: Plan, schema: StructType) -> Column:
     faulty = ["stream"] if plan.stream_column else []
     faulty += [plan.type_name] if typed else []
     faulty += plan.order_by
-    return _any([*(functions.col(quoted(name)).isNull() for name in faulty), _all(keeps)])
+    return _any([*(column_named(name).isNull() for name in faulty), _all(keeps)])
 
 
 def _is_type(plan: Plan, stream: str, name: str) -> Column:
     from pyspark.sql import functions
 
-    condition = functions.col(quoted(plan.type_name)) == functions.lit(name)
+    condition = column_named(plan.type_name) == functions.lit(name)
     if plan.stream_column:
         condition = condition & (functions.col("stream") == functions.lit(stream))
     return condition
@@ -126,7 +127,7 @@ def _is_comparable(test: AttributeTest, schema: StructType) -> bool:
 def _holds(test: AttributeTest) -> Column:
     from pyspark.sql import functions
 
-    column = functions.col(quoted(test.attribute))
+    column = column_named(test.attribute)
     match test.operator:
         case "is_null":
             return column.isNull()

@@ -26,7 +26,7 @@ from celc_runtime.arrow.partition_keys import partition_keys
 from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
 from celc_runtime.run.run import Run
-from celc_runtime.spark.columns import without_order
+from celc_runtime.spark.columns import unordered_error
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -54,7 +54,7 @@ def registered(program: Program, spark: Any, name: str | None) -> Any:
             "choose another name, as in register(spark, name='fires')"
         )
     if not program.plan.order_by:
-        raise without_order(program.plan)
+        raise unordered_error(program.plan)
     function = functions.arrow_udtf(_handler(TaskStream(program)), returnType=program.output_ddl)
     return spark.udtf.register(called, function)
 

@@ -21,14 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 from celc_runtime.plan.errors import StateError
 from celc_runtime.program import Program
+from celc_runtime.stream.processor import STATE
 from celc_runtime.stream.tasks import check_state, finishing_route
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-
-STATE = "state"
-"""The name of the state variable."""
 
 _MARK = "celc_finished"
 _PLAN = "_celc_stream"

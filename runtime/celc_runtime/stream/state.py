@@ -81,11 +81,11 @@ class PartitionState:
     waiting: Rows
     position: int = 0
     frontier: int | None = None
-    timer: int | None = None
+    run_timer: int | None = None
     context: int = 0
     window_value: int | None = None
-    last: int | None = None
-    later: int | None = None
+    last_time: int | None = None
+    expiry_timer: int | None = None
 
 
 class StateFormat:
@@ -117,7 +117,7 @@ class StateFormat:
         """The bytes of a state."""
         flags = (
             _HAS_FRONTIER * (state.frontier is not None)
-            + _HAS_TIMER * (state.timer is not None)
+            + _HAS_TIMER * (state.run_timer is not None)
             + sum(
                 flag
                 for flag, moment in zip(_HAS_MOMENTS, _moments(state), strict=True)
@@ -135,7 +135,7 @@ class StateFormat:
             len(state.waiting.records),
             state.position,
             state.frontier or 0,
-            state.timer or 0,
+            state.run_timer or 0,
         )
         parts = [header]
         parts += [_MOMENT.pack(moment) for moment in _moments(state) if moment is not None]
@@ -174,7 +174,7 @@ class StateFormat:
         state = self.fresh()
         state.position, state.context = position, context
         state.frontier = frontier if flags & _HAS_FRONTIER else None
-        state.timer = timer if flags & _HAS_TIMER else None
+        state.run_timer = timer if flags & _HAS_TIMER else None
         start = _HEADER.size
         try:
             moments: list[int | None] = []
@@ -186,7 +186,7 @@ class StateFormat:
                     raise StateError("its header is cut off")
                 moments += _MOMENT.unpack_from(data, start)
                 start += _MOMENT.size
-            state.window_value, state.last, state.later = moments
+            state.window_value, state.last_time, state.expiry_timer = moments
             if kept:
                 state.kept, start = self._layout.read(data, start, kept)
                 if start + 8 * kept > len(data):
@@ -245,7 +245,7 @@ def checksum_of(data: bytes | bytearray) -> int:
 
 def _moments(state: PartitionState) -> tuple[int | None, int | None, int | None]:
     """The numbers that may follow the header, in their order."""
-    return state.window_value, state.last, state.later
+    return state.window_value, state.last_time, state.expiry_timer
 
 
 def identity(plan: Plan, layout: RowLayout, text: str, contexts: bytes) -> bytes:

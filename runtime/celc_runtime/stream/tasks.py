@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import plain
 from celc_runtime.arrow.conforming import conforming
+from celc_runtime.arrow.event_types import type_numbers
 from celc_runtime.arrow.partition_keys import with_keys
 from celc_runtime.arrow.paths import received
 from celc_runtime.plan.errors import EventError
@@ -100,7 +101,7 @@ def _packed_batch(
     events = with_keys(plan, conforming(plan, batch))
     for name in plan.order_by:
         _check_order(plan, name, events.column(name))
-    codes = _codes(plan, events)
+    codes = type_numbers(plan, events, "an event of the stream")
     known = codes >= 0
     if not known.all():
         events, codes, ahead = events.filter(pa.array(known)), codes[known], ahead[known]
@@ -140,36 +141,6 @@ def _check_order(plan: Plan, name: str, column: pa.Array) -> None:
                 f"query {plan.name!r}: the order column {name!r} is {what} in an event of the "
                 "stream: filter such rows out before match_stream, or order by another column"
             )
-
-
-def _codes(plan: Plan, events: pa.RecordBatch) -> np.ndarray:
-    """int64: the number of each event's type among those that are declared; −1: it is not."""
-    if plan.type_name not in events.schema.names:
-        return np.zeros(len(events), np.int64)
-    declared = [*plan.types, *plan.other_types]
-    codes, names = _coded(plan, events, plan.type_name)
-    numbers_of: dict[Any, int] = {}
-    values: list[Any] = names
-    if plan.stream_column:
-        of_stream, streams = _coded(plan, events, "stream")
-        codes = of_stream * max(1, len(names)) + codes
-        values = [(stream, name) for stream in streams for name in names]
-    for number, (stream, name) in enumerate(declared):
-        numbers_of.setdefault((stream, name) if plan.stream_column else name, number)
-    found = np.array([numbers_of.get(value, -1) for value in values], np.int64)
-    of_rows: np.ndarray = found[codes] if len(found) else np.zeros(0, np.int64)
-    return of_rows
-
-
-def _coded(plan: Plan, events: pa.RecordBatch, name: str) -> tuple[np.ndarray, list[str]]:
-    column = plain(events.column(name))
-    if column.null_count:
-        raise EventError(
-            f"query {plan.name!r}: column {name!r} is NULL in an event of the stream; every event "
-            "needs one"
-        )
-    coded = column.dictionary_encode()
-    return np.asarray(coded.indices).astype(np.int64), coded.dictionary.to_pylist()
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -251,10 +222,10 @@ class PartitionTask:
                 self._formats.keys.fields, self._formats.keys.columns(of_key), strict=True
             ):
                 columns[f.name] = pa.repeat(column[0], len(kinds))
-        declared = [*plan.types, *plan.other_types]
-        codes = self._formats.events.codes(rows)
-        columns[plan.type_name] = pa.array([declared[code][1] for code in codes])
-        columns["stream"] = pa.array([declared[code][0] for code in codes])
+        types = plan.declared_types
+        declared = [types[code] for code in self._formats.events.codes(rows)]
+        columns[plan.type_name] = pa.array([name for _, name in declared])
+        columns["stream"] = pa.array([stream for stream, _ in declared])
         event = schema.field("event").type
         struct = pa.StructArray.from_arrays(
             [columns[field.name] for field in event], fields=list(event)

@@ -46,7 +46,7 @@ def sorted_for(plan: Plan, table: pa.Table) -> tuple[pa.Table, str | None]:
     found = columns_as_they_came(plan, names, table)
     if found is None or not _can_sort(found.values()):
         return table, None
-    if rises(found[names[0]]):
+    if strictly_increases(found[names[0]]):
         return table, None
     columns = [sortable(plain(in_one_piece(column))) for column in found.values()]
     if is_sorted(columns):
@@ -66,7 +66,7 @@ def _can_sort(columns: Iterable[pa.Array | pa.ChunkedArray]) -> bool:
     return all(is_ordered(column.type) for column in columns)
 
 
-def rises(column: pa.Array | pa.ChunkedArray) -> bool:
+def strictly_increases(column: pa.Array | pa.ChunkedArray) -> bool:
     """Whether a column shows by one look that rows are sorted by it, whatever comes next: whole
     numbers or times of which each is larger than the one before."""
     whole = pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)

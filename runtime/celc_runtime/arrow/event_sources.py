@@ -21,8 +21,8 @@ from typing import Any
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import without_views
-from celc_runtime.arrow.conforming import not_found
-from celc_runtime.arrow.frames import fitted, frame_table
+from celc_runtime.arrow.conforming import not_found_error
+from celc_runtime.arrow.pandas_frames import fitted, frame_table
 from celc_runtime.arrow.paths import with_fields
 from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
@@ -164,7 +164,7 @@ def _taken(program: Program, present: list[str]) -> list[str]:
         inside = [column for column in present if name.startswith(f"{column}.")]
         found = [name] if name in present else inside
         if (not found and _is_required(program, name)) or present.count(name) > 1:
-            raise not_found(program.plan, name, present)
+            raise not_found_error(program.plan, name, present)
         taken.update(dict.fromkeys(found))
     return list(taken) or present[:1]
 
@@ -183,7 +183,7 @@ def _narrowed(program: Program, table: pa.Table) -> pa.Table:
     present = table.column_names
     for name in names:
         if present.count(name) != 1 and (name in present or _is_required(program, name)):
-            raise not_found(program.plan, name, present)
+            raise not_found_error(program.plan, name, present)
     taken = [name for name in names if name in present] or present[:1]
     return pa.table([without_views(table.column(name)) for name in taken], names=taken)
 

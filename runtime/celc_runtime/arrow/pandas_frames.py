@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.arrow.conforming import not_found
+from celc_runtime.arrow.conforming import not_found_error
 from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
 
@@ -33,7 +33,7 @@ def frame_table(program: Program, frame: pandas.DataFrame) -> pa.Table:
         if column is not None:
             found[field.name] = fitted(program, field.name, column, field.type)
         elif program.plan.type_column or field.name != program.plan.type_name:
-            raise not_found(program.plan, field.name, [str(name) for name in frame.columns])
+            raise not_found_error(program.plan, field.name, [str(name) for name in frame.columns])
     # A query that looks at nothing still counts rows.
     return pa.table(found or {"*": pa.nulls(len(frame))})
 
