@@ -1,13 +1,13 @@
-"""pandas frames in and out: for one machine, and for the grouped-map route on Spark."""
+"""pandas frames in and out: for one machine, and for `applyInPandas` on Spark."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from celc_runtime.arrow.conforming import not_found_error
+from celc_runtime.arrow.conforming import is_required, not_found_error
+from celc_runtime.arrow.untyped import fitted
 from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
 
@@ -16,95 +16,31 @@ if TYPE_CHECKING:
 
 
 def frame_of(matches: pa.Table) -> pandas.DataFrame:
-    """Matches as a frame; times have no zone there, as those that pandas is given."""
+    """Matches as a frame; its times have no zone, like the times in the frames of events."""
     naive = [_naive(column) for column in matches.columns]
-    # Whole numbers with a NULL among them would become real ones, and large ones others.
+    # Whole numbers in a column with NULL would become floats, which do not hold large ones.
     return pa.table(naive, names=matches.column_names).to_pandas(integer_object_nulls=True)
 
 
 def frame_table(program: Program, frame: pandas.DataFrame) -> pa.Table:
-    """The columns of a frame that a query reads; a level of the index is one as well.
+    """The columns of a frame that a query reads; a level of the index is a column as well.
 
-    What a column lacks is left to the check that names all columns.
+    Raises EventError for a column that is missing or there twice, or does not fit its type.
     """
     found = {}
     for field in program.file_schema:
         column = _frame_column(frame, field.name)
         if column is not None:
             found[field.name] = fitted(program, field.name, column, field.type)
-        elif program.plan.type_column or field.name != program.plan.type_name:
+        elif is_required(program.plan, field.name):
             raise not_found_error(program.plan, field.name, [str(name) for name in frame.columns])
     # A query that looks at nothing still counts rows.
     return pa.table(found or {"*": pa.nulls(len(frame))})
 
 
-def fitted(program: Program, name: str, values: Any, wanted: pa.DataType | None) -> Any:
-    """A column of values that have no Arrow type, as the declared type if none of them changes.
-
-    Numbers become numbers of another kind; whatever else does not fit is left to the check of all
-    columns. What has an Arrow type keeps it; `wanted` None or NULL: any will do.
-    """
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        return values
-    try:
-        if hasattr(values, "__arrow_c_stream__") and not _is_pandas(values):
-            return pa.chunked_array(values)
-        if hasattr(values, "__arrow_c_array__") and not _is_pandas(values):
-            return pa.array(values)
-        if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
-            raise EventError(
-                f"query {program.name!r} reads the column {name!r}, which is a "
-                f"{type(values).__name__} and no sequence of values"
-            )
-        column = _inferred(values)
-        if wanted is None or column.type == wanted or not _is_number(column.type):
-            return column
-        # Python's own numbers have no size: those in a list are rounded, as those in a text are.
-        untyped = isinstance(values, list | tuple)
-        return _as_number(column, wanted, rounds=untyped)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as problem:
-        first = str(problem).split("\n", 1)[0]
-        raise EventError(
-            f"query {program.name!r} declares {name!r} as {_declared(program, name)}, which the "
-            f"column does not fit: {first}"
-        ) from None
-
-
-def _declared(program: Program, name: str) -> str:
-    types = {attribute.name: attribute.type for attribute in program.plan.attributes}
-    return types.get(name, "STRING")
-
-
-def _inferred(values: Any) -> pa.Array:
-    if _is_pandas(values):
-        column = pa.Array.from_pandas(values)
-    else:
-        column = pa.array(values if hasattr(values, "dtype") else list(values))
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-def _is_pandas(values: Any) -> bool:
-    return type(values).__module__.split(".")[0] == "pandas"
-
-
-def _is_number(type: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(type) or pa.types.is_floating(type))
-
-
-def _as_number(column: pa.Array, wanted: pa.DataType, *, rounds: bool) -> pa.Array:
-    if not _is_number(wanted):
-        return column
-    if wanted == pa.float32() and pa.types.is_float64(column.type):
-        cast = column.cast(wanted)
-        changed = pc.not_equal(cast.cast(column.type), column)
-        # NaN is not equal to itself, and stays one.
-        changed = pc.and_(changed, pc.invert(pc.is_nan(column)))
-        return cast if rounds or not pc.any(changed).as_py() else column
-    return column.cast(wanted)
-
-
 def _frame_column(frame: pandas.DataFrame, name: str) -> pandas.Series[Any] | None:
-    """The column of that name, or the field of structs that the name is the path of."""
+    """The column or index level of that name, else the field of a struct to which the name is the
+    path; None: there is none."""
     names = list(frame.columns)
     if names.count(name) > 1:
         raise EventError(
@@ -137,7 +73,7 @@ def _frame_field(value: Any, name: str) -> Any:
 
 
 def _naive(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Times as Spark takes them back from pandas: without zone, as it gave them."""
+    """The column with times without zone, as Spark exchanges them with pandas."""
     return column.cast(without_zone(column.type))
 
 

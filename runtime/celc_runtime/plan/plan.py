@@ -130,6 +130,11 @@ class Plan:
                 return a.type
         return self.chosen_columns[attribute].type
 
+    def input_type(self, column: str) -> str:
+        """The type of a column of the input: as declared, and STRING for the columns that tell
+        types and streams."""
+        return next((a.type for a in self.attributes if a.name == column), "STRING")
+
     @property
     def declared_types(self) -> tuple[tuple[str, str], ...]:
         """(stream, type) of all event types that the query's streams declare."""

@@ -131,7 +131,7 @@ def _path(plan: Plan, name: str, fields: Fields) -> tuple[int, ...] | None:
 
 def _check_type(plan: Plan, name: str, type: Any) -> None:
     found = type.simpleString()
-    declared = {attribute.name: attribute.type for attribute in plan.attributes}
+    declared = {attribute.name for attribute in plan.attributes}
     if name not in declared and name in plan.tiebreak:
         if type.typeName() in ("array", "map", "struct", "variant"):
             raise EventError(
@@ -139,7 +139,7 @@ def _check_type(plan: Plan, name: str, type: Any) -> None:
                 f"{found} have no order: name a column of numbers, texts or times"
             )
         return
-    wanted = declared.get(name, "STRING")  # the columns that tell types and streams
+    wanted = plan.input_type(name)
     taken = SPARK_TYPES[wanted]
     # A text's type may name a collation.
     if found == "void" or found.split(" ")[0] in taken:
