@@ -38,8 +38,8 @@ def fitted(program: Program, name: str, values: Any, wanted: pa.DataType | None)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as problem:
         first, declared = str(problem).split("\n", 1)[0], program.plan.input_type(name)
         raise EventError(
-            f"query {program.name!r} declares {name!r} as {declared}, which the column does not fit: "
-            f"{first}"
+            f"query {program.name!r} declares {name!r} as {declared}, which the column does not "
+            f"fit: {first}"
         ) from None
 
 

@@ -1,16 +1,16 @@
-"""Batch routes on Spark: which plan a query gets on a DataFrame.
+"""`match`: the plan of a query on a DataFrame, chosen and built.
 
 ========================== =========================================================================
 partition by, any window   one shuffle by the key, a sort, and one pass over each Spark partition
 the same, and a hot key    the hot key's events in time ranges, which go through the same shuffle
-already spread and sorted  no shuffle and no sort; what is read is checked
+already spread and sorted  no shuffle and no sort; the order is checked
 no key, bounded window     time ranges, each reading its part of the files
 all else                   one task
 ========================== =========================================================================
 
-Everything here is DataFrames and columns, so it runs on Spark Connect as well. What has to be known
-of the data beforehand (how many rows, where to cut) is asked by jobs that read the key or the order
-column alone, when `match` is called.
+Everything here is DataFrames and columns, so it runs on Spark Connect as well. Facts about the data
+that a plan needs (how many rows, where to cut) come from jobs that read the key or the order column
+alone, when `match` is called.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 
 _ROWS_PER_RANGE = 1 << 20
-"""Fewer rows than this are read sooner than a range of them is found out."""
+"""To read fewer rows than this costs less than to find a range of them."""
 
 _FRACTION_OF_KEYS = 0.01
 _FEW_SAMPLED = 10_000
@@ -65,7 +65,8 @@ _FEW_SAMPLED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class SparkPlan:
-    """How a query runs on a DataFrame: its matches, what was chosen and why, and a warning."""
+    """How a query runs on a DataFrame: its matches, the choices and their reasons in words, and a
+    warning."""
 
     matches: DataFrame
     text: str
@@ -80,7 +81,7 @@ def spark_matches(
     presorted: bool,
     counting: Counting | None = None,
 ) -> DataFrame:
-    """All matches of a DataFrame as a DataFrame; see `CompiledQuery.match`. `counting` sees the
+    """All matches of a DataFrame as a DataFrame; see `CompiledQuery.match`. `counting` counts the
     rows that are read."""
     plan = spark_plan(program, events, ranges, presorted=presorted, counting=counting)
     if plan.warning:
@@ -135,7 +136,7 @@ def _check(plan: Plan, events: DataFrame) -> None:
 
 
 class _Planner:
-    """Makes the plan of one query on one DataFrame, and the words for it."""
+    """Makes the plan of one query on one DataFrame, and describes it in words."""
 
     def __init__(
         self, program: Program, events: DataFrame, counting: Counting | None = None
@@ -190,7 +191,7 @@ class _Planner:
         return self._made(self._mapped(self._rows.coalesce(1)))
 
     def by_key(self, ranges: int | None) -> SparkPlan:
-        """The events of a key in one task, or of a hot one in several."""
+        """The events of a key in one task, of a hot key in several."""
         plan = self._plan
         hot, why = self._hot_keys(ranges)
         keys = ", ".join(plan.key_columns)
@@ -246,10 +247,11 @@ class _Planner:
         return self._mapped(ordered, reader)
 
     def _side_by_side(self, united: DataFrame) -> DataFrame:
-        """The union with another part of no rows, in no Spark partition.
+        """The union with one more part, which has no rows and no Spark partition.
 
-        From Spark 4.1 on, parts that are one Spark partition each are united to one, which a single
-        task would read (`spark.sql.unionOutputPartitioning`), unless one of them is different.
+        From Spark 4.1 on, a union of parts with one Spark partition each has one partition, which a
+        single task would read (`spark.sql.unionOutputPartitioning`). A part of another kind
+        prevents that.
         """
         from pyspark.sql import functions
 
@@ -291,7 +293,7 @@ class _Planner:
         return why_not_split(self._plan) or self._order.why_not_cut
 
     def _time_ranges(self, ranges: int | None) -> tuple[list[TimeRange], str, str]:
-        """The ranges of the whole stream; else why there are none, and what to warn of."""
+        """The ranges of the whole stream, the reason if there are none, and a warning."""
         why = self._why_not_cut()
         if self._plan.interleaves:
             why = "with CONSUME BY ANY a match depends on those of all partitions"
@@ -324,7 +326,7 @@ class _Planner:
         return found, why, ""
 
     def _hot_keys(self, ranges: int | None) -> tuple[list[HotKey], str]:
-        """The keys to be cut; else why none is."""
+        """The keys to be cut, and the reason if there are none."""
         why = self._why_not_cut()
         if why:
             return [], why
@@ -353,7 +355,8 @@ class _Planner:
         return hot, f"none has more than its share of the work of {tasks} tasks"
 
     def _check_spread(self) -> None:
-        """That each key is in one Spark partition: Spark knows, or the keys are looked at."""
+        """Raises EventError unless each key is in one Spark partition. Where Spark does not know,
+        the keys are read."""
         from pyspark.sql import functions
 
         names = [f"key{number}" for number in range(len(self._keys))]
