@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
+from celc_runtime.arrow.arrays import plain_batch
 from celc_runtime.arrow.conforming import conforming
-from celc_runtime.arrow.table import is_sorted_stream, plain_batch
+from celc_runtime.arrow.sorting import is_sorted_stream
 from celc_runtime.display import file_text, queries_html
 from celc_runtime.jit.shipping import module_of
 from celc_runtime.query import CompiledQuery

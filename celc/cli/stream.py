@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
+from celc_runtime.arrow.arrays import plain_batch
 from celc_runtime.arrow.row_names import row_named_in
-from celc_runtime.arrow.table import plain_batch
 
 from celc.cli.events import EventFile, Form
 from celc.cli.problems import CommandProblem

@@ -1,11 +1,11 @@
-"""What a query and its matches look like to a person: in a shell, and in a notebook.
+"""Queries and matches as a person reads them, in a shell and in a notebook.
 
-Matches stay the pyarrow Table that they are, because that is what everything else reads; a wrapper
-with a `_repr_html_` of its own would be in the way of all of it. So it is a function that shows
-them: `as_html(matches)`.
+Matches stay a pyarrow Table, because all other tools read one. Rejected: a wrapper with a
+`_repr_html_` of its own, which would be in the way of those tools. So a function shows them:
+`as_html(matches)`.
 
-Texts of events and names of columns are whatever somebody has written into a table: in HTML all of
-them are escaped, and in a shell a name with control characters is shown as Python quotes it.
+Texts of events and names of columns may hold anything: in HTML all of them are escaped, and in a
+shell a name with control characters is shown as Python quotes it.
 """
 
 from __future__ import annotations
@@ -47,9 +47,8 @@ class Html(str):
 
 
 def described(plan: Plan) -> list[tuple[str, str]]:
-    """What a query reads and returns, as pairs of a word and a text of one line."""
-    types = {attribute.name: attribute.type for attribute in plan.attributes}
-    read = [f"{_name(name)} {types.get(name, 'STRING')}" for name in plan.input_schema().names]
+    """A query in pairs of a word and a text of one line: reads, order, window, returns, …"""
+    read = [f"{_name(name)} {plan.input_type(name)}" for name in plan.input_schema().names]
     labels = {label.name for label in plan.items if not isinstance(label, Computed)}
     returned = [
         f"{_name(name)}[]" if name in labels else _name(name) for name in plan.output_schema().names

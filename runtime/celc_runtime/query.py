@@ -48,7 +48,7 @@ class CompiledQuery:
 
     @property
     def plan(self) -> Plan:
-        """What the query asks, and the columns that it reads and gives."""
+        """The query as data: its columns, order, window and output."""
         return self.program.plan
 
     @property
@@ -72,7 +72,7 @@ class CompiledQuery:
 
     @property
     def order_by(self) -> tuple[str, ...]:
-        """The order columns; none: the events are taken in the order they come in."""
+        """The order columns; empty: the events are read in the order in which they come."""
         return self.plan.order_by
 
     @property
@@ -96,8 +96,7 @@ class CompiledQuery:
         """The columns of a match in Spark's notation."""
         return self.plan.output_ddl()
 
-    # The names of the architecture's module table, so that a query of a file with several can be
-    # used like a module of one.
+    # The names of a generated module: a query among several can be used like a module of one query.
     QUERY_NAME = name
     ORDER_BY = order_by
     INPUT_SCHEMA = input_schema
@@ -140,7 +139,7 @@ class CompiledQuery:
 
     @property
     def ranges_route(self) -> Route:
-        """What a Spark task runs that reads time ranges; see `range_reader`."""
+        """The function of Spark tasks that read time ranges; see `spark/range_reader`."""
         return ranges_route(self.program)
 
     def match_table(self, events: Any, *, max_matches: int | None = None) -> pa.Table:
@@ -180,16 +179,16 @@ class CompiledQuery:
 
         Partitions are spread over the cluster by PARTITION BY. Without it, a query with a window is
         run on several time ranges side by side where its meaning allows that, and so is a partition
-        that is much larger than the others; else one task reads everything. `explain_plan` says
-        what was chosen, and why.
+        that is much larger than the others; else one task reads everything. `explain_plan` shows
+        the choice, and its reasons.
 
         ranges: how many time ranges to cut the stream into (or for how many tasks large partitions
         are cut); 1: none; None: as many as tasks run at a time, if the DataFrame comes from files
         or a cache and is large enough. To find the ranges, jobs are run at once that read the
         order and partition columns. presorted: the events of each partition are in one Spark
-        partition and in order; they are not shuffled or sorted again. progress: tell what the first
-        action is at, on standard error, in the notebook, or on the stream that is given, and at its
-        end how many rows were read and matches found.
+        partition and in order; they are not shuffled or sorted again. progress: show how far the
+        first action is, on standard error, in the notebook, or on the given stream, and at its end
+        how many rows were read and matches found.
 
         Raises EventError where the query names no order column, or the DataFrame does not fit it.
         """
@@ -201,7 +200,7 @@ class CompiledQuery:
     def explain_plan(
         self, events: DataFrame, *, ranges: int | None = None, presorted: bool = False
     ) -> str:
-        """What `match` does with a DataFrame, and why, in words.
+        """The plan of `match` for a DataFrame, and its reasons, in words.
 
         Looks at the data as `match` does, but finds no matches.
         """
@@ -226,16 +225,16 @@ class CompiledQuery:
 
         event_time: the TIMESTAMP column that orders events; None: the query's first order column.
         tiebreak: columns that tell apart events of one time, as in `with_options`. watermark: by
-        how much events may come out of order, as '10 seconds' or '1 hour 30 minutes'. late: what is
-        done with events up to whose time their partition has been run already: 'drop' counts them,
+        how much events may come out of order, as '10 seconds' or '1 hour 30 minutes'. late: what
+        happens to late events, up to whose time their partition has been run: 'drop' counts them,
         'error' ends the stream, 'side' returns them between the matches with a column `kind`, for
         `celc_runtime.split_late`. api: Spark's interface for the operator, 'row' (PySpark 4.1) or
-        'pandas'; None: the faster one there is. allow_unbounded_state: run a query whose state the
+        'pandas'; None: the faster one available. allow_unbounded_state: run a query whose state the
         window does not bound. max_event_time_skew: events further ahead of the clock than this do
-        not move the watermark, and are treated like late ones. key_ttl: forget a partition this
-        long after its last event, its positions with it. checkpoint: where the stream will be
-        started from; one that `celc_runtime.finish` has ended or that another query was run with is
-        refused here and now (the latter is in any case, by the first micro-batch).
+        not move the watermark, and are treated like late events. key_ttl: forget a partition, with
+        its positions, this long after its last event. checkpoint: the stream's checkpoint; it is
+        refused here if `celc_runtime.finish` has ended it or another query has written it (without
+        this option the first micro-batch refuses another query's).
 
         Needs PySpark 4.0 and, in the session, Spark's RocksDB state store. Raises EventError where
         the query or the DataFrame does not fit a stream, ValueError for options that cannot be,
@@ -266,22 +265,22 @@ class CompiledQuery:
 
     @property
     def stream_packing_route(self) -> Route:
-        """What a stream's rows go through before the shuffle; see `stream_tasks`."""
+        """The function of a stream before the shuffle; see `stream/tasks`."""
         return packing_route(self.program)
 
     @property
     def stream_task_route(self) -> Route:
-        """What makes the worker's side of a stream's operator."""
+        """The function that makes the worker's side of a stream's operator."""
         return task_route(self.program)
 
     @property
     def stream_unpacking_route(self) -> Route:
-        """What makes rows of what the operator gives."""
+        """The function of a stream behind the operator."""
         return unpacking_route(self.program)
 
     @property
     def stream_finishing_route(self) -> Route:
-        """What runs the rest of a stream."""
+        """The function that runs the events that a stream has left in its state."""
         return finishing_route(self.program)
 
     def register(self, spark: SparkSession, name: str | None = None) -> Any:
@@ -297,7 +296,7 @@ class CompiledQuery:
 
     @property
     def task_stream(self) -> TaskStream:
-        """What instances of the table function share in a task."""
+        """The run that all instances of the table function share in a task."""
         return TaskStream(self.program)
 
     def with_options(
@@ -353,8 +352,8 @@ _MODULE_NAMES = (
 def module_names(
     queries: dict[str, CompiledQuery],
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a generated module: its queries by name, and where there is
-    one query only, what that offers."""
+    """`__getattr__` and `__dir__` of a generated module: its queries by name, and in a module of
+    one query its attributes as well."""
     of_query = _MODULE_NAMES if len(queries) == 1 else ()
     names = [*queries, *of_query]
 

@@ -1,6 +1,6 @@
 """Arrow arrays as kernels and messages need them: values without copies, order, equality, text.
 
-Each function looks at one column and knows nothing of the query.
+No function here knows anything of the query.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     if column.null_count == 0:
         return values, _all_true(len(column))
     valid = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
-    valid.flags.writeable = False  # as the other: kernels are compiled for one kind of array
+    valid.flags.writeable = False  # like `_TRUE`: kernels are compiled for one kind of array
     return values, valid
 
 
 NO_NULLS = np.ones(BLOCK, np.bool_)
-"""What `classify` takes for the whole of a column without NULLs (see `block_of`)."""
+"""The argument of `classify` for a column without NULLs (see `block_of`)."""
 NO_NULLS.flags.writeable = False
 
 _TRUE = np.ones(0, np.bool_)
@@ -78,7 +78,7 @@ def whole_numbers(column: pa.Array) -> np.ndarray:
 
 
 def not_a_number(column: pa.Array) -> np.ndarray:
-    """bool[rows] where a column of fractions without NULLs is NaN; nothing of another column."""
+    """bool[rows]: where a FLOAT or DOUBLE column without NULLs is NaN; empty for other types."""
     if not pa.types.is_floating(column.type):
         return np.zeros(0, np.bool_)
     wrong: np.ndarray = np.isnan(numbers(column)[0])
@@ -86,7 +86,8 @@ def not_a_number(column: pa.Array) -> np.ndarray:
 
 
 def immeasurable(column: pa.Array) -> np.ndarray:
-    """bool[rows] where a value of a column without NULLs has no place among 64-bit window keys."""
+    """bool[rows]: where a value of a column without NULLs has no place among 64-bit window keys;
+    empty where all have one."""
     values = numbers(column)[0]
     wrong: np.ndarray = np.zeros(0, np.bool_)
     if pa.types.is_date32(column.type):
@@ -97,13 +98,13 @@ def immeasurable(column: pa.Array) -> np.ndarray:
 
 
 def plain(column: pa.Array) -> pa.Array:
-    """The column itself, neither dictionary-coded nor of views."""
+    """The column, neither dictionary-coded nor of views."""
     column = without_views(column)
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def coded(column: pa.Array) -> pa.DictionaryArray:
-    """The column itself, dictionary-coded."""
+    """The column, dictionary-coded."""
     return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
 
 
@@ -134,8 +135,8 @@ def differs(column: pa.Array) -> np.ndarray:
 
 
 def sortable(column: pa.Array) -> pa.Array:
-    """A column of the same order as Arrow compares values: Spark's order, where NaN equals itself
-    and is larger than any number, and −0.0 equals 0.0."""
+    """A column that Arrow sorts in Spark's order of the given column: NaN equals itself and is
+    larger than any number, and −0.0 equals 0.0."""
     if pa.types.is_null(column.type):
         return column.cast(pa.int8())
     if not pa.types.is_floating(column.type):
@@ -169,7 +170,7 @@ def order_of_neighbours(column: pa.Array, last: pa.Array | None) -> np.ndarray:
 
 
 def in_one_piece(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """A column that is not cut into chunks; of one that was, texts are not dictionary-coded."""
+    """The column in one chunk; a column of chunks loses its dictionaries."""
     if not isinstance(column, pa.ChunkedArray):
         return column
     if pa.types.is_dictionary(column.type):
@@ -179,8 +180,8 @@ def in_one_piece(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def without_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The column with its texts one after another, where Arrow holds them as views: it can neither
-    sort nor pick those."""
+    """The column with its texts one after another instead of views, which Arrow can neither sort
+    nor take."""
     if pa.types.is_string_view(column.type):
         return column.cast(pa.large_string())
     if not (
@@ -211,3 +212,10 @@ def shown(value: pa.Scalar) -> str:
     except (ValueError, OverflowError):
         number = value.cast(pa.int64() if value.type.bit_width == 64 else pa.int32())
         return f"{number} ({value.type})"
+
+
+def plain_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch without dictionary-coded columns, so that it can stand in a table with others."""
+    return pa.RecordBatch.from_arrays(
+        [plain(column) for column in batch.columns], batch.schema.names
+    )

@@ -28,10 +28,10 @@ from celc_runtime.plan.plan import Plan
 
 @dataclass(slots=True)
 class Prepared:
-    """A batch ready for the kernels, with what the output needs of it.
+    """A batch ready for the kernels, with the columns that the output needs.
 
-    `events` are the conforming columns without the rows of undeclared types (`dropped` is their
-    number), `parts` the rows at which partitions begin.
+    `events`: the conforming columns without the rows of undeclared types. `dropped`: the number of
+    those rows. `parts`: the rows at which partitions begin.
     """
 
     batch: Batch
@@ -51,8 +51,8 @@ class Columns:
         continues: bool = False,
         numbered: str | None = None,
     ) -> None:
-        """`numbered`: the column of each batch with the rows' numbers; none: they are in their
-        places."""
+        """`continues`: the first event's partition was entered before. `numbered`: the column of
+        each batch with the rows' numbers; None: rows are in their first places."""
         self._plan = plan
         self._rows = RowNames(numbered, unused_name("row", names_read(plan)))
         self._types = EventTypes(plan, self._rows)
@@ -94,8 +94,8 @@ class Columns:
         return prepared
 
     def prepare_stretch(self, events: pa.RecordBatch, codes: np.ndarray) -> Prepared:
-        """Events of one partition that conform and are in order, with their types as int32 numbers
-        among those that are declared; the window's attribute is checked."""
+        """Events of one partition that conform and are in order; `codes` are int32, the places of
+        their types in `plan.declared_types`. The window's attribute is checked."""
         prepared = self._laid_out(events, [], 0)
         self._types_of_batch = codes, np.arange(len(self._plan.types))
         return prepared
@@ -114,7 +114,7 @@ class Columns:
         return Prepared(batch, events, dropped, np.asarray(parts, np.int64))
 
     def _conforming(self, events: pa.RecordBatch) -> pa.RecordBatch:
-        """`conforming`, without another look at a schema of which all columns serve as they are."""
+        """`conforming`, with the schema remembered if its columns need no change."""
         if self._schema is not None and events.schema.equals(self._schema):
             return with_keys(self._plan, events.select(self._places))
         found = conforming(self._plan, events, self._rows.seen, self._rows.given)
@@ -124,12 +124,12 @@ class Columns:
             self._places = [names.index(name) for name in found.schema.names]
             served = events.select(self._places).schema
             coded = any(pa.types.is_dictionary(type) for type in served.types)
-            # Whether a text is a coded NULL is a matter of each dictionary.
+            # Each dictionary has to be looked at: it may hold NULL.
             self._schema = events.schema if served.equals(found.schema) and not coded else None
         return with_keys(self._plan, found)
 
     def arguments(self, events: pa.RecordBatch) -> list[np.ndarray]:
-        """What `classify` takes of the batch prepared last, the symbols' buffer aside."""
+        """The arguments of `classify` for the batch prepared last, without the symbols' buffer."""
         plan = self._plan
         arguments = [*self._types_of_batch]
         for name in plan.columns:

@@ -1,7 +1,7 @@
 """Events → the columns that a query reads, in the types that it declares.
 
-What is checked here can be told from columns and their types: which are missing, which are there
-twice, whose type does not fit.
+All checks of columns as such are here: a column that is missing, is there twice, or has a type that
+does not fit.
 """
 
 from __future__ import annotations
@@ -26,14 +26,21 @@ _WIDENING = {
     "DOUBLE": (pa.float16(), pa.float32(), pa.int8(), pa.int16(), pa.int32()),
     "STRING": (pa.large_string(), pa.string_view()),
 }
-"""Types of columns that are taken for an attribute's type, because no value changes by that."""
+"""The types of columns that are cast to an attribute's type, because no value changes by that."""
 
 _TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 
 
 def names_read(plan: Plan) -> list[str]:
-    """The columns that a query reads; that of the types also where it can do without."""
+    """The columns that a query reads, the column of the types among them even where it may be
+    missing."""
     return [plan.type_name, *plan.input_schema().names, *plan.tiebreak]
+
+
+def is_required(plan: Plan, name: str) -> bool:
+    """Whether events must have a column that the query reads: the column of the types may be
+    missing where the query declares one type only."""
+    return plan.type_column or name != plan.type_name
 
 
 def conforming(
@@ -41,17 +48,17 @@ def conforming(
 ) -> pa.RecordBatch:
     """The columns that the query reads, in the types that it declares.
 
-    Texts may be dictionary-coded, with a dictionary of plain texts none of which is NULL. Raises
-    EventError for a missing column, a column given twice, or one of another type; `rows_seen` rows
-    have come before. `numbered`: the column with the rows' numbers among those that were given,
-    where they are not in their places any more; it is kept.
+    Texts may be dictionary-coded, with a dictionary of plain texts without NULL. Raises EventError
+    for a column that is missing, is there twice, or has another type. `rows_seen`: how many rows
+    have come before. `numbered`: the column with the rows' numbers, where rows are not in their
+    first places; it is kept.
     """
     read = [plan.type_name, *(a.name for a in plan.attributes), *plan.tiebreak]
     events = with_fields(events, read)
     names = events.schema.names
     wanted = [*plan.input_schema(), *(pa.field(name, pa.null()) for name in plan.tiebreak)]
     if not plan.type_column and plan.type_name in names:
-        # One event type needs no such column; where there is one, it still says which rows count.
+        # One event type needs no such column; if it is there, it still says which rows count.
         wanted.append(pa.field(plan.type_name, pa.string()))
     row_of = partial(row_text, events, rows_seen=rows_seen, numbered=numbered)
     fields: dict[str, pa.Array] = {}
@@ -59,7 +66,7 @@ def conforming(
         if field.name in fields:
             continue
         if names.count(field.name) != 1:
-            raise not_found(plan, field.name, names, numbered)
+            raise not_found_error(plan, field.name, names, numbered)
         column = without_views(events.column(names.index(field.name)))
         if pa.types.is_null(field.type):
             _refuse_unordered(plan, field.name, column.type)
@@ -74,12 +81,12 @@ def conforming(
     return pa.RecordBatch.from_arrays(list(fields.values()), list(fields))
 
 
-def not_found(
+def not_found_error(
     plan: Plan, name: str, names: Sequence[str], numbered: str | None = None
 ) -> EventError:
     """The error for a column that a query reads and that is missing or there twice.
 
-    numbered: a column that the runtime has added, and that is no column to the user.
+    numbered: a column that the runtime has added, and that the message does not show.
     """
     problem, remedy = "is missing", "add it, or rename the column that holds it"
     if name in names:
@@ -105,11 +112,11 @@ def conforming_column(
     type = column.type
     if type == field.type:
         return column
-    wanted = next((a.type for a in plan.attributes if a.name == field.name), "STRING")
+    wanted = plan.input_type(field.name)
     if pa.types.is_null(type) or type in _WIDENING.get(wanted, ()):
         return column.cast(field.type)
     if wanted == "TIMESTAMP" and pa.types.is_timestamp(type):
-        # A time zone changes no instant; times without one are taken for UTC.
+        # A time zone changes no instant; times without a zone are in UTC.
         unit = pa.timestamp("us", tz=type.tz)
         try:
             return column.cast(unit).cast(field.type)

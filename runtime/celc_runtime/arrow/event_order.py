@@ -1,8 +1,8 @@
 """The order of events, and their partitions: checked from batch to batch.
 
-Within a partition the order columns may not fall, and a partition may not come back. What is
-checked costs one look at each order column, and no look at tiebreak columns where the first order
-column decides.
+Within a partition the order columns may not fall, and a partition may not come back. The checks
+cost one look at each order column, and no look at tiebreak columns where the first order column
+decides.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class EventOrder:
         self._keys_seen: set[tuple[object, ...]] = set()
         self._slots: dict[tuple[object, ...], int] = {}
         self.last: dict[str, pa.Array] | None = None
-        """The last event so far: the columns that order it and that tell its partition."""
+        """The last event so far: its order columns and partition columns."""
 
     @property
     def partitions_seen(self) -> int:
@@ -92,7 +92,7 @@ class EventOrder:
         return [int(start) for start in starts]
 
     def slots_of(self, events: pa.RecordBatch) -> np.ndarray:
-        """A number for the partition of each row, the same one whenever the partition comes."""
+        """int64[rows]: the slot of each row's partition, the same whenever the partition comes."""
         names = list(self._plan.key_columns)
         codes = codes_of_keys([plain(events.column(name)) for name in names], len(events))
         _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
@@ -151,10 +151,10 @@ class EventOrder:
             )
 
     def _is_in_order(self, column: pa.Array, parts: list[int], *, alone: bool) -> bool:
-        """Whether the first order column shows by itself that all events are in order.
+        """Whether the first order column by itself proves that all events are in order.
 
-        `alone`: it is the only one, so that equal values are in order unless ties are errors. False
-        where it does not show it, or is no column of whole numbers or times.
+        `alone`: there is no other, so that equal values are in order unless ties are errors. False
+        also for a column that is not of whole numbers or times.
         """
         whole = pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)
         if not whole or column.type == pa.uint64():

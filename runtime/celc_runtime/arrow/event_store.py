@@ -1,4 +1,4 @@
-"""What output needs of past events: the batch at hand, and copies of earlier ones in the window."""
+"""The past events that output reads: in the batch at hand, and copies of earlier events."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from celc_runtime.engine.batch import Batch, last_relevant_rows, write_relevant_
 from celc_runtime.jit.kernels import njit
 
 POSITION = "\ud800position"
-"""The name of the positions among the stored columns. No column can be called that: it begins with
-half of a character (a surrogate), which neither a query's text nor a table of Arrow's can hold."""
+"""The name of the positions among the stored columns. No column has this name: it begins with half
+of a character (a surrogate), which neither a query's text nor an Arrow table can hold."""
 
 
 class PastEvents:
-    """All events from one entry on: what `Payload.stretch` finds, for the matches of one output.
+    """All events from one entry on, for the matches of one output (`EventStore.stretch`).
 
-    Where the oldest is in the batch at hand (no `chunks`), its rows stand for them. Else events are
-    picked out of the chunks they are in, or where most of them are asked for, all are put together
-    first: neither costs more than what is asked for does, however many there are in the window.
+    Where the oldest event is in the batch at hand (no `chunks`), events are rows of the batch. Else
+    events are picked from their chunks, or, where most events are asked for, all chunks are joined
+    first. So the cost follows the number of events that are asked for, however large the window.
     """
 
     def __init__(
@@ -35,19 +35,19 @@ class PastEvents:
         self._first = first
         rows, self._positions = here.until(count)
         self._rows = rows[:count]
-        # The places of the first event of each chunk, and of the batch.
+        # The place of the first event of each chunk, and of the batch.
         self._starts = np.cumsum([0, *(len(chunk[POSITION]) for chunk in chunks)])
         self._together: dict[str, pa.Array] = {}
 
     def positions(self, entries: np.ndarray) -> np.ndarray:
-        """int64: where entries (int64) are in their partitions."""
+        """int64: the positions of entries (int64) in their partitions."""
         if self._chunks:
             return np.asarray(self.column(POSITION, entries - self._first))
         found: np.ndarray = gathered(self._positions, entries, self._first)
         return found
 
     def places(self, entries: np.ndarray) -> np.ndarray:
-        """int64: what `column` takes for entries."""
+        """int64: the places of entries (int64), which `column` takes."""
         if self._chunks:
             return entries - self._first
         found: np.ndarray = gathered(self._rows, entries, self._first)
@@ -88,13 +88,14 @@ class PastEvents:
         return self._here.column(name, self._rows[numbers])
 
 
-class Payload:
-    """Looks up attributes of events by *entry*: the number of an event among those that matter.
+class EventStore:
+    """Looks up attributes of events by *entry*: an event's number among the events that matter.
 
-    The events of the batch at hand are looked up in its own columns. When the batch is left, the
-    ones that a later match can still refer to are copied; the batch itself is never retained.
-    Copies are kept as a few Arrow chunks: a new one is merged with its neighbour while that is not
-    much larger, so every event is copied a number of times that is logarithmic in what is kept.
+    Events of the batch at hand are looked up in its own columns. When the batch is left, the events
+    that a later match can still refer to are copied; the batch itself is never retained. Copies are
+    kept as a few Arrow chunks: a new chunk is merged with its neighbour while that is not much
+    larger. So the number of times that an event is copied is logarithmic in the number of events
+    kept.
     """
 
     def __init__(self, columns: tuple[str, ...]) -> None:
@@ -124,7 +125,7 @@ class Payload:
         self._here = _Here(events, batch, positions_of)
 
     def leave(self, oldest: int, until: int) -> None:
-        """End the batch before entry `until`: keep what entries from `oldest` on need."""
+        """End the batch before entry `until`; keep the events from entry `oldest` on."""
         while self._chunks and self._first + len(self._chunks[0][POSITION]) <= oldest:
             self._first += len(self._chunks.pop(0)[POSITION])
         self._shrink(oldest - self._first)
@@ -141,7 +142,7 @@ class Payload:
         self._here = None
 
     def _shrink(self, gone: int) -> None:
-        """Let go of the first events of the first chunk, if those are most of it."""
+        """Drop the first `gone` events of the first chunk, if they are most of it."""
         if self._chunks and 2 * gone > len(self._chunks[0][POSITION]):
             left = pa.array(np.arange(gone, len(self._chunks[0][POSITION])))
             self._chunks[0] = {name: c.take(left) for name, c in self._chunks[0].items()}
@@ -154,8 +155,8 @@ class Payload:
         self._chunks.append(chunk)
 
     def stretch(self, oldest: int, until: int) -> PastEvents:
-        """The events from entry `oldest` on, up to `until`, which is at most as far as the batch
-        has been read."""
+        """The events from entry `oldest` to before entry `until`; the batch has been read at least
+        that far."""
         assert self._here is not None
         count = until - self._base
         if oldest >= self._base:
@@ -170,7 +171,7 @@ _NOTHING = np.zeros(0, np.int64)
 
 
 class _Here:
-    """The batch at hand; which of its rows matter is found out when and as far as somebody asks."""
+    """The batch at hand; the rows that matter are searched for on demand, as far as needed."""
 
     def __init__(
         self,
@@ -201,7 +202,7 @@ class _Here:
         return self._rows, self._positions
 
     def last_rows(self, count: int) -> np.ndarray:
-        """int64: the last rows with a symbol other than 0, so many of them."""
+        """int64: the last `count` rows with a symbol other than 0."""
         rows: np.ndarray = last_relevant_rows(self._batch.words, self._batch.symbols, count)
         return rows
 

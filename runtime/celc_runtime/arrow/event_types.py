@@ -1,15 +1,25 @@
-"""Columns `type` and `stream` → codes of event types."""
+"""Columns `type` and `stream` → numbers of event types.
+
+For kernels a batch has codes of its own (`EventTypes`), which are the cheapest to find. Rows that
+outlive their batch have the numbers of the declared types (`type_numbers`).
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import coded, zeros
-from celc_runtime.arrow.codes import DeclaredTypes
+from celc_runtime.arrow.declared_types import DeclaredTypes
 from celc_runtime.arrow.row_names import RowNames
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
+
+_EventType: TypeAlias = str | tuple[str, str]
+"""An event type as rows tell it: its name, or (stream, name) where a query reads both columns."""
 
 
 class EventTypes:
@@ -30,21 +40,12 @@ class EventTypes:
         plan = self._plan
         if plan.type_name not in events.schema.names:
             return zeros(len(events)), np.zeros(len(plan.types), np.int64), None
-        codes, names = self._text_codes(events, plan.type_name)
-        values: list[tuple[str, str]] | list[str]
-        if plan.stream_column:
-            stream_codes, streams = self._text_codes(events, "stream")
-            codes = stream_codes * np.int32(max(1, len(names))) + codes
-            values = [(stream, name) for stream in streams for name in names]
-            wanted: list[object] = list(plan.types)
-            declared: set[object] = {*plan.types, *plan.other_types}
-        else:
-            values = names
-            wanted = [name for _, name in plan.types]
-            declared = {name for _, name in (*plan.types, *plan.other_types)}
-        places: dict[object, int] = {value: code for code, value in enumerate(values)}
-        of_types = np.array([places.get(value, -1) for value in wanted], np.int64)
-        known = np.array([value in declared for value in values], np.bool_)
+        codes, types = _codes_of_types(plan, lambda name: self._text_codes(events, name))
+        code_of = {type: code for code, type in enumerate(types)}
+        wanted = _as_told(plan, plan.types)
+        of_types = np.array([code_of.get(type, -1) for type in wanted], np.int64)
+        declared = set(_as_told(plan, plan.declared_types))
+        known = np.array([type in declared for type in types], np.bool_)
         if known.all():
             return codes, of_types, None
         of_rows = known[codes]
@@ -54,24 +55,75 @@ class EventTypes:
         """int32 codes of a text column without NULLs, and the distinct texts they stand for."""
         column = events.column(name)
         if column.null_count:
-            raise EventError(
-                f"query {self._plan.name!r}: column {name!r} is NULL in "
-                f"{self._rows.first(events, column.is_null())}; every event needs one"
-            )
+            raise _null_error(self._plan, name, self._rows.first(events, column.is_null()))
         if name == self._plan.type_name and column.type == pa.string():
             if self._declared is None:
-                pairs = (*self._plan.types, *self._plan.other_types)
-                self._declared = DeclaredTypes([type for _, type in pairs])
+                self._declared = DeclaredTypes([type for _, type in self._plan.declared_types])
             if self._declared.can_tell:
                 return self._declared.codes(column)
         column = coded(column)
-        codes = np.asarray(column.indices.to_numpy(zero_copy_only=False)).astype(
-            np.int32, copy=False
-        )
         if self._names is None or not self._names[0].equals(column.dictionary):
             self._names = column.dictionary, column.dictionary.to_pylist()
-        texts = self._names[1]
-        distinct = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-        if len(distinct) < len(texts):
-            codes = np.array([distinct[text] for text in texts], np.int32)[codes]
-        return codes, list(distinct)
+        return _distinct(column, self._names[1])
+
+
+def type_numbers(plan: Plan, events: pa.RecordBatch, row: str) -> np.ndarray:
+    """int64[rows]: the place of each event's type in `plan.declared_types`; −1: not declared.
+
+    `row` stands for a row in the message about a NULL, which is an EventError. All batches have
+    the same numbers.
+    """
+    if plan.type_name not in events.schema.names:
+        return np.zeros(len(events), np.int64)
+
+    def text_codes(name: str) -> tuple[np.ndarray, list[str]]:
+        column = events.column(name)
+        if column.null_count:
+            raise _null_error(plan, name, row)
+        column = coded(column)
+        return _distinct(column, column.dictionary.to_pylist())
+
+    codes, types = _codes_of_types(plan, text_codes)
+    number_of: dict[_EventType, int] = {}
+    for number, type in enumerate(_as_told(plan, plan.declared_types)):
+        number_of.setdefault(type, number)
+    of_types = np.array([number_of.get(type, -1) for type in types], np.int64)
+    of_rows: np.ndarray = of_types[codes]
+    return of_rows
+
+
+def _as_told(plan: Plan, pairs: Iterable[tuple[str, str]]) -> list[_EventType]:
+    return list(pairs) if plan.stream_column else [name for _, name in pairs]
+
+
+def _codes_of_types(
+    plan: Plan, text_codes: Callable[[str], tuple[np.ndarray, list[str]]]
+) -> tuple[np.ndarray, list[_EventType]]:
+    """int32 codes of the rows' types, and the types they stand for.
+
+    `text_codes`: the codes of a text column, by its name, and the texts they stand for.
+    """
+    codes, names = text_codes(plan.type_name)
+    if not plan.stream_column:
+        return codes, [*names]
+    stream_codes, streams = text_codes("stream")
+    codes = stream_codes * np.int32(max(1, len(names))) + codes
+    return codes, [(stream, name) for stream in streams for name in names]
+
+
+def _distinct(column: pa.DictionaryArray, texts: list[str]) -> tuple[np.ndarray, list[str]]:
+    """int32 codes of a column without NULLs, and the distinct texts they stand for.
+
+    `texts`: the column's dictionary, in which a text may stand twice.
+    """
+    codes = np.asarray(column.indices.to_numpy(zero_copy_only=False)).astype(np.int32, copy=False)
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    if len(numbers) < len(texts):
+        codes = np.array([numbers[text] for text in texts], np.int32)[codes]
+    return codes, list(numbers)
+
+
+def _null_error(plan: Plan, name: str, row: str) -> EventError:
+    return EventError(
+        f"query {plan.name!r}: column {name!r} is NULL in {row}; every event needs one"
+    )

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import plain
-from celc_runtime.arrow.event_store import POSITION, PastEvents, Payload
+from celc_runtime.arrow.event_store import POSITION, EventStore, PastEvents
 from celc_runtime.arrow.values import LabelValues, computed_column
 from celc_runtime.engine.listing import Kinds, Output, label_columns
 from celc_runtime.plan.expressions import Computed
@@ -22,18 +22,17 @@ def matches_batch(
     output: Output,
     found: LabelEntries,
     events: pa.RecordBatch,
-    payload: Payload,
+    store: EventStore,
     entries_read: int,
 ) -> pa.RecordBatch:
     """The matches in the buffers as one batch of the output schema; the buffers may be reused.
 
-    `found` are the events of these matches, `events` is the batch that holds the matches' last
-    events, `payload` the stored events, `entries_read` how many entries there are so far. Arrays
-    made here become Arrow's as they are.
+    found: the events of these matches. events: the batch that holds the matches' last events.
+    entries_read: how many entries there are so far. Arrow uses the arrays made here without a copy.
     """
     matches = int(output.used[0])
     rows = output.rows[:matches]
-    values = _Values(payload.stretch(int(found.starts.min()), entries_read))
+    values = _Values(store.stretch(int(found.starts.min()), entries_read))
     labels = LabelValues(plan.label_names, matches, found.offsets, found.entries, values.of)
     columns = [plain(events.column(name).take(pa.array(rows))) for name in plan.key_columns]
     if plan.positions:
@@ -52,9 +51,9 @@ def matches_batch(
 
 
 class FirstMatches:
-    """Hands on matches until there are as many as were asked for; `most` None: all of them.
+    """Hands on the first `most` matches (None: all of them).
 
-    What comes behind is not looked for: a batch is asked for only as long as more are wanted.
+    No more matches are searched for: a batch is asked for only as long as more are wanted.
     """
 
     def __init__(self, most: int | None) -> None:
@@ -64,7 +63,7 @@ class FirstMatches:
 
     @property
     def are_all(self) -> bool:
-        """Whether that many have been handed on, so that the run was stopped."""
+        """Whether `most` matches have been handed on, so that the run was stopped."""
         return self._left == 0
 
     def of(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -83,12 +82,12 @@ class FirstMatches:
 
 
 class _Values:
-    """Attributes of entries, each looked up once: the same entries are asked for under a label and
-    as the start or end of the match."""
+    """Attributes of entries, each looked up once: the same array of entries serves a label and the
+    start or end of matches."""
 
     def __init__(self, stretch: PastEvents) -> None:
         self._stretch = stretch
-        # Held, so that none is at the address of another one that is gone.
+        # Arrays are told apart by their addresses: held here, no two have the same one.
         self._arrays: dict[tuple[int, int], np.ndarray] = {}
         self._places: dict[tuple[int, int], np.ndarray] = {}
         self._found: dict[tuple[str, tuple[int, int]], pa.Array] = {}
@@ -109,8 +108,12 @@ class _Values:
 
 
 class LabelEntries(NamedTuple):
-    """The entries of the listed matches: int64[matches], the first and the last of each, and those
-    under each label, match after match, int64, match m from int32 `offsets[m]` to the next."""
+    """The entries of the listed matches.
+
+    starts, ends: int64[matches], the first and the last entry of each match. entries: for each
+    label int64, the entries under it, match after match; those of match m begin at `offsets[m]`
+    (int32) and end before `offsets[m + 1]`.
+    """
 
     starts: np.ndarray
     ends: np.ndarray
@@ -119,7 +122,7 @@ class LabelEntries(NamedTuple):
 
 
 def entries_of_tags(names: Sequence[str], output: Output, kinds: Kinds) -> LabelEntries:
-    """Of matches one after another."""
+    """The entries of matches that are listed one after another."""
     matches, used = int(output.used[0]), int(output.used[1])
     offsets = np.empty((len(names), matches + 1), np.int32)
     entries = np.empty((len(names), used + 1), np.int64)
@@ -132,8 +135,10 @@ def entries_of_tags(names: Sequence[str], output: Output, kinds: Kinds) -> Label
 def entries_of_runs(
     labels: int, output: Output, columns: Sequence[tuple[int, ...]]
 ) -> LabelEntries:
-    """Of matches of one shape, whose places are columns already; `columns`: the label columns that
-    the event in each place goes to."""
+    """The entries of matches of one shape, whose places are columns already.
+
+    columns: for each place, the label columns that its event goes to.
+    """
     matches, stride = int(output.used[0]), len(output.rows)
     places = [
         output.tags[place * stride : place * stride + matches] for place in range(len(columns))

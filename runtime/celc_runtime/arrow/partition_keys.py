@@ -17,8 +17,8 @@ from celc_runtime.plan.plan import Plan
 
 
 def with_keys(plan: Plan, events: pa.RecordBatch) -> pa.RecordBatch:
-    """Events that conform, with the columns that are made for keys of PARTITION BY."""
-    for name, key in plan.chosen.items():
+    """Events that conform, with `plan.chosen_columns` behind their columns."""
+    for name, key in plan.chosen_columns.items():
         read = {n: plain(events.column(n)) for n in columns_of_keys(plan, [key])}
         events = events.append_column(name, key_values(plan, key, read))
     return events
@@ -27,13 +27,12 @@ def with_keys(plan: Plan, events: pa.RecordBatch) -> pa.RecordBatch:
 def columns_as_they_came(
     plan: Plan, names: Sequence[str], events: pa.RecordBatch | pa.Table
 ) -> dict[str, pa.Array | pa.ChunkedArray] | None:
-    """Columns of events that need not conform, those made for keys among them; None where one is
-    missing or there twice, which is for `conforming` to say.
+    """Columns of events that need not conform, `plan.chosen_columns` among them.
 
-    Raises EventError where a key cannot be made, because a column that it is read from is of
-    another type than the query declares.
+    None where a column is missing or there twice, an error that `conforming` raises. Raises
+    EventError where a key cannot be made, because its attribute has another type than declared.
     """
-    chosen = {name: key for name, key in plan.chosen.items() if name in names}
+    chosen = {name: key for name, key in plan.chosen_columns.items() if name in names}
     read = [name for name in names if name not in chosen]
     sources = columns_of_keys(plan, chosen.values()) if chosen else []
     events = with_fields(events, [*read, *sources])
@@ -54,8 +53,8 @@ def columns_as_they_came(
 
 
 def partition_keys(plan: Plan, events: pa.RecordBatch) -> list[tuple[object, ...]]:
-    """The partitions of the first and of the last row of a batch as it came; none where it lacks
-    the columns, which is for `conforming` to say."""
+    """The partitions of the first and of the last row of a batch that need not conform; empty where
+    it lacks the columns, an error that `conforming` raises."""
     columns = columns_as_they_came(plan, plan.key_columns, events)
     if columns is None:
         return []
@@ -64,7 +63,7 @@ def partition_keys(plan: Plan, events: pa.RecordBatch) -> list[tuple[object, ...
 
 
 def codes_of_keys(columns: Sequence[pa.Array], rows: int) -> np.ndarray:
-    """int64[rows]: a number for the values of each row together, equal where all of them are."""
+    """int64[rows]: a number for the key of each row; equal keys have equal numbers."""
     codes = np.zeros(rows, np.int64)
     for column in columns:
         coded = column.dictionary_encode(null_encoding="encode")

@@ -1,8 +1,8 @@
-"""Which column an attribute is: that of its name, or a struct's field that its name is the path of.
+"""The column of an attribute: the column of its name, or the field of a struct at that path.
 
 An attribute called `` `sensor.value` `` is the column of that name, and where there is none the
-field `value` of the column `sensor`. Names agree in case, wherever events come from; that Spark
-takes `TS` for `ts` would make an answer depend on where a query is run.
+field `value` of the column `sensor`. Upper and lower case differ, wherever events come from. Spark
+takes `TS` for `ts`, and with that an answer would depend on where a query is run.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Fields = Sequence[tuple[str, Any]]
 
 
 def path_of(name: str, fields: Fields, inside: Callable[[Any], Fields]) -> tuple[int, ...] | None:
-    """The places of the column and of the fields in it that a name leads to; None: there are none.
+    """The place of the column that a name leads to, and the places of fields in it; None: none.
 
-    `inside` gives the fields of a type. The column with the longest name counts, so that
-    `a.b` with the field `c` comes before `a`. Raises LookupError where two have that name.
+    `inside` gives the fields of a type. The column with the longest name counts: for `a.b.c` the
+    column `a.b` comes before `a`. Raises LookupError where two columns have that name.
     """
     names = [known for known, _ in fields]
     for split in _splits(name):
@@ -42,7 +42,8 @@ def path_of(name: str, fields: Fields, inside: Callable[[Any], Fields]) -> tuple
 
 
 def _splits(name: str) -> Iterable[int]:
-    """Where a column's name can end in an attribute's: at its end, at its dots from the last."""
+    """The places at which a column's name can end in an attribute's name: its end, then its dots
+    from the last one on."""
     yield len(name)
     for place in range(len(name) - 2, 0, -1):
         if name[place] == ".":
@@ -50,7 +51,7 @@ def _splits(name: str) -> Iterable[int]:
 
 
 def arrow_fields(type: pa.DataType | pa.Schema) -> Fields:
-    """What a schema or a struct consists of; nothing where a type is no struct."""
+    """The fields of a schema or a struct; empty for any other type."""
     if isinstance(type, pa.Schema) or pa.types.is_struct(type):
         return [(field.name, field.type) for field in type]
     return ()
@@ -62,10 +63,10 @@ _NOT_SENT = frozenset(".`\0")
 
 
 def wire_name(name: str) -> str:
-    """What a column is called on its way to a worker: its name, if Spark can look that up.
+    """The name of a column on its way to a worker: its own name, if Spark can look that up.
 
-    No two columns are called alike, because one whose name looks like that of another on its way
-    gets another name as well.
+    No two columns share a name on the way, because a column whose own name begins like a wire name
+    is renamed as well.
     """
     if not _NOT_SENT.isdisjoint(name) or name.startswith(_WIRE):
         return _WIRE + name.encode().hex()
@@ -73,7 +74,7 @@ def wire_name(name: str) -> str:
 
 
 def received(events: pa.RecordBatch) -> pa.RecordBatch:
-    """What was sent with `wire_name`, under the names that its columns have."""
+    """A batch that was sent under `wire_name`s, under the columns' own names."""
     names = events.schema.names
     if not any(name.startswith(_WIRE) for name in names):
         return events
@@ -84,7 +85,7 @@ def _name_of(sent: str) -> str:
     try:
         name = bytes.fromhex(sent.removeprefix(_WIRE)).decode()
     except ValueError:
-        return sent  # not sent by celc: somebody maps a function over columns of their own
+        return sent  # not sent by celc: a user maps a function over columns of their own
     return name if wire_name(name) == sent else sent
 
 
@@ -97,7 +98,7 @@ def with_fields(events: Any, names: Iterable[str]) -> Any:
         try:
             path = path_of(name, arrow_fields(events.schema), arrow_fields)
         except LookupError:
-            continue  # what names a column that occurs twice is reported with the others
+            continue  # a column that occurs twice is reported with the others
         if path is not None:
             column = events.column(path[0])
             for place in path[1:]:
@@ -106,7 +107,7 @@ def with_fields(events: Any, names: Iterable[str]) -> Any:
     return events
 
 
-def missing(query: str, names: Sequence[str], known: Sequence[str]) -> EventError:
+def missing_error(query: str, names: Sequence[str], known: Sequence[str]) -> EventError:
     """The error for columns that a query reads and a table does not have."""
     near = {name.lower(): name for name in known}
     renamed = [f"{near[n.lower()]!r} to {n!r}" for n in names if n.lower() in near]

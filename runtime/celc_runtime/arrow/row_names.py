@@ -1,4 +1,4 @@
-"""Rows of events in messages: by their number among all rows that were given."""
+"""Rows of events in messages: by their number among all rows of the input."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pyarrow as pa
 class RowNames:
     """How messages of one run name rows; `seen` rows have come in the batches before.
 
-    given: the column of each batch with the rows' numbers; None: they are in their places. column:
-    the column in which rows are numbered once some of them are left out.
+    given: the column of each batch with the rows' numbers; None: rows are in their first places.
+    column: the column in which rows are numbered before some of them are left out.
     """
 
     def __init__(self, given: str | None, column: str) -> None:
@@ -28,23 +28,23 @@ class RowNames:
         return events.append_column(self.column, pa.array(numbers))
 
     def first(self, events: pa.RecordBatch, wrong: pa.Array | np.ndarray) -> str:
-        """The first row for which something is true."""
+        """The name of the first row for which a condition (bool[rows]) is true."""
         return self.of(events, int(np.flatnonzero(np.asarray(wrong))[0]))
 
     def of(self, events: pa.RecordBatch, row: int) -> str:
-        """A row of a batch that conforms."""
-        # No column that the query reads has this name, and it has no others.
+        """The name of a row of a batch that conforms."""
+        # No column that the query reads has this name, and the batch has no other columns.
         numbered = self.column if self.column in events.schema.names else None
         return row_text(events, row, rows_seen=self.seen, numbered=numbered)
 
 
 def row_text(events: pa.RecordBatch, row: int, *, rows_seen: int, numbered: str | None) -> str:
-    """A row of a batch as messages name it: by its number among all that were given."""
+    """The name of a row of a batch in a message: its number among all rows of the input."""
     number = rows_seen + row if numbered is None else events.column(numbered)[row].as_py()
     return f"row {number:,} (counted from 0)"
 
 
 def row_named_in(message: str) -> int | None:
-    """The number of the first row that a message about events names; None: it names none."""
+    """The number of the first row that a message about events names; None: there is none."""
     found = re.search(r"row ([\d,]+) \(counted from 0\)", message)
     return None if found is None else int(found[1].replace(",", ""))

@@ -1,4 +1,4 @@
-"""Event types that no stream of a query declares: their rows are left out, and told of by name."""
+"""Event types that no stream of a query declares: their rows are left out, with a warning."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _MOST_KEPT = 1000
-"""Names that are counted one by one: a column that is no column of types can have any number."""
+"""How many names are counted one by one: a wrong column of types may hold any number of names."""
 
 _MOST_SHOWN = 8
 
@@ -37,12 +37,13 @@ class Undeclared:
                 self._counts[name] = self._counts.get(name, 0) + count
 
     def forget(self) -> None:
-        """Count from here on: others tell of the rows before."""
+        """Count from here on: another run reports the rows before."""
         self.total = 0
         self._counts.clear()
 
     def words(self, declared: Sequence[str]) -> str:
-        """The names with their numbers, the most frequent first, and what each may stand for."""
+        """The names with their numbers of rows, the most frequent first, and for each a declared
+        name that is close."""
         import difflib
 
         by_folded = {name.casefold(): name for name in reversed(declared)}

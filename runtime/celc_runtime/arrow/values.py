@@ -1,12 +1,12 @@
 """The values of SELECT's expressions for all matches in the output buffers at once.
 
 Each node of an expression is evaluated once for a batch of matches: functions of a label by one
-pass over the label's events, arithmetic by numpy over one value for each match. What a function
-needs of an event is looked up once, whatever number of expressions ask for it.
+pass over the label's events, arithmetic by numpy over one value for each match. An attribute of
+events is looked up once, however many expressions read it.
 
 Real numbers are added in stream order, one after another, so that a sum does not depend on how the
-stream is cut into batches (pairwise summation, as numpy does it, would give other last digits than
-Spark and than anybody who adds by hand).
+stream is cut into batches. Rejected: numpy's pairwise summation, whose last digits differ from
+those of Spark and of an addition by hand.
 
 Numbers follow Spark SQL with ANSI mode off. numpy's whole numbers wrap as Spark's do.
 """
@@ -43,7 +43,7 @@ _NUMPY_TYPES: dict[str, type[np.generic]] = {
 
 
 class Numbers(NamedTuple):
-    """A number for each match; what `values` holds where `known` is false means nothing."""
+    """A number for each match; `values` means nothing where `known` is false."""
 
     values: np.ndarray
     known: np.ndarray
@@ -52,8 +52,8 @@ class Numbers(NamedTuple):
 class LabelValues:
     """Attributes of the events under each label, for the matches in the output buffers.
 
-    `offsets`: int32[matches + 1] for each label of `labels`, and `entries`: int64, the label's
-    events match after match, those of match m from `offsets[m]` to the next. `look_up` gives the
+    For each label of `labels`, `entries` are int64, its events match after match; those of match m
+    begin at `offsets[m]` (int32[matches + 1]) and end before `offsets[m + 1]`. `look_up` gives the
     values of an attribute for entries.
     """
 
@@ -73,7 +73,8 @@ class LabelValues:
         self._found: dict[tuple[str, str], pa.Array] = {}
 
     def offsets(self, label: str) -> np.ndarray:
-        """int32[matches + 1]: the events of match m are those from `offsets[m]` to the next."""
+        """int32[matches + 1]: match m has the label's events from `offsets[m]` to before
+        `offsets[m + 1]`."""
         return self._offsets[self._numbers[label]]
 
     def entries(self, label: str) -> np.ndarray:
@@ -88,8 +89,8 @@ class LabelValues:
         return self._found[key]
 
     def ends(self, label: str, attribute: str, *, last: bool) -> pa.Array:
-        """The attribute of each match's first event under the label, or of its last; NULL where
-        it has none."""
+        """The attribute of each match's first (or last) event under the label; NULL where a match
+        has no such event."""
         offsets = self.offsets(label)
         bound = offsets[1:] > offsets[:-1]
         places = offsets[1:][bound] - 1 if last else offsets[:-1][bound]
@@ -127,9 +128,9 @@ def _from_events(tree: Aggregate, labels: LabelValues) -> pa.Array:
     column, offsets = labels.column(label, attribute), labels.offsets(label)
     if tree.function == "COLLECT":
         return pa.ListArray.from_arrays(pa.array(offsets), column)
-    chosen = np.empty(labels.matches, np.int64)
-    least_or_greatest(*_in_order(column), offsets, tree.function == "MIN", chosen)
-    return column.take(pa.array(chosen, mask=chosen < 0))
+    places = np.empty(labels.matches, np.int64)
+    least_or_greatest(*_in_order(column), offsets, tree.function == "MIN", places)
+    return column.take(pa.array(places, mask=places < 0))
 
 
 def _numeric_function(tree: Aggregate, labels: LabelValues) -> Numbers:
@@ -149,7 +150,7 @@ def _numeric_function(tree: Aggregate, labels: LabelValues) -> Numbers:
 
 
 def _in_order(column: pa.Array) -> Numbers:
-    """Values as int64 or float64 in the order of their type, so that few kernels do for all."""
+    """Values as int64 or float64 in the order of their type: few kernels serve all types."""
     type = column.type
     if pa.types.is_boolean(type):
         column = column.cast(pa.int8())
@@ -169,12 +170,12 @@ def _split(column: pa.Array) -> Numbers:
 
 
 @njit(nogil=True, cache=True)
-def least_or_greatest(values, known, offsets, least, chosen):  # type: ignore[no-untyped-def]
-    """The place of the first least (or greatest) known value of each match, -1 where it has none.
+def least_or_greatest(values, known, offsets, least, places):  # type: ignore[no-untyped-def]
+    """Write the place of each match's first least (or greatest) known value, -1: it has none.
 
     NaN is larger than any number.
     """
-    for match in range(chosen.shape[0]):
+    for match in range(places.shape[0]):
         best = -1
         for place in range(offsets[match], offsets[match + 1]):
             if known[place]:
@@ -185,12 +186,12 @@ def least_or_greatest(values, known, offsets, least, chosen):  # type: ignore[no
                     or (not least and less_real(values[best], value))
                 ):
                     best = place
-        chosen[match] = best
+        places[match] = best
 
 
 @njit(nogil=True, cache=True)
 def whole_sums(values, known, offsets, totals, counts):  # type: ignore[no-untyped-def]
-    """The sum of each match's known values, modulo 2⁶⁴, and their number."""
+    """Write the sum of each match's known values, modulo 2⁶⁴, and their number."""
     for match in range(totals.shape[0]):
         total, count = np.int64(0), 0
         for place in range(offsets[match], offsets[match + 1]):
@@ -202,7 +203,7 @@ def whole_sums(values, known, offsets, totals, counts):  # type: ignore[no-untyp
 
 @njit(nogil=True, cache=True)
 def real_sums(values, known, offsets, totals, counts):  # type: ignore[no-untyped-def]
-    """The sum of each match's known values, added one after another, and their number."""
+    """Write the sum of each match's known values, added one after another, and their number."""
     for match in range(totals.shape[0]):
         total, count = 0.0, 0
         for place in range(offsets[match], offsets[match + 1]):

@@ -1,4 +1,4 @@
-"""The numbers that a window is measured on, row by row, and the checks that they can be."""
+"""Window keys: the values that a window is measured on, as whole numbers, and their checks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class WindowKeys:
     def of(
         self, events: pa.RecordBatch, parts: list[int], slots: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """int64[rows] keys, and for fractions int64[rows] floors; nothing without such a window.
+        """int64[rows] keys, and for FLOAT and DOUBLE int64[rows] floors; empty without such a
+        window.
 
         parts: the rows at which partitions begin; slots: the partition of each row, where they
         interleave. Raises EventError where the attribute cannot be measured, or falls.
@@ -62,7 +63,7 @@ class WindowKeys:
         return values, floors
 
     def _immeasurable(self, column: pa.Array, parts: list[int]) -> np.ndarray:
-        """`immeasurable`, without a look at all values where events are in their order."""
+        """`immeasurable`; looks at few values where events are ordered by the attribute."""
         if self._plan.order_by[:1] == (self._plan.window_attribute,) and column.type == pa.int64():
             values = numbers(column)[0]
             if len(values) and values[0] > -(2**63) and (values[parts] > -(2**63)).all():
@@ -70,11 +71,12 @@ class WindowKeys:
         return immeasurable(column)
 
     def _falls(self, values: np.ndarray, parts: list[int], slots: np.ndarray) -> np.ndarray:
-        """bool[rows]: where the window's attribute is less than at the event before in its part."""
+        """bool[rows]: where the window's attribute is less than at the event before in the same
+        partition."""
         plan, name = self._plan, self._plan.window_attribute
         assert name is not None
         if not len(values) or plan.order_by[:1] == (name,):
-            return _NOWHERE  # what events are ordered by has been checked
+            return _NOWHERE  # the order of events has been checked
         falls = np.zeros(len(values), np.bool_)
         if plan.interleaves:
             return self._falls_in_slots(values, slots)

@@ -1,4 +1,4 @@
-"""Conditions on texts, evaluated once per distinct value instead of once per event."""
+"""Conditions on texts, evaluated once for each distinct text instead of once for each event."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 
 @dataclass(frozen=True, slots=True)
 class TextCondition:
-    """A condition on one column: `=`, `!=`, `<`, `<=`, `>`, `>=`, in, rlike, is_null, or one of the
-    last three negated (not_in, not_rlike, is_not_null).
+    """A condition on one column.
 
-    `operands`: the text compared with, the values of a list, or an expression of RE2 (LIKE has
-    become one when the query was compiled).
+    operator: `=`, `!=`, `<`, `<=`, `>`, `>=`, in, rlike, is_null, not_in, not_rlike or is_not_null.
+    operands: the text to compare with, the values of the list, or a regular expression of RE2 (the
+    compiler turns LIKE into rlike).
     """
 
     operator: str
@@ -24,7 +24,7 @@ class TextCondition:
     operands: tuple[str, ...] = ()
 
     def of_values(self, values: pa.StringArray) -> np.ndarray:
-        """bool[len(values)]: where the condition is TRUE of these non-NULL texts."""
+        """bool[len(values)]: where the condition is TRUE of these texts, none of which is NULL."""
         match self.operator:
             case "is_null":
                 return np.zeros(len(values), np.bool_)
@@ -47,7 +47,7 @@ class TextCondition:
 
 @dataclass(frozen=True, slots=True)
 class TextComparison:
-    """A comparison of two columns of one event."""
+    """A comparison of two text columns of one event."""
 
     operator: str
     left: str

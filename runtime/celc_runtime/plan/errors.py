@@ -1,25 +1,25 @@
-"""What can be wrong with the events a query is run on."""
+"""Errors and warnings of a query that runs."""
 
 from __future__ import annotations
 
 
 class EventError(ValueError):
-    """The events do not fit the query: a column, a type, an order, a value; and says where."""
+    """The events do not fit the query: a column, a type, an order or a value; says where."""
 
 
 class WorkLimitError(EventError):
-    """Finding the matches that end at one event takes more steps than the query is allowed; says
+    """Finding the matches that end at one event takes more steps than `max_work`. The message says
     where, and what to do."""
 
 
 class EventWarning(UserWarning):
-    """Something about the events that the answer does not suffer from, such as undeclared types."""
+    """Something odd about the events that leaves the answer right, such as undeclared types."""
 
 
 class PlanWarning(UserWarning):
-    """A query runs on Spark in a way that does not grow with the cluster; says why."""
+    """A query runs on Spark in a way that does not grow with the cluster. The message says why."""
 
 
 class StateError(RuntimeError):
-    """The state of a stream is not one that the query has written, or has been changed; says what
-    is wrong with it."""
+    """The state of a stream was not written by this query, or has been changed. The message says
+    what is wrong with it."""

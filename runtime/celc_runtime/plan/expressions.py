@@ -1,7 +1,6 @@
-"""Expressions of SELECT as a generated module's plan writes them: trees.
+"""Expressions of SELECT as trees, as a generated module's plan writes them.
 
-`values` evaluates them. They stand in a file of their own because the plan, which the schemas
-follow from, has to know their types and what they read, but not how.
+Data only: the schemas follow from their types and attributes. `arrow/values` evaluates them.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A function of a label's positions: FIRST, LAST, MIN, MAX, SUM, AVG, COUNT or COLLECT.
+    """A function of a label's events: FIRST, LAST, MIN, MAX, SUM, AVG, COUNT or COLLECT.
 
     COUNT alone has no attribute. COLLECT stands at the top of an expression only.
     """
@@ -33,7 +32,7 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """A number in another type of numbers."""
+    """A number, converted to another type of numbers."""
 
     operand: Tree
     type: str
@@ -84,12 +83,12 @@ class Computed:
 
     @property
     def element_type(self) -> str:
-        """Its type, of an array that of the elements."""
+        """Its type; of an array, the type of the elements."""
         return self.type.removeprefix("ARRAY<").removesuffix(">")
 
 
 def attributes_of(expressions: Iterable[Computed]) -> Iterator[str]:
-    """The attributes that expressions read, some of them more than once."""
+    """The attributes that expressions read; an attribute may come more than once."""
     for item in expressions:
         yield from _attributes_in(item.value)
 

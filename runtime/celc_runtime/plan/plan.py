@@ -1,4 +1,4 @@
-"""What a generated module tells the runtime about its query, and the schemas that follow."""
+"""`Plan`: one query as its generated module writes it, with the schemas of input and output."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from celc_runtime.plan.expressions import Computed, attributes_of
 from celc_runtime.plan.names import unused_name
-from celc_runtime.plan.relevant import Relevant
+from celc_runtime.plan.relevance import Relevant
 
 ARROW_TYPES: dict[str, pa.DataType] = {
     "BOOLEAN": pa.bool_(),
@@ -43,7 +43,8 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How an event of a match is marked: the label columns it goes to; if it can be the first."""
+    """How an event of a match is marked: the label columns that it goes to, and whether it can be
+    the first event of a match."""
 
     columns: tuple[int, ...]
     starts: bool
@@ -51,7 +52,8 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """WITHIN. `unit` is EVENTS, MICROSECONDS or VALUE; `attribute` None: the first order column."""
+    """WITHIN. `unit` is EVENTS, MICROSECONDS or VALUE; `attribute` is the measured attribute, None:
+    the first order column."""
 
     unit: str
     size: int | float
@@ -62,8 +64,8 @@ class Window:
 class ChosenKey:
     """A key of PARTITION BY that is another attribute for each event type.
 
-    place: the key's among those of PARTITION BY. ways: (attribute, the (stream, type) of the event
-    types that have it); each event type of the query is in one.
+    place: the key's place in PARTITION BY. ways: pairs of an attribute and the (stream, type) of
+    the event types that have it; each event type of the query is in one pair.
     """
 
     place: int
@@ -79,17 +81,17 @@ class Plan:
     """A compiled query without its code.
 
     `types`: (stream, type) of the event types that its formula names, numbered from 1 for
-    `classify`; `other_types`: those it declares besides. `attributes`: the columns it reads, in the
-    order of declaration. `order_candidates`: those that all its event types have, as order columns
-    must. `columns`, `texts`: the arguments of `classify`. `nested_selectors`: whether the formula
-    has selectors, which know nothing of the window. `expressions`: the computed columns, which
-    stand among those of the labels. `hidden`: the labels that only they mention; kinds number them
-    after the label columns. `max_work`: how many steps conditions across events may take at one
-    event before a match is found. `type_name`: what the column of the event types is called.
-    `positions`: whether the output shows them. `relevant`: the events that can change the answer,
-    where all others can be left out of the stream as long as nobody asks for positions; None: the
-    query must see them all. `partition_by`: the keys as the output calls them; `chosen_keys`: those
-    of them that no column of the input is.
+    `classify`; `other_types`: the event types that its streams declare besides. `attributes`: the
+    columns it reads, in the order of declaration. `order_candidates`: the attributes that all its
+    event types have, as order columns must. `columns`, `texts`: the arguments of `classify`.
+    `nested_selectors`: whether the formula has selectors, which know nothing of the window.
+    `expressions`: the computed columns, which stand among those of the labels. `hidden`: the labels
+    that only expressions mention; kinds number them after the label columns. `max_work`: how many
+    steps conditions across events may take at one event before a match is found. `type_name`: the
+    name of the column of event types. `positions`: whether the output shows positions. `relevant`:
+    the events that can change the answer; all others may be left out of the stream where positions
+    are not shown. None: the query must see all events. `partition_by`: the keys as the output calls
+    them; `chosen_keys`: the keys among them for which the input has no column.
     """
 
     name: str
@@ -126,11 +128,21 @@ class Plan:
         for a in self.attributes:
             if a.name == attribute:
                 return a.type
-        return self.chosen[attribute].type
+        return self.chosen_columns[attribute].type
+
+    def input_type(self, column: str) -> str:
+        """The type of a column of the input: as declared, and STRING for the columns that tell
+        types and streams."""
+        return next((a.type for a in self.attributes if a.name == column), "STRING")
 
     @property
-    def chosen(self) -> dict[str, ChosenKey]:
-        """The keys that no column of the input is, by the columns that are made for them.
+    def declared_types(self) -> tuple[tuple[str, str], ...]:
+        """(stream, type) of all event types that the query's streams declare."""
+        return (*self.types, *self.other_types)
+
+    @property
+    def chosen_columns(self) -> dict[str, ChosenKey]:
+        """The columns that the runtime makes for `chosen_keys`, each with its key.
 
         No column that the query reads has such a name.
         """
@@ -144,10 +156,10 @@ class Plan:
 
     @property
     def key_columns(self) -> tuple[str, ...]:
-        """The columns that split the stream into partitions: attributes, and those of `chosen`."""
+        """The columns that split the stream into partitions: attributes and `chosen_columns`."""
         if not self.chosen_keys:
             return self.partition_by
-        made = {key.place: name for name, key in self.chosen.items()}
+        made = {key.place: name for name, key in self.chosen_columns.items()}
         return tuple(made.get(place, name) for place, name in enumerate(self.partition_by))
 
     @property
@@ -186,13 +198,14 @@ class Plan:
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """The labels of the output, then those that only expressions mention: kinds number them."""
+        """The labels of the output, then the labels that only expressions mention. Kinds number
+        labels in this order."""
         return (*(label.name for label in self.labels), *self.hidden)
 
     @property
     def stored_attributes(self) -> tuple[str, ...]:
-        """The columns that output needs of past events: those of labels and expressions, and the
-        start time."""
+        """The columns of past events that output reads: the attributes of labels and expressions,
+        and the start time."""
         names = dict.fromkeys(name for label in self.labels for name in label.attributes)
         names |= dict.fromkeys(attributes_of(self.expressions))
         if self.order_by:

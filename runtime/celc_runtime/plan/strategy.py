@@ -1,8 +1,8 @@
 """How a query is run, as data that a generated module holds.
 
-An update is the kernel that reads events, with the memory it needs. A listing is the way in which
-the matches that end at an event are found. Both are closed unions; `celc` chooses, and `Run` has a
-class for each.
+An *update* is the kernel that reads events, with the memory that it needs. A *listing* is the way
+in which the matches that end at an event are found. Both are closed unions: the compiler chooses a
+variant, and `run` has a class for each variant.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from celc_runtime.plan.transitions import EarliestArrays, SelectorArrays, Transi
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BranchFree:
-    """Code over `piles` piles in which every symbol takes the same steps, with other numbers."""
+    """Code over `piles` piles in which every symbol takes the same steps; the steps' numbers
+    depend on the symbol."""
 
     kernel: Callable[..., int]
     piles: int
@@ -35,7 +36,7 @@ class StraightLine:
 
 @dataclass(frozen=True, slots=True)
 class KeyTerm:
-    """What an event brings as (a part of) a key: an attribute, as `type` (a wider one, perhaps)."""
+    """A part of a key that an event has: an attribute, as a value of `type`, which may be wider."""
 
     attribute: str
     type: str
@@ -43,7 +44,7 @@ class KeyTerm:
 
 @dataclass(frozen=True, slots=True)
 class KeyTable:
-    """A table of keys: whether each part of its keys is a text, and its number of piles."""
+    """A table of keys: for each part of its keys whether it is a text, and its number of piles."""
 
     texts: tuple[bool, ...]
     piles: int
@@ -51,8 +52,8 @@ class KeyTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Keyed:
-    """The same, with the piles of some states in tables, a row for each key: the terms of the keys,
-    and the tables."""
+    """Straight-line code over `piles` piles, and more piles in tables, which have a row for each
+    key. `terms`: the parts of the keys."""
 
     kernel: Callable[..., int]
     piles: int
@@ -79,8 +80,8 @@ class All:
 
 @dataclass(frozen=True, slots=True)
 class InRuns:
-    """All matches, which have one shape: the kinds of their events, place by place. `leaf_pile` is
-    the pile of the events in the first place."""
+    """All matches, which have one shape: `kinds` are the kinds of their events, place by place.
+    `leaf_pile` is the pile of the events in the first place."""
 
     kinds: tuple[int, ...]
     leaf_pile: int
@@ -90,10 +91,10 @@ class InRuns:
 class Remembers:
     """The columns of past events to remember, in the order in which conditions take them.
 
-    columns: attributes, each with whether it is not NULL; texts: conditions on the texts of one
-    event, as their truth; codes: text attributes, as numbers (−1: NULL); ranks: those of them
-    whose order is asked for, as their place in the order of all texts here. symbols: whether the
-    events' symbols come last.
+    columns: attributes, each followed by whether it is not NULL. texts: conditions on the texts of
+    one event, as their truth values. codes: text attributes, as numbers (−1: NULL). ranks: text
+    attributes in `codes` that are compared by order, as places in the order of all texts
+    remembered. symbols: whether the events' symbols come last.
     """
 
     columns: tuple[str, ...] = ()
@@ -108,13 +109,13 @@ class Checked:
     """The matches that generated conditions admit, checked event by event while they are listed.
 
     admits: the function (past, first, path, depth, state) that says whether the event at
-    path[depth] satisfies all conditions with those before it in the path; `first` is the entry at
-    index 0 of the remembered columns. completes: the same for a whole match, whose first event is
-    path[depth], and the conditions on its label sets. Neither may make an array (see `checked`).
-    states: how many rows they need of `state`, which is as wide as a path may be long: what is kept
-    with each of its events, or the events of a role. supports: for each kind, whether such an
-    event counts for a selector. selector: NXT, LAST or MAX, else nothing is chosen; distinct:
-    whether matches that look alike can come more than once.
+    path[depth] satisfies all conditions with the events before it in the path; `first` is the entry
+    at index 0 of the remembered columns. completes: the same for a whole match, whose first event
+    is path[depth], and for the conditions on its label sets. Neither may make an array (see
+    `run/checked`). states: how many rows of `state` they need; a row has room for one number for
+    each event of a path, which is kept with the event or tells an event of a role. supports: for
+    each kind, whether such an event counts for a selector. selector: NXT, LAST or MAX; any other
+    value: nothing is chosen. distinct: whether matches that look alike can come more than once.
     """
 
     admits: Callable[..., bool]
@@ -128,8 +129,8 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InWindow:
-    """What the automaton of a selector chooses, run over the events of each window. `all_events`:
-    it has to be shown all events, not those with a symbol alone."""
+    """The matches that a selector chooses: its automaton runs over the events of each window.
+    `all_events`: it has to read all events, and not only events with a symbol."""
 
     selector: SelectorArrays
     all_events: bool
@@ -137,8 +138,8 @@ class InWindow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EarliestInWindow:
-    """What takes the earliest events in each window that still lead to the end at hand.
-    `all_events` as in `InWindow`."""
+    """The match of the earliest events in each window that still lead to the end at hand.
+    `all_events`: as in `InWindow`."""
 
     selector: EarliestArrays
     all_events: bool
@@ -158,9 +159,9 @@ class Formula(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByDefinition:
-    """What the definition of a formula finds among remembered events. `sees_all`: some nested
-    selector with conditions across events looks at the stream without the window, from its
-    beginning."""
+    """The matches that the definition of a formula finds among remembered events. `sees_all`: some
+    nested selector with conditions across events reads the stream from its beginning, without the
+    window."""
 
     formula: Formula
     remembers: Remembers

@@ -1,7 +1,6 @@
-"""The tables that a generated module spells out, as arrays: those of automata, and of the choice in
-a window.
+"""The tables that a generated module writes, as arrays: of automata, and of selectors in a window.
 
-A kernel takes them as they are, so they are named tuples of arrays.
+They are named tuples of arrays, because kernels take these without conversion.
 """
 
 from __future__ import annotations
@@ -24,9 +23,10 @@ class TransitionArrays(NamedTuple):
     idle: bool[symbols], events that change nothing at all. settings: int64[4]: window (NO_WINDOW,
     EVENTS, KEYS or FLOORS), its size, CONSUME or KEEP, 1 (or OWN_CLOCKS) if partitions interleave.
 
-    Where the stream's past matters, a machine reads every event, in contexts that begin with 0.
-    following: int64[contexts, symbols], the context after an event; letters: int64[contexts,
-    symbols], the number by which the other tables know the event. Both are empty without contexts.
+    Where the stream's past matters, a machine reads every event; its states are the contexts, of
+    which 0 is the first. following: int64[contexts, symbols], the context after an event. letters:
+    int64[contexts, symbols], the event's number in the other tables. Both are empty without
+    contexts.
     """
 
     start_first: np.ndarray
@@ -56,7 +56,8 @@ def tables(
     following: Sequence[Sequence[int]] = (),
     letters: Sequence[Sequence[int]] = (),
 ) -> TransitionArrays:
-    """The arrays of what a generated module spells out: moves by symbol, by state and symbol.
+    """The arrays of the tables that a generated module writes: `starts` by symbol, `moves` by state
+    and symbol.
 
     Large tables are text: the rows of `skip`, and for `moves` lines of five numbers (state, symbol,
     kind, ends a match, next state), in the order of state and symbol.
@@ -102,10 +103,10 @@ def _moves(rows: Sequence[Sequence[Move]]) -> np.ndarray:
 class SelectorArrays(NamedTuple):
     """A selector's automaton, with the tracker that reads the window before a match begins.
 
-    following: int64[trackers, letters], the tracker's next state; symbols: int64[trackers,
-    letters], the column of the other tables; quiet: bool[letters], letters that change nothing
-    unless they end a match. The rest is as in `TransitionArrays`. most: int64[1], the most nodes
-    that one event makes.
+    following: int64[trackers, letters], the tracker's next state. symbols: int64[trackers,
+    letters], the column of the other tables. quiet: bool[letters], the letters that change nothing
+    unless they end a match. most: int64[1], the largest number of nodes that one event makes. The
+    other fields are as in `TransitionArrays`.
     """
 
     following: np.ndarray
@@ -128,7 +129,7 @@ def selection(
     moves: Sequence[Mapping[int, Sequence[Move]]],
     skip: Sequence[Sequence[int]],
 ) -> SelectorArrays:
-    """The arrays of what a generated module spells out."""
+    """The arrays of a selector's tables as a generated module writes them."""
     columns = len(starts)
     found = tables(
         starts=starts,
@@ -161,16 +162,16 @@ def selection(
 
 
 class EarliestArrays(NamedTuple):
-    """What NXT runs over a window instead, where an event can be marked in one way only.
+    """The tables of NXT over a window, where an event can be marked in one way only.
 
-    Tables are flat, and what is looked up in them is kept multiplied out, because each look-up
-    waits for the one before. ends: int64[letters] and back: int64[sets × letters], the set of
-    states that reach the end, read from the end back, as (number × letters). steps: int64[sets ×
-    states × letters], what to do in a state before an event, given the set behind it: 2 × (next
-    state × letters) + (1 where the event is marked); −1: lost. kinds: int64[states × letters], how
-    an event is marked; end_kinds, the same as the last one. State 0 is the start. states: int64[1].
-    settled: bool[sets × letters], at the places of sets that no event changes any more; done:
-    bool[states × letters], at those of states in which nothing is marked but the last event.
+    Tables are flat, and values are stored as places in the next table, because each look-up waits
+    for the one before. ends: int64[letters] and back: int64[sets × letters], the set of states that
+    reach the end, read from the end back, as (number × letters). steps: int64[sets × states ×
+    letters], the step from a state at an event, given the set behind the event: 2 × (next state ×
+    letters) + (1 where the event is marked); −1: lost. kinds: int64[states × letters], how an event
+    is marked; end_kinds: the same for the last event. State 0 is the start. states: int64[1].
+    settled: bool[sets × letters], true at the places of sets that no event changes any more. done:
+    bool[states × letters], true at the places of states in which only the last event is marked.
     """
 
     ends: np.ndarray
@@ -192,7 +193,7 @@ def earliest(
     ends: Sequence[int],
     back: Sequence[Sequence[int]],
 ) -> EarliestArrays:
-    """The arrays of what a generated module spells out."""
+    """The arrays of the tables of NXT as a generated module writes them."""
     states, letters = len(skip), len(ends)
     kinds = np.zeros((states, letters), np.int64)
     last = np.zeros((states, letters), np.int64)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import numbers, plain
-from celc_runtime.arrow.texts import TextNumbers
+from celc_runtime.arrow.text_numbers import TextNumbers
 from celc_runtime.plan.conditions import TextComparison, TextCondition
 from celc_runtime.plan.strategy import Remembers
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import numbers
-from celc_runtime.arrow.texts import TextNumbers
+from celc_runtime.arrow.text_numbers import TextNumbers
 from celc_runtime.engine.batch import order_preserving
 from celc_runtime.engine.key_tables import (
     FIRST_KEY,

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from celc_runtime.arrow.forms import batches_of, table_of
-from celc_runtime.arrow.frames import frame_of
+from celc_runtime.arrow.event_sources import batches_of, table_of
 from celc_runtime.arrow.output import FirstMatches
+from celc_runtime.arrow.pandas_frames import frame_of
 from celc_runtime.arrow.paths import received
-from celc_runtime.arrow.table import sorted_for
+from celc_runtime.arrow.sorting import sorted_for
 from celc_runtime.program import Program, Route
 from celc_runtime.run.run import Run
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.columns import Columns, Prepared
-from celc_runtime.arrow.event_store import Payload
+from celc_runtime.arrow.event_store import EventStore
 from celc_runtime.arrow.output import matches_batch
 from celc_runtime.engine.arena import (
     ALWAYS,
@@ -123,7 +123,7 @@ class Run:
         self.lists_matches = True
         self._stretch: Prepared | None = None
         self._last_end = -1
-        self._payload = Payload(plan.stored_attributes)
+        self._payload = EventStore(plan.stored_attributes)
         self._kinds = _kinds(plan, self._listing)
         self._output = self._listing.buffers(plan.limit)
         self.dropped = 0
@@ -254,7 +254,7 @@ class Run:
         undeclared = self._columns.undeclared
         if undeclared.total:
             plan = self._plan
-            pairs = (*plan.types, *plan.other_types)
+            pairs = plan.declared_types
             declared = [f"{s}>{name}" if plan.stream_column else name for s, name in pairs]
             warnings.warn(
                 f"query {plan.name!r}: {undeclared.total:,} of the rows have a type that none of "

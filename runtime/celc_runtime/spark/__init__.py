@@ -1,6 +1,7 @@
-"""Batch on Spark: `match`, SQL, and what finds the cheapest plan.
+"""Batch on Spark: `match` with its plans, table functions of SQL, and progress.
 
-In: a `Program` and a DataFrame. Out: a DataFrame. `match` chooses the plan; `time_ranges`,
-`hot_keys` and `range_reader` cut a stream; `pushdown` leaves out rows; `probe` asks Spark what it
-knows; `sql` registers table functions; `progress` tells how far it is. Imports `run` and below.
+In: a `Program` and a DataFrame. Out: a DataFrame. `match` chooses the plan; `columns`,
+`key_columns` and `event_types` read and check columns; `pushdown` leaves out rows; `time_ranges`,
+`hot_keys` and `range_reader` cut a stream; `probe` asks Spark about a DataFrame; `sql` registers
+table functions; `progress` shows how far a job is. Imports `run` and below.
 """

@@ -1,9 +1,9 @@
-"""One hot key among many: a key with more events than a task should read, cut into time ranges.
+"""Hot keys: keys with more events than a task should read, each cut into time ranges.
 
-Keys are counted in a sample, by their hashes first, so that a table of few rows tells whether there
-is such a key at all. The rows of a hot key get the numbers of the ranges that read them (those that
-the next range reads before its own events have two), all other rows 0; the shuffle goes by key and
-number. So the DataFrame is run once, whatever it is made of.
+Keys are counted in a sample, by their hashes first: a table of few rows shows whether there is a
+hot key at all. A row of a hot key gets the numbers of the ranges that read it (two, where the next
+range reads it before its own events); all other rows get 0. The shuffle goes by key and number. So
+the DataFrame is run once, whatever its plan.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _HASHES = 1024
 
 @dataclass(frozen=True, slots=True)
 class HotKey:
-    """The values of a key's columns, in portable form, and its ranges."""
+    """A key: the values of its columns in portable form, and its time ranges."""
 
     values: tuple[Any, ...]
     ranges: tuple[TimeRange, ...]
@@ -51,7 +51,10 @@ class HotKey:
 
 @dataclass(frozen=True, slots=True)
 class KeySample:
-    """A sample of the rows; each stands for `weight` rows. `largest`: no key has more of them."""
+    """A sample of the rows, each of which stands for `weight` rows.
+
+    total: how many rows it has. largest: an upper bound of the rows of one key in it.
+    """
 
     rows: DataFrame
     weight: float
@@ -60,12 +63,12 @@ class KeySample:
 
     @property
     def estimated(self) -> int:
-        """How many rows there are, more or less."""
+        """The estimated number of all rows."""
         return round(self.total * self.weight)
 
 
 def sampled_keys(rows: DataFrame, keys: Sequence[ValueColumn], fraction: float) -> KeySample:
-    """A sample of `fraction` of the rows (1: all of them), counted by the hashes of their keys."""
+    """A sample of `fraction` of the rows (1: all rows), counted by the hashes of their keys."""
     from pyspark.sql import functions
 
     sample = rows if fraction == 1 else rows.sample(fraction=fraction, seed=1)
@@ -87,7 +90,7 @@ def hot_keys(
     *,
     always: bool,
 ) -> list[HotKey]:
-    """The keys with more rows than an equal share of the tasks, and ranges of about that share.
+    """The keys with more rows than an equal share of the tasks, in ranges of about that share.
 
     `always`: also where the ranges read many rows twice.
     """
@@ -113,7 +116,7 @@ def hot_keys(
 def _with_counts(
     sample: KeySample, keys: Sequence[ValueColumn], tasks: int
 ) -> list[tuple[tuple[Any, ...], int]]:
-    """The keys with more than their share of the sample, and how many rows they have there."""
+    """The keys with more than their share of the sample, and their numbers of rows in it."""
     from pyspark.sql import functions
 
     names = [f"key{number}" for number in range(len(keys))]
@@ -176,8 +179,8 @@ def _counted(
 
 
 def range_numbers(keys: Sequence[ValueColumn], order: OrderColumn, hot: Sequence[HotKey]) -> Column:
-    """The numbers of the ranges that read a row, as an array: those of all hot keys' ranges one
-    after another from 1 on, and 0 for a key that is not cut."""
+    """The numbers of the ranges that read a row, as an array. The ranges of all hot keys are
+    numbered from 1 on, key after key; rows of other keys have 0."""
     from pyspark.sql import functions
 
     numbers = functions.when(functions.lit(False), functions.array(functions.lit(0)))

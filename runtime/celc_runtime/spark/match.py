@@ -1,16 +1,16 @@
-"""Batch routes on Spark: which plan a query gets on a DataFrame.
+"""`match`: the plan of a query on a DataFrame, chosen and built.
 
 ========================== =========================================================================
 partition by, any window   one shuffle by the key, a sort, and one pass over each Spark partition
 the same, and a hot key    the hot key's events in time ranges, which go through the same shuffle
-already spread and sorted  no shuffle and no sort; what is read is checked
+already spread and sorted  no shuffle and no sort; the order is checked
 no key, bounded window     time ranges, each reading its part of the files
 all else                   one task
 ========================== =========================================================================
 
-Everything here is DataFrames and columns, so it runs on Spark Connect as well. What has to be known
-of the data beforehand (how many rows, where to cut) is asked by jobs that read the key or the order
-column alone, when `match` is called.
+Everything here is DataFrames and columns, so it runs on Spark Connect as well. Facts about the data
+that a plan needs (how many rows, where to cut) come from jobs that read the key or the order column
+alone, when `match` is called.
 """
 
 from __future__ import annotations
@@ -21,15 +21,22 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
-from celc_runtime.arrow.chosen_keys import with_key_columns
-from celc_runtime.arrow.table import sort_columns
+from celc_runtime.arrow.sorting import sort_columns
 from celc_runtime.plan.errors import EventError, PlanWarning
 from celc_runtime.plan.names import unused_name
-from celc_runtime.plan.plan import Plan, quoted
+from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
 from celc_runtime.run.matching import sorted_route
-from celc_runtime.spark.columns import Counting, mapped, needed_columns, without_order
+from celc_runtime.spark.columns import (
+    Counting,
+    column_named,
+    mapped,
+    needed_columns,
+    unordered_error,
+)
+from celc_runtime.spark.event_types import is_of_types
 from celc_runtime.spark.hot_keys import HotKey, hot_keys, range_numbers, sampled_keys
+from celc_runtime.spark.key_columns import with_key_columns
 from celc_runtime.spark.order_column import OrderColumn, ValueColumn
 from celc_runtime.spark.probe import is_spread_by, parallelism, why_not_read_twice
 from celc_runtime.spark.pushdown import can_matter, why_not_filtered
@@ -46,11 +53,11 @@ from celc_runtime.spark.time_ranges import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 
 _ROWS_PER_RANGE = 1 << 20
-"""Fewer rows than this are read sooner than a range of them is found out."""
+"""To read fewer rows than this costs less than to find a range of them."""
 
 _FRACTION_OF_KEYS = 0.01
 _FEW_SAMPLED = 10_000
@@ -58,7 +65,8 @@ _FEW_SAMPLED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class SparkPlan:
-    """How a query runs on a DataFrame: its matches, what was chosen and why, and a warning."""
+    """How a query runs on a DataFrame: its matches, the choices and their reasons in words, and a
+    warning."""
 
     matches: DataFrame
     text: str
@@ -73,7 +81,7 @@ def spark_matches(
     presorted: bool,
     counting: Counting | None = None,
 ) -> DataFrame:
-    """All matches of a DataFrame as a DataFrame; see `CompiledQuery.match`. `counting` sees the
+    """All matches of a DataFrame as a DataFrame; see `CompiledQuery.match`. `counting` counts the
     rows that are read."""
     plan = spark_plan(program, events, ranges, presorted=presorted, counting=counting)
     if plan.warning:
@@ -124,11 +132,11 @@ def _check(plan: Plan, events: DataFrame) -> None:
             "is a stream: use match_stream, or read the data with spark.read"
         )
     if not plan.order_by:
-        raise without_order(plan)
+        raise unordered_error(plan)
 
 
 class _Planner:
-    """Makes the plan of one query on one DataFrame, and the words for it."""
+    """Makes the plan of one query on one DataFrame, and describes it in words."""
 
     def __init__(
         self, program: Program, events: DataFrame, counting: Counting | None = None
@@ -138,7 +146,7 @@ class _Planner:
         narrow = needed_columns(plan, events)
         self._program = program
         self._plan = plan
-        self._counting_rows = counting
+        self._counting = counting
         unfiltered = why_not_filtered(plan)
         self._rows = narrow if unfiltered else narrow.where(can_matter(plan, narrow.schema))
         self._lines = [
@@ -158,9 +166,9 @@ class _Planner:
         ]
         first = plan.order_by[0]
         self._order = OrderColumn(first, plan.type_of(first), types[first])
-        self._sort = [_column(name) for name in sort_columns(plan)]
+        self._sort = [column_named(name) for name in sort_columns(plan)]
         self._sort_in_key = [
-            _column(name) for name in sort_columns(plan) if name not in plan.key_columns
+            column_named(name) for name in sort_columns(plan) if name not in plan.key_columns
         ]
 
     # --- plans ------------------------------------------------------------------------------------
@@ -183,7 +191,7 @@ class _Planner:
         return self._made(self._mapped(self._rows.coalesce(1)))
 
     def by_key(self, ranges: int | None) -> SparkPlan:
-        """The events of a key in one task, or of a hot one in several."""
+        """The events of a key in one task, of a hot key in several."""
         plan = self._plan
         hot, why = self._hot_keys(ranges)
         keys = ", ".join(plan.key_columns)
@@ -224,10 +232,10 @@ class _Planner:
 
     def _mapped(self, ordered: DataFrame, reader: Any = None) -> DataFrame:
         function = reader or sorted_route(self._program)
-        if made := set(self._plan.chosen):
+        if made := set(self._plan.chosen_columns):
             kept = [name for name in ordered.columns if name not in made]
-            ordered = ordered.select(*map(_column, kept))
-        return mapped(ordered, function, self._program.output_ddl, self._counting_rows)
+            ordered = ordered.select(*map(column_named, kept))
+        return mapped(ordered, function, self._program.output_ddl, self._counting)
 
     def _part(self, part: TimeRange) -> DataFrame:
         ordered = (
@@ -239,10 +247,11 @@ class _Planner:
         return self._mapped(ordered, reader)
 
     def _side_by_side(self, united: DataFrame) -> DataFrame:
-        """The union with another part of no rows, in no Spark partition.
+        """The union with one more part, which has no rows and no Spark partition.
 
-        From Spark 4.1 on, parts that are one Spark partition each are united to one, which a single
-        task would read (`spark.sql.unionOutputPartitioning`), unless one of them is different.
+        From Spark 4.1 on, a union of parts with one Spark partition each has one partition, which a
+        single task would read (`spark.sql.unionOutputPartitioning`). A part of another kind
+        prevents that.
         """
         from pyspark.sql import functions
 
@@ -269,31 +278,23 @@ class _Planner:
 
     # --- looking at the data ----------------------------------------------------------------------
 
-    def _counting(self) -> DataFrame:
-        """The rows that have positions."""
-        from pyspark.sql import functions
-
-        plan = self._plan
-        if plan.type_name not in self._rows.columns:
+    def _declared_rows(self) -> DataFrame:
+        """The rows of declared types, which alone have positions, and rows without a type: the
+        task that reads such a row refuses it."""
+        if self._plan.type_name not in self._rows.columns:
             return self._rows
-        names = [name for _, name in (*plan.types, *plan.other_types)]
-        types = functions.col(quoted(plan.type_name))
-        known = types.isin(names) | types.isNull()
-        if plan.stream_column:
-            pairs = [
-                (functions.col("stream") == stream) & (types == name)
-                for stream, name in (*plan.types, *plan.other_types)
-            ]
-            known = reduce(lambda one, other: one | other, pairs)
+        known = is_of_types(self._plan, self._plan.declared_types)
+        if not self._plan.stream_column:
+            known = known | column_named(self._plan.type_name).isNull()
         return self._rows.where(known)
 
-    def _why_one(self) -> str:
+    def _why_not_cut(self) -> str:
         """Why the query cannot be run on parts of the stream, or of a key."""
         return why_not_split(self._plan) or self._order.why_not_cut
 
     def _time_ranges(self, ranges: int | None) -> tuple[list[TimeRange], str, str]:
-        """The ranges of the whole stream; else why there are none, and what to warn of."""
-        why = self._why_one()
+        """The ranges of the whole stream, the reason if there are none, and a warning."""
+        why = self._why_not_cut()
         if self._plan.interleaves:
             why = "with CONSUME BY ANY a match depends on those of all partitions"
         if why:
@@ -304,7 +305,7 @@ class _Planner:
             return [], "ranges=1 was asked for", ""
         window = self._plan.window
         assert window is not None
-        rows, wanted = self._counting(), ranges
+        rows, wanted = self._declared_rows(), ranges
         if wanted is None:
             why = why_not_read_twice(self._rows)
             if why:
@@ -325,8 +326,8 @@ class _Planner:
         return found, why, ""
 
     def _hot_keys(self, ranges: int | None) -> tuple[list[HotKey], str]:
-        """The keys to be cut; else why none is."""
-        why = self._why_one()
+        """The keys to be cut, and the reason if there are none."""
+        why = self._why_not_cut()
         if why:
             return [], why
         if ranges == 1:
@@ -340,7 +341,7 @@ class _Planner:
             why = why_not_read_twice(self._rows)
             if why:
                 return [], f"{why} (ranges=… looks for them all the same)"
-        rows, tasks = self._counting(), ranges
+        rows, tasks = self._declared_rows(), ranges
         sample = sampled_keys(self._rows, self._keys, _FRACTION_OF_KEYS)
         if tasks is None:
             if sample.estimated < 2 * _ROWS_PER_RANGE:
@@ -354,11 +355,12 @@ class _Planner:
         return hot, f"none has more than its share of the work of {tasks} tasks"
 
     def _check_spread(self) -> None:
-        """That each key is in one Spark partition: Spark knows, or the keys are looked at."""
+        """Raises EventError unless each key is in one Spark partition. Where Spark does not know,
+        the keys are read."""
         from pyspark.sql import functions
 
         names = [f"key{number}" for number in range(len(self._keys))]
-        keys = self._counting().select(
+        keys = self._declared_rows().select(
             *(key.column.alias(name) for key, name in zip(self._keys, names, strict=True))
         )
         if is_spread_by(keys, names):
@@ -381,12 +383,6 @@ class _Planner:
                 f"{', '.join(self._plan.key_sql)} and sort it within partitions, or leave "
                 "out presorted"
             )
-
-
-def _column(name: str) -> Column:
-    from pyspark.sql import functions
-
-    return functions.col(quoted(name))
 
 
 def _shown(parts: Sequence[TimeRange]) -> str:

@@ -1,8 +1,8 @@
-"""Values of columns on their way to the driver and back: exact, and free of any time zone.
+"""Values of columns on their way to the driver and back: exact, and independent of time zones.
 
 Python's `datetime` cannot serve: the driver's zone would shift it, and it ends with the year 9999.
-So times travel as whole numbers, and come back as expressions that Spark folds into literals, which
-it can compare with the statistics of files.
+So times travel as whole numbers, and come back as expressions. Spark folds these into literals,
+which it can compare with the statistics of files.
 """
 
 from __future__ import annotations
@@ -12,52 +12,43 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from celc_runtime.engine.spark_arithmetic import MICROSECONDS_PER_DAY
-from celc_runtime.plan.plan import Window, quoted
+from celc_runtime.plan.plan import Window
+from celc_runtime.spark.columns import SPARK_TYPES, column_named
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
-
-_FITTING = {
-    "BOOLEAN": ("boolean",),
-    "INT": ("int", "smallint", "tinyint"),
-    "LONG": ("bigint", "int", "smallint", "tinyint"),
-    "FLOAT": ("float", "smallint", "tinyint"),
-    "DOUBLE": ("double", "float", "int", "smallint", "tinyint"),
-    "STRING": ("string",),
-    "TIMESTAMP": ("timestamp", "timestamp_ntz"),
-    "DATE": ("date",),
-}
-"""Spark's names of the types that columns of a declared type have."""
 
 _NO_LINE = ("BOOLEAN", "STRING")
 _EPOCH = datetime(1970, 1, 1)
 _LONGS = range(-(2**63), 2**63)
 _GAP = range(-141_440, -141_424)
-"""Days around those of October 1582 that the Gregorian calendar left out; what Spark hands to
-Parquet's filters goes through the older calendar, which has other days in their place."""
+"""The days of October 1582 that the Gregorian calendar left out, and some days around them.
+Literals for Parquet's filters go through the older calendar, which has other days there."""
 
 Number = int | float
 """A value of an order column: TIMESTAMP in microseconds and DATE in days since 1970."""
 
 
 class ValueColumn:
-    """A column whose values are fetched and compared with; `found` is its type as Spark says it."""
+    """A column whose values are fetched, and used in comparisons with it.
+
+    declared: the type that the query declares. found: the column's type as Spark spells it. fits:
+    whether the one serves for the other.
+    """
 
     def __init__(self, name: str, declared: str, found: str) -> None:
         self.name = name
         self.declared = declared
         self.found = found
-        self.fits = found in _FITTING[declared]
+        self.fits = found in SPARK_TYPES[declared]
 
     @property
     def column(self) -> Column:
         """The column itself."""
-        from pyspark.sql import functions
-
-        return functions.col(quoted(self.name))
+        return column_named(self.name)
 
     def portable(self, values: Column) -> Column:
-        """A value of this column as something that arrives on the driver as it is."""
+        """Values of this column in a portable form, which arrives on the driver unchanged."""
         from pyspark.sql import functions
 
         match self.found:
@@ -71,7 +62,7 @@ class ValueColumn:
                 return values
 
     def literal(self, value: Any) -> Column:
-        """What `portable` made of a value, as a constant to compare the column with."""
+        """A portable value as a constant to compare the column with."""
         from pyspark.sql import functions
 
         match self.found:
@@ -85,14 +76,14 @@ class ValueColumn:
                 return functions.lit(value)
 
     def is_value(self, value: Any) -> Column:
-        """Whether the column is that value; NULL is NULL, and NaN is NaN."""
+        """Whether the column has a portable value; NULL equals NULL, and NaN equals NaN."""
         return (
             self.column.isNull() if value is None else self.column.eqNullSafe(self.literal(value))
         )
 
 
 class OrderColumn(ValueColumn):
-    """The first order column of a query, whose values lie on a line that can be cut."""
+    """The first order column of a query, by whose values a stream can be cut into ranges."""
 
     @property
     def why_not_cut(self) -> str:
@@ -104,7 +95,8 @@ class OrderColumn(ValueColumn):
         return ""
 
     def numbers(self, portable: list[Any] | None) -> list[Number]:
-        """Fetched values as numbers, those left out that are none or that cannot be written."""
+        """Portable values as numbers, without NULL, NaN, infinities, and values that no literal
+        holds."""
         found = [self._number(value) for value in portable or () if value is not None]
         return [
             number
@@ -132,8 +124,8 @@ class OrderColumn(ValueColumn):
         return self.literal(number)
 
     def window_start(self, number: Number, window: Window) -> Number | None:
-        """A value that is not after any event which a window reaches back to from `number` on;
-        None: there is no such value to be written down."""
+        """A value that is not after any event in the windows that end at `number` or later; None:
+        no literal holds such a value."""
         low: Number
         match self.declared:
             case "DATE":
@@ -141,7 +133,7 @@ class OrderColumn(ValueColumn):
                     MICROSECONDS_PER_DAY
                 )
             case "FLOAT" | "DOUBLE":
-                # `end - start <= size` rounds, and so does this: an ulp or two is not too much.
+                # `end - start <= size` rounds, and so does this: an ulp or two earlier is safe.
                 low = number - window.size * (1 + 2**-50)
                 low = math.nextafter(math.nextafter(low, -math.inf), -math.inf)
             case _:

@@ -1,8 +1,7 @@
-"""What Spark can say about a DataFrame before it runs, on a classic session and on Connect alike.
+"""Facts about a DataFrame before it runs, on a classic session and on Connect alike.
 
-Its own EXPLAIN is the one way that both have. Its text is not made for programs, so what is read
-out of it only decides between plans that are right: where it says something unheard of, the
-simpler plan is taken.
+Spark's own EXPLAIN is the only way that both have. Its text is not made for programs, so it decides
+only between plans that are both right: where the text is unknown, the simpler plan is taken.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _CHEAP = re.compile(
     r"(Project|Filter|ColumnarToRow|Union|Coalesce|Range|FileScan|BatchScan|Scan "
     r"(parquet|orc|csv|json|text|avro)|InMemoryTableScan)\b"
 )
-"""Operators that cost little more than reading, so that they can be run for each time range."""
+"""Operators that cost little more than reading: they can be run for each time range."""
 
 _CHANGING = re.compile(
     r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|monotonically_increasing_id|now|curdate|"
@@ -34,8 +33,8 @@ def explained(frame: DataFrame, mode: str = "") -> str:
 
 
 def why_not_read_twice(frame: DataFrame) -> str:
-    """Why a DataFrame should not be read more than once; empty where it comes from files or a cache
-    with nothing but projections and filters."""
+    """Why a DataFrame should not be read more than once; empty where it comes from files or a
+    cache, by projections and filters alone."""
     sections = explained(frame, "EXTENDED").split("== Physical Plan ==")
     if len(sections) != 2:
         return "Spark explains its plan in an unknown way"
@@ -46,19 +45,19 @@ def why_not_read_twice(frame: DataFrame) -> str:
     for line in physical.splitlines():
         operator = re.sub(r"^[\s:+|-]*(\*\(\d+\) )?", "", line)
         if operator.startswith("AdaptiveSparkPlan"):
-            continue  # around whatever has an exchange in it, which is what to name
+            continue  # it surrounds plans with an exchange, and the exchange is to be named
         if operator.startswith("LocalTableScan"):
             return "it was made of rows of the driver"
         if operator and not _CHEAP.match(operator):
             return f"its plan has '{operator.split(' ')[0]}', which would run for each range"
         if operator.startswith("InMemoryTableScan"):
-            return ""  # what is below has been run, or will be once
+            return ""  # the plan below it runs once
     return ""
 
 
 def is_spread_by(frame: DataFrame, keys: list[str]) -> bool:
-    """Whether Spark knows that equal keys are in one of its partitions: then it would group by
-    them without an exchange."""
+    """Whether Spark knows that equal keys are in one of its partitions: it then groups by them
+    without an exchange."""
     grouped = frame.groupBy(*keys).count()
     return _exchanges(grouped) == _exchanges(frame)
 
@@ -68,8 +67,8 @@ def _exchanges(frame: DataFrame) -> int:
 
 
 def parallelism(frame: DataFrame) -> int:
-    """How many tasks the session runs at a time, as far as it says: the default number of slices
-    of a range."""
+    """How many tasks the session runs at a time, estimated by the default number of slices of a
+    range."""
     from pyspark.sql import functions
 
     slices = frame.sparkSession.range(1 << 16).select(functions.spark_partition_id().alias("slice"))
@@ -78,9 +77,9 @@ def parallelism(frame: DataFrame) -> int:
 
 
 def has_class(spark: SparkSession, name: str) -> bool:
-    """Whether Spark can load a class of Java's; True where the session does not let that be asked.
+    """Whether Spark can load a Java class; True where the session does not allow the question.
 
-    By SQL, because a Connect session has no Java that could be asked by itself.
+    SQL asks it, because a Connect session has no access to Java.
     """
     from pyspark.errors import PySparkException
 
@@ -88,5 +87,5 @@ def has_class(spark: SparkSession, name: str) -> bool:
         frame = spark.sql("SELECT try_reflect('java.lang.Class', 'forName', :name)", {"name": name})
         return frame.collect()[0][0] is not None
     except PySparkException:
-        # Some clusters forbid reflection. Then Spark itself says what it lacks, if it does.
+        # Some clusters forbid reflection. If the class is missing there, the stream itself fails.
         return True

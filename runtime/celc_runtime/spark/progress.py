@@ -1,10 +1,10 @@
-"""What a Spark job is at, told while it runs: `match(df, progress=True)`.
+"""The progress of a Spark job: `match(df, progress=True)`.
 
-`match` runs nothing, so there is nothing to tell until an action runs its DataFrame. Then a line
-says how many tasks Spark has done, and in the end how many rows were read and matches found. The
-counts are Spark's own metrics (`DataFrame.observe`), which come with the first action and are
-exact if that reads everything. Tasks are those of the whole session: neither a classic session nor
-Connect says whose they are before they are done.
+`match` runs nothing, so there is no progress until an action runs its DataFrame. Then a line says
+how many tasks Spark has done, and in the end how many rows were read and matches found. The counts
+are Spark's own metrics (`DataFrame.observe`), which come with the first action and are exact if it
+reads everything. Tasks are those of the whole session: neither a classic session nor Connect says
+which action a task belongs to before the task is done.
 
 A classic session is asked twice a second, by a thread that ends with the action; Connect calls
 back.
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 _BUSY, _IDLE = 0.5, 2.0
-"""How long to wait before looking again, in seconds, while jobs run and while none does."""
+"""Seconds between two looks, while jobs run and while none runs."""
 
 _LAST_WORD = 2.0
-"""How long the end of the program waits for the counts of an action that has just ended."""
+"""Seconds that the end of the program waits for the counts of an action that has just ended."""
 
 
 def watched(
@@ -40,7 +40,7 @@ def watched(
     *,
     presorted: bool,
 ) -> DataFrame:
-    """The matches of a DataFrame, whose first action is told of on a stream."""
+    """The matches of a DataFrame; the progress of its first action is written to `stream`."""
     from pyspark.sql import Observation, functions
 
     rows = functions.count(functions.lit(1)).alias("rows")
@@ -62,8 +62,8 @@ def watched(
 
 
 class Line:
-    """A line that is written again and again: in a notebook, on a terminal; elsewhere only its
-    last state is written."""
+    """A line that is written anew each time in a notebook and on a terminal; elsewhere only its
+    last text is written."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -73,11 +73,11 @@ class Line:
 
     @property
     def is_live(self) -> bool:
-        """Whether anybody sees more than the last state."""
+        """Whether more than the last text is shown."""
         return self._live or self._cell is not None
 
     def show(self, text: str) -> None:
-        """The state of now."""
+        """Show a text in the place of the last one."""
         if self._cell is not None:
             self._cell.update({"text/plain": text}, raw=True)
         elif self._live:
@@ -86,14 +86,14 @@ class Line:
             self._width = len(text)
 
     def leave(self) -> None:
-        """Let the state stand, as something else may be written next."""
+        """Let the text stand, because something else may be written next."""
         if self._cell is None and self._live and self._width:
             self._stream.write("\n")
             self._stream.flush()
             self._width = 0
 
     def end(self, text: str) -> None:
-        """The last state."""
+        """Show the last text."""
         self.show(text)
         self.leave()
         if not self.is_live:
@@ -102,7 +102,7 @@ class Line:
 
 
 def _notebook_cell() -> Any:
-    """Something to be written to in the notebook cell that is run; None outside of notebooks."""
+    """A display in the notebook cell that runs, to be updated; None outside of notebooks."""
     interactive = sys.modules.get("IPython")
     shell = None if interactive is None else interactive.get_ipython()
     if interactive is None or not hasattr(shell, "kernel"):
@@ -125,13 +125,13 @@ class _Watch:
         self._over = threading.Event()
 
     def running(self, done: int, tasks: int, active: int) -> None:
-        """Spark is running something."""
+        """Show the numbers of tasks that Spark runs."""
         self._seen = True
         if not self._over.is_set():
             self._line.show(f"{self._name}: {done} of {tasks} tasks done, {active} running")
 
     def ended(self, tracker: Any = None) -> bool:
-        """Whether an action that has ended was ours; if so, that is told."""
+        """Whether an action that has ended was this DataFrame's; if so, its counts are shown."""
         matches = self._found.get
         if "rows" not in matches:
             self._line.leave()
@@ -150,7 +150,7 @@ class _Watch:
         last.start()
         if self._line.is_live:
             threading.Thread(target=self._look, args=(tracker,), daemon=True).start()
-        # Spark tells of the end of an action a moment after the action has returned.
+        # Spark reports the end of an action a moment after the action has returned.
         atexit.register(self._leave, last)
 
     def _leave(self, last: threading.Thread) -> None:
@@ -163,7 +163,7 @@ class _Watch:
         try:
             self.ended(tracker)  # asking a classic session for counts waits for them
         except (Py4JError, OSError):
-            self._over.set()  # the session was closed before any action: nothing to tell
+            self._over.set()  # the session was closed before any action: nothing to show
 
     def _look(self, tracker: Any) -> None:
         from py4j.protocol import Py4JError
@@ -183,8 +183,8 @@ class _Watch:
 
 
 def _last_failed(tracker: Any) -> bool:
-    """Whether the newest job that a classic session tells of has failed: the counts that it gives
-    are then those of the tasks that had not."""
+    """Whether the newest job of a classic session has failed: its counts are then those of the
+    tasks that had not failed."""
     jobs = tracker.getJobIdsForGroup()
     info = tracker.getJobInfo(max(jobs)) if jobs else None
     return info is not None and info.status == "FAILED"
@@ -193,7 +193,8 @@ def _last_failed(tracker: Any) -> bool:
 # --- Connect --------------------------------------------------------------------------------------
 
 _watches: dict[int, tuple[Any, list[_Watch]]] = {}
-"""By session, because a handler cannot be taken back while handlers are called."""
+"""The watches of each session, by its id: a session has one handler for all of them, because a
+handler cannot be removed while handlers are called."""
 
 
 def _of_session(session: Any) -> list[_Watch]:

@@ -1,9 +1,9 @@
-"""The events that can matter to a query as a condition of Spark's, by Column expressions alone.
+"""The events that can matter to a query as a condition of Spark, made of Column expressions alone.
 
-What is filtered before the shuffle is neither moved nor sorted nor handed to Python, and over
-columnar files most of it is not read. Only a query that does not show positions can do without the
-other rows. Rows that are wrong or are counted in a warning (no type, an undeclared type, no value
-in an order column) are let through, so that they are seen as ever.
+Rows that are filtered before the shuffle are neither moved nor sorted nor handed to Python, and
+from columnar files most of them are not read. Only a query that does not show positions can do
+without such rows. Rows that are wrong or are counted in a warning (no type, an undeclared type, no
+value in an order column) are kept, so that their errors and warnings do not change.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from celc_runtime.plan.plan import Plan, quoted
-from celc_runtime.plan.relevant import AttributeTest, Relevant
+from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.relevance import AttributeTest, Relevant
+from celc_runtime.spark.columns import column_named
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -28,14 +29,14 @@ _COMPARABLE = {
     "TIMESTAMP": ("timestamp",),
     "DATE": ("date",),
 }
-"""Types of columns that Spark compares in the given type as the runtime does."""
+"""For each type the columns' types that Spark compares in it as the runtime does."""
 
 _PADDED = "__CHAR_VARCHAR_TYPE_STRING"
-"""Where Spark notes that a text was declared CHAR(n): it is compared with blanks at its end."""
+"""The metadata of a text that was declared CHAR(n): Spark compares it with blanks at its end."""
 
 
 def why_not_filtered(plan: Plan) -> str:
-    """Why every row has to be read; empty where some need not be."""
+    """Why every row has to be read; empty where some rows need not be read."""
     if plan.relevant is None:
         return "the query counts events, asks which are neighbours, or has a selector inside"
     if plan.positions:
@@ -47,9 +48,10 @@ def why_not_filtered(plan: Plan) -> str:
 
 
 def can_matter(plan: Plan, schema: StructType) -> Column:
-    """A condition that is TRUE of every row that can change the answer, and of faulty ones.
+    """A condition that is TRUE of every row that can change the answer, and of every faulty row.
 
-    Only where `why_not_filtered` has nothing to say. `schema` is that of the narrowed DataFrame.
+    Only for plans for which `why_not_filtered` is empty. `schema`: of the DataFrame of needed
+    columns.
     """
     from pyspark.sql import functions
 
@@ -57,17 +59,17 @@ def can_matter(plan: Plan, schema: StructType) -> Column:
     relevant = {(r.stream, r.type): _condition(r, schema) for r in plan.relevant}
     typed = plan.type_column or plan.type_name in schema.names
     if not typed:
-        (only,) = (*plan.types, *plan.other_types)
+        (only,) = plan.declared_types
         wanted = relevant.get(only, functions.lit(False))
         keeps = [] if wanted is None else [wanted]
     else:
-        # What a row must not be, and not what it must be: undeclared types pass without a look,
-        # and the types that matter least often are what most rows are.
-        idle = [pair for pair in (*plan.types, *plan.other_types) if pair not in relevant]
+        # The condition names the types that do not matter. So undeclared types pass, and most
+        # rows, which are often of the types that do not matter, are decided at once.
+        idle = [pair for pair in plan.declared_types if pair not in relevant]
         if plan.stream_column:
             keeps = [~_is_type(plan, *pair) for pair in idle]
         else:
-            idle_types = functions.col(quoted(plan.type_name)).isin([name for _, name in idle])
+            idle_types = column_named(plan.type_name).isin([name for _, name in idle])
             keeps = [~idle_types] if idle else []
         keeps += [
             ~_is_type(plan, *pair) | condition
@@ -77,20 +79,20 @@ def can_matter(plan: Plan, schema: StructType) -> Column:
     faulty = ["stream"] if plan.stream_column else []
     faulty += [plan.type_name] if typed else []
     faulty += plan.order_by
-    return _any([*(functions.col(quoted(name)).isNull() for name in faulty), _all(keeps)])
+    return _any([*(column_named(name).isNull() for name in faulty), _all(keeps)])
 
 
 def _is_type(plan: Plan, stream: str, name: str) -> Column:
     from pyspark.sql import functions
 
-    condition = functions.col(quoted(plan.type_name)) == functions.lit(name)
+    condition = column_named(plan.type_name) == functions.lit(name)
     if plan.stream_column:
         condition = condition & (functions.col("stream") == functions.lit(stream))
     return condition
 
 
 def _condition(relevant: Relevant, schema: StructType) -> Column | None:
-    """What is asked of the events of a type; None: nothing that Spark can tell."""
+    """The condition on the events of a type; None: Spark can decide none."""
     ways = [
         [clause for clause in way if all(_is_comparable(test, schema) for test in clause)]
         for way in relevant.ways
@@ -126,7 +128,7 @@ def _is_comparable(test: AttributeTest, schema: StructType) -> bool:
 def _holds(test: AttributeTest) -> Column:
     from pyspark.sql import functions
 
-    column = functions.col(quoted(test.attribute))
+    column = column_named(test.attribute)
     match test.operator:
         case "is_null":
             return column.isNull()
@@ -146,7 +148,7 @@ def _holds(test: AttributeTest) -> Column:
         condition = _compared(test.operator, column, literals[0])
     if test.type in ("FLOAT", "DOUBLE") and test.operator in (">", ">=", "!=", "not_in"):
         # True of NaN, which writers of Parquet leave out of the minimum and maximum of a row group.
-        # Spark would skip groups by those; it does not where it is asked for NaN as well.
+        # Spark would skip groups by these; it does not where NaN is asked for as well.
         condition = condition | functions.isnan(column)
     return condition
 
@@ -169,7 +171,7 @@ def _compared(operator: str, column: Column, literal: Column) -> Column:
 
 
 def _literal(value: int | float | str | bool, type: str) -> Column:
-    """A constant of a type; the column is widened to it where it is narrower."""
+    """A constant of a type; Spark widens a column of a narrower type."""
     from pyspark.sql import functions
 
     match type:

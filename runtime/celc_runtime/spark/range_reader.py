@@ -1,4 +1,4 @@
-"""What a worker does with time ranges: runs that begin in the middle of a stream or of a key."""
+"""Time ranges on workers: runs that begin in the middle of a stream or of a key."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from celc_runtime.program import Program, Route
 from celc_runtime.run.run import Run
 
 ShippedRange: TypeAlias = tuple[int | float | None, int, int]
-"""Where a range's own events begin (None: with the first one), the position of its first event,
-and how many events it has; times as whole numbers."""
+"""The value at which a range's own events begin (None: with its first event), the position of its
+first event, and how many events it has; times as whole numbers."""
 
 
 def ranges_route(program: Program) -> Route:
-    """What a Spark task runs that reads time ranges: a function from the name of the column that
-    numbers them (none: there is one), the ranges, and batches."""
+    """The function of Spark tasks that read time ranges: from the name of the column that numbers
+    them (empty: there is one range), the ranges, and batches."""
 
     def match_ranges(
         program: Program,
@@ -44,9 +44,9 @@ def matches_in_ranges(
 ) -> Iterator[pa.RecordBatch]:
     """The matches of one task.
 
-    Without a name of a column the task reads the one range that there is. Else the column says of
-    each row which range it is in, counted from 1, and 0 of keys that are read as a whole; the rows
-    of a range stand one after another.
+    Without the name of a column the task reads one range. Else the column has the number of each
+    row's range, counted from 1, and 0 for keys that are read as a whole; the rows of a range stand
+    one after another.
     """
     if not column:
         reader = _RangeReader(program, ranges[0])
@@ -88,7 +88,7 @@ def _stretches(numbers_of_rows: np.ndarray) -> Iterator[tuple[int, int]]:
 
 
 class _RangeReader:
-    """Reads one range: what comes before its own events is read and not listed."""
+    """Reads one range; no match that ends before its own events is listed."""
 
     def __init__(self, program: Program, shipped: ShippedRange) -> None:
         self._program = program
@@ -115,7 +115,7 @@ class _RangeReader:
         yield from self._run.push(events)
 
     def _early(self, events: pa.RecordBatch) -> int:
-        """How many events at the beginning of a batch are before the range's own."""
+        """How many events at the beginning of a batch are before the range's own events."""
         plan = self._program.plan
         name = plan.order_by[0]
         column = events.column(name).cast(ARROW_TYPES[plan.type_of(name)])
@@ -123,8 +123,8 @@ class _RangeReader:
         return int(np.count_nonzero((values < self._start) & known))
 
     def finish(self) -> None:
-        """Say what was odd about the events; raises EventError where they are not those that were
-        counted, because positions and the parts of other tasks would not fit them."""
+        """End the range, with its warnings. Raises EventError where its events are not as many as
+        were counted, because positions and the ranges of other tasks would not fit them."""
         found = self._seen - self._run.dropped
         if found != self._expected:
             raise EventError(

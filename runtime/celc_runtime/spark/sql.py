@@ -5,12 +5,12 @@
 An `arrow_udtf`: Spark sorts, hands over batches that never hold two partitions, and makes one
 instance of a class for each partition. All instances of a task share one run, for two reasons. A
 run of its own costs each partition 30 µs to make and 100 µs for buffers that no cache holds yet,
-beside the 260 µs of a batch however small. And only what sees all partitions of a task can tell
-where those of the table are not those of the query.
+beside the 260 µs of a batch however small. And only a run that sees all partitions of a task can
+find that the table is partitioned otherwise than the query.
 
-Spark refuses `analyze()` for this kind of function, so nothing is known of the call but the rows
-that come: that a query of the whole stream is given all of it, and that all rows of a partition
-reach one task, cannot be checked. Rejected: a UDTF of rows, which can have `analyze()` and with it
+Spark refuses `analyze()` for this kind of function, so the function knows nothing but the rows that
+come. Two things cannot be checked: that a query of the whole stream reads all of it, and that all
+rows of a partition reach one task. Rejected: a UDTF of rows, which can have `analyze()` and with it
 ask for order and partitions itself, but costs 37 µs a row.
 """
 
@@ -26,7 +26,7 @@ from celc_runtime.arrow.partition_keys import partition_keys
 from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
 from celc_runtime.run.run import Run
-from celc_runtime.spark.columns import without_order
+from celc_runtime.spark.columns import unordered_error
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -54,17 +54,17 @@ def registered(program: Program, spark: Any, name: str | None) -> Any:
             "choose another name, as in register(spark, name='fires')"
         )
     if not program.plan.order_by:
-        raise without_order(program.plan)
+        raise unordered_error(program.plan)
     function = functions.arrow_udtf(_handler(TaskStream(program)), returnType=program.output_ddl)
     return spark.udtf.register(called, function)
 
 
 def _handler(stream: TaskStream) -> type:
-    """The class that Spark makes an instance of for each partition.
+    """The class of which Spark makes an instance for each partition.
 
-    Its methods mention nothing but `stream`: Spark's pickler sends a class that no module offers
-    by name with all it consists of, but refers to what its methods mention by module and name.
-    There is no `terminate`: a match is told at its end, so nothing waits for that of a partition.
+    Its methods mention no name but `stream`: Spark's pickler sends the class itself, because no
+    module has it by name, but refers to other names in its methods by their modules. There is no
+    `terminate`: a match is found at its last event, so none waits for the end of a partition.
     """
 
     class Matches:
@@ -83,7 +83,7 @@ def _handler(stream: TaskStream) -> type:
 class TaskStream:
     """The events of one task as a table function sees them: partition after partition.
 
-    Unpickled once in each task, so all instances of the class there share one.
+    Unpickled once in each task, so all instances of the class in a task share it.
     """
 
     def __init__(self, program: Program) -> None:

@@ -1,14 +1,15 @@
 """Time ranges: one stream, or the events of one key, cut into parts that can be read side by side.
 
-A match is found by every part of the stream that holds its first event and its last (theorem 1.1
-of the CEP2ASP paper). So each range reads its own events and before them those that a window
-reaches back to, and of the matches it finds it keeps those that end in its own events. It does not
-matter where the seams are, so they are taken from a sample. Ranges are cut between values of the
-first order column: events with one value stay together, whatever orders them further.
+A match is found in every part of the stream that holds its first event and its last (theorem 1.1
+of the CEP2ASP paper). So each range reads its own events, and before them the events to which a
+window reaches back; it keeps the matches that end in its own events. The seams may be anywhere, so
+they are taken from a sample. Ranges are cut between values of the first order column: events with
+one value stay together, whatever orders them further.
 
-What has to be exact are positions. Rows are counted between all seams once they are known, with the
-same constants that the ranges are filtered by; so it is known at which position a range begins, how
-far back a window of EVENTS reaches, and how many rows a range will see, which it checks.
+Positions have to be exact. Once the seams are known, the rows between them are counted, with the
+same constants by which the ranges are filtered. The counts give the position at which a range
+begins, how far back a window of EVENTS reaches, and how many rows a range will read, which the
+range checks.
 
 Rejected: buckets of equal width between the smallest and the largest value (one event with a wrong
 date, and everything is in one bucket); a shuffle by range (an event costs twice as much, and two
@@ -32,24 +33,25 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _GRID = 256
-"""A sample is described by that many quantiles."""
+"""A sample is described by its quantiles, one less than this number."""
 
 _FRACTION = 0.01
 _SMALL_SAMPLE = 10_000
-"""Fewer rows than this in a sample: everything is looked at instead."""
+"""With fewer rows than this in a sample, all rows are read instead."""
 
 _FEW_BORDERS = 8
-"""So many are counted up to one by one, which is cheaper than grouping rows by a bucket."""
+"""Up to this number of borders, rows are counted border by border, which is cheaper than grouping
+them by a bucket."""
 
 _MOST_READ = 1.5
 _LONGEST = 0.75
-"""Ranges that read more than so many times the rows that there are, or one that reads more than
-this share of them: fewer ranges are taken."""
+"""Fewer ranges are made where all of them read more than `_MOST_READ` times the number of rows, or
+one of them reads more than the share `_LONGEST` of the rows."""
 
 
 class TimeRange(NamedTuple):
-    """The rows from `low` on and before `end`, of which those from `start` on are the range's own;
-    None: no border. `first_position`: that of its first row; `rows`: how many there are."""
+    """The rows from `low` on and before `end`; the rows from `start` on are the range's own. None:
+    no border. `first_position`: the position of its first row. `rows`: the number of its rows."""
 
     low: Number | None
     start: Number | None
@@ -59,24 +61,24 @@ class TimeRange(NamedTuple):
 
     @property
     def shipped(self) -> tuple[Number | None, int, int]:
-        """What a worker has to know, as plain values."""
+        """The range for a worker, as plain values."""
         return self.start, self.first_position, self.rows
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """`rows`: how many there are, more or less. `grid`: the quantiles of the order column."""
+    """`rows`: the estimated number of all rows. `grid`: the quantiles of the order column."""
 
     rows: int
     grid: tuple[Number, ...]
 
     def quantile(self, share: float) -> int:
-        """The place in the grid that has so large a share of the rows before it."""
+        """The place in the grid that has the given share of the rows before it."""
         return min(len(self.grid) - 1, max(0, round(share * len(self.grid))))
 
 
 def why_not_split(plan: Plan) -> str:
-    """Why matches cannot be found in parts of the stream; empty where they can."""
+    """Why matches cannot be found in parts of the stream; empty where they can be."""
     if plan.window is None:
         return "the query has no window (WITHIN), so a match may begin with the first event"
     if plan.consume_by != "NONE":
@@ -139,7 +141,7 @@ def counted(rows: DataFrame, order: OrderColumn, borders: Sequence[Number]) -> l
     """How many rows there are in each bucket."""
     from pyspark.sql import functions
 
-    known = rows.where(order.column.isNotNull())  # NULL is an error, but of the one who reads it
+    known = rows.where(order.column.isNotNull())  # NULL is an error of the task that reads it
     if len(borders) <= _FEW_BORDERS:
         earlier = [functions.count_if(order.column < order.border(border)) for border in borders]
         *before, total = known.agg(*earlier, functions.count(functions.lit(1))).collect()[0]
@@ -156,8 +158,8 @@ def counted(rows: DataFrame, order: OrderColumn, borders: Sequence[Number]) -> l
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """Where ranges may be cut: `seams` between them, and for each the values at which what is read
-    before it may begin, the best one last."""
+    """Where ranges may be cut: the `seams` between them, and for each seam the values at which a
+    range may begin to read before it (`lows`), the best one last."""
 
     seams: tuple[Number, ...]
     lows: tuple[tuple[Number, ...], ...]
@@ -169,7 +171,7 @@ class Cuts:
 
 
 def cuts_for(sample: Sample, order: OrderColumn, window: Window, ranges: int) -> Cuts:
-    """Seams that cut the sample into equal shares, with what the window needs before them."""
+    """Seams that cut the sample into equal shares, each with the lows that the window needs."""
     if not sample.grid:
         return Cuts((), ())
     places = dict.fromkeys(sample.quantile(number / ranges) for number in range(1, ranges))
@@ -208,7 +210,7 @@ def ranges_of(cuts: Cuts, counts: Sequence[int], window: Window) -> list[TimeRan
             break
         start = end
         for candidate in cuts.lows[number]:
-            # What is early enough for one seam is so for the next; so lows never fall.
+            # A low that is early enough for one seam is so for the next; so lows never fall.
             enough = window.unit != "EVENTS" or before[end] - before[candidate] >= window.size
             if enough and (low is None or candidate > low):
                 low = candidate
@@ -216,7 +218,8 @@ def ranges_of(cuts: Cuts, counts: Sequence[int], window: Window) -> list[TimeRan
 
 
 def worthwhile(cuts: Cuts, counts: Sequence[int], window: Window) -> list[TimeRange]:
-    """Ranges that do not read too many rows twice: all of the cuts, or as many as make sense."""
+    """Ranges that do not read too many rows twice: between all seams, or between half of them, a
+    quarter, and so on."""
     while True:
         ranges = ranges_of(cuts, counts, window)
         read, longest, rows = sum(r.rows for r in ranges), max(r.rows for r in ranges), sum(counts)
@@ -239,10 +242,11 @@ def _merged(counts: Sequence[int], borders: Sequence[Number], fewer: Sequence[Nu
 
 
 def within(order: OrderColumn, part: TimeRange) -> Column:
-    """The condition of a range's rows, those it reads before its own included.
+    """The condition of a range's rows, including the rows that it reads before its own.
 
-    The first one takes the rows without a value, the last one NaN: faults have to be read. NaN is
-    asked for because Parquet's writers leave it out of the maximum that files are skipped by.
+    The first range reads the rows without a value, the last range NaN, so that these errors are
+    found. NaN is asked for because Parquet's writers leave it out of the maximum by which files are
+    skipped.
 
     The comparisons stand behind `IS NULL OR`, also where rows without a value are then refused:
     statistics skip a row group by them all the same, and the groups that are read are not searched

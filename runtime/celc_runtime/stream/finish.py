@@ -1,13 +1,13 @@
 """The end of a stream that ends: `finish`.
 
-A stream that has read everything there is (`availableNow`) stops with its last watermark. The
-events behind that wait in its state, as in a stream that goes on they should. If no more will come,
-`finish` runs them: it reads the state as a table, which is a batch job, and notes in the checkpoint
-that it did.
+A stream that has read all its input (`availableNow`) stops with its last watermark. Events after
+the watermark wait in its state, as they should in a stream that goes on. If no more events will
+come, `finish` runs them: it reads the state as a table in a batch job, and marks the checkpoint as
+finished.
 
-Rejected: a row far in the future as the last one of the source, which moves the watermark past all
-others. It works, but somebody has to write it for each source, it has to be told from an event, and
-the time of the watermark is lost for whatever else reads it.
+Rejected: a last row of the source far in the future, which moves the watermark past all events.
+That works, but each source needs such a row, the query has to tell it from an event, and nothing
+else can use the watermark.
 """
 
 from __future__ import annotations
@@ -21,21 +21,19 @@ from typing import TYPE_CHECKING, Any
 
 from celc_runtime.plan.errors import StateError
 from celc_runtime.program import Program
+from celc_runtime.stream.processor import STATE
 from celc_runtime.stream.tasks import check_state, finishing_route
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-STATE = "state"
-"""The name of the state variable."""
-
 _MARK = "celc_finished"
 _PLAN = "_celc_stream"
 
 
 def remember_plan(matches: DataFrame, program: Program, options: dict[str, Any]) -> DataFrame:
-    """Note with a DataFrame how it was made, which `finish` has to know."""
+    """Attach to a DataFrame the program and options that `finish` needs."""
     setattr(matches, _PLAN, (program, options))
     return matches
 
@@ -46,13 +44,14 @@ def finish(
     matches: DataFrame,
     write: Callable[[DataFrame, int], object],
 ) -> bool:
-    """Run what a stream that has ended left in its state, as if nothing came any more.
+    """Run the events that a stream has left in its state, as if no more events came.
 
-    checkpoint: the stream's, which has stopped. matches: what `match_stream` returned, made anew in
-    another process. write: what `foreachBatch` takes: it is given a batch DataFrame with the same
-    columns as the stream and the number of the micro-batch that this would be. If it fails, the
-    next call gives it the same rows and number again; when it returns, that is noted in the
-    checkpoint. Returns whether it was called: False where it had been before.
+    checkpoint: of the stream, which has stopped. matches: the DataFrame that `match_stream`
+    returned; another process makes it anew. write: a function as for `foreachBatch`: it takes a
+    batch DataFrame with the columns of the stream, and the number that this micro-batch would have.
+    If it fails, the next call passes the same rows and number again; when it returns, the
+    checkpoint is marked as finished. Returns whether `write` was called: False where the checkpoint
+    had been finished before.
 
     A stream must not be started from the checkpoint afterwards: it would find the same matches once
     more. `match_stream(…, checkpoint=…)` refuses it. Raises StateError where the state is another
@@ -86,9 +85,9 @@ def is_finished(spark: SparkSession, checkpoint: str) -> bool:
 def check_checkpoint(
     spark: SparkSession, checkpoint: str, program: Program, options: dict[str, Any]
 ) -> None:
-    """Refuse a checkpoint that has been finished, or whose state is another query's.
+    """Raises StateError for a checkpoint that has been finished, or has the state of another query.
 
-    Raises StateError; a checkpoint that does not exist yet is a good one.
+    A checkpoint need not exist yet.
     """
     if is_finished(spark, checkpoint):
         raise StateError(
@@ -144,13 +143,13 @@ def _last_batch(spark: SparkSession, checkpoint: str) -> int:
 
 
 def _batches(spark: SparkSession, folder: str) -> list[int]:
-    """The numbers of the micro-batches that a log of Spark's has files of."""
+    """The numbers of the micro-batches that have files in a log of Spark."""
     names = [path.rpartition("/")[2] for path in _files(spark, folder)]
     return [int(name) for name in names if name.isdigit()]
 
 
 def _files(spark: SparkSession, folder: str) -> list[str]:
-    """The files in a folder of whatever file system; none where there is no such folder."""
+    """The files in a folder of any file system; empty where there is no such folder."""
     from pyspark.errors import AnalysisException
 
     try:

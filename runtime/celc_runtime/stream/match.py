@@ -2,30 +2,32 @@
 
     rows → watermark → packed by partition → transformWithState → matches as bytes → matches
 
-The plan is made here, on the driver; `stream_tasks` has what workers do, `stream_partition` what
-happens to a partition, and `stream_state` what of it a checkpoint holds. Spark's own filter for
-late rows is not used: it drops what is behind the watermark of the micro-batch before, whether or
-not anything of the row's partition has been run, and knows only rows, not packed ones. Late is what
-`stream_partition` says, for all choices of `late` alike, and it is counted.
+The plan is made here, on the driver. `tasks` has the functions that workers run, `partition` what
+happens to one partition, and `state` what a checkpoint holds of it. Spark's own filter for late
+rows is not used: it drops rows behind the watermark of the micro-batch before, whether or not any
+event of the row's partition has been run, and it knows only rows, not packed rows. `partition`
+decides which events are late, for all choices of `late` alike, and late events are counted.
 """
 
 from __future__ import annotations
 
 import re
-from functools import partial, reduce
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
-from celc_runtime.arrow.chosen_keys import utc_instant
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import ARROW_TYPES, Plan, quoted
 from celc_runtime.program import Program
-from celc_runtime.spark.columns import mapped, needed_columns, without_order
+from celc_runtime.spark.columns import column_named, mapped, needed_columns, unordered_error
+from celc_runtime.spark.event_types import is_of_types
+from celc_runtime.spark.key_columns import utc_instant
 from celc_runtime.spark.order_column import OrderColumn
 from celc_runtime.spark.probe import has_class
 from celc_runtime.spark.pushdown import can_matter, why_not_filtered
-from celc_runtime.stream.finish import STATE, check_checkpoint, remember_plan
+from celc_runtime.stream.finish import check_checkpoint, remember_plan
 from celc_runtime.stream.monitor import METRICS, READ_METRICS
+from celc_runtime.stream.processor import partition_processor
 from celc_runtime.stream.tasks import (
     PACKED_DDL,
     STEP_DDL,
@@ -41,7 +43,8 @@ if TYPE_CHECKING:
 
 
 MOST_EVENTS = 1 << 20
-"""The largest window of EVENTS on a stream: rows that are not kept are stood for, one by one."""
+"""The largest window of EVENTS on a stream: each event in it that is not kept needs a row in its
+place when the window is read again."""
 
 _STORE = "spark.sql.streaming.stateStore.providerClass"
 _ROCKS_DB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -130,7 +133,7 @@ def _check_stream(program: Program, events: DataFrame, *, allow_unbounded_state:
             "DataFrame is there as a whole: use match"
         )
     if not plan.order_by:
-        raise without_order(plan)
+        raise unordered_error(plan)
     if plan.order_by[0] in plan.key_columns:
         raise EventError(
             f"query {plan.name!r}: {plan.order_by[0]!r} is in PARTITION BY, so that each moment is "
@@ -156,9 +159,9 @@ def _check_stream(program: Program, events: DataFrame, *, allow_unbounded_state:
 
 
 def _check_store(spark: SparkSession) -> None:
-    """Refuse a session that could not run the stream; Spark would say so when it runs, in a trace.
+    """Refuse a session that could not run the stream; Spark itself would fail later, in a trace.
 
-    A store of somebody else's with that name will do, as long as Spark can load it.
+    Another provider of the same class name will do, as long as Spark can load it.
     """
     store = str(spark.conf.get(_STORE, ""))
     if not store.endswith(f".{_ROCKS_DB.rpartition('.')[2]}"):
@@ -212,7 +215,7 @@ def _chosen_api(api: str | None) -> str:
             f"transformWithState for rows needs PySpark 4.1 or newer, and this is {__version__}: "
             "use api='pandas'"
         )
-    # Half the cost for a partition: no frame is made of one row.
+    # Rows cost half as much for a partition: no frame is made of one row.
     return api or ("row" if hasattr(GroupedData, "transformWithState") else "pandas")
 
 
@@ -237,52 +240,46 @@ def _tiebreak_types(plan: Plan, types: dict[str, str]) -> dict[str, str]:
 
 
 def _instant(order: OrderColumn) -> Column:
-    """The time of an event as an instant; times without a zone are UTC."""
+    """The time of an event as an instant; a time without a zone is in UTC."""
     return utc_instant(order.column) if order.found == "timestamp_ntz" else order.column
 
 
 def _watermarked(
     plan: Plan, rows: DataFrame, instant: Column, delay: str, skew: str | None
 ) -> tuple[DataFrame, str]:
-    """The rows behind a watermark that can matter, and the name of the column that says which are
-    too far ahead."""
+    """The rows that can matter, with a watermark, and the name of the column that marks rows too
+    far ahead of the clock (empty: there is no such column)."""
     from pyspark.sql import functions
 
     names = rows.columns
     time, ahead = (unused_name(name, names) for name in ("celc_time", "celc_ahead"))
     if skew is None:
         marked = rows.withColumn(time, instant).withWatermark(time, delay)
-        return _filtered(plan, marked, time).select(*map(_named, names)), ""
-    # The clock is that of the micro-batch, which Spark notes with its offsets: a micro-batch that
-    # is run again judges as it did before.
+        return _filtered(plan, marked, time).select(*map(column_named, names)), ""
+    # The clock is that of the micro-batch, which Spark writes down with its offsets: a micro-batch
+    # that is run again decides as it did before.
     limit = functions.unix_micros(functions.current_timestamp()) + duration(
         skew, "max_event_time_skew"
     )
     too_far = functions.coalesce(functions.unix_micros(instant) > limit, functions.lit(False))
     marked = rows.withColumn(ahead, too_far).withColumn(
         time,
-        functions.when(_named(ahead), functions.timestamp_micros(functions.lit(0))).otherwise(
+        functions.when(column_named(ahead), functions.timestamp_micros(functions.lit(0))).otherwise(
             instant
         ),
     )
     marked = _filtered(plan, marked.withWatermark(time, delay), time)
-    return marked.select(*map(_named, (*names, ahead))), ahead
+    return marked.select(*map(column_named, (*names, ahead))), ahead
 
 
 def _filtered(plan: Plan, marked: DataFrame, time: str) -> DataFrame:
-    """The rows that can matter of those behind a watermark, which all rows move.
+    """The rows that can matter; all rows still move the watermark.
 
-    Spark takes a filter past the watermark unless it names the watermark's very column.
+    Spark moves a filter before the watermark unless the filter names the watermark's own column.
     """
     if why_not_filtered(plan):
         return marked
-    return marked.where(can_matter(plan, marked.schema) | _named(time).isNull())
-
-
-def _named(name: str) -> Column:
-    from pyspark.sql import functions
-
-    return functions.col(quoted(name))
+    return marked.where(can_matter(plan, marked.schema) | column_named(time).isNull())
 
 
 def _steps(program: Program, rows: DataFrame, options: StreamOptions, api: str) -> DataFrame:
@@ -299,9 +296,8 @@ def _steps(program: Program, rows: DataFrame, options: StreamOptions, api: str) 
     blocks = mapped(rows, partial(packing_route(program), sent), PACKED_DDL)
     grouped = blocks.groupBy("key")
     run = grouped.transformWithState if api == "row" else grouped.transformWithStateInPandas
-    steps = run(
-        _processor(partial(task_route(program), sent), api), STEP_DDL, "append", "EventTime"
-    )
+    processor = partition_processor(partial(task_route(program), sent), api)
+    steps = run(processor, STEP_DDL, "append", "EventTime")
     counts = [name.split()[0] for name in STEP_DDL.split(", ") if name.endswith("BIGINT")]
     steps = steps.observe(
         METRICS + program.name,
@@ -313,15 +309,12 @@ def _steps(program: Program, rows: DataFrame, options: StreamOptions, api: str) 
 
 
 def _undeclared(plan: Plan, rows: DataFrame) -> Column:
+    """Whether a row is of an event type that the query's streams do not declare."""
     from pyspark.sql import functions
 
     if plan.type_name not in rows.columns:
         return functions.lit(False)
-    pairs = (*plan.types, *plan.other_types)
-    if not plan.stream_column:
-        return ~_named(plan.type_name).isin([name for _, name in pairs])
-    known = [(_named("stream") == s) & (_named(plan.type_name) == name) for s, name in pairs]
-    return ~reduce(lambda one, other: one | other, known)
+    return ~is_of_types(plan, plan.declared_types)
 
 
 def _ddl(plan: Plan, options: StreamOptions) -> str:
@@ -338,93 +331,8 @@ def _ddl(plan: Plan, options: StreamOptions) -> str:
     return f"kind STRING, {own}{', ' if own else ''}`event` STRUCT<{', '.join(fields)}>"
 
 
-def _processor(make_task: Any, api: str) -> Any:
-    """The operator's processor, of a class that Spark's pickler sends with all it consists of.
-
-    Its methods mention nothing of this module: what they need is closed over, and travels as text.
-    """
-    from pyspark.sql.streaming import StatefulProcessor
-
-    state_name, schema = STATE, "state BINARY"
-    rows_of = _rows_of if api == "row" else _frames_of
-    blocks_of, told = rows_of()
-
-    class Partitions(StatefulProcessor):  # type: ignore[misc]
-        def init(self, handle: Any) -> None:
-            self._handle = handle
-            self._state = handle.getValueState(state_name, schema)
-            self._task: Any = None
-
-        # Spark calls these by their names, and looks for the names of their arguments.
-        def handleInputRows(self, key, rows, timerValues):  # type: ignore[no-untyped-def]  # noqa: N802, N803
-            blocks = [bytes(block) for block in blocks_of(rows)]
-            yield self._step(key, blocks, timerValues, None)
-
-        def handleExpiredTimer(  # type: ignore[no-untyped-def]  # noqa: N802
-            self,
-            key,
-            timerValues,  # noqa: N803
-            expiredTimerInfo,  # noqa: N803
-        ):
-            yield self._step(key, [], timerValues, expiredTimerInfo.getExpiryTimeInMs())
-
-        def close(self) -> None:
-            self._task = None
-
-        def _step(self, key: Any, blocks: Any, times: Any, expired: Any) -> Any:
-            # Made here and not in `init`, which the driver calls too.
-            if self._task is None:
-                self._task = make_task()
-            before = self._state.get()
-            data = None if before is None else bytes(before[0])
-            step, row = self._task.step(
-                bytes(key[0]), data, blocks, times.getCurrentWatermarkInMs()
-            )
-            if step.state is not None:
-                self._state.update((step.state,))
-            elif before is not None:
-                self._state.clear()
-            for timer in step.unset_timers:
-                if timer != expired:  # which Spark unsets itself
-                    self._handle.deleteTimer(timer)
-            for timer in step.set_timers:
-                self._handle.registerTimer(timer)
-            return told(row)
-
-    return Partitions()
-
-
-def _rows_of() -> tuple[Any, Any]:
-    """How the row API hands over blocks, and is told of a step. Functions made in a function travel
-    by value."""
-
-    def blocks(rows: Any) -> Any:
-        return [row["events"] for row in rows]
-
-    def told(row: Any) -> Any:
-        from pyspark.sql import Row
-
-        return Row(**row)
-
-    return blocks, told
-
-
-def _frames_of() -> tuple[Any, Any]:
-    """The same for pandas."""
-
-    def blocks(frames: Any) -> Any:
-        return [block for frame in frames for block in frame["events"]]
-
-    def told(row: Any) -> Any:
-        import pandas
-
-        return pandas.DataFrame({name: [value] for name, value in row.items()})
-
-    return blocks, told
-
-
 def split_late(frame: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """The matches of a micro-batch and its late events, where `late='side'` tells both in one.
+    """The matches of a micro-batch, and its late events: `late='side'` has both in one DataFrame.
 
     For `foreachBatch`: late events have the columns of `event` and `kind` (`late`, or `ahead` for
     those too far ahead of the clock). Raises EventError for a DataFrame without these columns.
@@ -435,6 +343,6 @@ def split_late(frame: DataFrame) -> tuple[DataFrame, DataFrame]:
             "split_late takes what match_stream(df, late='side') gives; this DataFrame has the "
             f"columns: {', '.join(map(repr, names))}"
         )
-    is_match = _named("kind") == "match"
+    is_match = column_named("kind") == "match"
     matches = frame.where(is_match).drop("kind", "event")
     return matches, frame.where(~is_match).select("kind", "event.*")

@@ -1,4 +1,4 @@
-"""What a stream is at, told while it runs: `monitor`."""
+"""The progress of a stream, shown while it runs: `monitor`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 METRICS = "celc_"
 READ_METRICS = "celc_read_"
-"""What the names of a stream's observed metrics begin with; then comes the query's name."""
+"""The beginnings of the names of a stream's observed metrics; the query's name follows."""
 
 _COLUMNS = (
     ("batch", 6),
@@ -34,13 +34,13 @@ _COLUMNS = (
 def monitor(query: StreamingQuery, *, stream: TextIO | None = None, every: float = 1.0) -> None:
     """Write a line for each micro-batch of a stream, until the stream ends.
 
-    batch: its number; seconds: how long it took; rows: that were read, of them undeclared: of a
-    type that the query's streams do not have; events, matches: that were run and found; late,
-    ahead: events that were not run; waiting, kept: events in the states of the partitions that
-    had something to do (waiting for the watermark, and in the window); partitions: how many
-    had; states: how many partitions have a state; watermark: that of the micro-batch. stream:
-    where to, standard error otherwise; every: seconds between two looks. Raises what ended the
-    stream, if that was an error.
+    The columns are batch: the number of the micro-batch; seconds: how long it took; rows: how many
+    were read; undeclared: how many of them have a type that the query's streams do not declare;
+    events: how many were run; matches: how many were found; late, ahead: events that were not run;
+    partitions: how many had work in the micro-batch; waiting, kept: events in the states of these
+    partitions (waiting for the watermark, and in the window); states: how many partitions have a
+    state; watermark: of the micro-batch. stream: where lines are written, None: standard error.
+    every: seconds between two looks. Raises the error that ended the stream, if there was one.
     """
     out = sys.stderr if stream is None else stream
     shown = -1
@@ -62,7 +62,7 @@ def monitor(query: StreamingQuery, *, stream: TextIO | None = None, every: float
 
 
 def micro_batch(progress: Any) -> dict[str, Any]:
-    """The figures of `monitor` from a progress of Spark's, one micro-batch's."""
+    """The figures of `monitor` for one micro-batch, from Spark's progress of it."""
     read, steps = _sums(observed(progress))
     operators = progress["stateOperators"]
     took = progress["durationMs"].get("triggerExecution", 0)
@@ -81,7 +81,7 @@ def micro_batch(progress: Any) -> dict[str, Any]:
 def observed(progress: Any) -> dict[str, dict[str, Any]]:
     """The observed metrics of a micro-batch by their names.
 
-    Over Connect, PySpark 4.3 gives what came as JSON: a list of values, and a schema beside it.
+    Over Connect, PySpark 4.3 gives each metric as JSON: a list of values, and a schema beside it.
     """
     found = {}
     for name, row in progress["observedMetrics"].items():
@@ -99,7 +99,7 @@ def _sums(metrics: Mapping[str, dict[str, Any]]) -> tuple[dict[str, int], dict[s
     for name, values in metrics.items():
         if not name.startswith(METRICS):
             continue
-        # By what is in it: a query may be called read_something.
+        # The content decides, not the name: a query may be called read_something.
         into = read if "rows" in values else steps
         for key, value in values.items():
             into[key] = into.get(key, 0) + (value or 0)

@@ -1,17 +1,17 @@
 """One partition of a stream: what happens to its events in a micro-batch, without Spark.
 
-Events wait until the watermark has passed them, because until then an earlier one may come. Those
-that it has passed are put in order and run behind the events that were kept, which are read once
-more so that the matches they began are there (`Run.push_stretch`). Then it is seen what is to be
-kept: the events in the window that matter to the query, with their positions.
+Events wait until the watermark has passed them, because until then an earlier event may come. The
+events that it has passed are put in order and run behind the *kept* events. Kept events are read
+once more, so that the matches they began are there (`Run.push_stretch`). In the end the events in
+the window that matter to the query are kept, with their positions.
 
 *Exact*: a match is made of events inside the window and depends on events between its first and its
-last only; so reading from the first event on that any later window reaches finds the same matches.
-What depends on events before the window: nested selectors, by the number of a context, which is
-kept; CONSUME BY, which makes everything before its last match the past of another stream; and
-positions, which are kept. Rows that matter to no match are not kept. Where it matters that they
-were there (`:`, STRICT, `;!;`) one row stands for all between two kept ones, because more than one
-change nothing that one did not; in a window of EVENTS as many as there were.
+last only. So a run that begins with the first event that any later window reaches finds the same
+matches. Three things depend on events before the window: nested selectors, by the number of a
+context, which is kept; CONSUME BY, which makes everything before its last match the past of another
+stream; and positions, which are kept. Rows that matter to no match are not kept. Where it matters
+that such rows were there (`:`, STRICT, `;!;`), one row stands for all of them between two kept
+events, because a second one changes nothing; in a window of EVENTS there are as many as there were.
 
 An event is *late* if events of its partition up to its time have been run: then it cannot be put in
 its place any more.
@@ -45,8 +45,12 @@ _ROWS_AT_ONCE = 1 << 18
 
 @dataclass(slots=True)
 class Step:
-    """What a micro-batch did to a partition. `state` None: nothing is left to keep. `late`: the
-    events that came too late; timers (milliseconds) to set and to unset."""
+    """The outcome of a micro-batch for a partition.
+
+    state: the new state; None: nothing is left to keep. late: the events that came too late.
+    set_timers, unset_timers: in milliseconds. events, waiting, kept: how many events were run, wait
+    for the watermark, and are kept.
+    """
 
     state: bytes | None
     late: Rows
@@ -59,12 +63,12 @@ class Step:
 
     @property
     def match_count(self) -> int:
-        """How many matches there are."""
+        """How many matches were found."""
         return sum(len(batch) for batch in self.matches)
 
 
 def row_layout(plan: Plan, tiebreak_types: dict[str, str]) -> RowLayout:
-    """The rows of a query's events: all columns that it reads but those of `key_columns`."""
+    """The rows of a query's events: all columns that it reads except `key_columns`."""
     types = {a.name: a.type for a in plan.attributes}
     names = dict.fromkeys([*plan.order_by, *(a.name for a in plan.attributes)])
     fields = [RowField(name, types[name]) for name in names if name not in plan.key_columns]
@@ -73,7 +77,7 @@ def row_layout(plan: Plan, tiebreak_types: dict[str, str]) -> RowLayout:
         for name in plan.tiebreak
         if name not in types and name in tiebreak_types
     ]
-    return RowLayout(fields, max(1, len(plan.types) + len(plan.other_types)))
+    return RowLayout(fields, max(1, len(plan.declared_types)))
 
 
 def key_layout(plan: Plan) -> RowLayout:
@@ -82,7 +86,7 @@ def key_layout(plan: Plan) -> RowLayout:
 
 
 class PartitionReader:
-    """Takes a query's partitions from one micro-batch to the next."""
+    """Advances a query's partitions from one micro-batch to the next."""
 
     def __init__(
         self,
@@ -110,93 +114,111 @@ class PartitionReader:
     def advance(
         self, key: bytes, data: bytes | None, arrived: Sequence[Rows], watermark: int | None
     ) -> Step:
-        """Take in the events that arrived, and run those up to the watermark (microseconds).
+        """Take in the events that arrived, and run the events up to the watermark (microseconds;
+        None: there is none yet).
 
         `data`: the state before, None if there is none. Raises EventError where events are equal in
         all order columns or cannot be measured, StateError where the state is not in order.
         """
-        layout = self._layout
-        state = self._states.fresh() if data is None else self._states.read(data)
-        fresh = layout.joined([rows for rows in arrived if len(rows.records)])
-        late = layout.nothing
-        frontier = state.frontier
-        if frontier is None and data is None and self._forgets:
-            # Nobody knows whether this partition had events before; what is behind the watermark
-            # may be behind what was run of it.
-            frontier = watermark
-        if frontier is not None and len(fresh.records):
-            behind = self._times(fresh) <= frontier
-            if behind.any():
-                late = layout.taken(fresh, np.flatnonzero(behind))
-                fresh = layout.taken(fresh, np.flatnonzero(~behind))
-        waiting = layout.joined([r for r in (state.waiting, fresh) if len(r.records)])
-        ready = layout.nothing
-        if watermark is not None and len(waiting.records):
-            passed = self._times(waiting) <= watermark
-            if passed.all():
-                ready, waiting = waiting, layout.nothing
-            elif passed.any():
-                ready = layout.taken(waiting, np.flatnonzero(passed))
-                waiting = layout.taken(waiting, np.flatnonzero(~passed))
+        state = self._opened(data, watermark)
+        fresh, late = self._admitted(state, arrived)
+        ready = self._passed(state, fresh, watermark)
         step = Step(None, late, events=len(ready.records))
         for part in self._in_order(ready):
             step.matches += self._run(key, state, part)
-        state.waiting = waiting
-        if watermark is not None:
-            state.frontier = max(watermark, ALWAYS if frontier is None else frontier)
-            self._let_go(key, state)
-        if self._key_ttl is not None:
-            self._note_last(state, fresh, watermark)
-        step.waiting, step.kept = len(waiting.records), len(state.kept.records)
-        timers = [timer for timer in (state.timer, state.later) if timer is not None]
-        if self._is_over(state, watermark):
-            step.unset_timers = timers
+        self._keep(key, state, fresh, watermark)
+        step.waiting, step.kept = len(state.waiting.records), len(state.kept.records)
+        if self._expired(state, watermark):
+            step.unset_timers = [t for t in (state.run_timer, state.expiry_timer) if t is not None]
         else:
             self._set_timers(step, state, watermark)
             step.state = self._states.written(state)
         return step
 
-    def _set_timers(self, step: Step, state: PartitionState, watermark: int | None) -> None:
-        """Two timers at most are set for a partition: one for events that wait, and behind it one
-        for the time after. The latter stays where it is while events come and go, and when it goes
-        off is set again if it was too early, because Spark takes its time for each that is moved.
+    # --- the steps of a micro-batch ---------------------------------------------------------------
 
-        One that the watermark has reached would be told of in this micro-batch still, after the
-        partition has been seen to.
-        """
+    def _opened(self, data: bytes | None, watermark: int | None) -> PartitionState:
+        """The state before the micro-batch."""
+        if data is not None:
+            return self._states.read(data)
+        state = self._states.fresh()
+        if not self._plan.positions or self._key_ttl is not None:
+            # The partition may have been forgotten, and events up to the watermark may have been
+            # run before that.
+            state.frontier = watermark
+        return state
+
+    def _admitted(self, state: PartitionState, arrived: Sequence[Rows]) -> tuple[Rows, Rows]:
+        """The events that arrived in time, and the late ones."""
+        fresh = self._layout.joined([rows for rows in arrived if len(rows.records)])
+        if state.frontier is None or not len(fresh.records):
+            return fresh, self._layout.nothing
+        return self._parted(fresh, self._times(fresh) > state.frontier)
+
+    def _passed(self, state: PartitionState, fresh: Rows, watermark: int | None) -> Rows:
+        """The events that the watermark has passed; all others wait."""
+        waiting = self._layout.joined([r for r in (state.waiting, fresh) if len(r.records)])
+        if watermark is None or not len(waiting.records):
+            state.waiting = waiting
+            return self._layout.nothing
+        ready, state.waiting = self._parted(waiting, self._times(waiting) <= watermark)
+        return ready
+
+    def _parted(self, rows: Rows, where: np.ndarray) -> tuple[Rows, Rows]:
+        """The rows at which a condition (bool[rows]) is true, and the others."""
+        if where.all():
+            return rows, self._layout.nothing
+        if not where.any():
+            return self._layout.nothing, rows
+        return (
+            self._layout.taken(rows, np.flatnonzero(where)),
+            self._layout.taken(rows, np.flatnonzero(~where)),
+        )
+
+    def _keep(self, key: bytes, state: PartitionState, fresh: Rows, watermark: int | None) -> None:
+        """Bring up to date what the state says besides the events that wait."""
         if watermark is not None:
-            if state.timer is not None and 1000 * state.timer <= watermark:
-                step.unset_timers.append(state.timer)
-                state.timer = None
-            if state.later is not None and 1000 * state.later <= watermark:
-                step.unset_timers.append(state.later)
-                state.later = None
-        due, later = self._due(state)
-        if due is not None:
-            known = [timer for timer in (state.timer, state.later) if timer is not None]
-            if not known or due < min(known):
-                if state.timer is not None:
-                    step.unset_timers.append(state.timer)
-                state.timer = due
-                step.set_timers.append(due)
-        elif later is not None and state.timer is None:
-            if state.later is not None and later < state.later:
-                step.unset_timers.append(state.later)
-                state.later = None
-            if state.later is None:
-                state.later = later
-                step.set_timers.append(later)
-
-    def _note_last(self, state: PartitionState, fresh: Rows, watermark: int | None) -> None:
+            state.frontier = max(watermark, ALWAYS if state.frontier is None else state.frontier)
+            self._evict(key, state)
+        if self._key_ttl is None:
+            return
         if len(fresh.records):
             latest = int(self._times(fresh).max())
-            state.last = latest if state.last is None else max(state.last, latest)
-        elif state.last is None:  # written when nothing was to be forgotten
-            state.last = watermark
+            state.last_time = latest if state.last_time is None else max(state.last_time, latest)
+        elif state.last_time is None:  # the state was written without key_ttl
+            state.last_time = watermark
 
-    @property
-    def _forgets(self) -> bool:
-        return not self._plan.positions or self._key_ttl is not None
+    def _set_timers(self, step: Step, state: PartitionState, watermark: int | None) -> None:
+        """Set the timers of a partition, which are two at most: one for events that wait, and one
+        for the expiry of its window or key.
+
+        The expiry timer stays where it is while events come and go. Where it goes off too early, it
+        is set again: Spark takes its time for each timer that is moved. A timer that the watermark
+        has reached is unset here, because Spark would report it within this micro-batch, after the
+        partition's step.
+        """
+        if watermark is not None:
+            if state.run_timer is not None and 1000 * state.run_timer <= watermark:
+                step.unset_timers.append(state.run_timer)
+                state.run_timer = None
+            if state.expiry_timer is not None and 1000 * state.expiry_timer <= watermark:
+                step.unset_timers.append(state.expiry_timer)
+                state.expiry_timer = None
+        run, expiry = self._next_timers(state)
+        if run is not None:
+            known = [t for t in (state.run_timer, state.expiry_timer) if t is not None]
+            if not known or run < min(known):
+                if state.run_timer is not None:
+                    step.unset_timers.append(state.run_timer)
+                state.run_timer = run
+                step.set_timers.append(run)
+        elif expiry is not None and state.run_timer is None:
+            if state.expiry_timer is not None and expiry < state.expiry_timer:
+                step.unset_timers.append(state.expiry_timer)
+                state.expiry_timer = None
+            if state.expiry_timer is None:
+                state.expiry_timer = expiry
+                step.set_timers.append(expiry)
 
     def _times(self, rows: Rows) -> np.ndarray:
         return self._layout.values(rows, self._time)
@@ -274,12 +296,13 @@ class PartitionReader:
         if gaps is not None:
             repeats = 1 + gaps
             index = np.repeat(index, repeats)
-            # What stands for the rows before an event looks like it, so that times do not fall.
+            # A row that stands for the rows before an event is a copy of it, so that times do not
+            # fall.
             absent = np.ones(len(index), np.bool_)
             absent[np.cumsum(repeats) - 1] = False
             silent = int(repeats[:known].sum())
         if not count and own[-1] < state.position - 1:
-            # What came last does not matter; when nothing is kept, no gap tells of it any more.
+            # The last events do not matter, and behind the last kept event no gap tells of them.
             index, absent = np.append(index, index[-1]), np.append(absent, True)
             silent += 1
         if len(index) > known + count:
@@ -302,7 +325,8 @@ class PartitionReader:
         return matches
 
     def _gaps(self, positions: np.ndarray, known: int) -> np.ndarray | None:
-        """int64: how many rows to read before each that stand for what was left out; None: none."""
+        """int64: how many rows to read before each event that stand for rows left out; None: no
+        such rows."""
         if not known or self._plan.relevant is not None:
             return None
         gaps = np.diff(positions, prepend=positions[0] - 1) - 1
@@ -321,7 +345,7 @@ class PartitionReader:
         return pa.RecordBatch.from_arrays(columns, names)
 
     def _check_clock(self, keys: np.ndarray, state: PartitionState) -> None:
-        """Where the window is measured on an attribute of its own: it must not have fallen."""
+        """Raises EventError where the attribute that the window is measured on has fallen."""
         if state.window_value is not None and len(keys) and int(keys[0]) < state.window_value:
             raise EventError(
                 f"query {self._plan.name!r}: WITHIN is measured on "
@@ -334,20 +358,20 @@ class PartitionReader:
     # --- what stays -------------------------------------------------------------------------------
 
     @property
-    def _passes(self) -> int | None:
-        """How long after its last event a partition's window has passed; None: only events tell."""
+    def _window_length(self) -> int | None:
+        """How long (microseconds) an event stays in the window; None: only later events tell."""
         window = self._plan.window
         if window is None or window.unit == "EVENTS" or self._own_clock or self._sees_all:
             return None
         return int(window.size)
 
-    def _let_go(self, key: bytes, state: PartitionState) -> None:
-        """Drop what no event behind the frontier can reach."""
-        if self._passes is None or not len(state.kept.records) or state.frontier is None:
+    def _evict(self, key: bytes, state: PartitionState) -> None:
+        """Drop the kept events that the window of no event behind the frontier reaches."""
+        if self._window_length is None or not len(state.kept.records) or state.frontier is None:
             return
         # The next event is later than the frontier.
         after = min(state.frontier, END_OF_TIME - 1) + 1
-        floor = int(window_floor(after, self._passes))
+        floor = int(window_floor(after, self._window_length))
         keeps = self._times(state.kept) >= floor
         if keeps.all():
             return
@@ -358,28 +382,30 @@ class PartitionReader:
         state.kept = self._layout.taken(state.kept, rows)
         state.positions = state.positions[rows]
 
-    def _due(self, state: PartitionState) -> tuple[int | None, int | None]:
-        """When (in milliseconds) the watermark lets something happen here although no event comes:
-        one that waits can be run; the window has passed, or the partition can be forgotten."""
-        due = None
+    def _next_timers(self, state: PartitionState) -> tuple[int | None, int | None]:
+        """The times (milliseconds) at which the watermark makes work although no event comes: to
+        run an event that waits, and to evict events or forget the partition. None: never."""
+        run = None
         if len(state.waiting.records):
-            due = _timer(int(self._times(state.waiting).min()))
+            run = _timer(int(self._times(state.waiting).min()))
         moments = []
-        if len(state.kept.records) and self._passes is not None:
-            moments.append(int(self._times(state.kept)[-1]) + self._passes)
-        if self._key_ttl is not None and state.last is not None:
-            moments.append(state.last + self._key_ttl)
-        return due, None if not moments else _timer(min(moments))
+        if len(state.kept.records) and self._window_length is not None:
+            moments.append(int(self._times(state.kept)[-1]) + self._window_length)
+        if self._key_ttl is not None and state.last_time is not None:
+            moments.append(state.last_time + self._key_ttl)
+        return run, None if not moments else _timer(min(moments))
 
-    def _is_over(self, state: PartitionState, watermark: int | None) -> bool:
-        """Whether a partition may be forgotten altogether."""
+    def _expired(self, state: PartitionState, watermark: int | None) -> bool:
+        """Whether nothing of a partition has to be kept: its key has expired, or its state says no
+        more than a fresh one."""
         if len(state.waiting.records):
             return False
-        if self._key_ttl is not None and state.last is not None and watermark is not None:
-            forgotten = watermark >= state.last + self._key_ttl
-        else:
-            forgotten = False
-        if forgotten:
+        if (
+            self._key_ttl is not None
+            and state.last_time is not None
+            and watermark is not None
+            and watermark >= state.last_time + self._key_ttl
+        ):
             return True
         if len(state.kept.records) or state.context or state.window_value is not None:
             return False
@@ -387,8 +413,8 @@ class PartitionReader:
 
 
 def _timer(moment: int) -> int:
-    """A time in microseconds as a timer's."""
-    # Events before 1970 wait as well: for the first watermark, as Spark begins with 0.
+    """The timer (milliseconds) of a time in microseconds."""
+    # Events before 1970 wait as well: for the first watermark, since Spark begins with 0.
     return max(1, -(-min(moment, _LAST_TIMER) // 1000))
 
 

@@ -1,9 +1,10 @@
-"""Events as bytes: how rows travel to the operator of a stream and lie in its state.
+"""Events as bytes, on their way to the operator of a stream and in its state.
 
 A row is a packed little-endian record: the number of its type, a bit for each value that is NULL,
-then the values one after another; a text is its length there, and its bytes follow behind all rows,
-row by row. So rows are joined, picked and cut without a look at any value, and nothing in them can
-point outside: what is decoded is checked to be as long as its lengths say, and texts to be UTF-8.
+then the values one after another. In the record a text is its length; the bytes of texts follow
+behind all rows, row by row. So rows are joined, picked and cut without a look at any value, and no
+value can point outside: decoding checks that the bytes are as long as the lengths say, and that
+texts are UTF-8.
 
 Rejected: Arrow's own format. Its schema is larger than the few events of most keys, and a reader
 for bytes that may have been changed has to check every offset in it.
@@ -40,7 +41,7 @@ ROW_TYPES = {**ARROW_TYPES, "BINARY": pa.binary()}
 """The Arrow type of each type that a row can hold."""
 
 _MOST_TEXT = 2**31 - 1
-"""What the texts of one column can be long in Arrow, and a value in Spark."""
+"""The most bytes that the texts of one column can have in Arrow, and one value in Spark."""
 
 
 class RowField(NamedTuple):
@@ -51,7 +52,7 @@ class RowField(NamedTuple):
 
     @property
     def is_text(self) -> bool:
-        """Whether its bytes are behind the rows."""
+        """Whether its bytes stand behind the rows."""
         return self.type in ("STRING", "BINARY")
 
     @property
@@ -68,7 +69,10 @@ class Rows(NamedTuple):
 
 
 class RowLayout:
-    """The records of a query's events (or of its partitions, which have no type)."""
+    """The records of a query's events, or of its partitions, which have no type.
+
+    types: how many event types the numbers of types distinguish.
+    """
 
     def __init__(self, fields: Sequence[RowField], types: int) -> None:
         self.fields = tuple(fields)
@@ -90,7 +94,7 @@ class RowLayout:
     # --- columns to rows --------------------------------------------------------------------------
 
     def encoded(self, columns: Sequence[pa.Array], codes: np.ndarray) -> Rows:
-        """The rows of columns of the fields' types, which have no NULL of another meaning."""
+        """The rows of columns of the fields' types; `codes` are the numbers of the rows' types."""
         count = len(codes)
         records = np.zeros(count, self.dtype)
         if self.types > 1:
@@ -133,7 +137,7 @@ class RowLayout:
         return codes
 
     def values(self, rows: Rows, place: int) -> np.ndarray:
-        """The values of a field that is no text; 0 where NULL."""
+        """The values of a field that is not a text; 0 where NULL."""
         return np.ascontiguousarray(rows.records[f"f{place}"])
 
     def missing(self, rows: Rows, place: int) -> np.ndarray:
@@ -199,7 +203,7 @@ class RowLayout:
         return lengths
 
     def _ends(self, records: np.ndarray) -> np.ndarray:
-        """int64[rows + 1]: where the texts of each row begin, and the last ones end."""
+        """int64[rows + 1]: where the texts of each row begin, and where the last texts end."""
         ends = np.zeros(len(records) + 1, np.int64)
         np.cumsum(self._lengths(records).sum(axis=1), out=ends[1:])
         return ends
@@ -243,10 +247,10 @@ class RowLayout:
     def read(
         self, data: bytes, start: int, count: int, *, checked: bool = True
     ) -> tuple[Rows, int]:
-        """`count` rows that begin at a byte, texts behind them, and the byte behind all that.
+        """The `count` rows that begin at a byte, with their texts, and the first byte behind them.
 
-        Raises StateError where the bytes cannot be such rows; `checked`: they have been kept
-        somewhere, so that the values are looked at as well.
+        Raises StateError where the bytes cannot be such rows. `checked`: types and NULL bits are
+        checked as well, because the bytes come from a checkpoint.
         """
         end = start + count * self.dtype.itemsize
         if end > len(data):
@@ -275,7 +279,7 @@ def row_bytes(rows: Rows) -> bytes:
 
 
 def key_columns(columns: Sequence[pa.Array]) -> list[pa.Array]:
-    """Partition columns with equal values for what counts as equal: one NaN, and no −0.0."""
+    """Partition columns in which equal keys have the same bytes: one NaN, and no −0.0."""
     found = []
     for column in columns:
         column = plain(column)
@@ -288,8 +292,8 @@ def key_columns(columns: Sequence[pa.Array]) -> list[pa.Array]:
 
 
 def groups(columns: Sequence[pa.Array], rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """int64: an order in which rows of equal keys stand together, each in their order, and the
-    places in it at which a key begins, `rows` last."""
+    """int64: a stable order in which rows of equal keys stand together; and int64: the places in it
+    at which a key begins, `rows` last."""
     codes = codes_of_keys(columns, rows)
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))

@@ -8,32 +8,32 @@ offset type
 ====== ===== =================================================================================
 0      4s    ``celc``
 4      u2    version of this format
-6      u2    flags: 1, a frontier is known; 2, a timer is set; 4, 8, 16: which of the numbers that
-             may follow the header do
-8      u4    CRC-32 of all other bytes, those before it and those behind it
-12     18s   what query wrote it: a hash of each of `IDENTITY`
-30     u2    context of the first kept event (what the stream before means to nested selectors)
+6      u2    flags: 1, a frontier is known; 2, a timer for waiting events is set; 4, 8, 16: the
+             number with this flag follows the header
+8      u4    CRC-32 of all other bytes, before it and behind it
+12     18s   the query that wrote the state: a hash of each of `IDENTITY`
+30     u2    context of the first kept event (the past of the stream, as nested selectors see it)
 32     u4    number of kept events
 36     u4    number of waiting events
 40     i8    position of the next event
 48     i8    frontier: up to this time (microseconds since 1970) events have been run
-56     i8    when the timer for waiting events is due (milliseconds since 1970)
+56     i8    the timer for waiting events (milliseconds since 1970)
 64     i8    with flag 4: the window's attribute at the last event, order-preserving
-       i8    with flag 8: the time of the last event (microseconds), where keys are forgotten
-       i8    with flag 16: when the timer for the time after is due (milliseconds)
+       i8    with flag 8: the time of the last event (microseconds), where keys expire
+       i8    with flag 16: the timer for the expiry of the window or the key (milliseconds)
 ====== ===== =================================================================================
 
-All numbers are little-endian. Kept events are rows of `stream_rows`, then come their positions
-(int64), then waiting events as rows.
+All numbers are little-endian. Kept events are rows as in `rows`; their positions (int64) follow,
+then waiting events as rows.
 
 State holds no nodes. Nodes could be written too (a node and a half for each kept event, 32 bytes
-each, where a row takes some 20), but each reference in them would have to be checked before a
-kernel follows it, and for every form of the kernel (piles, union lists, tables of keys, windows of
-a selector, remembered values) apart. Whatever these bytes say, they are events, from which nothing
-but a match can come. Both ways read what the window holds. To read an event again costs what the
-engine costs: in all, decoding included, 0.1 µs where a query has code of its own, and 0.9 µs with
-the general engine (20,000 kept events of `A ; B ; C`; a step without any costs 190 to 220 µs). What
-nodes would cost has not been measured.
+each, where a row takes some 20). But each reference in them would have to be checked before a
+kernel follows it, separately for every form of the kernel (piles, union lists, tables of keys,
+windows of a selector, remembered values). Bytes of events, however damaged, stay events, from which
+nothing but a match can come. Both ways read the whole window. To read an event again costs, with
+decoding, 0.1 µs where a query has code of its own, and 0.9 µs with the general engine (20,000 kept
+events of `A ; B ; C`; a step without kept events costs 190 to 220 µs). The cost of nodes has not
+been measured.
 """
 
 from __future__ import annotations
@@ -69,23 +69,23 @@ IDENTITY = (
     "the tiebreak columns or their types",
     "the columns that are read, or their types",
 )
-"""What is compared of the query that wrote a state and the one that reads it."""
+"""The parts in which the query that reads a state must equal the query that wrote it."""
 
 
 @dataclass(slots=True)
 class PartitionState:
-    """What is known of a partition between micro-batches; times as in the format above."""
+    """One partition between micro-batches; times and timers in the units of the format above."""
 
     kept: Rows
     positions: np.ndarray
     waiting: Rows
     position: int = 0
     frontier: int | None = None
-    timer: int | None = None
+    run_timer: int | None = None
     context: int = 0
     window_value: int | None = None
-    last: int | None = None
-    later: int | None = None
+    last_time: int | None = None
+    expiry_timer: int | None = None
 
 
 class StateFormat:
@@ -100,7 +100,7 @@ class StateFormat:
         *,
         sees_all: bool = False,
     ) -> None:
-        """`contexts`: those of `Program`, which say what the numbers of contexts mean. `sees_all`:
+        """`contexts`: as in `Program`, by which numbers of contexts have a meaning. `sees_all`:
         events before the window are kept, too."""
         self._sees_all = sees_all
         self._plan = plan
@@ -117,7 +117,7 @@ class StateFormat:
         """The bytes of a state."""
         flags = (
             _HAS_FRONTIER * (state.frontier is not None)
-            + _HAS_TIMER * (state.timer is not None)
+            + _HAS_TIMER * (state.run_timer is not None)
             + sum(
                 flag
                 for flag, moment in zip(_HAS_MOMENTS, _moments(state), strict=True)
@@ -135,7 +135,7 @@ class StateFormat:
             len(state.waiting.records),
             state.position,
             state.frontier or 0,
-            state.timer or 0,
+            state.run_timer or 0,
         )
         parts = [header]
         parts += [_MOMENT.pack(moment) for moment in _moments(state) if moment is not None]
@@ -150,8 +150,8 @@ class StateFormat:
     def read(self, data: bytes) -> PartitionState:
         """The state that bytes hold.
 
-        Raises StateError where they are not a state, one of a newer format, of another query, or
-        have been changed; what is read is checked as far as anything depends on it.
+        Raises StateError where they are no state, a state of another format or of another query, or
+        have been changed. Every number on which a run depends is checked.
         """
         name = self._plan.name
         if len(data) < _HEADER.size or data[:4] != _MAGIC:
@@ -174,7 +174,7 @@ class StateFormat:
         state = self.fresh()
         state.position, state.context = position, context
         state.frontier = frontier if flags & _HAS_FRONTIER else None
-        state.timer = timer if flags & _HAS_TIMER else None
+        state.run_timer = timer if flags & _HAS_TIMER else None
         start = _HEADER.size
         try:
             moments: list[int | None] = []
@@ -186,7 +186,7 @@ class StateFormat:
                     raise StateError("its header is cut off")
                 moments += _MOMENT.unpack_from(data, start)
                 start += _MOMENT.size
-            state.window_value, state.last, state.later = moments
+            state.window_value, state.last_time, state.expiry_timer = moments
             if kept:
                 state.kept, start = self._layout.read(data, start, kept)
                 if start + 8 * kept > len(data):
@@ -238,18 +238,19 @@ class StateFormat:
 
 
 def checksum_of(data: bytes | bytearray) -> int:
-    """The checksum of a state: of all its bytes but those four that hold it."""
+    """The checksum of a state: of all its bytes except the four of the checksum."""
     view = memoryview(data)
     return zlib.crc32(view[_CHECKSUM.stop :], zlib.crc32(view[: _CHECKSUM.start]))
 
 
 def _moments(state: PartitionState) -> tuple[int | None, int | None, int | None]:
     """The numbers that may follow the header, in their order."""
-    return state.window_value, state.last, state.later
+    return state.window_value, state.last_time, state.expiry_timer
 
 
 def identity(plan: Plan, layout: RowLayout, text: str, contexts: bytes) -> bytes:
-    """Six bytes for the first and two for each other of `IDENTITY`, on every machine the same."""
+    """The hashes of `IDENTITY`: six bytes for the first part, two for each other part. They are the
+    same on every machine."""
     window = plan.window
     fields = [tuple(field) for field in layout.fields]
     own = {*plan.order_by, *plan.tiebreak}
@@ -272,8 +273,8 @@ _TOKEN = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|\w+|\s+|.
 
 
 def normalised(text: str, query: str) -> str:
-    """A query's part of its file, without comments and spaces that mean nothing: the declarations,
-    and what stands from its name to the next query's."""
+    """A query's part of its file, without comments and meaningless spaces: the declarations, and
+    the text from its name to the next query."""
     tokens = [
         token
         for token in _TOKEN.findall(text)

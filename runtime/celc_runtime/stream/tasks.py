@@ -1,13 +1,14 @@
-"""What Spark's workers do for a stream: three functions, one behind the other.
+"""The three functions that Spark's workers run for a stream, one after another.
 
 *Packing* (`mapInArrow`): each batch of rows becomes one row for each partition in it, with the
 partition's key and its events as bytes. *Reading* (`transformWithState`): each partition's events
-join those that wait, and what the watermark has passed is run; one row for each partition tells the
-counts and holds the matches as bytes. *Unpacking* (`mapInArrow`): the matches as columns.
+join the waiting events, and the events that the watermark has passed are run; one row for each
+partition has the counts, and the matches as bytes. *Unpacking* (`mapInArrow`): the matches become
+columns.
 
-So what Spark shuffles, hands to Python and keeps are bytes of ours: one row for each partition and
-task instead of one for each event. Rejected: rows as they are, because the row interface makes
-Python objects of every value, and pandas knows no NULL in a column of whole numbers.
+So Spark shuffles, hands to Python and keeps bytes of celc: one row for each partition and task
+instead of one for each event. Rejected: one row for each event, because the row interface makes
+Python objects of every value, and pandas has no NULL in a column of whole numbers.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import plain
 from celc_runtime.arrow.conforming import conforming
+from celc_runtime.arrow.event_types import type_numbers
 from celc_runtime.arrow.partition_keys import with_keys
 from celc_runtime.arrow.paths import received
 from celc_runtime.plan.errors import EventError
@@ -37,7 +39,8 @@ STEP_DDL = (
     "events BIGINT, matches BIGINT, late BIGINT, ahead BIGINT, waiting BIGINT, kept BIGINT, "
     "found BINARY, refused BINARY"
 )
-"""Counts of a partition in a micro-batch; its matches; its late events, as Arrow messages."""
+"""The outcome of a partition in a micro-batch: counts, and as Arrow messages its matches and the
+events that were not run."""
 
 _IN_TIME, _TOO_FAR = 0, 1
 
@@ -49,9 +52,9 @@ _PACKED_SCHEMA = pa.schema([("key", pa.binary()), ("events", pa.binary())])
 class StreamOptions(NamedTuple):
     """How a query is run on a stream; sent to workers as a plain dictionary.
 
-    tiebreak_types: of the tiebreak columns that are no attributes. key_ttl: in microseconds.
-    has_types: whether rows say their event type. ahead: the column that says whether an event's
-    time is too far ahead of the clock; empty where nobody asks.
+    tiebreak_types: the types of the tiebreak columns that are not attributes. key_ttl: in
+    microseconds. has_types: whether rows have a column of event types. ahead: the column that says
+    whether an event's time is too far ahead of the clock; empty: there is no such limit.
     """
 
     tiebreak_types: dict[str, str]
@@ -100,7 +103,7 @@ def _packed_batch(
     events = with_keys(plan, conforming(plan, batch))
     for name in plan.order_by:
         _check_order(plan, name, events.column(name))
-    codes = _codes(plan, events)
+    codes = type_numbers(plan, events, "an event of the stream")
     known = codes >= 0
     if not known.all():
         events, codes, ahead = events.filter(pa.array(known)), codes[known], ahead[known]
@@ -142,41 +145,11 @@ def _check_order(plan: Plan, name: str, column: pa.Array) -> None:
             )
 
 
-def _codes(plan: Plan, events: pa.RecordBatch) -> np.ndarray:
-    """int64: the number of each event's type among those that are declared; −1: it is not."""
-    if plan.type_name not in events.schema.names:
-        return np.zeros(len(events), np.int64)
-    declared = [*plan.types, *plan.other_types]
-    codes, names = _coded(plan, events, plan.type_name)
-    numbers_of: dict[Any, int] = {}
-    values: list[Any] = names
-    if plan.stream_column:
-        of_stream, streams = _coded(plan, events, "stream")
-        codes = of_stream * max(1, len(names)) + codes
-        values = [(stream, name) for stream in streams for name in names]
-    for number, (stream, name) in enumerate(declared):
-        numbers_of.setdefault((stream, name) if plan.stream_column else name, number)
-    found = np.array([numbers_of.get(value, -1) for value in values], np.int64)
-    of_rows: np.ndarray = found[codes] if len(found) else np.zeros(0, np.int64)
-    return of_rows
-
-
-def _coded(plan: Plan, events: pa.RecordBatch, name: str) -> tuple[np.ndarray, list[str]]:
-    column = plain(events.column(name))
-    if column.null_count:
-        raise EventError(
-            f"query {plan.name!r}: column {name!r} is NULL in an event of the stream; every event "
-            "needs one"
-        )
-    coded = column.dictionary_encode()
-    return np.asarray(coded.indices).astype(np.int64), coded.dictionary.to_pylist()
-
-
 # --- reading --------------------------------------------------------------------------------------
 
 
 class PartitionTask:
-    """What the operator's processor does, apart from Spark's own objects."""
+    """The steps of the operator's processor, without Spark's own objects."""
 
     def __init__(self, program: Program, options: StreamOptions) -> None:
         self._program = program
@@ -189,7 +162,7 @@ class PartitionTask:
     def step(
         self, key: bytes, state: bytes | None, blocks: Sequence[bytes], watermark: int
     ) -> tuple[Step, dict[str, Any]]:
-        """The step of a partition, and the row that tells of it.
+        """The step of a partition, and its row of the operator's output.
 
         `watermark` in milliseconds; 0: there is none yet.
         """
@@ -251,10 +224,10 @@ class PartitionTask:
                 self._formats.keys.fields, self._formats.keys.columns(of_key), strict=True
             ):
                 columns[f.name] = pa.repeat(column[0], len(kinds))
-        declared = [*plan.types, *plan.other_types]
-        codes = self._formats.events.codes(rows)
-        columns[plan.type_name] = pa.array([declared[code][1] for code in codes])
-        columns["stream"] = pa.array([declared[code][0] for code in codes])
+        types = plan.declared_types
+        declared = [types[code] for code in self._formats.events.codes(rows)]
+        columns[plan.type_name] = pa.array([name for _, name in declared])
+        columns["stream"] = pa.array([stream for stream, _ in declared])
         event = schema.field("event").type
         struct = pa.StructArray.from_arrays(
             [columns[field.name] for field in event], fields=list(event)
@@ -264,7 +237,7 @@ class PartitionTask:
 
 
 def refused_schema(plan: Plan, options: StreamOptions) -> pa.Schema:
-    """The columns of late events: their kind, and the event as a struct."""
+    """The columns of events that were not run: `kind` (late, ahead), and the event as a struct."""
     fields = []
     if options.has_types:
         fields.append(pa.field(plan.type_name, pa.string()))
@@ -294,7 +267,7 @@ def _message(batches: Sequence[pa.RecordBatch]) -> bytes | None:
 def unpacked(
     program: Program, options: StreamOptions, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The matches, and where they are asked for the late events, as rows."""
+    """The matches as rows, and with late='side' also the events that were not run."""
     schema = side_schema(program.plan, options) if options.late == "side" else program.output_schema
     of_refused = refused_schema(program.plan, options)
     for batch in batches:
@@ -321,7 +294,7 @@ def unpacked(
 def finished(
     program: Program, options: StreamOptions, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The matches that end in events which wait in states: rows of `key` and `state`."""
+    """The matches that end in waiting events; the batches have rows of `key` and `state`."""
     formats = StreamFormats(program, options)
     reader = PartitionReader(program, formats.events, formats.states, key_ttl=options.key_ttl)
     for batch in batches:
@@ -363,22 +336,22 @@ def _filled(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def packing_route(program: Program) -> Route:
-    """What a stream's rows go through before the shuffle: a function of options and batches."""
+    """The function before the shuffle: from options and batches of rows to packed batches."""
     return _route(program, "stream_packing_route", packed)
 
 
 def task_route(program: Program) -> Route:
-    """What makes the worker's side of a stream's operator, from options."""
+    """The function that makes the `PartitionTask` of a worker, from options."""
     return _route(program, "stream_task_route", PartitionTask)
 
 
 def unpacking_route(program: Program) -> Route:
-    """What makes rows of what the operator gives: a function of options and batches."""
+    """The function behind the operator: from options and its batches to batches of matches."""
     return _route(program, "stream_unpacking_route", unpacked)
 
 
 def finishing_route(program: Program) -> Route:
-    """What runs the rest of a stream: a function of options and batches of states."""
+    """The function of `finish`: from options and batches of states to batches of matches."""
     return _route(program, "stream_finishing_route", finished)
 
 
@@ -390,10 +363,10 @@ def _route(program: Program, name: str, function: Callable[..., Any]) -> Route:
 
 
 def check_state(program: Program, options: Mapping[str, Any], state: bytes) -> None:
-    """Raises StateError where bytes are not a state of a query on a stream."""
+    """Raises StateError where bytes are not a state of this query with these options."""
     StreamFormats(program, options_of(options)).states.read(state)
 
 
 def options_of(values: Mapping[str, Any]) -> StreamOptions:
-    """Options from what is sent to workers."""
+    """The options from the dictionary that is sent to workers."""
     return StreamOptions(**values)

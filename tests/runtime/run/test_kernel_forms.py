@@ -15,9 +15,9 @@ import celc_runtime.run.run as run_module
 import numpy as np
 import pyarrow as pa
 import pytest
-from celc_runtime.arrow.codes import DeclaredTypes
-from celc_runtime.arrow.event_store import Payload
-from celc_runtime.arrow.table import is_sorted, rises
+from celc_runtime.arrow.declared_types import DeclaredTypes
+from celc_runtime.arrow.event_store import EventStore
+from celc_runtime.arrow.sorting import is_sorted, strictly_increases
 from celc_runtime.engine import arena
 from celc_runtime.engine.batch import NO_INTEGERS, Batch
 from celc_runtime.plan.strategy import InRuns
@@ -140,7 +140,7 @@ def test_arrow_takes_what_is_listed_as_it_is() -> None:
 def test_past_events_are_found_in_chunks_and_together(asked: int) -> None:
     """Few events are picked out of where they are, many are put together first."""
     rng = random.Random(asked)
-    payload = Payload(("text",))
+    payload = EventStore(("text",))
     written: list[tuple[int, str]] = []
     for size in (40, 30, 5, 5, 1, 60):
         first = len(written)
@@ -196,6 +196,6 @@ def test_a_column_that_rises_is_sorted(seed: int) -> None:
     type = rng.choice((pa.int32(), pa.int64(), pa.timestamp("us")))
     parts = [values[: cuts[0]], values[cuts[0] : cuts[1]], values[cuts[1] :]]
     column = pa.chunked_array([pa.array(part, type) for part in parts])
-    assert rises(column) == (values == sorted(set(values)))
-    if rises(column) and values:
+    assert strictly_increases(column) == (values == sorted(set(values)))
+    if strictly_increases(column) and values:
         assert is_sorted([column.combine_chunks()])

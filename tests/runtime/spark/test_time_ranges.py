@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from celc_runtime import CompiledQuery, EventError, EventWarning
-from celc_runtime.arrow.table import sorted_for
+from celc_runtime.arrow.sorting import sorted_for
 from celc_runtime.plan.plan import Window
 from celc_runtime.spark.order_column import OrderColumn
 from celc_runtime.spark.range_reader import matches_in_ranges

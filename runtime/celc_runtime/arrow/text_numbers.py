@@ -1,7 +1,7 @@
-"""Texts as numbers: two texts are equal where their numbers are, over all batches of a run.
+"""Texts as numbers, which are equal exactly where the texts are, over all batches of a run.
 
-A number is never given to a second text, so what has been kept under it stays right when texts that
-nothing refers to any more are forgotten.
+No number is used for a second text. So data that is kept under a number stays right when texts
+without a reference are forgotten.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 
 class TextNumbers:
-    """The numbers of the texts that have been met and not been forgotten."""
+    """The numbers of all texts met so far, except forgotten ones."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Which events can matter to a query, as data: what Spark can filter before it moves any rows."""
+"""The events that can change an answer, as data: Spark filters by it before it moves any rows."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ class AttributeTest:
 
 @dataclass(frozen=True, slots=True)
 class Relevant:
-    """The events of one type that can matter: those for which one of `ways` is true, or all of
-    them where there is no way.
+    """The events of one type that can change an answer: the events for which one of `ways` is true.
 
-    A way is an AND of ORs. It may be true of more events than matter, but never of fewer: what
-    Spark might see differently is left out of it.
+    Without `ways`: all events of the type. A way is an AND of ORs. It may be true of more events
+    than matter, but never of fewer: a condition that Spark might decide otherwise is left out.
     """
 
     stream: str

@@ -1,14 +1,14 @@
-"""The forms in which one machine is given events: whatever holds columns becomes Arrow's columns.
+"""Events on one machine, from any library that holds columns → Arrow columns.
 
-Only the columns that the query reads are taken. What has not been run yet (a relation of DuckDB, a
-LazyFrame of polars, a dataset) is asked for these columns alone, so its other columns are not even
-read. Neither pandas nor polars nor DuckDB is imported here: only who has imported one of them can
-have a table of it.
+Only the columns that the query reads are taken. A source that has not been run yet (a relation of
+DuckDB, a LazyFrame of polars, a dataset) is asked for these columns alone, so its other columns are
+not even read. pandas, polars and DuckDB are not imported here: whoever has a table of a library has
+imported the library.
 
-Types are those of the data, and must be those that the query declares or narrower ones. Values of
-Python, NumPy and pandas are the exception, because their types are often nobody's choice (a whole
-number in a column with a gap is a float in pandas): they are fitted to the declared type, as long
-as no value changes.
+Columns keep their types, which must be the declared types or narrower ones. Values of Python, NumPy
+and pandas are the exception, because their types are often nobody's choice (a whole number in a
+column with a gap is a float in pandas): they are fitted to the declared type, as long as no value
+changes (`untyped`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from typing import Any
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import without_views
-from celc_runtime.arrow.conforming import not_found
-from celc_runtime.arrow.frames import fitted, frame_table
+from celc_runtime.arrow.conforming import is_required, not_found_error
+from celc_runtime.arrow.pandas_frames import frame_table
 from celc_runtime.arrow.paths import with_fields
+from celc_runtime.arrow.untyped import fitted
 from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
 
@@ -37,7 +38,8 @@ _ACCEPTED = (
 def table_of(program: Program, events: Any) -> pa.Table:
     """The columns that a query reads, of events in any form that has columns.
 
-    Raises TypeError for what has none, EventError where a column is missing or there twice.
+    Raises TypeError for a value without columns, EventError where a column is missing or there
+    twice.
     """
     columns = _columns_of(program, events)
     if isinstance(columns, pa.Table):
@@ -55,7 +57,8 @@ def table_of(program: Program, events: Any) -> pa.Table:
 
 
 def batches_of(program: Program, events: Any) -> Iterable[pa.RecordBatch]:
-    """The same as record batches in the order of the events, one after another where it can be."""
+    """The same as record batches in the order of the events; a source of batches is read batch by
+    batch."""
     columns: Iterable[pa.RecordBatch] | pa.Table = _columns_of(program, events)
     batches: Iterable[pa.RecordBatch] = columns
     if isinstance(columns, pa.Table):
@@ -94,7 +97,8 @@ def _kind(value: object) -> str:
 
 
 def _of_library(program: Program, events: Any) -> pa.Table | Iterable[pa.RecordBatch] | None:
-    """Tables of which only some columns are asked for, by the library that they belong to."""
+    """The columns of a table of another library, which is asked for the columns that are read;
+    None: the value is no such table."""
     if _is_a(events, "pandas", "DataFrame"):
         return frame_table(program, events)
     if _is_a(events, "polars", "DataFrame"):
@@ -118,7 +122,7 @@ def _of_library(program: Program, events: Any) -> pa.Table | Iterable[pa.RecordB
 
 
 def _is_a(events: object, module: str, name: str) -> bool:
-    """Whether this is an object of a library, which has been imported if there is one."""
+    """Whether a value is an instance of a library's class; the library need not be installed."""
     known = getattr(sys.modules.get(module), name, None)
     return known is not None and isinstance(events, known)
 
@@ -154,8 +158,8 @@ def _checked_batches(events: Iterable[Any]) -> Iterator[pa.RecordBatch]:
 
 
 def _taken(program: Program, present: list[str]) -> list[str]:
-    """The columns to ask for, of those that there are: with all of a struct one of whose fields is
-    read. One column at least, since it also says how many rows there are.
+    """The columns to ask for, among the columns that are there: a whole struct where one of its
+    fields is read. At least one column, since it also says how many rows there are.
 
     Raises EventError for a column that is missing or there twice.
     """
@@ -163,18 +167,14 @@ def _taken(program: Program, present: list[str]) -> list[str]:
     for name in program.file_schema.names:
         inside = [column for column in present if name.startswith(f"{column}.")]
         found = [name] if name in present else inside
-        if (not found and _is_required(program, name)) or present.count(name) > 1:
-            raise not_found(program.plan, name, present)
+        if (not found and is_required(program.plan, name)) or present.count(name) > 1:
+            raise not_found_error(program.plan, name, present)
         taken.update(dict.fromkeys(found))
     return list(taken) or present[:1]
 
 
-def _is_required(program: Program, name: str) -> bool:
-    return program.plan.type_column or name != program.plan.type_name
-
-
 def _narrowed(program: Program, table: pa.Table) -> pa.Table:
-    """The columns that are read, and no others; a field of a struct is a column now.
+    """The columns that are read, and no others; a field of a struct becomes a column.
 
     Raises EventError for a column that is missing or there twice.
     """
@@ -182,8 +182,8 @@ def _narrowed(program: Program, table: pa.Table) -> pa.Table:
     table = with_fields(table, names)
     present = table.column_names
     for name in names:
-        if present.count(name) != 1 and (name in present or _is_required(program, name)):
-            raise not_found(program.plan, name, present)
+        if present.count(name) != 1 and (name in present or is_required(program.plan, name)):
+            raise not_found_error(program.plan, name, present)
     taken = [name for name in names if name in present] or present[:1]
     return pa.table([without_views(table.column(name)) for name in taken], names=taken)
 
@@ -207,8 +207,8 @@ def _table_of_columns(program: Program, columns: Mapping[Any, Any]) -> pa.Table:
 def _parquet_batches(program: Program, path: Path) -> Iterator[pa.RecordBatch]:
     """A Parquet file, a batch at a time.
 
-    Other files hold no types: to read them is a matter of choices, which `celc run` makes and a
-    caller of Python has to make.
+    Other files hold no types, so whoever reads one chooses the types: `celc run` does, and so must
+    a caller in Python.
     """
     if path.suffix.lower() != ".parquet":
         raise TypeError(

@@ -1,4 +1,4 @@
-"""One machine: a table in the order in which a query reads it."""
+"""The order in which a query reads a table on one machine: told, checked, and made."""
 
 from __future__ import annotations
 
@@ -25,19 +25,20 @@ from celc_runtime.plan.plan import Plan
 
 
 def sort_columns(plan: Plan) -> tuple[str, ...]:
-    """The columns that events are sorted by: partitions one after another, then the order.
+    """The columns that events are sorted by: the partition columns, then the order columns.
 
-    Where partitions interleave, the order alone.
+    Where partitions interleave, the order columns alone.
     """
     partitions = () if plan.interleaves else plan.key_columns
     return tuple(dict.fromkeys((*partitions, *plan.order_by, *plan.tiebreak)))
 
 
 def sorted_for(plan: Plan, table: pa.Table) -> tuple[pa.Table, str | None]:
-    """The table in the order the query reads; equal rows keep theirs, sorted ones are not moved.
+    """The table in the order that the query reads; equal rows keep their order.
 
-    With a table that had to be sorted comes the name of a column of its own, which holds the rows'
-    numbers. Columns that are missing or have no order are left to the check that names them all.
+    A table that has to be sorted gets a column of the rows' numbers, whose name comes second; a
+    sorted table is not moved. Columns that are missing or have no order are left to the check that
+    names them all.
     """
     names = sort_columns(plan)
     table = with_fields(table, names)
@@ -46,7 +47,7 @@ def sorted_for(plan: Plan, table: pa.Table) -> tuple[pa.Table, str | None]:
     found = columns_as_they_came(plan, names, table)
     if found is None or not _can_sort(found.values()):
         return table, None
-    if rises(found[names[0]]):
+    if strictly_increases(found[names[0]]):
         return table, None
     columns = [sortable(plain(in_one_piece(column))) for column in found.values()]
     if is_sorted(columns):
@@ -66,9 +67,9 @@ def _can_sort(columns: Iterable[pa.Array | pa.ChunkedArray]) -> bool:
     return all(is_ordered(column.type) for column in columns)
 
 
-def rises(column: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether a column shows by one look that rows are sorted by it, whatever comes next: whole
-    numbers or times of which each is larger than the one before."""
+def strictly_increases(column: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether a column is of whole numbers or times, and each is larger than the one before: then
+    the rows are sorted, whatever the other order columns hold. A cheap look, False where unsure."""
     whole = pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)
     if not whole or column.type == pa.uint64() or column.null_count:
         return False
@@ -123,10 +124,3 @@ def is_sorted_stream(plan: Plan, batches: Iterable[pa.RecordBatch]) -> bool:
             last[place] = column.take(pa.array([len(column) - 1]))
         first = False
     return True
-
-
-def plain_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch without dictionary-coded columns, so that it can stand in a table with others."""
-    return pa.RecordBatch.from_arrays(
-        [plain(column) for column in batch.columns], batch.schema.names
-    )
