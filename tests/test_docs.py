@@ -156,6 +156,28 @@ def test_each_worked_file_is_shown() -> None:
     assert files <= set(shown)
 
 
+MAPS = [
+    ROOT / "ARCHITECTURE.md",
+    ROOT / "CONTRIBUTING.md",
+    *(ROOT / "celc").rglob("README.md"),
+    *(ROOT / "runtime").rglob("README.md"),
+]
+"""The documents that say where something is in the tree."""
+
+
+@pytest.mark.parametrize("path", MAPS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_files_that_a_map_names_are_there(path: Path) -> None:
+    """In backticks, from the project's root, from the folder of the page, or from a package."""
+    named = set(re.findall(r"`([\w./-]+(?:\.(?:py|lark|txt|jinja)|/))`", path.read_text("utf-8")))
+    assert named, "a map names files"
+    roots = (ROOT, path.parent, ROOT / "runtime", ROOT / "celc", ROOT / "runtime" / "celc_runtime")
+    beside = [folder for root in roots[3:] for folder in root.iterdir() if folder.is_dir()]
+    missing = [
+        name for name in named if not any((root / name).exists() for root in (*roots, *beside))
+    ]
+    assert missing == []
+
+
 def test_links_lead_somewhere() -> None:
     for path in DOCUMENTS:
         code = r"(?s)```.*?\n *```|`[^`\n]*`"
