@@ -27,7 +27,7 @@ class EventPredicate:
 
 @dataclass(frozen=True, slots=True)
 class LetterSet:
-    """Events with one of some letters: what products of automata ask for.
+    """Events with one of some letters, as transitions of products of automata read them.
 
     `version` is that of the letters when the mask was made.
     """
@@ -40,9 +40,9 @@ class LetterSet:
 class Transition:
     """Read an event that satisfies `predicate` (None: any event), mark it, go to `target`.
 
-    `names` are the atoms, as written, that the event stands for: one for most transitions, none
-    for the skipping of events between the parts of a sequence, several where products of automata
-    read one event for several atoms.
+    `names` are the atoms, as written, that the event stands for: one name for most transitions, no
+    name where events between the parts of a sequence are skipped, several names where products of
+    automata read one event for several atoms.
     """
 
     source: State
@@ -57,8 +57,8 @@ class Automaton:
     """A complex event automaton.
 
     A run from `initial` to `final` over positions i to j stands for the complex event (i, j, μ).
-    No transition enters `initial` and none leaves `final`, so i is the first event a run reads and
-    j the last. The contexts of `letters` are those that the automaton's letter sets know of.
+    No transition enters `initial` and none leaves `final`, so i is the first event that a run reads
+    and j the last. The letter sets of the automaton are over the contexts of `letters`.
     """
 
     states: int

@@ -1,12 +1,13 @@
 """LP-normal form → complex event automaton (Theorem 3 of the CEL paper, appendix C.2).
 
-The construction is compositional and free of ε-transitions. An automaton under construction is
-given by what can be read first, what can be read last, and what lies between, so that each
-operator adds at most one state: the one in which any event may be skipped. Parts share structure
-instead of being copied, which keeps the number of states linear in the formula.
+The construction is compositional and free of ε-transitions. Each part of the formula is built
+between given entry and exit states, so that each operator adds at most one state: the state in
+which any event may be skipped. Parts share structure instead of being copied, which keeps the
+number of states linear in the formula.
 
-What is no regular operator is built on letters (`graphs`, `select`) and put in as it is: its states
-are copied, what leaves its initial state leaves every entry, what enters its final one every exit.
+Operators that are not regular are built on letters (`graphs`, `select`) and spliced in: their
+states are copied, the edges out of the initial state leave every entry, and the edges into the
+final state enter every exit.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ def construct(form: NormalForm, alphabet: Alphabet, source: Source) -> Automaton
 def _trimmed(automaton: Automaton) -> Automaton:
     """The automaton without states that lie on no path from the initial to the final one.
 
-    A product of automata can have no match at all: what follows it in a sequence is never reached,
-    and what comes before it leads nowhere. Such states would only multiply subsets.
+    A product of automata can have no match at all: the states after it in a sequence are never
+    reached, and the states before it lead nowhere. Such states would only multiply subsets.
     """
     moves = [(transition.source, transition.target) for transition in automaton.transitions]
     number = numbers_between(automaton.initial, automaton.final, moves)
@@ -90,10 +91,10 @@ def _trimmed(automaton: Automaton) -> Automaton:
 def construct_selection(
     form: Selected, alphabet: Alphabet, source: Source, strategy: lp.Strategy | None = None
 ) -> tuple[Selection, Letters]:
-    """What a selector on a whole formula chooses, apart from the formula's own contexts.
+    """The choice of a selector on a whole formula, without contexts of the selector itself.
 
-    For a selector under WITHIN, whose competitors begin anew with each window. `strategy`: what
-    another selector in its place would choose.
+    For a selector under WITHIN, whose competitors begin anew with each window. `strategy`: another
+    selector to take in its place.
     """
     strategy = strategy or form.strategy
     constructor = _Constructor(alphabet, source)
@@ -107,7 +108,7 @@ def construct_selection(
 
 
 def conditions_of_facts(form: NormalForm) -> tuple[tuple[EventType, EventClause], ...]:
-    """What the facts of a form ask of events, by event type."""
+    """The conditions on single events in the facts of a form, by event type."""
     found: dict[tuple[EventType, EventClause], None] = {}
     if isinstance(form, lp.Where):
         for fact in lp.simple_facts(form.fact):
@@ -194,7 +195,7 @@ class _Builder:
     def build_absence(
         self, form: lp.Absence, entries: tuple[State, ...], exits: tuple[State, ...]
     ) -> None:
-        """Like `;`, but between the two a watch reads what is skipped."""
+        """Like `;`, but a watch reads the skipped events between the two."""
         graph = self.parts.graph(form.middle)
         watch = Watch(graph, self.parts.letters.all)
         state_of = {0: self.new_state()}

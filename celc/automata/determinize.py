@@ -1,14 +1,14 @@
 """CEA → I/O-deterministic CEA (Proposition 1 of the CEL paper, appendix C.1).
 
-The subset construction, with (symbol, label set) as the letters: what an event is and how it is
-marked together decide the next state. Every complex event then has exactly one run, which is what
-lets the evaluation enumerate matches without ever producing one twice.
+The subset construction, with (symbol, label set) as the letters: the symbol of an event and its
+marks together decide the next state. Every complex event then has exactly one run, so the
+evaluation can enumerate matches without ever producing one twice.
 
 Deviations from the paper. Predicates are replaced beforehand by letters, which are disjoint by
 construction, so the paper's types of predicate sets are not needed; letters that no transition
-tells apart are one. Acceptance sits on moves
-instead of states: the final state has no way out, so a subset never has to remember it. Subset
-states are made on demand, and states from which no match can be completed are left out.
+tells apart are one. Acceptance sits on moves instead of states: the final state has no way out, so
+a subset never has to remember it. Subset states are made on demand, and states from which no match
+can be completed are left out.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ DetState = NewType("DetState", int)
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What happens when an event is read and marked with `marks`.
+    """A move on an event that is marked with `marks`.
 
     `accepts`: a match ends with this event. `target`: the state in which the match goes on, None
-    where it cannot. At least one of them says something.
+    where it cannot. A move accepts, or has a target, or both.
     """
 
     marks: tuple[str, ...]
@@ -50,10 +50,10 @@ class DeterministicAutomaton:
     a class of its own.
 
     `moves[state][symbol]` lists the moves of a match that is in `state`, at most one per label set,
-    ordered by label set; marks `()` is the event passing unmarked. State 0 is the start: nothing
-    has been read yet, and every move out of it begins a match, also one without marks. No move
-    enters it. `members[state]` are the states of the nondeterministic automaton that a state
-    stands for (those of all states that minimisation has merged into it).
+    ordered by label set; marks `()` mean an unmarked event. State 0 is the start: no event has been
+    read yet, and every move out of it begins a match, also a move without marks. No move enters it.
+    `members[state]` are the states of the nondeterministic automaton that a state stands for; after
+    minimisation, those of all merged states.
     """
 
     symbols: int
@@ -210,10 +210,10 @@ _Row = tuple[list[int], _Targets]
 def _moves_out(
     subset: frozenset[int], edges: Sequence[Sequence[_Edge]], everything: Mask
 ) -> Iterator[tuple[Mask, dict[tuple[str, ...], set[int]]]]:
-    """Disjoint sets of letters, with the states that these reach from some of the states, by marks.
+    """Disjoint sets of letters, each with the states that it reaches from the subset, by marks.
 
-    Work goes into the transitions that there are, and not into letters: a state that waits reads
-    every letter, and nearly all of them alike.
+    The work depends on the number of transitions, not of letters: a state that waits reads every
+    letter, and nearly all of them alike.
     """
     out = [edge for state in sorted(subset) for edge in edges[state]]
     for block in partition((mask for mask, _, _ in out), everything):
@@ -264,10 +264,10 @@ def _without_dead_ends(
 
 
 def looks_alike(automaton: DeterministicAutomaton) -> bool:
-    """Whether two runs may differ in marks alone that are not shown: roles and the bare support.
+    """Whether two runs may differ only in marks that are not shown: roles and the bare support.
 
-    Asked move by move, which is enough: where the marks that are shown decide the next state, they
-    decide the whole run.
+    It is enough to ask this of each move: where the shown marks decide the next state, they decide
+    the whole run.
     """
     for rows in automaton.moves:
         for row in rows:

@@ -1,9 +1,9 @@
 """Automata over letters, and the operations that have no construction on formulas.
 
-Union and sequence are built on the formula (`construct`). Intersection, complement and the rest
-need to know which letters two transitions share, so here a transition reads a set of letters. A
-graph is nondeterministic; state 0 is initial, state 1 final, nothing enters the one or leaves the
-other, so that a path is one match with its first and last event.
+Union and sequence are built on the formula (`construct`). Intersection, complement and the other
+operations need the letters that two transitions share, so here a transition reads a set of letters.
+A graph is nondeterministic; state 0 is initial, state 1 final. No edge enters the initial state or
+leaves the final one, so a path is one match with its first and last event.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class TooLargeError(Exception):
 
 
 class Budget:
-    """A bound on the work of a construction; what is refused is refused in seconds."""
+    """A bound on the work of a construction, so that a refusal takes seconds only."""
 
     def __init__(self, steps: int) -> None:
         self._left = steps
@@ -77,7 +77,7 @@ class Budget:
 
 _Key = TypeVar("_Key")
 Moves: TypeAlias = Iterable[tuple[Mask, Marks, "_Key | None", tuple[str, ...]]]
-"""What leaves a state that is explored: letters, marks, the state reached (None: final), names."""
+"""The edges out of an explored state: letters, marks, the state reached (None: final), names."""
 
 
 def explore(
@@ -123,8 +123,8 @@ def trimmed(graph: Graph) -> Graph:
 
 
 def numbers_between(initial: int, final: int, moves: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """The states on some path from the initial to the final one, and these two, in their order,
-    with new numbers from 0 on. `moves`: pairs of a state and one after it."""
+    """The states on some path from the initial to the final one, and these two, in order, with
+    new numbers from 0 on. `moves`: pairs of a state and its successor."""
     after: dict[int, list[int]] = {}
     before: dict[int, list[int]] = {}
     for source, target in moves:
@@ -145,7 +145,7 @@ def _reached(start: int, steps: Mapping[int, Sequence[int]]) -> set[int]:
 
 
 def reduced(graph: Graph) -> Graph:
-    """States with the same ways on are one (forward bisimulation, by refinement)."""
+    """The graph with equivalent states merged (forward bisimulation, by refinement)."""
     block = _alike(graph)
     number: dict[int, int] = {}
     for of_state in block:
@@ -175,12 +175,12 @@ _Ways: TypeAlias = frozenset[tuple[tuple[Marks, int], Mask]]
 def _alike(graph: Graph) -> list[int]:
     """The class of each state.
 
-    Only states before one whose class has changed are looked at again, and the largest part of a
-    class keeps its number: a long chain takes as many rounds as it has states.
+    Only predecessors of a state whose class has changed are looked at again, and the largest part
+    of a class keeps its number: a long chain takes as many rounds as it has states.
     """
     block = [0 if s == INITIAL else 1 if s == FINAL else 2 for s in range(graph.states)]
     members = [{s for s in range(graph.states) if block[s] == b} for b in range(3)]
-    # Those that are in one class and are not looked at again all have what stands here.
+    # The ways of all members of a class that are not looked at again.
     ways_of: list[_Ways] = [frozenset()] * 3
     before: list[set[int]] = [set() for _ in range(graph.states)]
     for state, edges in enumerate(graph.edges):
@@ -236,7 +236,7 @@ def intersected(left: Graph, right: Graph, budget: Budget) -> Graph:
 
 
 def placed_anyhow(left: Graph, right: Graph, everything: Mask, budget: Budget) -> Graph:
-    """ALL: two matches side by side, the one perhaps not begun yet or over already."""
+    """ALL: two matches side by side, where one may not have begun yet, or may be over already."""
 
     def steps(graph: Graph, state: int) -> list[Edge]:
         waits = [Edge(everything, (), state, ())] if state in (INITIAL, FINAL) else []
@@ -275,7 +275,7 @@ def relabelled(graph: Graph, changes: Sequence[LabelChange]) -> Graph:
 class Watch:
     """A deterministic machine that watches for any match of a graph, begun at any event.
 
-    Its states are the sets of states of the matches that are under way, as bit sets; 0 is none.
+    Its states are the sets of states of the matches that are under way, as bit sets; 0: no match.
     """
 
     def __init__(self, graph: Graph, everything: Mask) -> None:
@@ -284,7 +284,7 @@ class Watch:
         self._known: dict[int, tuple[tuple[Mask, int], ...]] = {}
 
     def steps(self, state: int, budget: Budget) -> tuple[tuple[Mask, int], ...]:
-        """Where each letter leads that completes no match: disjoint masks, with the next state."""
+        """The moves on letters that complete no match: disjoint masks, each with the next state."""
         if state not in self._known:
             under_way = [
                 edge
@@ -306,7 +306,7 @@ class Watch:
 
 
 def without(graph: Graph, watch: Watch, budget: Budget) -> Graph:
-    """UNLESS: the matches of a graph inside which the watch sees none of its own."""
+    """UNLESS: the matches of a graph without a match of the watch inside them."""
 
     def moves(key: tuple[int, int]) -> Moves[tuple[int, int]]:
         for mask, watched in watch.steps(key[1], budget):
@@ -324,7 +324,7 @@ _NOTHING, _YES, _NO = 0, 1, 2
 
 
 def satisfying(graph: Graph, fact: Fact, masks: Mapping[SimpleFact, Mask], budget: Budget) -> Graph:
-    """The matches of which a fact is true.
+    """The matches for which a fact is true.
 
     `masks[simple]`: the letters of events that satisfy the clause of a simple fact.
     """
@@ -351,7 +351,7 @@ def satisfying(graph: Graph, fact: Fact, masks: Mapping[SimpleFact, Mask], budge
 
 
 def _after(fact: SimpleFact, state: int, satisfied: bool) -> int:
-    """What is known of a fact after one more event with its label."""
+    """The knowledge of a fact after one more event with its label."""
     match fact:
         case SomeEvent():
             return _YES if satisfied == fact.holds else state

@@ -1,10 +1,10 @@
-"""Letters: what an automaton reads, a symbol class together with the context it appears in.
+"""Letters, which automata read: a letter is a symbol class together with the context of an event.
 
 A nested selector compares a match with others that may begin anywhere before it, so whether a match
-may begin at an event depends on the stream up to there. What has to be known of that past is the
-state of a deterministic machine that reads every event of the stream from the first one on: the
-*context*. Context machines are products of one machine per selector; without selectors there is
-one context, and a letter is a symbol.
+may begin at an event depends on the stream before. The *context* holds all that matters of that
+past: the state of a deterministic machine that reads every event of the stream from the first one
+on. Context machines are products of one machine per selector; without selectors there is one
+context, and a letter is a symbol.
 
 Sets of letters are bit sets, Python integers: bit `context · symbols + symbol`.
 """
@@ -42,7 +42,7 @@ class ContextMachine:
 class Letters:
     """The letters of an alphabet, in versions: each selector that is built refines the contexts.
 
-    A mask belongs to the version it was made in; `lift` takes it to the newest.
+    A mask belongs to the version in which it was made; `lift` takes it to the newest.
     """
 
     def __init__(self, alphabet: Alphabet) -> None:
@@ -63,7 +63,7 @@ class Letters:
 
     @property
     def count(self) -> int:
-        """How many letters there are."""
+        """The number of letters."""
         return self.machine.contexts * self.symbols
 
     @property
@@ -77,7 +77,7 @@ class Letters:
         return self.lift(mask, 0)
 
     def lift(self, mask: Mask, version: int) -> Mask:
-        """The letters of the newest version that are one of `mask` in an older one."""
+        """The letters of the newest version that are in `mask` in an older version."""
         row = (1 << self.symbols) - 1
         for newer in range(version + 1, len(self._machines)):
             mask = sum(
@@ -87,11 +87,11 @@ class Letters:
         return mask
 
     def refine(self, tracker: Sequence[Sequence[tuple[Mask, int]]]) -> list[list[int]]:
-        """A new version whose contexts tell apart the states of a tracker as well.
+        """Make a new version, whose contexts also tell apart the states of a tracker.
 
-        The tracker begins in state 0; `tracker[state]` are disjoint masks of this version with the
-        state that follows. Returns the new contexts of each tracker state, with the old context
-        of each: `found[state]` is a list over old contexts, −1 where the two never meet.
+        The tracker begins in state 0; `tracker[state]` are disjoint masks of this version, each
+        with the next state. Returns the new contexts by tracker state and old context:
+        `found[state]` is a list over old contexts, −1 where the two never meet.
         """
         old = self.machine
         following_of = _tables(tracker, self.count)

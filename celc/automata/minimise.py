@@ -1,8 +1,9 @@
 """The smallest I/O-deterministic CEA with the same matches (Hopcroft's partition refinement).
 
-Letters are pairs of symbol and label set; acceptance sits on moves, so two states are told apart at
-first by what each letter accepts, and then by where it leads. The start keeps a class of its own:
-no match ever comes back to it, and its unmarked moves begin matches instead of continuing them.
+Letters are pairs of symbol and label set. Acceptance sits on moves, so two states are told apart
+first by the letters that accept, and then by the targets of letters. The start keeps a class of its
+own: no match ever comes back to it, and its unmarked moves begin matches instead of continuing
+them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from celc.automata.determinize import START, DeterministicAutomaton, DetState, M
 from celc.diagnostics.deadline import look
 
 _Into = tuple[int, tuple[str, ...], int]
-"""Where a move comes from, its marks, and the symbols that it reads, as a bit set."""
+"""A move into a state: its source, its marks, and its symbols, as a bit set."""
 
 
 def minimise(automaton: DeterministicAutomaton) -> DeterministicAutomaton:
@@ -80,8 +81,8 @@ def _refine(automaton: DeterministicAutomaton) -> list[int]:
         look()
         for index, parts in _parts(blocks[waiting.pop()], into, block_of).items():
             rest = blocks[index].difference(*parts)
-            # Refining by all but the largest is enough only if that one is still to come or has
-            # been used before; adding the others is right in both cases.
+            # Refining by all parts but the largest is enough only if the largest is still to come
+            # or has been used before; adding the others is right in both cases.
             kept, *new = sorted((part for part in (rest, *parts) if part), key=len, reverse=True)
             blocks[index] = kept
             for part in new:
@@ -108,9 +109,9 @@ def _rows_of(rows: tuple[tuple[Move, ...], ...]) -> list[tuple[int, tuple[Move, 
 def _parts(
     splitter: set[int], into: list[list[_Into]], block_of: list[int]
 ) -> dict[int, list[set[int]]]:
-    """For each class its states that lead into the splitter, apart where other letters do so.
+    """For each class its states that lead into the splitter, grouped by the letters that do so.
 
-    Letters tell states apart one by one or all together, with the same classes in the end.
+    Refining by one letter after another would give the same classes in the end.
     """
     letters: dict[int, dict[tuple[str, ...], int]] = {}
     for target in splitter:

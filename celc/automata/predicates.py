@@ -1,13 +1,13 @@
 """Conditions on events → symbol classes: all that an automaton needs to know of an event.
 
-Two events that satisfy the same conditions of the query are the same to it. A *symbol* is such a
-class: a minterm (which conditions hold) over the conditions that can apply to one event type, never
-over those of all types. Minterms that no event can have are dropped: comparisons of one attribute
-with constants cut its values into finitely many pieces, so the truths that they can take together
-are found exactly; conditions of any other shape are taken to be independent, which can leave a
-class that no event falls into, and does no harm.
+A query does not tell apart two events that satisfy the same conditions. A *symbol* is a class of
+such events: a minterm (a truth for each condition) over the conditions that can apply to one event
+type, never over those of all types. Minterms that no event can have are dropped. Comparisons of one
+attribute with constants cut its values into finitely many pieces, so the truths that they can take
+together are found exactly. Conditions of any other shape count as independent, which can leave a
+class without events, and does no harm.
 
-Symbol 0 is always the class of events that satisfy nothing the query asks about.
+Symbol 0 is always the class of events that no atom of the query asks for.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from celc.normal.truths import possible_truths
 
 @dataclass(frozen=True, slots=True)
 class TypeConditions:
-    """What the atoms of one event type ask for, in order of appearance.
+    """The conditions of the atoms of one event type, in order of appearance.
 
-    A *group* are clauses that no atom asks for without each other: they are one condition, since
-    it never matters which of them fails. `groups[k]` are the clauses of group k.
+    A *group* is a set of clauses that no atom asks for without each other: they are one condition,
+    since it never matters which of them fails. `groups[k]` are the clauses of group k.
     """
 
     type: EventType
@@ -59,7 +59,7 @@ class Alphabet:
 
     types: tuple[TypeConditions, ...]
     symbols: tuple[Symbol, ...]
-    # By stream and name of the type: every event of a formula asks for its own.
+    # By stream and name of the type, since each event of a formula looks up its type.
     _conditions: dict[tuple[str, str], TypeConditions] = field(
         init=False, repr=False, compare=False
     )
@@ -75,7 +75,7 @@ class Alphabet:
         object.__setattr__(self, "_numbers", numbers)
 
     def conditions_on(self, event_type: EventType) -> TypeConditions:
-        """What the query asks of events of one of its types."""
+        """The conditions of the query on events of one of its types."""
         return self._conditions[event_type.stream, event_type.name]
 
     def numbered(self, event_type: EventType) -> tuple[tuple[int, Symbol], ...]:
@@ -94,7 +94,7 @@ class Alphabet:
 
 
 _MAX_GROUPS = 60
-"""Conditions on one event type: the kernel keeps their truths in the bits of one number."""
+"""The most conditions on one event type: the kernel keeps their truths in the bits of a number."""
 
 
 def symbol_classes(
@@ -105,7 +105,7 @@ def symbol_classes(
     *,
     max_symbols: int = 4000,
 ) -> Alphabet:
-    """The alphabet of a formula in LP-normal form, and of `facts`: what else is asked of events.
+    """The alphabet of a formula in LP-normal form, and of more conditions on events in `facts`.
 
     Raises CelError where one event type has too many conditions, or some with more than
     `max_symbols` possible combinations.
@@ -135,7 +135,7 @@ def symbol_classes(
 
 
 def _too_many_classes(conditions: TypeConditions, span: Span, max_symbols: int) -> Diagnostic:
-    """At the first condition that is too much, if it has a place; `span` is the formula."""
+    """The error at the first condition beyond the limit, or at `span` where that has no place."""
     count = len(conditions.groups)
     asked = f"the {count} different conditions on events of type '{conditions.type.name}'"
     if count > _MAX_GROUPS:
@@ -161,7 +161,7 @@ def _too_many_classes(conditions: TypeConditions, span: Span, max_symbols: int) 
 
 
 def _groups(asked: Sequence[tuple[EventClause, ...]]) -> tuple[tuple[EventClause, ...], ...]:
-    """The clauses that are asked for, those together that stand in the same of the lists."""
+    """The clauses, grouped by the lists in which they stand."""
     places: dict[EventClause, list[int]] = {}
     for number, clauses in enumerate(asked):
         for clause in clauses:

@@ -1,10 +1,10 @@
 """Selection strategies on automata (Theorem 4 of the CEL paper, appendix C.3).
 
 A strategy chooses among the *supports* of the matches that end at one event; all labellings of a
-chosen support stay. So a match is run together with a *tracker*, which follows all its competitors
-at once, on marked or not alone: it is deterministic, reads what the match reads and whether the
-match marks it, and knows the set of states of the competitors that are as good so far, and of those
-that are better:
+chosen support stay. So a match runs together with a *tracker*, which follows all its competitors at
+once, and only looks at whether events are marked. The tracker is deterministic. It reads each event
+of the match, and whether the match marks it. It knows the set of states of the competitors that are
+as good so far, and the set of states of the better ones:
 
 ======== ======================================== ==============================================
 strategy as good                                  better
@@ -19,16 +19,16 @@ unmarked where the match is marked). A match ends where no better competitor end
 
 Deviations from the paper. Its constructions put the order of the competitors (a total preorder of
 states for NXT and LAST, the pair of sets (T, U) for MAX) into states that begin at the first event
-of the stream. Here a match begins at its own first event, and what came before is the *context* of
-that event (`letters`): the tracker of a match that has marked nothing so far. And a match in a
-state that a better competitor is in as well is given up at once: whatever it can still do, the
-other does too, and stays better. That is what the preorder says, and it keeps the sets small: the
-states of NXT and LAST that are left are exactly the orders of appendix C.3.
+of the stream. Here a match begins at its own first event, and the *context* of that event
+(`letters`) stands for the stream before it: the tracker of a match that has marked nothing so far.
+And a match is given up at once where a better competitor is in the same state: whatever the match
+can still do, the other does too, and stays better. The preorder says the same, and this keeps the
+sets small: the remaining states of NXT and LAST are exactly the orders of appendix C.3.
 
 Besides, a competitor is forgotten where it can never again matter: where no continuation ends both
 it and the match (for MAX: with the match's marks among its own). For LAST it counts as not better
 where no continuation marks both alike, because the last difference is then still to come. Both are
-properties of pairs of states, worked out beforehand (`_pairs`); without them LAST of n events of
+properties of pairs of states, computed beforehand (`_pairs`); without them LAST of n events of
 different types would track 2ⁿ sets.
 """
 
@@ -74,11 +74,12 @@ def strict(graph: Graph, budget: Budget) -> Graph:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The matches that a strategy chooses, given the state of a tracker before their first event.
+    """The matches that a strategy chooses, by the state of a tracker before their first event.
 
-    `tracker[state]` are disjoint masks with the state that follows while nothing is marked; it
-    begins in state 0. `starts[state]` are the edges that begin a match. `graph` holds the states
-    after that, its initial state has no edges. `rejects`: whether any match is ever turned down.
+    `tracker[state]` are disjoint masks, each with the next state while no event is marked; the
+    tracker begins in state 0. `starts[state]` are the edges that begin a match. `graph` holds the
+    states after those edges; its initial state has no edges. `rejects`: whether any match is ever
+    rejected.
     """
 
     tracker: tuple[tuple[tuple[Mask, int], ...], ...]
@@ -88,14 +89,14 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
-    """What the competitors do with one block of letters: `reached[marked][state]` is a bit set."""
+class _Block:
+    """Letters that all edges read alike; `reached[marked][state]`: the states after, a bit set."""
 
     mask: Mask
     reached: tuple[tuple[int, ...], tuple[int, ...]]
 
-    def of(self, states: int, marked: bool) -> int:
-        """The states reached from a set of states by marking the event, or not."""
+    def after(self, states: int, marked: bool) -> int:
+        """The states that a set of states reaches by marking the event, or by not marking it."""
         found = 0
         for state in bits_of(states):
             found |= self.reached[marked][state]
@@ -103,96 +104,132 @@ class _Step:
 
 
 _Tracked = tuple[int, int]
-"""Bit sets of states: competitors that are as good so far, and better ones."""
+"""Bit sets of states: the competitors that are as good so far, and the better ones."""
 
 
 def select(strategy: Strategy, graph: Graph, everything: Mask, budget: Budget) -> Selection:
-    """What NXT, LAST or MAX chooses among the matches of a graph."""
-    steps = _steps(graph, everything)
-    blocks = [step.mask for step in steps]
-    rejects = False
-    if strategy == "MAX":
-        kept = _pairs(graph, everything, lambda match, other: match <= other)
-    else:
-        kept = _pairs(graph, everything, lambda match, other: True)
-    if strategy == "LAST":
-        compared = _pairs(graph, everything, lambda match, other: match == other)
-    else:
-        compared = kept
+    """The choice of NXT, LAST or MAX among the matches of a graph."""
+    exploration = _Exploration(graph, _competition(strategy, graph, everything), budget)
+    return exploration.selection()
 
-    def after(tracked: _Tracked, step: _Step, marked: bool) -> _Tracked:
-        budget.spend()
+
+@dataclass(frozen=True, slots=True)
+class _Competition:
+    """The rules by which a strategy compares a match with its competitors.
+
+    For each state of a match, bit sets of the states of competitors: `matter[state]` are those that
+    can still matter, `decided[state]` those that are better once they lead.
+    """
+
+    strategy: Strategy
+    blocks: tuple[_Block, ...]
+    matter: tuple[int, ...]
+    decided: tuple[int, ...]
+
+    def after(self, tracked: _Tracked, block: _Block, marked: bool) -> _Tracked:
+        """The competitors after one more event, which the match marks or does not mark."""
         equal, better = tracked
-        if strategy == "NXT":
-            ahead = step.of(better, True) | step.of(better, False)
-            if not marked:
-                ahead |= step.of(equal, True)
-            even = step.of(equal, marked)
-        elif strategy == "LAST":
-            if marked:
-                ahead = step.of(better, True)
-                even = step.of(equal, True) | step.of(equal | better, False)
-            else:
-                ahead = step.of(equal | better, True) | step.of(better, False)
-                even = step.of(equal, False)
-        elif marked:
-            ahead, even = step.of(better, True), step.of(equal, True)
-        else:
-            ahead = step.of(better, True) | step.of(better, False) | step.of(equal, True)
-            even = step.of(equal, False)
+        match self.strategy, marked:
+            case "NXT", True:
+                ahead = block.after(better, True) | block.after(better, False)
+                even = block.after(equal, True)
+            case "LAST", True:
+                ahead = block.after(better, True)
+                even = block.after(equal, True) | block.after(equal | better, False)
+            case "LAST", False:
+                ahead = block.after(equal | better, True) | block.after(better, False)
+                even = block.after(equal, False)
+            case "MAX", True:
+                ahead, even = block.after(better, True), block.after(equal, True)
+            case _:  # NXT and MAX, where the match does not mark the event
+                ahead = block.after(better, True) | block.after(better, False)
+                ahead |= block.after(equal, True)
+                even = block.after(equal, False)
         return even & ~ahead, ahead
 
-    def that_matter(state: int, even: int, ahead: int) -> _Tracked:
-        """The competitors of a match in a state; what ends here is of no concern any more."""
-        relevant = kept[state] & ~(1 << FINAL)
-        undecided = ahead & ~compared[state]
-        return (even | undecided) & relevant, ahead & ~undecided & relevant
+    def relevant(self, state: int, tracked: _Tracked) -> _Tracked:
+        """The competitors that matter to a match in a state; those that end here do not."""
+        even, ahead = tracked
+        matter = self.matter[state] & ~(1 << FINAL)
+        undecided = ahead & ~self.decided[state]
+        return (even | undecided) & matter, ahead & ~undecided & matter
 
-    # The trackers of matches that have marked nothing, by what is read before them.
-    contexts: dict[_Tracked, int] = {(1 << INITIAL, 0): 0}
-    order = list(contexts)
-    tracker: list[list[tuple[Mask, int]]] = []
-    starts: list[list[Edge]] = []
-    numbers: dict[tuple[int, _Tracked], int] = {}
-    inside: list[tuple[int, _Tracked]] = []
 
-    def edges_from(state: int, tracked: _Tracked) -> list[Edge]:
-        nonlocal rejects
+def _competition(strategy: Strategy, graph: Graph, everything: Mask) -> _Competition:
+    if strategy == "MAX":
+        matter = _pairs(graph, everything, lambda match, other: match <= other)
+    else:
+        matter = _pairs(graph, everything, lambda match, other: True)
+    decided = matter
+    if strategy == "LAST":
+        decided = _pairs(graph, everything, lambda match, other: match == other)
+    return _Competition(strategy, _blocks(graph, everything), tuple(matter), tuple(decided))
+
+
+class _Exploration:
+    """The states of a selection, explored from the tracker of a match at the first event on."""
+
+    def __init__(self, graph: Graph, competition: _Competition, budget: Budget) -> None:
+        self._graph = graph
+        self._competition = competition
+        self._budget = budget
+        self._rejects = False
+        # The states inside matches: a state of the graph, with the competitors there.
+        self._numbers: dict[tuple[int, _Tracked], int] = {}
+        self._inside: list[tuple[int, _Tracked]] = []
+
+    def selection(self) -> Selection:
+        """The whole selection."""
+        competition = self._competition
+        # The trackers of matches that have marked nothing, by the events before the match.
+        contexts: dict[_Tracked, int] = {(1 << INITIAL, 0): 0}
+        order = list(contexts)
+        tracker: list[list[tuple[Mask, int]]] = []
+        starts: list[list[Edge]] = []
+        for tracked in order:
+            look()
+            moves = []
+            for block in competition.blocks:
+                following = competition.relevant(INITIAL, self._after(tracked, block, False))
+                if following not in contexts:
+                    contexts[following] = len(order)
+                    order.append(following)
+                moves.append((block.mask, contexts[following]))
+            tracker.append(moves)
+            starts.append(self._edges_from(INITIAL, tracked))
+        edges: list[list[Edge]] = [[], []]
+        for state, tracked in self._inside:
+            look()
+            edges.append(self._edges_from(state, tracked))
+        return _reduced(tracker, starts, edges, self._graph.version, self._rejects)
+
+    def _after(self, tracked: _Tracked, block: _Block, marked: bool) -> _Tracked:
+        self._budget.spend()
+        return self._competition.after(tracked, block, marked)
+
+    def _edges_from(self, state: int, tracked: _Tracked) -> list[Edge]:
+        """The edges of a match that no better competitor rejects."""
         found = []
-        for edge in graph.edges[state]:
-            for step, block in zip(steps, blocks, strict=True):
-                if not edge.mask & block:
+        for edge in self._graph.edges[state]:
+            for block in self._competition.blocks:
+                if not edge.mask & block.mask:
                     continue
-                even, ahead = after(tracked, step, bool(edge.marks))
-                if ahead >> edge.target & 1:
-                    rejects = True
+                after = self._after(tracked, block, bool(edge.marks))
+                if after[1] >> edge.target & 1:
+                    self._rejects = True
                     continue
                 target = FINAL
                 if edge.target != FINAL:
-                    key = edge.target, that_matter(edge.target, even, ahead)
-                    if key not in numbers:
-                        numbers[key] = len(numbers) + 2
-                        inside.append(key)
-                    target = numbers[key]
-                found.append(Edge(edge.mask & block, edge.marks, target, edge.names))
+                    target = self._number(edge.target, after)
+                found.append(Edge(edge.mask & block.mask, edge.marks, target, edge.names))
         return found
 
-    for tracked in order:
-        look()
-        moves = []
-        for step in steps:
-            following = that_matter(INITIAL, *after(tracked, step, False))
-            if following not in contexts:
-                contexts[following] = len(order)
-                order.append(following)
-            moves.append((step.mask, contexts[following]))
-        tracker.append(moves)
-        starts.append(edges_from(INITIAL, tracked))
-    edges: list[list[Edge]] = [[], []]
-    for state, tracked in inside:
-        look()
-        edges.append(edges_from(state, tracked))
-    return _reduced(tracker, starts, edges, graph.version, rejects)
+    def _number(self, state: int, after: _Tracked) -> int:
+        key = state, self._competition.relevant(state, after)
+        if key not in self._numbers:
+            self._numbers[key] = len(self._numbers) + 2
+            self._inside.append(key)
+        return self._numbers[key]
 
 
 _MAX_PAIRS = 300_000
@@ -200,10 +237,10 @@ _MAX_PAIRS = 300_000
 
 
 def _pairs(graph: Graph, everything: Mask, allowed: Callable[[bool, bool], bool]) -> list[int]:
-    """For each state of a match, the states of competitors that some continuation ends together.
+    """For each state of a match, the states of competitors that a common continuation can end.
 
-    `allowed(marked, other)`: whether the match and the competitor may mark an event so. Where that
-    takes too long, all pairs are returned: it only saves work.
+    `allowed(marked, other)`: whether the match and the competitor may mark one event in this way.
+    Where the computation would take too long, returns all pairs: fewer pairs only save work.
     """
     edges = [
         *((state, edge) for state, row in enumerate(graph.edges) for edge in row),
@@ -228,19 +265,19 @@ def _pairs(graph: Graph, everything: Mask, allowed: Callable[[bool, bool], bool]
     return found
 
 
-def _steps(graph: Graph, everything: Mask) -> list[_Step]:
+def _blocks(graph: Graph, everything: Mask) -> tuple[_Block, ...]:
     masks = [edge.mask for edges in graph.edges for edge in edges]
-    steps = []
-    for block in partition(masks, everything):
+    blocks = []
+    for mask in partition(masks, everything):
         reached = [[0] * graph.states, [0] * graph.states]
         for state, edges in enumerate(graph.edges):
             for edge in edges:
-                if edge.mask & block:
+                if edge.mask & mask:
                     reached[bool(edge.marks)][state] |= 1 << edge.target
         # A competitor may begin at any later event as well.
         reached[False][INITIAL] |= 1 << INITIAL
-        steps.append(_Step(block, (tuple(reached[False]), tuple(reached[True]))))
-    return steps
+        blocks.append(_Block(mask, (tuple(reached[False]), tuple(reached[True]))))
+    return tuple(blocks)
 
 
 def _reduced(
@@ -250,10 +287,10 @@ def _reduced(
     version: int,
     rejects: bool,
 ) -> Selection:
-    """The selection without states that lead nowhere, and with like ones merged.
+    """The selection without states that lead nowhere, and with equivalent states merged.
 
-    For that, each tracker state's starts become a state with a mark of its own, so that the graph
-    operations keep it.
+    For that, the starts of each state of the tracker become a state with a mark of its own, so that
+    the graph operations keep it.
     """
     count = len(edges)
     entry = [Edge(1, (f"\0{state}",), count + state, ()) for state in range(len(starts))]
@@ -277,7 +314,7 @@ def _reduced(
             moves[target] = moves.get(target, 0) | mask
         small.append(tuple((mask, target) for target, mask in moves.items()))
         small_starts.append(tuple(starts_of[representative]))
-    # The entries' own states stay in the graph, unreached; `trimmed` drops them where it is used.
+    # The states of the entries stay in the graph, unreached; `trimmed` drops them later.
     return Selection(
         tuple(small), tuple(small_starts), Graph(version, ((), *graph.edges[1:])), rejects
     )
@@ -286,7 +323,7 @@ def _reduced(
 def _merged_trackers(
     tracker: Sequence[Sequence[tuple[Mask, int]]], starts: Sequence[Sequence[Edge]]
 ) -> list[int]:
-    """Tracker states that nothing read later tells apart (Moore's refinement)."""
+    """The class of each tracker state that no later event tells apart (Moore's refinement)."""
 
     def begins(edges: Sequence[Edge]) -> frozenset[tuple[tuple[Marks, int], Mask]]:
         ways: dict[tuple[Marks, int], Mask] = {}

@@ -1,8 +1,8 @@
 """The command line: the only place that reads and writes files.
 
-`command` takes the words of the command line apart and ends with an exit code, `run` is the command
-that reads events. `events` and its neighbours read, `writing` gives matches their form, `output`
-puts bytes where they belong.
+`arguments` has the words of the command line. `command` runs a command and ends with an exit code;
+`run` is the command that reads events. `origins`, `events` and their neighbours read,
+`match_formats` and `table` give matches their form, `output` puts bytes where they belong.
 """
 
 from celc.cli.command import main

@@ -28,10 +28,10 @@ _SUFFIX = ".cel"
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """What was found in one file; `source` has the name under which messages speak of it.
+class CheckedFile:
+    """The messages about one file; `source` has the name that messages give it.
 
-    `queries` are the names of its queries, none where one is wrong.
+    `queries` are the names of its queries; empty where one is wrong.
     """
 
     source: Source
@@ -40,7 +40,7 @@ class Checked:
 
     @property
     def errors(self) -> int:
-        """How many of the messages are errors."""
+        """The number of errors among the messages."""
         return sum(found.severity == "error" for found in self.diagnostics)
 
 
@@ -50,13 +50,13 @@ def check_paths(
     format: str,
     read: Callable[[Path], Source],
 ) -> int:
-    """Check files, folders and standard input (`-`), and write what was found; the exit code.
+    """Check files, folders and standard input (`-`), and write the messages; returns the exit code.
 
-    read: gives the text of a file, or raises CommandProblem where there is none. Such a file is
-    told on standard error, and the others are checked all the same.
+    read: gives the text of a file, or raises CommandProblem where it has none. Such a problem is
+    told on standard error, and the other files are checked all the same.
     """
     files, wrong = _files(paths)
-    checked: list[Checked] = []
+    checked: list[CheckedFile] = []
     for path in files:
         try:
             source = _standard_input() if path == STANDARD_INPUT else read(path)
@@ -83,7 +83,7 @@ def check_paths(
 
 
 def _files(paths: Iterable[Path]) -> tuple[list[Path], list[str]]:
-    """The files that are meant, each once, and what is wrong with folders."""
+    """The files that the paths name, each once, and the problems of folders."""
     files: dict[Path, None] = {}
     wrong = []
     for path in paths:
@@ -111,20 +111,20 @@ def _standard_input() -> Source:
         raise CommandProblem(f"standard input is not UTF-8 text: {byte}") from None
 
 
-def _check(source: Source, name: str, options: Options) -> Checked:
+def _check(source: Source, name: str, options: Options) -> CheckedFile:
     named = Source(name, source.text)
     try:
         compilation = compile_source(source, options)
     except CelError as problem:
-        return Checked(named, problem.diagnostics, ())
+        return CheckedFile(named, problem.diagnostics, ())
     queries = tuple(stages.query.name for stages in compilation.queries)
-    return Checked(named, compilation.warnings, queries)
+    return CheckedFile(named, compilation.warnings, queries)
 
 
 # --- text -----------------------------------------------------------------------------------------
 
 
-def _write_text(checked: Checked) -> None:
+def _write_text(checked: CheckedFile) -> None:
     if checked.diagnostics:
         tell(render_all(checked.source, checked.diagnostics))
     if checked.errors:
@@ -137,7 +137,7 @@ def _write_text(checked: Checked) -> None:
     say(f"{folder}{names}: fine{told}\n")
 
 
-def _count_errors(checked: Sequence[Checked]) -> None:
+def _count_errors(checked: Sequence[CheckedFile]) -> None:
     count, wrong = sum(one.errors for one in checked), sum(one.errors > 0 for one in checked)
     text = f"{count} error{'s' if count != 1 else ''}"
     if len(checked) > 1:
@@ -152,7 +152,7 @@ def _write(value: object) -> None:
 # --- JSON -----------------------------------------------------------------------------------------
 
 
-def json_objects(checked: Iterable[Checked]) -> list[dict[str, Any]]:
+def json_objects(checked: Iterable[CheckedFile]) -> list[dict[str, Any]]:
     """Each message as an object. Lines and columns count from 1; the end is not included."""
     return [_json_object(one.source, found) for one in checked for found in one.diagnostics]
 
@@ -181,7 +181,7 @@ def _json_place(source: Source, span: Span) -> dict[str, Any]:
 # --- SARIF ----------------------------------------------------------------------------------------
 
 
-def sarif(checked: Sequence[Checked]) -> dict[str, Any]:
+def sarif(checked: Sequence[CheckedFile]) -> dict[str, Any]:
     """All messages as a SARIF 2.1.0 log of one run."""
     codes = sorted({found.code for one in checked for found in one.diagnostics})
     driver = {
@@ -253,7 +253,7 @@ def _location(source: Source, span: Span) -> dict[str, Any]:
 
 
 def _uri(source: Source) -> str:
-    # All but "/" is escaped: a ":" before the first one would make a scheme of what is before it.
+    # All signs but "/" are escaped: a ":" before the first "/" would begin the name with a scheme.
     return quote(source.name, safe="/")
 
 

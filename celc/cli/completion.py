@@ -1,6 +1,6 @@
 """`celc completion`: a script with which a shell completes commands, options and files.
 
-It is made from the parser of the command line, so that it never lags behind it. Nothing of celc
+The script is made from the parser of the command line, so that both always agree. Nothing of celc
 runs while a shell completes.
 """
 
@@ -17,7 +17,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """An option: its spellings, what it takes (None: nothing), and what it is for."""
+    """An option: its spellings, the values that it takes (None: it takes none), and its purpose."""
 
     names: tuple[str, ...]
     takes: tuple[str, ...] | None

@@ -19,10 +19,10 @@ import pyarrow.json
 import pyarrow.parquet
 from celc_runtime.arrow.paths import arrow_fields, path_of, with_fields
 
-from celc.cli.json_rows import Fields, keys_of
-from celc.cli.lines import csv_rows, first_wrong, json_rows, whole_lines
+from celc.cli.json_fields import Fields, keys_of
+from celc.cli.origins import Feed, Origin
 from celc.cli.problems import CommandProblem, words
-from celc.cli.sources import Feed, Origin
+from celc.cli.text_rows import csv_rows, first_wrong, json_rows, whole_lines
 from celc.cli.times import TimeForm, with_times
 from celc.cli.wanted import Wanted
 
@@ -39,8 +39,8 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How texts in files are to be read: `delimiter` (default: by the file's ending) and
-    `null_texts` (besides the empty one) in CSV, `times` in CSV and JSON."""
+    """The form of texts in files: `delimiter` (default: by the file's ending) and `null_texts`
+    (besides the empty text) in CSV, `times` in CSV and JSON."""
 
     delimiter: str | None = None
     null_texts: tuple[str, ...] = ()
@@ -48,9 +48,9 @@ class Form:
 
 
 class EventFile:
-    """The events of one origin, of which the wanted columns are read.
+    """The wanted columns of the events of one origin.
 
-    It can be read again and again; what it is asked afterwards is about all that was read so far.
+    They can be read again and again; the other methods answer for all events that were read so far.
     """
 
     def __init__(self, origin: Origin, wanted: Wanted, form: Form) -> None:
@@ -65,7 +65,7 @@ class EventFile:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return self.origin.name
 
     def batches(self, progress: Progress | None = None) -> Iterator[pa.RecordBatch]:
@@ -78,9 +78,9 @@ class EventFile:
                 yield self._noted(batch)
 
     def refuse_misspelt(self) -> None:
-        """Raises CommandProblem for an attribute that no row has, and a key that is like it.
+        """Raises CommandProblem where no row has an attribute, but some key is like it.
 
-        Of CSV and Parquet that is known before any row is read.
+        CSV and Parquet are checked before any row is read.
         """
         if self.origin.format == "json" and (missing := self.lacking()):
             self._wanted.refuse_misspelt(self.name, missing, self._known_keys())
@@ -96,7 +96,7 @@ class EventFile:
         return self.origin.format == "json" and name in self._known_keys()
 
     def place_of(self, row: int) -> str:
-        """Where the row of a number (counted from 0) is."""
+        """The place of a row in words; `row` counts from 0."""
         if self.origin.format != "parquet":
             with self.origin.opened() as stream:
                 for number, (line, _) in enumerate(self._rows(stream)):
@@ -142,7 +142,7 @@ class EventFile:
         return self._keys
 
     def _check_columns(self, given: list[str], present: set[str]) -> None:
-        """Whether a file that says what its columns are has those that the query needs."""
+        """Raises CommandProblem where a file that names its columns lacks a needed one."""
         wanted, file = self._wanted, self.name
         for name in wanted.schema.names:
             if given.count(name) > 1:
@@ -160,7 +160,7 @@ class EventFile:
         wanted.refuse_lacking(file, missing, given)
 
     def _completed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The wanted columns alone, with NULL for those that the file lacks."""
+        """The wanted columns alone, with NULL for columns that the file lacks."""
         columns, fields = [], []
         for field in self._wanted.schema:
             if field.name in batch.schema.names:
@@ -214,7 +214,7 @@ class EventFile:
         given = self._header()
         present = set(given).intersection(schema.names)
         self._check_columns(given, present)
-        # With no column to read, the first one tells how many rows there are.
+        # With no column to read, the first column gives the number of rows.
         columns = [name for name in schema.names if name in present] or given[:1]
         known = self._form.times.readable(schema)
         types = {name: known[name] for name in columns if name in known}
@@ -240,7 +240,7 @@ class EventFile:
 
         def finished(batch: pa.RecordBatch) -> pa.RecordBatch:
             for field in batch.schema:
-                # What Arrow has found out of a column holds when a longer block is tried.
+                # The type that Arrow has found for a column holds when a longer block is tried.
                 types.setdefault(field.name, field.type)
             return self._completed(with_times(batch, schema, self._form.times))
 
@@ -316,7 +316,7 @@ class EventFile:
         yield from self._agreeing(self._in_blocks(parsed, finished, check, progress))
 
     def _agreeing(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Complete batches, without the column of the event types where no row says its own."""
+        """Complete batches, without the column of the event types where no row says its type."""
         type_name = self._wanted.type_name
         rows_without_type: int | None = 0
         for batch in batches:
@@ -328,10 +328,10 @@ class EventFile:
             yield self._completed(batch)
 
     def _typeless(self, types: pa.Array, before: int) -> int | None:
-        """How many rows the file has so far, if none of them says its event type; else None.
+        """The number of rows so far, if none of them says its event type; None otherwise.
 
-        A query of one event type needs no such column. But rows that say theirs and rows that do
-        not cannot both be right.
+        A query of one event type needs no such column. But rows with a type and rows without one
+        cannot both be right.
         """
         if types.null_count == len(types):
             return before + len(types)
@@ -352,7 +352,7 @@ class EventFile:
     ) -> Iterator[pa.RecordBatch]:
         """Batches of parsed rows, in longer blocks from where a row is too long for one.
 
-        `check` raises what is wrong with a row alone, whose columns have the names.
+        `check` raises for a row that is wrong by itself; `names` are those of its columns.
         """
         block, given = _BLOCK, 0
         while True:
@@ -369,7 +369,7 @@ class EventFile:
                             if len(batch):
                                 yield batch
                     except pa.ArrowInvalid:
-                        # A row that is cut off is no news where the file is.
+                        # A row that is cut off is no news where the file itself is cut off.
                         stream.check()
                         raise
                 return
@@ -391,7 +391,7 @@ class EventFile:
 
     @property
     def _comes_slowly(self) -> bool:
-        """Whether rows may still have to be written by somebody while others are matched."""
+        """Whether some rows may not be written yet while others are matched."""
         return self.origin.spool is not None
 
     def _parsed(

@@ -1,11 +1,12 @@
-"""Where the command line writes: standard output, standard error, and files that appear whole.
+"""The output of the command line: standard output, standard error, and files that appear whole.
 
 A file is written beside its place under a temporary name, and gets its own name at the end. So a
-command that fails or is stopped leaves the file as it was, and nobody reads half of one. Devices
-and pipes have nothing to replace and are written directly, as standard output is.
+command that fails or is stopped leaves the file as it was, and nobody reads half of a file. Devices
+and pipes have nothing to replace and are written directly, like standard output.
 
-Bytes go to the system without Python's own standard streams in between: those would keep what could
-not be written, try again when the process ends, and fail once more with no one to say it well.
+Bytes go to the system without Python's own standard streams in between. Those would keep the bytes
+that could not be written, try again when the process ends, and fail once more without a good
+message.
 """
 
 from __future__ import annotations
@@ -28,17 +29,17 @@ from celc.cli import signals
 from celc.cli.problems import FILE_WRONG, CommandProblem, ReadEnough, words
 
 BUFFER = 1 << 18
-"""Bytes that are gathered before the system is asked to write them."""
+"""The number of bytes that are gathered before the system writes them."""
 
 _OPENED = re.compile(r"/dev/(stdin|stdout|stderr|fd/\d+)|/proc/(self|\d+)/fd/\d+")
 _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
 
 
 class _Sink(io.RawIOBase):
-    """Takes bytes until one write fails, and from then on takes them to no purpose.
+    """Takes bytes until one write fails, and drops all bytes from then on.
 
-    Whoever holds bytes for a file that cannot be written any more has to get rid of them without
-    another error. `failure` is the first one.
+    Streams above may still hold bytes for a file that cannot be written; they must get rid of them
+    without another error. `failure` is the first error.
     """
 
     def __init__(self, put: Callable[[memoryview], int], *, terminal: bool = False) -> None:
@@ -54,7 +55,7 @@ class _Sink(io.RawIOBase):
         return self._terminal
 
     def give_up(self) -> None:
-        """Take no more bytes to where they were going."""
+        """Drop all bytes from now on."""
         self._dead = True
 
     def write(self, data) -> int:  # type: ignore[no-untyped-def]
@@ -72,9 +73,9 @@ class _Sink(io.RawIOBase):
 
 @contextmanager
 def _buffered(sink: _Sink, name: str, *, counts: bool = True) -> Iterator[IO[bytes]]:
-    """A stream over a sink. Whatever a failed write leads to is reported as that failure.
+    """A stream over a sink. All errors that follow a failed write are reported as that failure.
 
-    `counts`: whether somebody reads what was written before something else went wrong.
+    `counts`: whether bytes that were written before another error are of use to a reader.
     """
     out = io.BufferedWriter(sink, BUFFER)
     try:
@@ -141,7 +142,7 @@ def tell(text: str) -> None:
 
 
 def flush_standard_streams(code: int) -> int:
-    """Write what Python's own streams still hold, at the end of a process; the exit code then."""
+    """Write the bytes that Python's own streams hold when a process ends; the exit code."""
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:
@@ -152,11 +153,11 @@ def flush_standard_streams(code: int) -> int:
 
 
 def _put_to(stream: TextIO) -> Callable[[memoryview], int]:
-    """What writes bytes to one of Python's streams, past its buffers if it is the system's."""
+    """A function that writes bytes to one of Python's streams, past the buffers where it can."""
     try:
         descriptor = stream.fileno()
     except (OSError, ValueError, AttributeError):
-        # One that was put in its place by the program that `main` runs in.
+        # The program that `main` runs in has put a stream of its own in its place.
         return _put_to_object(stream)
     started = False
 
@@ -193,7 +194,7 @@ def _put_to_system(descriptor: int, data: memoryview) -> int:
         try:
             return os.write(descriptor, data)
         except BlockingIOError:
-            # The other end has made the pipe one that does not wait.
+            # The other end has made writes to the pipe return at once.
             select.select([], [descriptor], [])
 
 
@@ -216,8 +217,8 @@ def check_output(
 ) -> None:
     """Refuse an output file that would destroy something, before any work is done.
 
-    That is one of the inputs, by whatever name, and without `force` a file that is there, if it is
-    not `ours`; `whose` says who writes those that are. Raises CommandProblem.
+    It refuses one of the inputs, by whatever name, and without `force` any existing file that is
+    not `ours`; `whose` is the writer of our files. Raises CommandProblem.
     """
     check_name(path)
     found = _status(path)
@@ -241,11 +242,10 @@ def check_output(
 
 @contextmanager
 def written(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write, which is there under its name once the block has ended well.
+    """A file to write, which exists under its name once the block has ended well.
 
-    It is then on the disk, and has the permissions of the file that it takes the place of. A
-    symbolic link stays, and leads to the new file. Raises CommandProblem where it cannot be
-    written.
+    It is then on the disk, and has the permissions of the file that it replaces. A symbolic link
+    stays, and leads to the new file. Raises CommandProblem where the file cannot be written.
     """
     found = _status(path)
     if is_written_directly(path):
@@ -337,7 +337,7 @@ def _synced(descriptor: int) -> None:
 
 
 def _close_after_failure(descriptor: int) -> None:
-    """Close a file that will not be kept: what closing says of it no longer matters."""
+    """Close a file that will not be kept; errors of closing do not matter."""
     with suppress(OSError):
         os.close(descriptor)
 

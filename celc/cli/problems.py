@@ -1,10 +1,10 @@
-"""What can be wrong with a command line or with a file."""
+"""Problems with a command line or with a file, and exit codes."""
 
 from __future__ import annotations
 
 FINE, QUERY_WRONG, FILE_WRONG = 0, 1, 2
-"""Exit codes: fine; the query is wrong; the command line or a file is. A signal adds 128 to its
-number."""
+"""Exit codes: all is fine; the query is wrong; the command line or a file is wrong. The code of a
+signal is its number plus 128."""
 
 
 class ReadEnough(Exception):
@@ -16,5 +16,5 @@ class CommandProblem(Exception):
 
 
 def words(problem: OSError) -> str:
-    """What the system says of a file, without the number and the name."""
+    """The words of the system on a file, without the number and the name."""
     return problem.strerror or str(problem)

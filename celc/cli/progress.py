@@ -1,6 +1,6 @@
-"""How far `celc run` is, on a terminal and from two seconds on: bytes, rows and matches.
+"""The progress of `celc run` on a terminal, from two seconds on: bytes, rows and matches.
 
-It is drawn by the thread that reads, between two batches, and taken away before anything else is
+The thread that reads draws the line between two batches, and removes it before anything else is
 written, so that it never mixes with matches on the same terminal.
 """
 
@@ -25,7 +25,7 @@ clock: Callable[[], float] = time.monotonic
 
 
 class Bar:
-    """A line that tells how far reading is; `total` is the number of bytes there are, if known."""
+    """A line with the progress of reading; `total` is the number of all bytes, None if unknown."""
 
     def __init__(self, stream: TextIO, total: int | None) -> None:
         self._stream = stream
@@ -35,7 +35,7 @@ class Bar:
         self._drawn: tuple[Progress, TaskID] | None = None
 
     def read(self, done: int, rows: int) -> None:
-        """So many bytes and rows were read since the beginning of the reading."""
+        """Show the bytes and rows that were read since the beginning."""
         now = clock()
         if now < self._next:
             return
@@ -45,12 +45,12 @@ class Bar:
         progress.refresh()
 
     def found(self, matches: int) -> None:
-        """So many matches more; the line makes room for them."""
+        """Count more matches, and remove the line so that they can be written."""
         self._matches += matches
         self.clear()
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._drawn is not None:
             self._drawn[0].stop()
             self._drawn = None

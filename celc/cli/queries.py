@@ -19,7 +19,7 @@ MAX_BYTES = 4 << 20
 
 
 def options_of(arguments: argparse.Namespace) -> Options:
-    """What the command line chooses besides the query."""
+    """The options of the command line for a compilation."""
     return Options(
         None if arguments.order_by is None else _columns(arguments.order_by),
         () if arguments.tiebreak is None else _columns(arguments.tiebreak),
@@ -31,7 +31,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
 
 
 def compiled(arguments: argparse.Namespace) -> Compilation:
-    """The query file that the arguments name, compiled; its warnings are told."""
+    """The compiled query file that the arguments name; its warnings go to standard error."""
     from celc.pipeline import compile_source
 
     compilation = compile_source(read_source(arguments.source), options_of(arguments))
@@ -41,7 +41,7 @@ def compiled(arguments: argparse.Namespace) -> Compilation:
 
 
 def chosen_queries(compilation: Compilation, name: str | None) -> tuple[Stages, ...]:
-    """The queries of a file that `--query` chooses; without it all of them."""
+    """The queries of a file that `--query` chooses; all queries without it."""
     if name is None:
         return compilation.queries
     found = tuple(stages for stages in compilation.queries if stages.query.name == name)

@@ -16,8 +16,9 @@ from celc_runtime import EventError, EventWarning
 from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.query import CompiledQuery
 
-from celc.cli import writing
+from celc.cli import match_formats
 from celc.cli.events import Form
+from celc.cli.origins import Origin, origins_of
 from celc.cli.output import (
     check_name,
     check_output,
@@ -29,7 +30,6 @@ from celc.cli.output import (
 from celc.cli.problems import FINE, CommandProblem
 from celc.cli.progress import shown
 from celc.cli.queries import chosen_queries, compiled
-from celc.cli.sources import Origin, origins_of
 from celc.cli.stream import EventStream
 from celc.cli.times import EPOCH_UNITS, TimeForm
 from celc.cli.wanted import Wanted
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Match each chosen query against the events; returns the exit code."""
     warnings.simplefilter("always", EventWarning)
     check_name(arguments.output)
-    format = writing.format_of(arguments.output, arguments.format)
+    format = match_formats.format_of(arguments.output, arguments.format)
     form = _form(arguments)
     compilation = compiled(arguments)
     chosen = chosen_queries(compilation, arguments.query)
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
                     break  # the rest of the events was not read, and may have what these lack
                 _tell_lacking(events, strict=arguments.strict_schema)
     finally:
-        # The last one that was told of signals is the one that is told of them now.
+        # In reverse order, since each spool puts back the signal pipe of the spool before it.
         for origin in reversed(origins):
             origin.close()
     if first.are_all:
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _form(arguments: argparse.Namespace) -> Form:
-    """How texts are read, as the options say."""
+    """The form of texts in files, from the options."""
     delimiter = arguments.delimiter
     if delimiter is not None:
         delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
@@ -127,7 +127,7 @@ def _typed(query: CompiledQuery, type_column: str | None) -> CompiledQuery:
 def _live(
     write: Callable[[Any], None], out: IO[bytes], output: Path | None
 ) -> Callable[[Any], None]:
-    """A writer whose matches can be read at once by whoever waits for them."""
+    """A writer whose matches can be read at once by a program that waits for them."""
     if output is not None and not is_written_directly(output):
         return write
 
@@ -154,13 +154,13 @@ def _match(
                 write(batch)
         write(None)
     except EventError as problem:
-        # Events that lack what the query reads are often wrong in another way as well.
+        # Events that lack an attribute of the query are often wrong in another way as well.
         events.refuse_misspelt()
         raise CommandProblem(events.placed(str(problem))) from None
 
 
 def _tell_lacking(events: EventStream, *, strict: bool) -> None:
-    """A word at the end on what the events lacked."""
+    """Warn at the end of attributes that the events lacked; `strict`: raise CommandProblem."""
     events.refuse_misspelt()
     if lacking := events.lacking():
         text = events.words_on(lacking)
@@ -180,17 +180,17 @@ def _output(path: Path | None, format: str) -> AbstractContextManager[IO[bytes]]
 def _writer(
     format: str, query: CompiledQuery, out: IO[bytes], *, in_file: bool
 ) -> Callable[[Any], None]:
-    """A function that is given each batch of matches, and None at the end."""
+    """A function that takes each batch of matches, and None at the end."""
     match format:
         case "json":
-            return writing.json_lines(query, out)
+            return match_formats.json_lines(query, out)
         case "csv":
-            return writing.csv(query, out)
+            return match_formats.csv(query, out)
         case "parquet":
-            return writing.parquet(query, out)
+            return match_formats.parquet(query, out)
         case _:
             from celc.cli.table import table
 
-            most = writing.ROWS_IN_FILE if in_file else writing.ROWS_SHOWN
+            most = match_formats.ROWS_IN_FILE if in_file else match_formats.ROWS_SHOWN
             width = shutil.get_terminal_size((WIDTH, 0)).columns if out.isatty() else WIDTH
             return table(query, out, most, width, warn_beyond=in_file)

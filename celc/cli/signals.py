@@ -1,7 +1,7 @@
 """Ctrl-C and `kill`: they end a command in order, so that it can remove the file that it began.
 
-A second signal does not wait for that. What is left is removed then and there, and the process
-ends.
+A second signal does not wait for that: its handler removes all unfinished files, and ends the
+process.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Stopped(BaseException):
 
 
 class _State:
-    """What the handler of signals knows: which one has come, and whether it has to wait."""
+    """The state of the handler: the signal that has come (0: none), and whether signals wait."""
 
     def __init__(self) -> None:
         self.came = 0
@@ -35,7 +35,7 @@ class _State:
 
 _state = _State()
 unfinished: dict[str, Callable[[], None]] = {}
-"""How to remove each file that has been begun and has not got its name yet."""
+"""The removal of each file that has been begun and has not got its name yet."""
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def stopped_by_signals() -> Iterator[None]:
                 before[number] = signal.signal(number, _stop)
         yield
     except Exception:
-        # A library that was asked to write may have made an error of its own of the signal.
+        # A library that was writing may have turned the signal into an error of its own.
         if _state.came:
             raise Stopped(_state.came) from None
         raise
@@ -66,7 +66,7 @@ def stopped_by_signals() -> Iterator[None]:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """For the moment in which a file gets its name: a signal that comes now comes too late."""
+    """Signals are ignored while a file gets its name: they come too late to remove it."""
     _state.waits = True
     try:
         yield

@@ -9,25 +9,25 @@ from celc_runtime.arrow.arrays import plain_batch
 from celc_runtime.arrow.row_names import row_named_in
 
 from celc.cli.events import EventFile, Form
+from celc.cli.origins import Origin
 from celc.cli.problems import CommandProblem
-from celc.cli.sources import Origin
 from celc.cli.wanted import Wanted
 
 Progress = Callable[[int, int], None]
-"""Is told the bytes and the rows that were read so far."""
+"""A function that takes the bytes and the rows that were read so far."""
 
 
 class EventStream:
     """The events of origins, in their order.
 
-    It can be read again and again; what it is asked afterwards is about all that was read so far.
+    It can be read again and again; the other methods answer for all events that were read so far.
     """
 
     def __init__(self, origins: Sequence[Origin], wanted: Wanted, form: Form) -> None:
         self._files = [EventFile(origin, wanted, form) for origin in origins]
         self._wanted = wanted
         self._starts: list[int] = []
-        """The rows before each file, of those that were begun."""
+        """The number of rows before each file that was begun."""
 
     @property
     def size(self) -> int | None:
@@ -85,8 +85,8 @@ class EventStream:
                 )
 
     def refuse_misspelt(self) -> None:
-        """Raises CommandProblem for an attribute that no row of a file has, and a key of that file
-        that is like it."""
+        """Raises CommandProblem where no row of a file has an attribute, but a key of that file is
+        like it."""
         for file in self._files:
             file.refuse_misspelt()
 
@@ -96,13 +96,13 @@ class EventStream:
         return [name for name in lacking if not any(file.has(name) for file in self._files)]
 
     def words_on(self, lacking: list[str]) -> str:
-        """What to say of the names that no row had."""
+        """The message on names that no row had."""
         first, more = self._files[0].name, len(self._files) - 1
         name = f"{first} and {more:,} more file{'s' if more > 1 else ''}" if more else first
         return self._wanted.words_on(name, lacking)
 
     def placed(self, problem: str) -> str:
-        """What is wrong with the events, after the file and the place in it if a row is named."""
+        """A problem with events, after its file and the place in it if the problem names a row."""
         row = row_named_in(problem)
         starts = [start for start in self._starts if row is not None and start <= row]
         if row is None or not starts:

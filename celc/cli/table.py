@@ -18,19 +18,19 @@ from rich.cells import cell_len
 
 from celc.diagnostics.source import visible
 
-_GAP = 2
+_BETWEEN_COLUMNS = 2
 """Spaces between two columns."""
 
 _WORDS = re.compile(r"(?<!\d{4}-\d\d-\d\d) ")
-"""What is between words. A day and its time are one word."""
+"""The space between words. A day and its time are one word."""
 
 Lines = list[str]
 
 
 class Table:
-    """The first `most` matches, drawn as soon as they are there or all are, and how many there are.
+    """The first `most` matches, drawn when `most` or all have come, and the number of all matches.
 
-    `warn_beyond`: a warning where there are more, because the table goes to a file.
+    `warn_beyond`: warns where there are more, because the table goes to a file.
     """
 
     def __init__(
@@ -88,8 +88,8 @@ class Table:
 
 
 class Times:
-    """Values in words, in which times are short: without their zone, which is UTC, and without
-    their day if it is one for all."""
+    """Values as text. Times are short: without their zone, which is UTC, and without the day where
+    all share one."""
 
     def __init__(self, rows: Sequence[Sequence[object]]) -> None:
         found = list(_times_in(rows))
@@ -99,7 +99,7 @@ class Times:
         if found:
             on = f" on {self._day}" if self._day is not None else ""
             self.note = f" (times in UTC{on})"
-        """What to say of times below the table."""
+        """The note on times below the table."""
 
     def lines(self, value: object) -> Lines:
         """The lines of a cell."""
@@ -142,16 +142,17 @@ def _utc(time: datetime) -> datetime:
 def column_widths(
     names: Sequence[str], cells: Sequence[Sequence[Lines]], width: int
 ) -> list[int] | None:
-    """How wide the columns are side by side; None: they do not fit into the width.
+    """The widths of columns side by side; None where they do not fit into `width`.
 
-    What a column needs at least is its longest word; what is left goes where lines are longer.
+    A column is at least as wide as its longest word; the rest of the width goes to columns with
+    longer lines.
     """
     least, whole = [], []
     for place, name in enumerate(names):
         lines = [line for row in cells for line in row[place]]
         least.append(max([cell_len(name), *map(_longest_word, lines)]))
         whole.append(max([cell_len(name), *map(cell_len, lines)]))
-    left = width - sum(least) - _GAP * (len(names) - 1)
+    left = width - sum(least) - _BETWEEN_COLUMNS * (len(names) - 1)
     if left < 0:
         return None
     needs = sorted(range(len(names)), key=lambda place: whole[place] - least[place])
@@ -185,7 +186,7 @@ def _joined(texts: Sequence[str], widths: Sequence[int]) -> str:
     padded = [
         text + " " * (width - cell_len(text)) for text, width in zip(texts, widths, strict=True)
     ]
-    return (" " * _GAP).join(padded).rstrip(" ")
+    return (" " * _BETWEEN_COLUMNS).join(padded).rstrip(" ")
 
 
 def blocks(names: Sequence[str], cells: Sequence[Sequence[Lines]], width: int) -> Iterator[str]:
@@ -195,7 +196,7 @@ def blocks(names: Sequence[str], cells: Sequence[Sequence[Lines]], width: int) -
         title = f"── match {number:,} "
         yield title + "─" * max(0, min(width, 80) - cell_len(title))
         for name, lines in zip(names, row, strict=True):
-            room = width - names_width - _GAP
+            room = width - names_width - _BETWEEN_COLUMNS
             parts = [part for line in lines for part in _wrapped(line, room)]
             for first, part in enumerate(parts or [""]):
                 yield _joined([name if not first else "", part], [names_width, 0])

@@ -1,6 +1,6 @@
 """Times in files that have no type for them: CSV and JSON.
 
-Texts are parsed as such first, because Arrow takes times with a zone or those without one, and a
+Times are first parsed as texts, because Arrow takes times with a zone or times without one, and a
 file may have both. Parts of a second beyond microseconds are an error in texts and are cut off in
 numbers.
 """
@@ -23,7 +23,7 @@ EPOCH_UNITS = {
     "us": Decimal(1),
     "ns": Decimal("0.001"),
 }
-"""Microseconds in each unit that times since 1970 can be counted in."""
+"""Microseconds in each unit of times since 1970."""
 
 _NUMBER = pa.decimal128(28, 9)
 _TIME = pa.timestamp("us", "UTC")
@@ -38,14 +38,14 @@ _FIRST = -62_135_596_800_000_000
 
 @dataclass(frozen=True, slots=True)
 class TimeForm:
-    """How files write times: `format` as strptime has it, or a unit of time since 1970, or none:
-    ISO 8601. `zone` is that of times which name none."""
+    """The form of times in files: `format` is one of strptime, a unit of time since 1970, or None
+    for ISO 8601. `zone` is the zone of times that name none."""
 
     format: str | None = None
     zone: str = "UTC"
 
     def check(self) -> None:
-        """Raises CommandProblem for a zone or a format that there is not."""
+        """Raises CommandProblem for an unknown zone and for a wrong format."""
         try:
             self._in_zone(pa.array([0], pa.timestamp("us")))
         except pa.ArrowInvalid:
@@ -72,7 +72,7 @@ class TimeForm:
         return self.format in EPOCH_UNITS
 
     def readable(self, schema: pa.Schema) -> dict[str, pa.DataType]:
-        """The types to parse columns as: times as texts or numbers, and none where any will do."""
+        """The types for the parser: texts or numbers for times, none for columns of any type."""
         return {
             field.name: self._raw_type(field.type)
             for field in schema
@@ -166,7 +166,7 @@ class TimeForm:
 
 
 def with_times(batch: pa.RecordBatch, schema: pa.Schema, form: TimeForm) -> pa.RecordBatch:
-    """The batch with the texts of columns that `schema` declares as times read as such."""
+    """The batch, with texts read as times in the columns that `schema` declares as times."""
     for field in schema:
         if pa.types.is_temporal(field.type) and field.name in batch.schema.names:
             index = batch.schema.get_field_index(field.name)
@@ -187,7 +187,7 @@ def _parsed(text: str, format: str) -> datetime:
 
 
 def _not_of_form(problem: pa.ArrowInvalid, type: str, example: str) -> pa.ArrowInvalid:
-    """A text that is no time of ISO 8601, in words that say how to name another form."""
+    """The problem of a text that is no time of ISO 8601, with a hint how to name another form."""
     value = re.search(r"'(.*)' as a scalar", str(problem), re.DOTALL)
     text = f"{value[1]!r} is no" if value else "a text is no"
     return pa.ArrowInvalid(

@@ -1,8 +1,8 @@
-"""What `celc run` looks for in a file of events, and what it says where that is not there.
+"""The columns that `celc run` wants from a file of events, and the messages where one is missing.
 
-A file may lack an attribute for two reasons: nobody had a value for it, which is NULL, or it has
-another spelling, which must not be NULL without a word. So a name that is like one that is looked
-for is an error, and one that nothing is like is NULL with a warning at the end of the run.
+A file may lack an attribute for two reasons: there was no value for it, which is NULL, or the file
+spells it differently, which must not be NULL without a word. So where the file has a similar name,
+that is an error. Where it has none, the attribute is NULL, with a warning at the end of the run.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from celc.diagnostics.messages.wording import available, guess, quote, quoted
 class Wanted:
     """The columns that a query reads from a file.
 
-    `schema` has their types; NULL stands for whatever type the file has. `required` are those
-    without which there are no events: of types, streams, partitions and order. `type_name` is the
-    column of the event types, which may be missing if it is not required. `owners` says which event
-    types declare an attribute, `declared` all names that mean something in the streams.
+    `schema` has their types; the type NULL stands for any type that the file has. `required` are
+    the columns that no file may lack: of types, streams, partitions and order. `type_name` is the
+    column of the event types, which may be missing if it is not required. `owners` are the event
+    types that declare each attribute, `declared` all names with a meaning in the streams.
     """
 
     query: str
@@ -37,7 +37,7 @@ class Wanted:
 
     @classmethod
     def of(cls, query: Query, compiled: CompiledQuery) -> Wanted:
-        """What a compiled query reads, and what its streams declare."""
+        """The columns that a compiled query reads, and the names that its streams declare."""
         plan = compiled.plan
         owners: dict[str, frozenset[str]] = {}
         types = [one for stream in query.streams for one in stream.event_types]
@@ -92,7 +92,7 @@ class Wanted:
             )
 
     def words_on(self, file: str, lacking: Collection[str]) -> str:
-        """What to say of attributes that no row has."""
+        """The message on attributes that no row has."""
         them = "it is" if len(lacking) == 1 else "they are"
         return (
             f"{file}: no row has {quoted(lacking)}, which query {quote(self.query)} reads: {them} "
@@ -101,7 +101,7 @@ class Wanted:
 
 
 def _other_delimiter(known: Collection[str]) -> str:
-    """What to try where all names of a CSV file stand in one."""
+    """A hint for a CSV file whose names all stand in one: another delimiter."""
     if len(known) == 1:
         (name,) = known
         for sign in (";", "\t", "|"):
@@ -112,14 +112,14 @@ def _other_delimiter(known: Collection[str]) -> str:
 
 
 def _guess(name: str, others: Collection[str]) -> str:
-    """The question whether another name is meant; empty where none is like it."""
+    """The question whether another name is meant; empty where no name is similar."""
     same = [other for other in others if other.casefold() == name.casefold()]
     return "".join(guess(name, same or [other for other in others if _can_be(name, other)]))
 
 
 def _can_be(name: str, other: str) -> bool:
-    """Whether a likeness would mean anything: names of fields in one struct are alike for the
-    struct's name already, which says nothing of the fields."""
+    """Whether a likeness of two names counts: names of fields in one struct are alike because of
+    the struct's name, which says nothing of the fields."""
     before, _, field = name.rpartition(".")
     other_before, _, other_field = other.rpartition(".")
     if name.startswith(f"{other}."):

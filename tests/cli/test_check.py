@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from celc.cli.command import _parser, main
+from celc.cli.arguments import parser
+from celc.cli.command import main
 from celc.cli.completion import SHELLS, script
 
 STREAM = "CREATE STREAM S { EVENT A { id: INT }, EVENT B { id: INT } }\n"
@@ -194,7 +195,7 @@ def completed(words: list[str], folder: Path) -> list[str]:
     """What bash offers for the last of these words."""
     quoted = " ".join(f"'{word}'" for word in words)
     code = (
-        f"{script(_parser(), 'bash')}\nCOMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}\n"
+        f"{script(parser(), 'bash')}\nCOMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}\n"
         '_celc_complete; printf "%s\\n" "${COMPREPLY[@]}"'
     )
     bash = shutil.which("bash")
@@ -239,5 +240,5 @@ def test_shells_accept_their_script(shell: str, tmp_path: Path) -> None:
     if program is None:
         pytest.skip(f"there is no {shell}")
     path = tmp_path / "script"
-    path.write_text(script(_parser(), shell), encoding="utf-8")
+    path.write_text(script(parser(), shell), encoding="utf-8")
     assert subprocess.run([program, "-n", path], check=False).returncode == 0

@@ -17,7 +17,7 @@ from engines import interpreted
 import celc
 from celc.cli import events as event_files
 from celc.cli import main
-from celc.cli.sources import Origin, origins_of
+from celc.cli.origins import Origin, origins_of
 
 Row = dict[str, Any]
 

@@ -25,7 +25,7 @@ import pytest
 from engines import interpreted
 
 from celc.cli import events as event_files
-from celc.cli import main, sources
+from celc.cli import main, origins, spool
 
 QUERY = """\
 CREATE STREAM S {
@@ -463,13 +463,13 @@ def test_what_is_kept_of_standard_input_has_no_name(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So nothing is left of it, however the process ends."""
-    monkeypatch.setattr(sources.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(spool.tempfile, "tempdir", str(tmp_path))
     before = set(os.listdir(tmp_path))
     reading, writing = os.pipe()
     os.write(writing, b"a,b\n")
     with os.fdopen(reading, "rb") as stream:
         monkeypatch.setattr(sys, "stdin", stream)
-        (origin,) = sources.origins_of(["-"], "csv")
+        (origin,) = origins.origins_of(["-"], "csv")
         assert origin.spool is not None
         assert origin.spool.starts_with(4) == b"a,b\n"
         assert set(os.listdir(tmp_path)) == before
@@ -480,22 +480,22 @@ def test_what_is_kept_of_standard_input_has_no_name(
 def test_lines_that_come_slowly_are_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole lines are, before there is a block of them, and never a part of a line alone."""
     reading, writing = os.pipe()
-    spool = sources.Spool(reading)
+    kept = spool.Spool(reading)
     try:
         for text in (b"type,id\n", b"A,1\nA,2\n"):
             os.write(writing, text)
             place = 0 if text.startswith(b"t") else 8
-            assert spool.read_at(place, 1 << 20) == text
+            assert kept.read_at(place, 1 << 20) == text
         os.write(writing, b"A,")
         os.write(writing, b"3\n")
-        assert spool.read_at(16, 1 << 20) == b"A,3\n"
+        assert kept.read_at(16, 1 << 20) == b"A,3\n"
         os.write(writing, b"A,4")
         os.close(writing)
-        assert spool.read_at(20, 1 << 20) == b"A,4"
-        assert spool.read_at(23, 1 << 20) == b""
-        assert spool.read_at(0, 7) == b"type,id"
+        assert kept.read_at(20, 1 << 20) == b"A,4"
+        assert kept.read_at(23, 1 << 20) == b""
+        assert kept.read_at(0, 7) == b"type,id"
     finally:
-        spool.close()
+        kept.close()
         os.close(reading)
 
 
@@ -507,12 +507,12 @@ def test_a_signal_ends_the_wait_for_standard_input(
     """Also while a thread of Arrow waits, which no signal reaches."""
     put(tmp_path / "q.cel", QUERY)
     program = (
-        "import os\nfrom celc.__main__ import process\nfrom celc.cli import sources\n"
-        "wait = sources.Spool._wait\n"
+        "import os\nfrom celc.__main__ import process\nfrom celc.cli import origins, spool\n"
+        "wait = spool.Spool._wait\n"
         "def told(self):\n"
         f"    if self._length == {len(sent)}: os.write(2, b'waits\\n')\n"
         "    wait(self)\n"
-        "sources.Spool._wait = told\nprocess()"
+        "spool.Spool._wait = told\nprocess()"
     )
     running = subprocess.Popen(
         [sys.executable, "-c", program, "run", "q.cel", "-", "--input-format", "csv"],
@@ -620,7 +620,7 @@ def test_a_file_of_another_ending_is_read_in_the_format_that_is_named(run: Run) 
 def test_standard_input_that_is_closed_or_empty(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     assert refused(run, "-", "--input-format", "csv") == "standard input is closed"
-    for format in sources.FORMATS:
+    for format in origins.FORMATS:
         with open(os.devnull, "rb") as stream:
             monkeypatch.setattr(sys, "stdin", stream)
             assert refused(run, "-", "--input-format", format) == "standard input is empty"

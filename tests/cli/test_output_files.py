@@ -19,7 +19,7 @@ import pyarrow.parquet
 import pytest
 from engines import interpreted
 
-from celc.cli import main, output, writing
+from celc.cli import main, match_formats, output
 
 QUERY = """\
 CREATE STREAM S { EVENT A { id: INT, name: STRING }, EVENT B { id: INT } }
@@ -272,7 +272,7 @@ def slowly(query, read):
     while True:
         time.sleep(0.01)
 run.matches_of = slowly
-run.writing.ROWS_IN_FILE = run.writing.ROWS_SHOWN
+run.match_formats.ROWS_IN_FILE = run.match_formats.ROWS_SHOWN
 from celc.__main__ import process
 from celc.cli import output
 output.BUFFER = 64
@@ -543,7 +543,7 @@ def test_a_table_in_a_file_is_whole_or_says_that_it_is_not(
     assert celc("run", *files, "-o", tmp_path / "whole.txt") == 0
     assert (tmp_path / "whole.txt").read_text().count("#") == 100
     capsys.readouterr()
-    monkeypatch.setattr(writing, "ROWS_IN_FILE", 70)
+    monkeypatch.setattr(match_formats, "ROWS_IN_FILE", 70)
     assert celc("run", *files, "-o", tmp_path / "cut.txt") == 0
     assert (tmp_path / "cut.txt").read_text().count("#") == 70
     assert "the first 70 of 100 matches" in capsys.readouterr().err

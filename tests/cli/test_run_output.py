@@ -21,7 +21,7 @@ from rich.cells import cell_len
 
 from celc.cli import events as event_files
 from celc.cli import main, progress, run, table
-from celc.cli.lines import whole_lines
+from celc.cli.text_rows import whole_lines
 
 STREAM = "CREATE STREAM S { EVENT A { id: LONG, note: STRING, ts: TIMESTAMP } }\n"
 

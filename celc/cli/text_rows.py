@@ -1,7 +1,7 @@
-"""Lines of CSV and JSON files: where a row is that Arrow cannot read, and what is wrong with it.
+"""Rows of CSV and JSON files with their lines, to tell where a row is wrong and why.
 
-Arrow reads blocks side by side and does not say the line. So the rows are gone through once more,
-one by one, where there is something to say.
+Arrow reads blocks side by side and does not say the line. So where Arrow cannot read a row, the
+rows are read once more, one by one.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def json_rows(stream: io.RawIOBase) -> Iterator[Row]:
 def whole_lines(stream: io.RawIOBase, block: int, longest: int) -> Iterator[bytes]:
     """The lines of a stream that are not empty, in pieces of whole lines, as soon as they come.
 
-    Arrow's reader of JSON goes on to the next blocks before it hands on the rows of one. Raises its
-    error for a line that is longer than `longest`.
+    Arrow's reader of JSON reads the next blocks before it hands on the rows of a block. Raises the
+    error of that reader for a line that is longer than `longest`.
     """
     rest: list[bytes] = []
     length = 0
@@ -93,10 +93,10 @@ def first_wrong(
     problem: Exception,
     names: Sequence[str] | None,
 ) -> tuple[int | None, str]:
-    """The line of the first row that `check` raises for, among those after the first `given`, and
-    what is wrong with it.
+    """The line of the first wrong row after the first `given` rows, and the problem in words.
 
-    Where there is none, because it is wrong beside others only, the problem as it is.
+    A row is wrong where `check` raises. Where it does for no row, since a row is wrong only beside
+    others, the line is None and the problem is `problem`.
     """
     for _ in range(given):
         next(rows, None)
@@ -109,7 +109,7 @@ def first_wrong(
 
 
 def in_words(problem: str, names: Sequence[str] | None) -> str:
-    """What Arrow says of a row, in words for the user."""
+    """A problem of Arrow with a row, in words for the user."""
     if (found := _NOT_CONVERTED.match(problem)) and names is not None:
         column, type, reason = names[int(found[1])], _type(found[2]), found[3]
         if value := re.match(r"invalid value '(.*)'", reason, re.DOTALL):

@@ -1,4 +1,4 @@
-"""Matches as `celc run` writes them: a writer is given batches of matches, and None at the end."""
+"""Matches as `celc run` writes them: a writer takes batches of matches, and None at the end."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _ENDINGS = {
 
 
 def format_of(output: Path | None, named: str | None) -> str:
-    """The format to write: the one that is named, or that of the output file's ending.
+    """The format to write: the named one, or that of the output file's ending.
 
-    A file without an ending that says a format is not given one by default: a drawn table in a file
-    that a program reads is found too late. Raises CommandProblem for such a file, and where the
-    ending says another format than the one that is named.
+    A file whose ending says no format gets none by default: users find too late that a file for a
+    program holds a drawn table. Raises CommandProblem for such a file, and where the ending says
+    another format than the named one.
     """
     if output is None or is_written_directly(output):
         return named or "table"
@@ -121,10 +121,10 @@ def parquet(query: CompiledQuery, out: IO[bytes]) -> Writer:
 
 
 class _ParquetWriter(pyarrow.parquet.ParquetWriter):  # type: ignore[misc]
-    """One that is dropped without a word where the events turn out to be wrong."""
+    """A writer that is dropped without a word where the events turn out to be wrong."""
 
     def __del__(self) -> None:
-        # The base class would try to end the file, which is closed by then.
+        # The base class would try to finish the file, which is closed by then.
         pass
 
 

@@ -1,21 +1,13 @@
-"""What the arguments of `celc run` name: files, folders, patterns of names and standard input.
-
-What can be read once only (standard input, a named pipe) is copied into a file without a name while
-it is read, because a query may need its events twice. The system removes such a file with the
-process, however that ends.
-"""
+"""The origins of events that arguments of `celc run` name: files, folders, patterns of names and
+standard input."""
 
 from __future__ import annotations
 
 import glob
 import io
 import os
-import select
-import signal
 import stat
 import sys
-import tempfile
-import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +19,7 @@ import pyarrow as pa
 from celc_runtime import EventWarning
 
 from celc.cli.problems import CommandProblem, words
+from celc.cli.spool import Spool
 
 FORMATS = ("csv", "json", "parquet")
 
@@ -40,14 +33,13 @@ _ENDINGS = {
 }
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
-_PIPE_BLOCK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """One thing that events are read from, again and again.
+    """A source of events that can be read again and again.
 
-    `name` is what messages call it. `size` is the number of its bytes, if that is known before.
+    `name` is its name in messages. `size` is the number of its bytes, None if unknown before.
     """
 
     name: str
@@ -60,11 +52,11 @@ class Origin:
 
     @contextmanager
     def opened(self) -> Iterator[Feed]:
-        """Its bytes, decompressed. What went wrong with them is raised at the end."""
+        """Its bytes, decompressed. An error of reading them is raised at the end."""
         compression = self._seen() if self.spool is not None else self.compression
         with self._raw() as raw:
             if compression is None and self.spool is None:
-                # The name need not tell: what is compressed is no text, whatever it is called.
+                # The name need not tell: compressed bytes are no text, whatever the name is.
                 compression = _compression_of(raw.read(4))
                 raw.seek(0)
             if compression is None:
@@ -87,7 +79,7 @@ class Origin:
             yield raw
 
     def _seen(self) -> str | None:
-        """The compression of what is spooled, as its first bytes show it."""
+        """The compression of a stream that can be read once, as its first bytes show it."""
         assert self.spool is not None
         first = self.spool.starts_with(4)
         if not first:
@@ -95,7 +87,7 @@ class Origin:
         return _compression_of(first)
 
     def close(self) -> None:
-        """Let go of what was kept of a stream that can be read once."""
+        """Remove the copy of a stream that can be read once."""
         if self.spool is not None:
             self.spool.close()
 
@@ -114,8 +106,8 @@ def _compression_of(first: bytes) -> str | None:
 class Feed(io.RawIOBase):
     """Bytes as Arrow reads them, in threads of its own.
 
-    An error that is raised in such a thread can end the process without a word, so it is kept for
-    `check`, and to the thread it looks like the end.
+    An error in such a thread can end the process without a word. So it is kept for `check`, and the
+    thread sees the end of the bytes instead.
     """
 
     def __init__(self, stream: Any, raw: BinaryIO) -> None:
@@ -123,7 +115,7 @@ class Feed(io.RawIOBase):
         self._raw = raw
         self._failure: OSError | None = None
         self.kind: str | None = None
-        """How the bytes are compressed."""
+        """The compression of the bytes."""
 
     def readable(self) -> bool:
         return True
@@ -156,128 +148,11 @@ class Feed(io.RawIOBase):
         raise self._failure
 
 
-# --- what can be read once ------------------------------------------------------------------------
-
-
-class Spool:
-    """A stream that can be read once, for readers who begin anew as often as they like."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._source = descriptor
-        self._kept = tempfile.TemporaryFile(prefix="celc-")  # noqa: SIM115
-        self._length = 0
-        self._ended = False
-        self._lock = threading.Lock()
-        self._stop = _SignalPipe.of_this_thread()
-
-    def close(self) -> None:
-        """Remove what is kept."""
-        self._kept.close()
-        if self._stop is not None:
-            self._stop.close()
-
-    def reader(self) -> BinaryIO:
-        """A reader that begins at the beginning."""
-        return _SpoolReader(self)  # type: ignore[return-value]
-
-    def fill_all(self) -> int:
-        """Keep all there is to come; returns how many bytes there are."""
-        while not self._ended:
-            self._fill(self._length + _PIPE_BLOCK)
-        return self._length
-
-    def starts_with(self, size: int) -> bytes:
-        """The first bytes."""
-        while self._length < size and not self._ended:
-            self._fill(size)
-        return os.pread(self._kept.fileno(), size, 0)
-
-    def read_at(self, place: int, size: int) -> bytes:
-        """Bytes from a place on: as many as are asked for, or whole lines where no more are there
-        yet. No bytes: the end."""
-        with self._lock:
-            self._fill(place + size, place)
-            return os.pread(self._kept.fileno(), min(size, self._length - place), place)
-
-    def _fill(self, end: int, place: int | None = None) -> None:
-        """Keep bytes up to an end; whole lines behind a place do where no more have come yet."""
-        last = b""
-        if place is not None and place < self._length:
-            last = os.pread(self._kept.fileno(), 1, self._length - 1)
-        while not self._ended and self._length < end:
-            if last.endswith(b"\n") and not select.select([self._source], [], [], 0)[0]:
-                return
-            self._wait()
-            last = os.read(self._source, _PIPE_BLOCK)
-            self._ended = not last
-            written = 0
-            while written < len(last):
-                written += os.pwrite(self._kept.fileno(), last[written:], self._length + written)
-            self._length += len(last)
-
-    def _wait(self) -> None:
-        """Until there are bytes. A signal ends the wait, in whatever thread that is."""
-        if self._stop is not None:
-            ready, _, _ = select.select([self._source, self._stop.end], [], [])
-            if self._stop.end in ready:
-                raise InterruptedError
-
-
-class _SpoolReader(io.RawIOBase):
-    def __init__(self, spool: Spool) -> None:
-        self._spool = spool
-        self._place = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._place
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._place}.get(whence)
-        self._place = offset + (self._spool.fill_all() if start is None else start)
-        return self._place
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._spool.read_at(self._place, len(buffer))
-        buffer[: len(data)] = data
-        self._place += len(data)
-        return len(data)
-
-
-class _SignalPipe:
-    """A pipe that has bytes from the moment when a signal asks the process to end.
-
-    The main thread cannot see the signal while it waits for a thread of Arrow, and that thread
-    waits for what is spooled.
-    """
-
-    def __init__(self) -> None:
-        self.end, self._other = os.pipe()
-        os.set_blocking(self._other, False)
-        self._before = signal.set_wakeup_fd(self._other, warn_on_full_buffer=False)
-
-    @classmethod
-    def of_this_thread(cls) -> _SignalPipe | None:
-        """A pipe; none where signals do not come to the thread that asks."""
-        main = threading.current_thread() is threading.main_thread()
-        return cls() if main else None
-
-    def close(self) -> None:
-        signal.set_wakeup_fd(self._before)
-        os.close(self.end)
-        os.close(self._other)
-
-
 # --- what the arguments name ----------------------------------------------------------------------
 
 
 def origins_of(arguments: Sequence[str], format: str | None) -> list[Origin]:
-    """The origins that arguments name, in their order; those in a folder or of a pattern by name.
+    """The origins that arguments name, in order; files of a folder or a pattern are sorted by name.
 
     `format` counts instead of the endings of names. Raises CommandProblem.
     """
@@ -320,9 +195,9 @@ def _mode(path: Path) -> int | None:
 
 
 def _in_folder(folder: Path, format: str | None, empty: str | None = None) -> list[Path]:
-    """The event files in a folder and in those inside of it, without those that are hidden.
+    """The event files in a folder and in its folders, without hidden ones.
 
-    Other files are told of in a warning.
+    A warning names other files.
     """
     found: list[Path] = []
     others: list[Path] = []

@@ -1,6 +1,6 @@
 """JSON lines: attributes that are fields of objects, and the keys that a file has.
 
-Arrow parses the columns that it is told of and no others. So it is told of every place where an
+Arrow parses the columns that it is asked for and no others. So it is asked for every place where an
 attribute can be: `a.b` is the key `a.b`, or the key `b` of the object `a`. In each row the place
 with the longest key counts, as `celc_runtime.arrow.paths` decides for the columns of a table.
 """
@@ -35,7 +35,7 @@ def places_of(name: str) -> Iterator[Place]:
 
 
 class Fields:
-    """The columns to ask Arrow for, and how to make one column of each attribute of them."""
+    """The columns to ask Arrow for, from which one column is made for each attribute."""
 
     def __init__(self, file: str, types: Mapping[str, pa.DataType], stream: io.RawIOBase) -> None:
         for name in types:
@@ -49,7 +49,7 @@ class Fields:
         self._tree: dict[str, Any] = {}
         self.places: dict[str, list[Place]] = {}
         asked = [(place, name) for name in types for place in places_of(name)]
-        # A key cannot be a value and an object at once; what is a column itself comes first.
+        # A key cannot be a value and an object at once; a value of its own comes first.
         for place, name in sorted(asked, key=lambda one: len(one[0])):
             if not any(place[:length] in plain for length in range(1, len(place))):
                 self._ask(place, name, types[name])
@@ -90,7 +90,7 @@ def _at(batch: pa.RecordBatch, place: Place) -> pa.Array:
 
 
 def _plain_places(stream: io.RawIOBase, types: Mapping[str, pa.DataType]) -> set[Place]:
-    """Where the first rows hold plain values and objects were possible: nothing is inside there."""
+    """The places where the first rows hold plain values instead of objects: they have no keys."""
     possible = {
         place[:length]
         for name in types
@@ -109,7 +109,7 @@ def _plain_places(stream: io.RawIOBase, types: Mapping[str, pa.DataType]) -> set
 
 
 def _rows(lines: Any) -> Iterator[dict[str, Any]]:
-    """The objects among lines; what is none is for Arrow to complain of."""
+    """The objects among lines; Arrow reports the lines that are none."""
     for line in lines:
         try:
             row = json.loads(line)

@@ -1,0 +1,197 @@
+"""The words of the command line: commands, their options, and the values that these take.
+
+Imports next to nothing: `celc --help` needs neither the compiler nor the runtime.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from celc.cli import completion
+from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK
+from celc.options import is_seconds, is_work
+from celc.version import VERSION
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the command line; `command` of its result is the name of the command."""
+    parser = argparse.ArgumentParser(
+        prog="celc", description="Compiles CEL, a logic of complex events, for PySpark."
+    )
+    parser.add_argument("--version", action="version", version=f"celc {VERSION}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    compile_ = _command(commands, "compile", "write the Python module of a query")
+    compile_.add_argument("-o", "--output", type=Path, help="default: the file's name + _udf.py")
+    compile_.add_argument("--force", action="store_true", help="overwrite a file that is not ours")
+
+    compile_.add_argument(
+        "--standalone", action="store_true", help="put the runtime into the module as well"
+    )
+
+    check = _command(commands, "check", "show all errors and warnings of queries", several=True)
+    check.add_argument("--format", choices=["text", "json", "sarif"], default="text")
+
+    explain = _command(commands, "explain", "show a stage of the compilation")
+    stages = ["formula", "cea", "det", "tables", "code"]
+    explain.add_argument("--stage", choices=stages, default="formula")
+    explain.add_argument("--format", choices=["text", "dot", "svg"], default="text")
+    explain.add_argument("--query", help="which query of the file (default: all)")
+    explain.add_argument("-o", "--output", type=Path, help="a file instead of standard output")
+    explain.add_argument("--force", action="store_true", help="overwrite the output file")
+
+    _add_run(commands)
+
+    help = "print a script with which a shell completes celc's command line"
+    completing = commands.add_parser("completion", help=help, description=help)
+    completing.add_argument("shell", choices=completion.SHELLS)
+    return parser
+
+
+def _add_run(commands: Any) -> None:
+    run = _command(commands, "run", "find the matches in files of events")
+    run.add_argument(
+        "events",
+        nargs="+",
+        metavar="EVENTS",
+        help="files, folders, patterns of names in quotes, or - for standard input",
+    )
+    run.add_argument("--query", help="which query of the file")
+    run.add_argument(
+        "--format",
+        choices=["table", "json", "csv", "parquet"],
+        help="default: what the ending of the output file says, else a table",
+    )
+    run.add_argument("-o", "--output", type=Path, help="a file instead of standard output")
+    run.add_argument("--force", action="store_true", help="overwrite the output file")
+    run.add_argument(
+        "--strict-schema",
+        action="store_true",
+        help="an attribute that no row of the events has is an error",
+    )
+    run.add_argument(
+        "--max-matches",
+        type=_matches,
+        metavar="N",
+        help="stop after this many matches in all (LIMIT: for each event that ends a match)",
+    )
+    _add_input_options(run)
+
+
+def _add_input_options(run: argparse.ArgumentParser) -> None:
+    """How `celc run` reads events."""
+    reading = run.add_argument_group("how the events are read")
+    reading.add_argument(
+        "--input-format",
+        choices=["csv", "json", "parquet"],
+        help="default: what the endings of the names say",
+    )
+    reading.add_argument(
+        "--delimiter",
+        metavar="SIGN",
+        help="what is between the fields of CSV (default: ,); tab for a tab",
+    )
+    reading.add_argument(
+        "--null-text",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="a text without quotes that stands for NULL in CSV, besides the empty one",
+    )
+    reading.add_argument(
+        "--time-format",
+        metavar="FORMAT",
+        help="of times in CSV and JSON: as in '%%d/%%m/%%Y %%H:%%M:%%S', or s, ms, us, ns for "
+        "numbers since 1970 (default: ISO 8601)",
+    )
+    reading.add_argument(
+        "--time-zone",
+        default="UTC",
+        metavar="ZONE",
+        help="of times that name none, as in Europe/Berlin (default: UTC)",
+    )
+    reading.add_argument(
+        "--type-column", metavar="NAME", help="the column of the event types (default: type)"
+    )
+
+
+def _command(
+    commands: Any,
+    name: str,
+    help: str,
+    *,
+    several: bool = False,
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=help, description=help)
+    if several:
+        more = "files, folders of .cel files, or - for standard input"
+        parser.add_argument("source", type=Path, nargs="+", metavar="query.cel", help=more)
+    else:
+        parser.add_argument("source", type=Path, metavar="query.cel")
+    parser.add_argument(
+        "--order-by",
+        metavar="COLUMNS",
+        help="the columns that order the events, separated by commas",
+    )
+    parser.add_argument(
+        "--tiebreak",
+        metavar="COLUMNS",
+        help="columns that tell apart events which are equal in the order columns",
+    )
+    parser.add_argument(
+        "--max-states",
+        type=int,
+        default=DEFAULT_MAX_STATES,
+        metavar="N",
+        help=f"refuse larger automata (default {DEFAULT_MAX_STATES})",
+    )
+    parser.add_argument(
+        "--max-work",
+        type=_count,
+        default=DEFAULT_MAX_WORK,
+        metavar="N",
+        help="stop where conditions across events take more steps than this at one event without "
+        f"finding a match (default {DEFAULT_MAX_WORK:,})",
+    )
+    parser.add_argument(
+        "--first-order",
+        action="store_true",
+        help="read labels as the first paper does: each is one position",
+    )
+    parser.add_argument(
+        "--max-compile-seconds",
+        type=_seconds,
+        metavar="N",
+        help="end the compilation with an error when it has taken so long (default: no end)",
+    )
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not is_work(int(text)):
+        raise argparse.ArgumentTypeError(
+            f"{text} is no number of steps: give a whole number from 1 to {MOST_MAX_WORK}"
+        )
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not is_seconds(seconds):
+        raise argparse.ArgumentTypeError(
+            f"{text} is no time: give a positive number of seconds, such as 30"
+        )
+    return seconds
+
+
+def _matches(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no number of matches: give a whole number from 1"
+        )
+    return int(text)
