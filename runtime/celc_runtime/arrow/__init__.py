@@ -1,7 +1,7 @@
 """Arrow in and out: the only code that knows both columns and kernels' arrays.
 
 In: events in any form that users have. Out: checked arrays for the kernels, and matches as record
-batches. `event_sources`, `pandas_frames` and `untyped` take tables, `sorting` orders them,
+batches. `event_tables`, `pandas_frames` and `untyped` take tables, `sorting` orders them,
 `columns` checks and prepares batches, `event_store` keeps the past events that output shows,
 `output` and `values` make columns of matches. Imports `engine`, `plan` and below.
 """

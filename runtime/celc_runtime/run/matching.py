@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from celc_runtime.arrow.event_sources import batches_of, table_of
+from celc_runtime.arrow.event_tables import batches_of, table_of
 from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.arrow.pandas_frames import frame_of
 from celc_runtime.arrow.paths import received

@@ -19,7 +19,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from celc_runtime import CompiledQuery, EventError
-from celc_runtime.arrow import forms
+from celc_runtime.arrow import event_tables
 from engines import interpreted, only_query
 
 import celc
@@ -473,5 +473,5 @@ def test_a_frame_of_a_pandas_without_the_interface(
 
 
 def test_libraries_are_not_imported_for_tables_of_others() -> None:
-    source = Path(forms.__file__).read_text("utf-8")
+    source = Path(event_tables.__file__).read_text("utf-8")
     assert not [word for word in ("pandas", "polars", "duckdb") if f"import {word}" in source]
