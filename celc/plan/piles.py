@@ -78,8 +78,8 @@ class PilePlan:
     """The piles of a query, and the cells that each symbol makes from them and puts on them.
 
     `writes[symbol]` are in an order in which no write destroys what a later one reads, except for
-    the piles in `saved[symbol]`, which are copied first; fleeting piles are written beside what is
-    read. `nodes_per_event` is the most nodes that one event can make.
+    the piles in `saved[symbol]`, which are copied first; fleeting piles are written to copies.
+    `nodes_per_event` is the most nodes that one event can make.
     """
 
     piles: tuple[Pile, ...]

@@ -86,7 +86,7 @@ _SAID = {
         "{x} first",
         "start --0--> 1",
         "unmarked events leave every state as it is",
-        "update: code, without branches, 1 piles",
+        "update: code without branches",
     ],
     ("nested", "formula"): ["sequence", "MAX", "LAST", "A {A}", "C {C}"],
     ("nested", "cea"): [
