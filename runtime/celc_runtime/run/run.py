@@ -123,7 +123,7 @@ class Run:
         self.lists_matches = True
         self._stretch: Prepared | None = None
         self._last_end = -1
-        self._payload = EventStore(plan.stored_attributes)
+        self._events = EventStore(plan.stored_attributes)
         self._kinds = _kinds(plan, self._listing)
         self._output = self._listing.buffers(plan.limit)
         self.dropped = 0
@@ -159,7 +159,7 @@ class Run:
     @property
     def stored_events(self) -> int:
         """How many past events are kept for output; events of a batch being read do not count."""
-        return self._payload.rows
+        return self._events.rows
 
     def push(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Read a batch of events; yields the matches that end in it, in batches of bounded size.
@@ -184,7 +184,7 @@ class Run:
         self._listing.leave(
             partial(self._update.floors_behind, prepared, positions), self._oldest_entry
         )
-        self._payload.leave(self._oldest_entry(), int(self._memory.counters[ENTRY]))
+        self._events.leave(self._oldest_entry(), int(self._memory.counters[ENTRY]))
         self._leave_batch(prepared, rows)
 
     def push_stretch(self, stretch: PartitionStretch) -> Iterator[pa.RecordBatch]:
@@ -239,7 +239,7 @@ class Run:
         counters = self._memory.counters
         counters[ROW] = counters[PART] = counters[READ] = 0
         self._many.enter()
-        self._payload.enter(prepared.events, prepared.batch, positions.of, int(counters[ENTRY]))
+        self._events.enter(prepared.events, prepared.batch, positions.of, int(counters[ENTRY]))
         prepared = self._listing.enter(prepared, positions, self._memory)
         return self._update.enter(prepared, self._memory)
 
@@ -311,7 +311,7 @@ class Run:
             self._output,
             self._listing.entries(self._plan.label_names, self._output, self._kinds),
             prepared.events,
-            self._payload,
+            self._events,
             int(self._memory.counters[ENTRY]),
         )
         self._last_end = int(self._output.rows[: self._output.used[0]].max())
