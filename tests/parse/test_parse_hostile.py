@@ -19,7 +19,6 @@ from celc.parse.queries import QueryBuilder
 from celc.parse.tables import END, grammar
 from celc.parse.tokens import MAX_TOKENS, Token, tokenize
 
-# No text may take longer, on a slow machine. Most take a hundredth of it.
 CPU_LIMIT = 60.0
 """Seconds. Each text here takes up to five; work that grows with the square would take hours, so a
 busy machine fails no test."""
