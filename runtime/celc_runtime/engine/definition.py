@@ -13,6 +13,7 @@ automaton of the relaxed formula decides at which events matches are looked for 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from celc_runtime.engine.open_questions import (
 )
 
 
-class Node:
+class Node(ABC):
     """A part of a formula."""
 
     def ending(self, stretch: Stretch, end: int) -> list[Found]:
@@ -47,8 +48,9 @@ class Node:
             known = stretch.memo[key] = list(found)
         return known
 
+    @abstractmethod
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
-        raise NotImplementedError
+        """Its matches that end at an event, some of them perhaps twice."""
 
 
 @dataclass(eq=False, slots=True)
