@@ -11,11 +11,11 @@ LAST and MAX, where more matches exclude others: there the whole operator goes.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import assert_never
 
 from celc.normal import normal_form as lp
 from celc.normal.constructors import (
+    absence,
     all_placed,
     conjunction,
     disjunction,
@@ -73,7 +73,7 @@ class _Relaxation:
                 left, right = self.of(form.left), self.of(form.right)
                 if not self._stays(form.middle):
                     return sequence((left, right), (False,), form.span)
-                return replace(form, left=left, right=right)
+                return absence(left, form.middle, right, form.span, form.sees)
             case lp.Selected():
                 operand = self.of(form.operand)
                 # Whether a support is an interval does not depend on the other matches.
