@@ -218,6 +218,7 @@ class CompiledQuery:
         allow_unbounded_state: bool = False,
         max_event_time_skew: str | None = None,
         key_ttl: str | None = None,
+        buckets: int | None = None,
         checkpoint: str | None = None,
     ) -> DataFrame:
         """All matches of a streaming DataFrame: the rows that `match` gives on the same events, in
@@ -260,6 +261,7 @@ class CompiledQuery:
             allow_unbounded_state=allow_unbounded_state,
             max_event_time_skew=max_event_time_skew,
             key_ttl=key_ttl,
+            buckets=buckets,
             checkpoint=checkpoint,
         )
 

@@ -25,8 +25,12 @@ _COLUMNS = (
     ("ahead", 8),
     ("waiting", 9),
     ("kept", 9),
-    ("partitions", 11),
-    ("states", 8),
+    ("keys", 10),
+    ("known", 10),
+    ("bytes", 14),
+    ("sort", 8),
+    ("kernel", 8),
+    ("state", 8),
     ("watermark", 21),
 )
 
@@ -37,9 +41,10 @@ def monitor(query: StreamingQuery, *, stream: TextIO | None = None, every: float
     The columns are batch: the number of the micro-batch; seconds: how long it took; rows: how many
     were read; undeclared: how many of them have a type that the query's streams do not declare;
     events: how many were run; matches: how many were found; late, ahead: events that were not run;
-    partitions: how many had work in the micro-batch; waiting, kept: events in the states of these
-    partitions (waiting for the watermark, and in the window); states: how many partitions have a
-    state; watermark: of the micro-batch. stream: where lines are written, None: standard error.
+    keys: how many partitions events were run of; waiting, kept, known, bytes: in the states of the
+    buckets that had work (events that wait for the watermark, events in the window, records of
+    partitions, size); sort, kernel, state: the seconds that workers took to put events in order, to
+    run them, and for the rest, all buckets together; watermark: of the micro-batch. stream: where lines are written, None: standard error.
     every: seconds between two looks. Raises the error that ended the stream, if there was one.
     """
     out = sys.stderr if stream is None else stream
@@ -64,7 +69,6 @@ def monitor(query: StreamingQuery, *, stream: TextIO | None = None, every: float
 def micro_batch(progress: Any) -> dict[str, Any]:
     """The figures of `monitor` for one micro-batch, from Spark's progress of it."""
     read, steps = _sums(observed(progress))
-    operators = progress["stateOperators"]
     took = progress["durationMs"].get("triggerExecution", 0)
     return {
         "batch": progress["batchId"],
@@ -72,8 +76,8 @@ def micro_batch(progress: Any) -> dict[str, Any]:
         "rows": read.get("rows", 0),
         "undeclared": read.get("undeclared", 0),
         **{name: steps.get(name, 0) for name in ("events", "matches", "late", "ahead")},
-        **{name: steps.get(name, 0) for name in ("waiting", "kept", "partitions")},
-        "states": operators[0]["numRowsTotal"] if operators else 0,
+        **{name: steps.get(name, 0) for name in ("waiting", "kept", "keys", "known", "bytes")},
+        **{name: steps.get(f"{name}_us", 0) / 1e6 for name in ("sort", "kernel", "state")},
         "watermark": progress["eventTime"].get("watermark", ""),
     }
 
@@ -110,7 +114,7 @@ def _line(figures: Mapping[str, Any]) -> str:
     parts = []
     for name, width in _COLUMNS:
         value = figures[name]
-        text = f"{value:.2f}" if name == "seconds" else value
+        text = f"{value:.2f}" if isinstance(value, float) else value
         text = str(text).removesuffix(".000Z") if name == "watermark" else text
         parts.append((f"{text:,}" if isinstance(text, int) else str(text)).rjust(width))
     return "".join(parts)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from celc_runtime import CompiledQuery
-from celc_runtime.stream.tasks import StreamOptions
+from celc_runtime.stream.formats import StreamOptions
 from engines import engines, interpreted, only_query, table_of
 from streams_by_hand import EVENT_TIME, Operator, instant, same_rows, streamed
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from celc_runtime import CompiledQuery, EventWarning
-from celc_runtime.stream import partition as stream_partition
-from celc_runtime.stream.tasks import StreamOptions
+from celc_runtime.stream import bucket_run, segments
+from celc_runtime.stream.formats import StreamOptions
 from engines import engines, interpreted, only_query, table_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -107,7 +107,10 @@ def _compare(
     query: CompiledQuery, events: list[dict[str, Any]], rng: random.Random, text: str
 ) -> int:
     with cramped(rng), warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stream_partition, "_ROWS_AT_ONCE", rng.choice((1, 3, 1 << 18)))
+        patch.setattr(bucket_run, "_ROWS_AT_ONCE", rng.choice((1, 3, 1 << 20)))
+        patch.setattr(segments, "_TOGETHER", rng.choice((2, 4)))
+        patch.setattr(segments, "_SMALLEST", rng.choice((64, 1 << 12)))
+        patch.setattr(segments, "PIECE", rng.choice((100, 1 << 22)))
         warnings.simplefilter("ignore", EventWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
         wanted = query.match_table(table_of(query.plan, events)).to_pylist()
@@ -115,7 +118,7 @@ def _compare(
             query,
             events,
             rng,
-            options=StreamOptions({"row": "LONG"}),
+            options=StreamOptions({"row": "LONG"}, buckets=rng.choice((1, 2, 7))),
             largest=rng.choice((1, 3, 8)),
         )
     told = same_rows(found, wanted)

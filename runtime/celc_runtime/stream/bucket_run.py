@@ -1,0 +1,439 @@
+"""The run of a bucket's events behind the events of their partitions that were kept.
+
+The events of all partitions of a bucket are run in one go, partition by partition. Kept events are
+read once more, so that the matches they began are there (`Run.push_stretches`). In the end the
+events that matter to the query are kept, with their positions.
+
+*Exact*: a match is made of events inside the window and depends on events between its first and its
+last only. So a run that begins with the first event that any later window reaches finds the same
+matches. Three things depend on events before the window: nested selectors, by the number of a
+context, which is kept; CONSUME BY, which makes everything before its last match the past of another
+stream; and positions, which are kept. Rows that matter to no match are not kept. Where it matters
+that such rows were there (`:`, STRICT, `;!;`), one row stands for all of them between two kept
+events, because a second one changes nothing; in a window of EVENTS there are as many as there were.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.engine.arena import ALWAYS, NEVER
+from celc_runtime.plan.errors import EventError
+from celc_runtime.program import Program
+from celc_runtime.run.run import Run, Stretches
+from celc_runtime.stream.event_order import EventSort
+from celc_runtime.stream.key_table import grouped
+from celc_runtime.stream.known_keys import KnownKeys, has_own_clock, window_length
+from celc_runtime.stream.rows import RowLayout, Rows
+from celc_runtime.stream.segments import Segments
+from celc_runtime.stream.state import KEPT, BucketState, KeptEvents, KeyRecords, StateFormat
+
+_ROWS_AT_ONCE = 1 << 20
+"""About so many rows are run at once, the rows that stand for others included."""
+
+
+@dataclass(slots=True)
+class Step:
+    """The outcome of a micro-batch for a bucket.
+
+    late: the events that came too late. header: of the new state; is_changed: it is not the header
+    before. written: bytes to store under numbers; removed: numbers under which nothing is stored
+    any more. set_timers, unset_timers: in milliseconds. events, keys: how many events were run, of
+    how many partitions. waiting, kept, known: how many events wait for the watermark, how many are
+    kept, and how many records of partitions there are. size: the bytes of the state. sort_time,
+    kernel_time, state_time: nanoseconds.
+    """
+
+    late: Rows
+    header: bytes = b""
+    is_changed: bool = True
+    written: dict[int, bytes] = field(default_factory=dict)
+    removed: list[int] = field(default_factory=list)
+    set_timers: list[int] = field(default_factory=list)
+    unset_timers: list[int] = field(default_factory=list)
+    matches: list[pa.RecordBatch] = field(default_factory=list)
+    events: int = 0
+    keys: int = 0
+    waiting: int = 0
+    kept: int = 0
+    known: int = 0
+    size: int = 0
+    sort_time: int = 0
+    kernel_time: int = 0
+    state_time: int = 0
+
+    @property
+    def match_count(self) -> int:
+        """How many matches were found."""
+        return sum(len(batch) for batch in self.matches)
+
+
+class _Parts(NamedTuple):
+    """The partitions whose events are run; one that is forgotten in between stands here twice.
+
+    keys: int64[parts], the numbers of the partitions, ascending; goes_on: bool[parts], whether it
+    goes on with what the bucket knows; counts: int64[parts], how many events are run; begins, ends:
+    int64[parts], the times of the first and the last of these.
+    """
+
+    keys: np.ndarray
+    goes_on: np.ndarray
+    counts: np.ndarray
+    begins: np.ndarray
+    ends: np.ndarray
+
+
+class _Stretches(NamedTuple):
+    """Kept and ready events together, part by part.
+
+    rows, positions, parts: of each event; starts: int64[parts], where parts begin; silent:
+    bool[rows], which were kept; contexts: int64[parts], in which they begin.
+    """
+
+    rows: Rows
+    positions: np.ndarray
+    parts: np.ndarray
+    starts: np.ndarray
+    silent: np.ndarray
+    contexts: np.ndarray
+
+
+@dataclass(slots=True)
+class _Found:
+    """What runs have told of `_Stretches`, with the meanings of `run.Behind`."""
+
+    matters: np.ndarray
+    contexts: np.ndarray
+    firsts: np.ndarray
+    behind: np.ndarray
+    values: np.ndarray
+
+
+class BucketRun:
+    """Runs events of a query's buckets, and keeps those that later matches can hold."""
+
+    def __init__(
+        self,
+        program: Program,
+        layout: RowLayout,
+        states: StateFormat,
+        order: EventSort,
+        key_ttl: int | None,
+    ) -> None:
+        self._program = program
+        self._plan = program.plan
+        self._layout = layout
+        self._states = states
+        self._order = order
+        self._key_ttl = key_ttl
+        window = self._plan.window
+        self._in_events = window is not None and window.unit == "EVENTS" and not program.sees_all
+        self._own_clock = has_own_clock(self._plan)
+        self._window_length = window_length(program)
+        self._has_contexts = len(program.contexts) > 0
+
+    def run(
+        self,
+        step: Step,
+        state: BucketState,
+        segments: Segments,
+        known: KnownKeys,
+        rows: Rows,
+        codes: np.ndarray,
+        watermark: int,
+    ) -> None:
+        """Run events, in their order; `codes`: int64[rows], the numbers of their partitions in
+        `known`. Matches and counts go into `step`, what is kept into `segments`."""
+        begun = time.perf_counter_ns()
+        order, parts = self._parts(known, rows, codes)
+        stretches = self._stretches(state, segments, known, rows, order, parts)
+        sorted_by = time.perf_counter_ns()
+        found = self._matches(step, stretches)
+        if self._own_clock:
+            self._check_clock(known, parts, stretches, found)
+        run_by = time.perf_counter_ns()
+        step.events, step.keys = len(codes), int(np.count_nonzero(np.diff(parts.keys)) + 1)
+        segments.add_kept(
+            self.taken(
+                KeptEvents(stretches.rows, stretches.positions, found.contexts),
+                np.flatnonzero(found.matters & ~stretches.silent),
+            )
+        )
+        if self._states.values:
+            segments.add_keys(self._records(known, parts, stretches, found, watermark))
+        step.sort_time += sorted_by - begun
+        step.kernel_time += run_by - sorted_by
+
+    def taken(self, kept: KeptEvents, index: np.ndarray) -> KeptEvents:
+        """Some kept events (int64)."""
+        contexts = kept.contexts[index] if self._has_contexts else kept.contexts
+        return KeptEvents(self._layout.taken(kept.rows, index), kept.positions[index], contexts)
+
+    def is_alive(
+        self, known: KnownKeys, kept: KeptEvents, codes: np.ndarray, times: np.ndarray
+    ) -> np.ndarray:
+        """bool[rows]: which kept events later matches can hold, as far as the records of their
+        partitions tell; `codes`: int64[rows], the numbers of these in `known`."""
+        values = known.values[codes]
+        found: np.ndarray = (kept.positions >= values["first"]) & (times >= values["since"])
+        if self._states.values:
+            found &= known.is_known[codes]
+        return found
+
+    # --- parts ------------------------------------------------------------------------------------
+
+    def _parts(self, known: KnownKeys, rows: Rows, codes: np.ndarray) -> tuple[np.ndarray, _Parts]:
+        """int64[rows]: the events part by part, each part in its order; and the parts.
+
+        A partition without an event for `key_ttl` is forgotten, and begins anew. That depends on
+        the times of its events alone, not on micro-batches.
+        """
+        order, edges = grouped(codes, len(known.values))
+        times = self._layout.values(rows, self._order.time)[order]
+        firsts = edges[:-1][np.diff(edges) > 0]
+        keys = codes[order]
+        begins = np.zeros(len(order), np.bool_)
+        begins[firsts] = True
+        goes_on = begins.copy()
+        if self._states.values:
+            goes_on[firsts] = known.is_known[keys[firsts]]
+        if self._key_ttl is not None and "last" in self._states.values:
+            before = np.empty(len(times), np.int64)
+            before[1:] = times[:-1]
+            before[firsts] = np.where(
+                goes_on[firsts], known.values["last"][keys[firsts]], times[firsts]
+            )
+            forgotten = less(times, self._key_ttl) >= before
+            begins |= forgotten
+            goes_on &= ~forgotten
+        starts = np.flatnonzero(begins)
+        counts = np.diff(np.append(starts, len(order)))
+        return order, _Parts(
+            keys[starts], goes_on[starts], counts, times[starts], times[starts + counts - 1]
+        )
+
+    def _stretches(
+        self,
+        state: BucketState,
+        segments: Segments,
+        known: KnownKeys,
+        rows: Rows,
+        order: np.ndarray,
+        parts: _Parts,
+    ) -> _Stretches:
+        """The events behind the kept events of their parts, with positions."""
+        counts = len(parts.keys)
+        ready_parts = np.repeat(np.arange(counts), parts.counts)
+        if self._states.values:
+            base = np.where(parts.goes_on, known.values["position"][parts.keys], 0)
+            starts = np.cumsum(parts.counts) - parts.counts
+            positions = np.arange(len(order)) + np.repeat(base - starts, parts.counts)
+        else:
+            # Only their order counts.
+            positions = state.next_event + np.arange(len(order))
+            state.next_event += len(order)
+        kept, kept_parts = self._kept(state, segments, known, parts)
+        all_rows = self._layout.joined(
+            [r for r in (kept.rows, self._layout.taken(rows, order)) if len(r.records)]
+        )
+        all_positions = np.concatenate([kept.positions, positions])
+        by_part, edges = grouped(np.concatenate([kept_parts, ready_parts]), counts)
+        silent = by_part < len(kept_parts)
+        found = _Stretches(
+            self._layout.taken(all_rows, by_part),
+            all_positions[by_part],
+            np.repeat(np.arange(counts), np.diff(edges)),
+            edges[:-1],
+            silent,
+            np.where(parts.goes_on, known.values["context"][parts.keys], 0).astype(np.int64),
+        )
+        if self._has_contexts:
+            first_kept = np.flatnonzero(silent[found.starts])
+            found.contexts[first_kept] = kept.contexts[by_part[found.starts[first_kept]]]
+        rises = np.diff(found.positions) > 0
+        rises[found.starts[1:] - 1] = True
+        if not rises.all():
+            raise self._states.damaged("the positions of a partition do not ascend")
+        return found
+
+    def _kept(
+        self, state: BucketState, segments: Segments, known: KnownKeys, parts: _Parts
+    ) -> tuple[KeptEvents, np.ndarray]:
+        """The kept events that the parts go on with, the oldest segment first, and their parts."""
+        part_of_key = np.full(len(known.values), -1, np.int64)
+        places = np.flatnonzero(parts.goes_on)
+        part_of_key[parts.keys[places]] = places
+        found, found_parts = [], [np.zeros(0, np.int64)]
+        for segment in state.of_kind(KEPT):
+            kept = self._states.kept(segment, segments.data(segment))
+            codes = known.numbers_of(kept.rows, self._layout)
+            of_rows = np.where(codes >= 0, part_of_key[codes], -1)
+            index = np.flatnonzero(of_rows >= 0)
+            kept, of_rows, codes = self.taken(kept, index), of_rows[index], codes[index]
+            times = self._layout.values(kept.rows, self._order.time)
+            alive = self.is_alive(known, kept, codes, times)
+            if self._window_length is not None:
+                alive &= times >= less(parts.begins, self._window_length)[of_rows]
+            if not alive.all():
+                index = np.flatnonzero(alive)
+                kept, of_rows = self.taken(kept, index), of_rows[index]
+            if len(of_rows):
+                found.append(kept)
+                found_parts.append(of_rows)
+        together = KeptEvents(
+            self._layout.joined([kept.rows for kept in found]),
+            np.concatenate([np.zeros(0, np.int64), *(kept.positions for kept in found)]),
+            np.concatenate([np.zeros(0, np.uint16), *(kept.contexts for kept in found)]),
+        )
+        return together, np.concatenate(found_parts)
+
+    # --- matches ----------------------------------------------------------------------------------
+
+    def _matches(self, step: Step, stretches: _Stretches) -> _Found:
+        """Run all parts, some at a time, so that the rows that stand for others fit into memory."""
+        count = len(stretches.positions)
+        found = _Found(
+            np.zeros(count, np.bool_),
+            np.zeros(count if self._has_contexts else 0, np.uint16),
+            np.zeros(len(stretches.starts), np.int64),
+            np.zeros(len(stretches.starts), np.int64),
+            np.zeros(count if self._own_clock else 0, np.int64),
+        )
+        repeats = self._repeats(stretches)
+        for first, last in _pieces(stretches.starts, repeats):
+            self._run_parts(step, stretches, repeats, found, first, last)
+        return found
+
+    def _repeats(self, stretches: _Stretches) -> np.ndarray:
+        """int64: how often each row is read: once, and before it once for each row that was left
+        out and must be seen."""
+        repeats = np.ones(len(stretches.positions), np.int64)
+        if self._plan.relevant is not None:
+            return repeats
+        gaps = np.diff(stretches.positions, prepend=0) - 1
+        gaps[stretches.starts] = 0
+        if self._in_events:
+            window = self._plan.window
+            assert window is not None
+            if (np.add.reduceat(gaps, stretches.starts) > window.size).any():
+                raise self._states.damaged("an event is too old for the window")
+            return repeats + gaps
+        return repeats + np.minimum(gaps, 1)
+
+    def _run_parts(
+        self,
+        step: Step,
+        stretches: _Stretches,
+        repeats: np.ndarray,
+        found: _Found,
+        first: int,
+        last: int,
+    ) -> None:
+        """Run the parts from `first` on and before `last`."""
+        start = int(stretches.starts[first])
+        end = int(stretches.starts[last]) if last < len(stretches.starts) else len(repeats)
+        times_read = repeats[start:end]
+        index = np.repeat(np.arange(start, end), times_read)
+        places = np.cumsum(times_read) - 1  # of the events themselves
+        # A row that stands for the rows before an event is a copy of it, so that times do not fall.
+        absent = np.ones(len(index), np.bool_)
+        absent[places] = False
+        own_starts = stretches.starts[first:last] - start
+        starts = places[own_starts] - (times_read[own_starts] - 1)
+        positions = stretches.positions[index]
+        if self._in_events:
+            lengths = np.diff(np.append(starts, len(index)))
+            begin = stretches.positions[stretches.starts[first:last]] - starts
+            positions = np.arange(len(index)) + np.repeat(begin, lengths)
+        whole = len(index) == len(stretches.positions)
+        rows = stretches.rows if whole else self._layout.taken(stretches.rows, index)
+        pushed = Stretches(
+            self._events(rows),
+            self._layout.codes(rows),
+            positions,
+            starts,
+            stretches.silent[index],
+            absent,
+            stretches.contexts[first:last],
+        )
+        run = Run(self._program)
+        step.matches += run.push_stretches(pushed)
+        told = run.behind(pushed)
+        found.matters[start:end] = told.matters[places]
+        found.firsts[first:last] = told.firsts
+        if self._has_contexts:
+            found.contexts[start:end] = told.contexts[places]
+            found.behind[first:last] = told.behind
+        if self._own_clock:
+            found.values[start:end] = told.keys[places]
+
+    def _events(self, rows: Rows) -> pa.RecordBatch:
+        names = [field.name for field in self._layout.fields]
+        return pa.RecordBatch.from_arrays(self._order.columns(rows), names)
+
+    def _check_clock(
+        self, known: KnownKeys, parts: _Parts, stretches: _Stretches, found: _Found
+    ) -> None:
+        """Raises EventError where the attribute that the window is measured on has fallen."""
+        own = np.flatnonzero(~stretches.silent)
+        firsts = own[np.searchsorted(stretches.parts[own], np.arange(len(parts.keys)))]
+        before = np.where(parts.goes_on, known.values["value"][parts.keys], NEVER)
+        if (found.values[firsts] < before).any():
+            raise EventError(
+                f"query {self._plan.name!r}: WITHIN is measured on "
+                f"{self._plan.window_attribute!r}, which falls from one event of a partition to "
+                "the next: order the events by it, or measure on another attribute"
+            )
+
+    # --- what stays -------------------------------------------------------------------------------
+
+    def _records(
+        self,
+        known: KnownKeys,
+        parts: _Parts,
+        stretches: _Stretches,
+        found: _Found,
+        watermark: int,
+    ) -> KeyRecords:
+        """What is known of the partitions now."""
+        is_last = np.append(np.diff(parts.keys) > 0, True)
+        ends = np.append(stretches.starts[1:], len(stretches.positions)) - 1
+        keys, ends, goes_on = parts.keys[is_last], ends[is_last], parts.goes_on[is_last]
+        values = known.values[keys]
+        values["position"] = stretches.positions[ends] + 1
+        values["frontier"] = np.maximum(watermark, values["frontier"])
+        values["first"] = found.firsts[is_last]
+        values["last"] = parts.ends[is_last]
+        values["since"] = np.where(goes_on, values["since"], parts.begins[is_last])
+        if self._has_contexts:
+            values["context"] = found.behind[is_last]
+        if self._own_clock:
+            values["value"] = found.values[ends]
+        return KeyRecords(self._layout.of_keys.taken(known.rows(), keys), values)
+
+
+def less(times: np.ndarray, length: int) -> np.ndarray:
+    """int64: times less a length, at the least `ALWAYS`."""
+    found: np.ndarray = np.maximum(times, ALWAYS + length) - length
+    return found
+
+
+def _pieces(starts: np.ndarray, repeats: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Parts to run together: the first one, and the one behind the last."""
+    if int(repeats.sum()) <= _ROWS_AT_ONCE:
+        yield 0, len(starts)
+        return
+    read = np.add.reduceat(repeats, starts)
+    first, rows = 0, 0
+    for part, of_part in enumerate(read.tolist()):
+        if rows and rows + of_part > _ROWS_AT_ONCE:
+            yield first, part
+            first, rows = part, 0
+        rows += of_part
+    yield first, len(starts)
