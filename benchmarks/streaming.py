@@ -19,7 +19,6 @@ to `match_stream`; without it `match_stream` chooses.
 from __future__ import annotations
 
 import argparse
-import shutil
 import statistics
 import sys
 import tempfile
@@ -202,14 +201,16 @@ def measured(
     for key, value in SETTINGS.items():
         spark.conf.set(key, value)
     made = _made(cell)
-    with tempfile.TemporaryDirectory(prefix="celc-bench-") as name:
+    # Spark may still be writing a snapshot of a stream that has ended.
+    with tempfile.TemporaryDirectory(prefix="celc-bench-", ignore_cleanup_errors=True) as name:
         files = write_files(Path(name) / "files", cell)
-        for which in streams:
-            yield which, _measured(spark, cell, made[which], files)
+        for number, which in enumerate(streams):
+            yield which, _measured(spark, cell, made[which], files, Path(name) / str(number))
 
 
-def _measured(spark: SparkSession, cell: Cell, stream: Stream, files: Sequence[Path]) -> Measured:
-    folder = files[0].parent.parent / "stream"
+def _measured(
+    spark: SparkSession, cell: Cell, stream: Stream, files: Sequence[Path], folder: Path
+) -> Measured:
     source = folder / "source"
     source.mkdir(parents=True)
     schema = spark.read.parquet(str(files[0])).schema
@@ -219,7 +220,6 @@ def _measured(spark: SparkSession, cell: Cell, stream: Stream, files: Sequence[P
 
     steady = _run(frame(), folder, files[:-1])[cell.warm_up :]
     (restart,) = _run(frame(), folder, files[-1:])
-    shutil.rmtree(folder)
     return Measured(steady, restart)
 
 
