@@ -148,6 +148,13 @@ def _own_figures(
             higher_is_better=False,
             context=cell.context,
         )
+    yield Figure(
+        f"{cell.name}: {name}, first file after a restart",
+        "s",
+        (of.restart.clock,),
+        higher_is_better=False,
+        context=cell.context,
+    )
 
 
 def _state_figures(cell: Cell, name: str, of: Measured) -> Iterator[Figure]:
@@ -180,11 +187,11 @@ def _figures_beside(cell: Cell, name: str, ours: Measured, count: Measured) -> I
         context=cell.context,
     )
     own, other = (statistics.median(cost.clock for cost in of.steady) for of in (ours, count))
-    startup = max(0.0, count.restart.clock - other)
+    delay = max(0.0, count.restart.clock - other)  # Spark's own start, and reading its states
     yield Figure(
-        f"{cell.name}: {name}, first file after a restart, what the count's costs more aside",
+        f"{cell.name}: {name}, first file after a restart, the count's delay aside",
         "steady files",
-        (max(0.0, ours.restart.clock - startup) / own,),
+        (max(0.0, ours.restart.clock - delay) / own,),
         higher_is_better=False,
         goal=2.0,
         context=cell.context,
