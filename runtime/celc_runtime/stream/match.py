@@ -3,10 +3,11 @@
     rows → watermark → packed by bucket → transformWithState → matches as bytes → matches
 
 The plan is made here, on the driver. `packing` and `tasks` have the functions that workers run,
-`bucket` what happens to one bucket of partitions, and `state` what a checkpoint holds of it. Spark's
-own filter for late rows is not used: it drops rows behind the watermark of the micro-batch before,
-whether or not any event of the row's partition has been run, and it knows only rows, not packed
-rows. `bucket` decides which events are late, for all choices of `late` alike, and late events are counted.
+`bucket` what happens to one bucket of partitions, and `state` what a checkpoint holds of it.
+Spark's own filter for late rows is not used: it drops rows behind the watermark of the micro-batch
+before, whether or not any event of the row's partition has been run, and it knows only rows, not
+packed rows. `bucket` decides which events are late, for all choices of `late` alike, and late
+events are counted.
 """
 
 from __future__ import annotations

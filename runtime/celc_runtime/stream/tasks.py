@@ -73,7 +73,7 @@ class BucketTask:
         too_far = self._formats.events.joined(ahead)
         if self._options.late == "error":
             self._refuse(step.late, too_far, watermark)
-        row = {
+        row: dict[str, Any] = {
             "events": step.events,
             "matches": step.match_count,
             "late": len(step.late.records),
@@ -167,9 +167,7 @@ def refused_schema(plan: Plan, options: StreamOptions) -> pa.Schema:
     return pa.schema([pa.field("kind", pa.string()), pa.field("event", pa.struct(fields))])
 
 
-def _with_matches(
-    row: dict[str, Any], batches: Sequence[pa.RecordBatch]
-) -> list[dict[str, Any]]:
+def _with_matches(row: dict[str, Any], batches: Sequence[pa.RecordBatch]) -> list[dict[str, Any]]:
     """The rows of a step: the first has its counts, and all have matches."""
     rows = [row]
     together: list[pa.RecordBatch] = []
