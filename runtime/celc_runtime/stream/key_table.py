@@ -110,8 +110,8 @@ def _number(hashes, fixed, texts, starts, ends, slots, codes, first):  # type: i
 
 @njit(nogil=True, cache=True)
 def _find(  # type: ignore[no-untyped-def]
-    slots, known, first, of_table, of_texts, of_starts, of_ends, hashes, fixed, texts, starts, ends,
-    codes,
+    slots, known, first, of_table, of_texts, of_starts, of_ends,
+    hashes, fixed, texts, starts, ends, codes,
 ):  # fmt: skip
     mask = slots.shape[0] - 1
     for row in range(hashes.shape[0]):
