@@ -148,7 +148,7 @@ def numbered(keys: Keys, hashes: np.ndarray) -> tuple[np.ndarray, KeyTable]:
 
 
 def found_in(table: KeyTable, keys: Keys, hashes: np.ndarray) -> np.ndarray:
-    """int64[rows]: the numbers that a table gives to other rows' keys; −1: it does not know them."""
+    """int64[rows]: the numbers of other rows' keys in a table; −1: it does not know them."""
     codes = np.empty(len(hashes), np.int64)
     _find(table.slots, table.hashes, table.first, *table.keys, hashes, *keys, codes)
     return codes
