@@ -351,7 +351,7 @@ class BucketRun:
             lengths = np.diff(np.append(starts, len(index)))
             begin = stretches.positions[stretches.starts[first:last]] - starts
             positions = np.arange(len(index)) + np.repeat(begin, lengths)
-        whole = len(index) == len(stretches.positions)
+        whole = end - start == len(index) == len(repeats)
         rows = stretches.rows if whole else self._layout.taken(stretches.rows, index)
         pushed = Stretches(
             self._events(rows),

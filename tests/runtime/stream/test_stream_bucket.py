@@ -265,13 +265,37 @@ def test_a_micro_batch_that_is_run_again_does_the_same(seed: int) -> None:
     assert not same_rows(rows, wanted)
 
 
+def test_rows_of_one_partition_that_are_as_many_as_those_of_all() -> None:
+    """Partitions are run one by one here. Of partition 2, a row stands for one that was left out,
+    so it reads as many rows as the micro-batch has."""
+    text = timed("CREATE STREAM S { EVENT A { id: INT }, EVENT B { id: INT }, EVENT C { id: INT } }\n")
+    with interpreted():
+        matcher = engines(
+            f"{text}SELECT * WHERE A ; B PARTITION BY id WITHIN 9 EVENTS", Options((EVENT_TIME,))
+        )
+    query = only_query(matcher["general"])
+    events = [
+        {"type": type, "id": id, EVENT_TIME: instant(time)}
+        for type, id, time in (("A", 2, 1), ("C", 2, 2), ("A", 1, 3), ("B", 2, 4))
+    ]
+    table = table_of(query.plan, events)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bucket_run, "_ROWS_AT_ONCE", 1)
+        operator = Operator(query)
+        operator.advance(table.slice(0, 2), 2)
+        rows = operator.advance(table.slice(2), 5)
+    wanted = query.match_table(table).to_pylist()
+    assert wanted
+    assert not same_rows(rows, wanted)
+
+
 def test_a_stream_without_events() -> None:
     query = _wide()
     assert streamed(query, [], random.Random(0)) == []
     operator = Operator(query)
     assert operator.advance(table_of(query.plan, []), 10) == []
     assert operator.advance(None, 20) == []
-    assert not operator.states
+    assert not operator.sum("bytes") - 88 * len(operator.headers)
 
 
 def test_a_limit_holds_for_each_end() -> None:
