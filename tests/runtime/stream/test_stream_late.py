@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery, EventError
-from celc_runtime.stream.match import stream_matches
 from celc_runtime.stream.formats import StreamOptions
+from celc_runtime.stream.match import stream_matches
 from engines import engines, interpreted, only_query, table_of
 from streams_by_hand import EVENT_TIME, Operator, instant
 
