@@ -64,7 +64,9 @@ class BucketReader:
         self._run = BucketRun(program, layout, states, self._order, key_ttl)
         self._window_length = window_length(program)
         self._forgets = key_ttl is not None or not plan.positions
-        lifetimes = [key_ttl, None if plan.positions else self._window_length]
+        # What nested selectors know of the past has no end, and positions have none.
+        stays = plan.positions or len(program.contexts) > 0
+        lifetimes = [key_ttl, None if stays else self._window_length]
         self._key_lifetime = min((t for t in lifetimes if t is not None), default=None)
         self._drops_kept = bool({"first", "since"} & set(states.values)) or key_ttl is not None
 

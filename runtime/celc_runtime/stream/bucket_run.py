@@ -396,9 +396,8 @@ class BucketRun:
             lengths = np.diff(np.append(starts, len(index)))
             begin = events.positions[stretches.starts[first:last]] - starts
             positions = np.arange(len(index)) + np.repeat(begin, lengths)
-        rows = events.rows
-        if not (len(index) == len(repeats) and bool((times_read == 1).all())):
-            rows = self._layout.taken(rows, index)
+        whole = end - start == len(index) == len(repeats)
+        rows = events.rows if whole else self._layout.taken(events.rows, index)
         pushed = Stretches(
             self._events(rows),
             self._layout.codes(rows),

@@ -78,6 +78,7 @@ _VERSION = 3
 _HAS_FRONTIER, _HAS_TIMER = 1, 2
 _CHECKSUM = slice(8, 12)
 _MOST_POSITIONS = 2**62
+_MOST_SEGMENTS = 2**47  # each has 2 ** 16 numbers of pieces
 _LONG_HASH = 6
 
 WAITING, KEPT, KEYS = 0, 1, 2
@@ -282,7 +283,7 @@ class StateFormat:
             flags > 3
             or spare
             or bucket != number
-            or not (0 <= next_event < _MOST_POSITIONS and 0 <= next_segment < _MOST_POSITIONS)
+            or not (0 <= next_event < _MOST_POSITIONS and 0 <= next_segment < _MOST_SEGMENTS)
         ):
             raise self.damaged("its header says what no header does")
         if len(data) != _HEADER.size + segments * _ENTRY.size:
@@ -366,9 +367,9 @@ class StateFormat:
 
     def keys(self, segment: Segment, data: bytes) -> KeyRecords:
         """The partitions of a segment. Raises StateError where bytes cannot be they."""
-        values = unknown_keys(segment.rows)
         with _Damage(self):
             rows, end = self._layout.of_keys.read(data, 0, segment.rows)
+            values = unknown_keys(segment.rows)
             for bit, name in enumerate(KEY_VALUES.names or ()):
                 if segment.values >> bit & 1:
                     values[name], end = _numbers(data, end, KEY_VALUES[name].str, segment.rows)

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery, EventError
-from celc_runtime.stream.match import stream_matches
 from celc_runtime.stream.formats import StreamOptions
+from celc_runtime.stream.match import stream_matches
 from engines import engines, interpreted, only_query, table_of
 from streams_by_hand import EVENT_TIME, Operator, instant
 
@@ -74,16 +74,47 @@ def test_what_another_partition_has_run_makes_no_event_late() -> None:
     assert operator.counts["late"] == 1
 
 
+def test_a_partition_has_been_run_up_to_the_watermark_of_its_last_events() -> None:
+    """Not up to that of its bucket, which others move, and not up to one that events wait for."""
+    operator = Operator(_query())
+    _advance(operator, 20, _event("A", 10))
+    _advance(operator, 40, _event("A", 30, 2), _event("A", 60))
+    _advance(operator, 50)
+    assert _pairs(_advance(operator, 50, _event("B", 21), _event("A", 20))) == [(0, 1)]
+    assert operator.counts["late"] == 1
+    _advance(operator, 50, _event("A", 50))
+    assert operator.counts["late"] == 2
+
+
+def test_an_event_is_late_when_what_it_could_match_with_is_gone() -> None:
+    """Kept events go when the window behind them has passed, which others' events may find out."""
+    for body, late in ((_PAIRS, 1), ("SELECT * WHERE A ; B PARTITION BY id WITHIN 9 EVENTS", 0)):
+        operator = Operator(_query(body))
+        _advance(operator, 50, _event("A", 10), _event("A", 11, 2))
+        _advance(operator, 200)
+        # Its window begins before events that are gone, and behind nothing that was run.
+        rows = _advance(operator, 200, _event("B", 100))
+        assert operator.counts["late"] == late
+        assert len(rows) == 1 - late
+        # Of partition 3 nothing was run, so nothing is gone.
+        assert len(_advance(operator, 200, _event("A", 30, 3), _event("B", 40, 3))) == 1
+        # This window begins behind what is gone.
+        assert _advance(operator, 300, _event("A", 210), _event("B", 250))
+        assert operator.counts["late"] == late
+
+
 @pytest.mark.parametrize("forgets", ["positions", "key_ttl"])
-def test_where_partitions_are_forgotten_a_new_one_begins_at_the_watermark(forgets: str) -> None:
+def test_where_partitions_are_forgotten_a_new_one_begins_behind_what_was_run(forgets: str) -> None:
+    """Nobody knows if it is new: so up to the watermark that its bucket has seen, it is late."""
     query, options = _query(), StreamOptions({}, key_ttl=10**6)
     if forgets == "positions":
         query, options = query.with_options(positions=False), StreamOptions({})
     operator = Operator(query, options)
     _advance(operator, 50, _event("A", 40), _event("A", 51, 2))
-    assert operator.counts["late"] == 1
-    rows = _advance(operator, 90, _event("B", 52, 2))
+    assert operator.counts["late"] == 0
+    rows = _advance(operator, 90, _event("B", 52, 2), _event("A", 50, 3), _event("A", 51, 4))
     assert [row["id"] for row in rows] == [2]
+    assert operator.counts["late"] == 1
 
 
 def test_late_events_change_nothing() -> None:
@@ -135,7 +166,7 @@ def test_events_too_far_ahead_are_refused_like_late_ones() -> None:
     rows = operator.advance(marked, 0)
     assert operator.counts["ahead"] == 2
     assert [(row["kind"], row["event"]["id"]) for row in rows] == [("ahead", 1), ("ahead", 2)]
-    assert sum(operator.waiting.values()) == 1
+    assert operator.sum("waiting") == 1
     with pytest.raises(EventError, match="too far ahead of the clock"):
         Operator(_query(), options._replace(late="error")).advance(marked, 0)
 
@@ -247,7 +278,7 @@ def test_values_that_are_measured_by_the_window_must_not_fall() -> None:
     operator = Operator(query)
     _advance(operator, 0, _event("C", 1, at=7), _event("C", 2, at=7))
     _advance(operator, 2)
-    assert not sum(operator.kept.values())
+    assert not operator.sum("kept")
     with pytest.raises(EventError, match="falls"):
         _advance(operator, 9, _event("B", 3, at=6))
     with pytest.raises(EventError, match=r"decreases|falls|descend"):
@@ -273,4 +304,5 @@ _DEFAULTS: dict[str, Any] = {
     "allow_unbounded_state": False,
     "max_event_time_skew": None,
     "key_ttl": None,
+    "buckets": None,
 }
