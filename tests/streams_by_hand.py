@@ -101,9 +101,7 @@ class Operator:
             batch = pa.RecordBatch.from_pylist(
                 [
                     {"bucket": label, "header": header, "segments": of_label or None}
-                    for (label, header), of_label in zip(
-                        self.headers.items(), pieces, strict=True
-                    )
+                    for (label, header), of_label in zip(self.headers.items(), pieces, strict=True)
                 ],
                 schema=_STATES,
             )

@@ -250,15 +250,14 @@ class BucketReader:
         segments.add(WAITING, len(rows.records), data, self._times(rows))
 
     def _merge_keys(self, segments: Segments, due: list[Segment], watermark: int | None) -> None:
-        records = merged_keys(
-            self._layout, [self._states.keys(s, segments.data(s)) for s in due]
-        )
+        records = merged_keys(self._layout, [self._states.keys(s, segments.data(s)) for s in due])
         if self._key_lifetime is not None and watermark is not None:
             left = np.flatnonzero(
                 less(np.int64(watermark), self._key_lifetime) < self._states.times_of(records)
             )
             records = records._replace(
-                rows=self._layout.of_keys.taken(records.rows, left), values=records.values[left]
+                rows=self._layout.of_keys.taken(records.rows, left),
+                values=records.values.take(left),
             )
         for segment in due:
             segments.remove(segment)

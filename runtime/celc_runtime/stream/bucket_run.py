@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from celc_runtime.engine.arena import ALWAYS, NEVER
 from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
 from celc_runtime.run.run import Run, Stretches
 from celc_runtime.stream.event_order import EventSort
@@ -32,7 +33,14 @@ from celc_runtime.stream.key_table import grouped
 from celc_runtime.stream.known_keys import KnownKeys, has_own_clock, window_length
 from celc_runtime.stream.rows import RowLayout, Rows
 from celc_runtime.stream.segments import Segments
-from celc_runtime.stream.state import KEPT, BucketState, KeptEvents, KeyRecords, StateFormat
+from celc_runtime.stream.state import (
+    KEPT,
+    BucketState,
+    KeptEvents,
+    KeyRecords,
+    StateFormat,
+    unknown_keys,
+)
 
 _ROWS_AT_ONCE = 1 << 20
 """About so many rows are run at once, the rows that stand for others included."""
@@ -88,17 +96,27 @@ class _Parts(NamedTuple):
     begins: np.ndarray
     ends: np.ndarray
 
+    def taken(self, index: np.ndarray) -> _Parts:
+        """Some parts (int64)."""
+        return _Parts(*(column[index] for column in self))
 
-class _Stretches(NamedTuple):
-    """Kept and ready events together, part by part.
 
-    rows, positions, parts: of each event; starts: int64[parts], where parts begin; silent:
-    bool[rows], which were kept; contexts: int64[parts], in which they begin.
-    """
+class _Events(NamedTuple):
+    """Events of parts: rows, their positions, and the number of each one's part (both int64)."""
 
     rows: Rows
     positions: np.ndarray
     parts: np.ndarray
+
+
+class _Stretches(NamedTuple):
+    """Kept events and events to be run together, part by part.
+
+    events: all of them; starts: int64[parts], where parts begin; silent: bool[rows], which were
+    kept; contexts: int64[parts], in which they begin.
+    """
+
+    events: _Events
     starts: np.ndarray
     silent: np.ndarray
     contexts: np.ndarray
@@ -106,13 +124,15 @@ class _Stretches(NamedTuple):
 
 @dataclass(slots=True)
 class _Found:
-    """What runs have told of `_Stretches`, with the meanings of `run.Behind`."""
+    """What runs have told of `_Stretches`, with the meanings of `run.Behind`; values: int64[rows],
+    the window's attribute, where it is not the time; ends: int64[parts], the last rows."""
 
     matters: np.ndarray
     contexts: np.ndarray
     firsts: np.ndarray
     behind: np.ndarray
     values: np.ndarray
+    ends: np.ndarray
 
 
 class BucketRun:
@@ -137,6 +157,7 @@ class BucketRun:
         self._own_clock = has_own_clock(self._plan)
         self._window_length = window_length(program)
         self._has_contexts = len(program.contexts) > 0
+        self._types = None if self._own_clock else relevant_types(self._plan)
 
     def run(
         self,
@@ -152,23 +173,25 @@ class BucketRun:
         `known`. Matches and counts go into `step`, what is kept into `segments`."""
         begun = time.perf_counter_ns()
         order, parts = self._parts(known, rows, codes)
-        stretches = self._stretches(state, segments, known, rows, order, parts)
-        sorted_by = time.perf_counter_ns()
-        found = self._matches(step, stretches)
-        if self._own_clock:
-            self._check_clock(known, parts, stretches, found)
-        run_by = time.perf_counter_ns()
         step.events, step.keys = len(codes), int(np.count_nonzero(np.diff(parts.keys)) + 1)
-        segments.add_kept(
-            self.taken(
-                KeptEvents(stretches.rows, stretches.positions, found.contexts),
-                np.flatnonzero(found.matters & ~stretches.silent),
+        events, read = self._relevant(self._positioned(state, known, rows, order, parts), parts)
+        found = None
+        if len(read):
+            of_parts = parts.taken(read)
+            stretches = self._stretches(state, segments, known, events, of_parts)
+            sorted_by = time.perf_counter_ns()
+            found = self._matches(step, stretches)
+            if self._own_clock:
+                self._check_clock(known, of_parts, stretches, found)
+            step.kernel_time += time.perf_counter_ns() - sorted_by
+            chosen = np.flatnonzero(found.matters & ~stretches.silent)
+            together = stretches.events
+            segments.add_kept(
+                self.taken(KeptEvents(together.rows, together.positions, found.contexts), chosen)
             )
-        )
         if self._states.values:
-            segments.add_keys(self._records(known, parts, stretches, found, watermark))
-        step.sort_time += sorted_by - begun
-        step.kernel_time += run_by - sorted_by
+            segments.add_keys(self._records(known, parts, read, found, watermark))
+        step.sort_time += time.perf_counter_ns() - begun - step.kernel_time
 
     def taken(self, kept: KeptEvents, index: np.ndarray) -> KeptEvents:
         """Some kept events (int64)."""
@@ -218,18 +241,15 @@ class BucketRun:
             keys[starts], goes_on[starts], counts, times[starts], times[starts + counts - 1]
         )
 
-    def _stretches(
+    def _positioned(
         self,
         state: BucketState,
-        segments: Segments,
         known: KnownKeys,
         rows: Rows,
         order: np.ndarray,
         parts: _Parts,
-    ) -> _Stretches:
-        """The events behind the kept events of their parts, with positions."""
-        counts = len(parts.keys)
-        ready_parts = np.repeat(np.arange(counts), parts.counts)
+    ) -> _Events:
+        """The events to be run, part by part, with their positions."""
         if self._states.values:
             base = np.where(parts.goes_on, known.values["position"][parts.keys], 0)
             starts = np.cumsum(parts.counts) - parts.counts
@@ -238,29 +258,49 @@ class BucketRun:
             # Only their order counts.
             positions = state.next_event + np.arange(len(order))
             state.next_event += len(order)
+        of_rows = np.repeat(np.arange(len(parts.keys)), parts.counts)
+        return _Events(self._layout.taken(rows, order), positions, of_rows)
+
+    def _relevant(self, events: _Events, parts: _Parts) -> tuple[_Events, np.ndarray]:
+        """The events whose types can matter, and the parts (int64) that have such events; the
+        numbers of parts of the events are places among these."""
+        if self._types is None:
+            return events, np.arange(len(parts.keys))
+        index = np.flatnonzero(self._types[self._layout.codes(events.rows)])
+        of_rows = events.parts[index]
+        read, places = np.unique(of_rows, return_inverse=True)
+        rows = self._layout.taken(events.rows, index)
+        return _Events(rows, events.positions[index], places), read
+
+    def _stretches(
+        self,
+        state: BucketState,
+        segments: Segments,
+        known: KnownKeys,
+        events: _Events,
+        parts: _Parts,
+    ) -> _Stretches:
+        """The events behind the kept events of their parts."""
         kept, kept_parts = self._kept(state, segments, known, parts)
-        all_rows = self._layout.joined(
-            [r for r in (kept.rows, self._layout.taken(rows, order)) if len(r.records)]
+        rows = self._layout.joined([r for r in (kept.rows, events.rows) if len(r.records)])
+        positions = np.concatenate([kept.positions, events.positions])
+        by_part, edges = grouped(np.concatenate([kept_parts, events.parts]), len(parts.keys))
+        together = _Events(
+            self._layout.taken(rows, by_part),
+            positions[by_part],
+            np.repeat(np.arange(len(parts.keys)), np.diff(edges)),
         )
-        all_positions = np.concatenate([kept.positions, positions])
-        by_part, edges = grouped(np.concatenate([kept_parts, ready_parts]), counts)
-        silent = by_part < len(kept_parts)
-        found = _Stretches(
-            self._layout.taken(all_rows, by_part),
-            all_positions[by_part],
-            np.repeat(np.arange(counts), np.diff(edges)),
-            edges[:-1],
-            silent,
-            np.where(parts.goes_on, known.values["context"][parts.keys], 0).astype(np.int64),
-        )
+        silent, starts = by_part < len(kept_parts), edges[:-1]
+        contexts = np.where(parts.goes_on, known.values["context"][parts.keys], 0)
+        contexts = contexts.astype(np.int64)
         if self._has_contexts:
-            first_kept = np.flatnonzero(silent[found.starts])
-            found.contexts[first_kept] = kept.contexts[by_part[found.starts[first_kept]]]
-        rises = np.diff(found.positions) > 0
-        rises[found.starts[1:] - 1] = True
+            first_kept = np.flatnonzero(silent[starts])
+            contexts[first_kept] = kept.contexts[by_part[starts[first_kept]]]
+        rises = np.diff(together.positions) > 0
+        rises[starts[1:] - 1] = True
         if not rises.all():
             raise self._states.damaged("the positions of a partition do not ascend")
-        return found
+        return _Stretches(together, starts, silent, contexts)
 
     def _kept(
         self, state: BucketState, segments: Segments, known: KnownKeys, parts: _Parts
@@ -297,13 +337,14 @@ class BucketRun:
 
     def _matches(self, step: Step, stretches: _Stretches) -> _Found:
         """Run all parts, some at a time, so that the rows that stand for others fit into memory."""
-        count = len(stretches.positions)
+        count = len(stretches.silent)
         found = _Found(
             np.zeros(count, np.bool_),
             np.zeros(count if self._has_contexts else 0, np.uint16),
             np.zeros(len(stretches.starts), np.int64),
             np.zeros(len(stretches.starts), np.int64),
             np.zeros(count if self._own_clock else 0, np.int64),
+            np.append(stretches.starts[1:], count) - 1,
         )
         repeats = self._repeats(stretches)
         for first, last in _pieces(stretches.starts, repeats):
@@ -313,18 +354,21 @@ class BucketRun:
     def _repeats(self, stretches: _Stretches) -> np.ndarray:
         """int64: how often each row is read: once, and before it once for each row that was left
         out and must be seen."""
-        repeats = np.ones(len(stretches.positions), np.int64)
+        positions = stretches.events.positions
+        repeats: np.ndarray = np.ones(len(positions), np.int64)
         if self._plan.relevant is not None:
             return repeats
-        gaps = np.diff(stretches.positions, prepend=0) - 1
+        gaps = np.diff(positions, prepend=0) - 1
         gaps[stretches.starts] = 0
         if self._in_events:
             window = self._plan.window
             assert window is not None
             if (np.add.reduceat(gaps, stretches.starts) > window.size).any():
                 raise self._states.damaged("an event is too old for the window")
-            return repeats + gaps
-        return repeats + np.minimum(gaps, 1)
+            repeats += gaps
+            return repeats
+        repeats += np.minimum(gaps, 1)
+        return repeats
 
     def _run_parts(
         self,
@@ -346,13 +390,14 @@ class BucketRun:
         absent[places] = False
         own_starts = stretches.starts[first:last] - start
         starts = places[own_starts] - (times_read[own_starts] - 1)
-        positions = stretches.positions[index]
+        events = stretches.events
+        positions = events.positions[index]
         if self._in_events:
             lengths = np.diff(np.append(starts, len(index)))
-            begin = stretches.positions[stretches.starts[first:last]] - starts
+            begin = events.positions[stretches.starts[first:last]] - starts
             positions = np.arange(len(index)) + np.repeat(begin, lengths)
         whole = end - start == len(index) == len(repeats)
-        rows = stretches.rows if whole else self._layout.taken(stretches.rows, index)
+        rows = events.rows if whole else self._layout.taken(events.rows, index)
         pushed = Stretches(
             self._events(rows),
             self._layout.codes(rows),
@@ -382,7 +427,7 @@ class BucketRun:
     ) -> None:
         """Raises EventError where the attribute that the window is measured on has fallen."""
         own = np.flatnonzero(~stretches.silent)
-        firsts = own[np.searchsorted(stretches.parts[own], np.arange(len(parts.keys)))]
+        firsts = own[np.searchsorted(stretches.events.parts[own], np.arange(len(parts.keys)))]
         before = np.where(parts.goes_on, known.values["value"][parts.keys], NEVER)
         if (found.values[firsts] < before).any():
             raise EventError(
@@ -397,28 +442,37 @@ class BucketRun:
         self,
         known: KnownKeys,
         parts: _Parts,
-        stretches: _Stretches,
-        found: _Found,
+        read: np.ndarray,
+        found: _Found | None,
         watermark: int,
     ) -> KeyRecords:
-        """What is known of the partitions now."""
-        is_last = np.append(np.diff(parts.keys) > 0, True)
-        ends = np.append(stretches.starts[1:], len(stretches.positions)) - 1
-        keys, ends, goes_on = parts.keys[is_last], ends[is_last], parts.goes_on[is_last]
-        values = known.values[keys]
-        values["position"] = stretches.positions[ends] + 1
-        values["frontier"] = np.maximum(watermark, values["frontier"])
-        values["first"] = found.firsts[is_last]
-        values["last"] = parts.ends[is_last]
-        values["since"] = np.where(goes_on, values["since"], parts.begins[is_last])
-        if self._has_contexts:
-            values["context"] = found.behind[is_last]
-        if self._own_clock:
-            values["value"] = found.values[ends]
-        return KeyRecords(self._layout.of_keys.taken(known.rows(), keys), values)
+        """What is known of the partitions now; `read`: the parts that `found` tells of."""
+        old = known.values.take(parts.keys)
+        values = np.where(parts.goes_on, old, unknown_keys(1))
+        values["position"] += parts.counts
+        values["frontier"] = np.maximum(watermark, old["frontier"])
+        values["last"] = parts.ends
+        values["since"] = np.where(parts.goes_on, old["since"], parts.begins)
+        if found is not None:
+            values["first"][read] = found.firsts
+            if self._has_contexts:
+                values["context"][read] = found.behind
+            if self._own_clock:
+                values["value"][read] = found.values[found.ends]
+        is_last = np.flatnonzero(np.append(np.diff(parts.keys) > 0, True))
+        keys = self._layout.of_keys.taken(known.rows(), parts.keys[is_last])
+        return KeyRecords(keys, values.take(is_last))
 
 
-def less(times: np.ndarray, length: int) -> np.ndarray:
+def relevant_types(plan: Plan) -> np.ndarray | None:
+    """bool[types]: which of the types that a query declares can matter; None: every row can."""
+    if plan.relevant is None:
+        return None
+    relevant = {(r.stream, r.type) for r in plan.relevant}
+    return np.array([pair in relevant for pair in plan.declared_types], np.bool_)
+
+
+def less(times: np.ndarray | np.int64, length: int) -> np.ndarray:
     """int64: times less a length, at the least `ALWAYS`."""
     found: np.ndarray = np.maximum(times, ALWAYS + length) - length
     return found

@@ -13,8 +13,8 @@ import numpy as np
 MOST_BUCKETS = 1 << 14
 
 FOR_EACH_TASK = 4
-"""How many buckets there are for each task, unless the user says otherwise: enough that tasks are
-about equally long, and few enough that the fixed cost of a bucket, about a millisecond, is small."""
+"""How many buckets there are for each task, unless the user says otherwise: enough that tasks take
+about equally long, and few enough that the fixed cost of a bucket is small."""
 
 _SEED = 42  # of Spark's hash partitioning
 

@@ -14,7 +14,7 @@ from celc_runtime.stream.rows import RowLayout, Rows
 
 
 class EventSort:
-    """Puts the rows of a query in order. time: the place of the first order column in the layout."""
+    """Puts the rows of a query in order. time: the place of the first order column in a row."""
 
     def __init__(self, plan: Plan, layout: RowLayout) -> None:
         self._plan = plan

@@ -75,10 +75,10 @@ def _equal(fixed, texts, row, start, end, others, other_texts, other, first, las
     for place in range(fixed.shape[1]):
         if fixed[row, place] != others[other, place]:
             return False
+    same = True
     for place in range(end - start):
-        if texts[start + place] != other_texts[first + place]:
-            return False
-    return True
+        same &= texts[start + place] == other_texts[first + place]
+    return same
 
 
 @njit(nogil=True, cache=True)
@@ -92,7 +92,7 @@ def _number(hashes, fixed, texts, starts, ends, slots, codes, first):  # type: i
         while True:
             code = np.int64(slots[slot]) - 1
             if code < 0:
-                code = count
+                code = np.int64(count)
                 slots[slot] = count + 1
                 first[count] = row
                 count += 1
@@ -109,7 +109,10 @@ def _number(hashes, fixed, texts, starts, ends, slots, codes, first):  # type: i
 
 
 @njit(nogil=True, cache=True)
-def _find(slots, known, first, of_table, table_texts, table_starts, table_ends, hashes, fixed, texts, starts, ends, codes):  # type: ignore[no-untyped-def]  # fmt: skip
+def _find(  # type: ignore[no-untyped-def]
+    slots, known, first, of_table, of_texts, of_starts, of_ends,
+    hashes, fixed, texts, starts, ends, codes,
+):  # fmt: skip
     mask = slots.shape[0] - 1
     for row in range(hashes.shape[0]):
         slot = np.int64(hashes[row] >> np.uint64(32)) & mask
@@ -119,7 +122,7 @@ def _find(slots, known, first, of_table, table_texts, table_starts, table_ends, 
             other = first[code]
             if known[code] == hashes[row] and _equal(
                 fixed, texts, row, starts[row], ends[row],
-                of_table, table_texts, other, table_starts[other], table_ends[other],
+                of_table, of_texts, other, of_starts[other], of_ends[other],
             ):  # fmt: skip
                 codes[row] = code
                 break
@@ -145,7 +148,7 @@ def numbered(keys: Keys, hashes: np.ndarray) -> tuple[np.ndarray, KeyTable]:
 
 
 def found_in(table: KeyTable, keys: Keys, hashes: np.ndarray) -> np.ndarray:
-    """int64[rows]: the numbers that a table gives to other rows' keys; −1: it does not know them."""
+    """int64[rows]: the numbers of other rows' keys in a table; −1: it does not know them."""
     codes = np.empty(len(hashes), np.int64)
     _find(table.slots, table.hashes, table.first, *table.keys, hashes, *keys, codes)
     return codes
@@ -165,7 +168,7 @@ def _grouped(codes, starts, order):  # type: ignore[no-untyped-def]
 
 def grouped(codes: np.ndarray, groups: int) -> tuple[np.ndarray, np.ndarray]:
     """int64[rows]: the rows group by group, each group in its order before; and int64[groups + 1]:
-    the place in it at which each group begins, the number of rows last."""
+    the places in it at which groups begin, the number of rows last."""
     starts, order = np.zeros(groups + 1, np.int64), np.empty(len(codes), np.int64)
     _grouped(codes, starts, order)
     return order, starts

@@ -73,7 +73,7 @@ class KnownKeys:
             found = self.numbers_of(records.rows, layout.of_keys)
             places = np.flatnonzero(found >= 0)
             places = places[~self.is_known[found[places]]]  # a newer record counts
-            self.values[found[places]] = records.values[places]
+            self.values[found[places]] = records.values.take(places)
             self.is_known[found[places]] = True
 
     def numbers_of(self, rows: Rows, layout: RowLayout) -> np.ndarray:
@@ -93,4 +93,4 @@ def merged_keys(layout: RowLayout, parts: list[KeyRecords]) -> KeyRecords:
     values = np.concatenate([part.values for part in newest_first])
     keys = layout.of_keys.keys_of(rows)
     _, table = numbered(keys, hashes_of(keys))
-    return KeyRecords(layout.of_keys.taken(rows, table.first), values[table.first])
+    return KeyRecords(layout.of_keys.taken(rows, table.first), values.take(table.first))

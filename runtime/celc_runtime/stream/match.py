@@ -3,10 +3,11 @@
     rows → watermark → packed by bucket → transformWithState → matches as bytes → matches
 
 The plan is made here, on the driver. `packing` and `tasks` have the functions that workers run,
-`bucket` what happens to one bucket of partitions, and `state` what a checkpoint holds of it. Spark's
-own filter for late rows is not used: it drops rows behind the watermark of the micro-batch before,
-whether or not any event of the row's partition has been run, and it knows only rows, not packed
-rows. `bucket` decides which events are late, for all choices of `late` alike, and late events are counted.
+`bucket` what happens to one bucket of partitions, and `state` what a checkpoint holds of it.
+Spark's own filter for late rows is not used: it drops rows behind the watermark of the micro-batch
+before, whether or not any event of the row's partition has been run, and it knows only rows, not
+packed rows. `bucket` decides which events are late, for all choices of `late` alike, and late
+events are counted.
 """
 
 from __future__ import annotations
@@ -94,11 +95,10 @@ def stream_matches(
 ) -> DataFrame:
     """All matches of a streaming DataFrame; see `CompiledQuery.match_stream`."""
     plan = program.plan
-    _check_stream(program, events, allow_unbounded_state=allow_unbounded_state)
+    check_stream(program, events, allow_unbounded_state=allow_unbounded_state)
     if late not in _LATE:
         raise ValueError(f"late must be one of {', '.join(map(repr, _LATE))}, not {late!r}")
     duration(watermark, "watermark")
-    _check_store(events.sparkSession)
     rows = needed_columns(plan, events)
     types = {f.name: f.dataType.simpleString() for f in rows.schema.fields}
     order = plan.order_by[0]
@@ -123,12 +123,14 @@ def stream_matches(
             "another name with AS"
         )
     chosen_api = _chosen_api(api)
+    _check_store(events.sparkSession)
     if checkpoint is not None:
         check_checkpoint(events.sparkSession, checkpoint, program, options._asdict())
     return _steps(program, rows, options, chosen_api)
 
 
-def _check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: bool) -> None:
+def check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: bool) -> None:
+    """Raises EventError where a query cannot run on a DataFrame as a stream."""
     plan = program.plan
     if not events.isStreaming:
         raise EventError(
@@ -227,7 +229,7 @@ def _buckets(
 ) -> int:
     """The number of buckets: that of the checkpoint if it is known and no other one is wanted."""
     if wanted is not None:
-        if isinstance(wanted, bool) or not isinstance(wanted, int):
+        if type(wanted) is not int:
             raise TypeError(f"buckets must be a whole number, not {wanted!r}")
         if not 1 <= wanted <= MOST_BUCKETS:
             raise ValueError(f"buckets must be between 1 and {MOST_BUCKETS:,}, not {wanted:,}")
@@ -236,8 +238,13 @@ def _buckets(
     if wanted is not None:
         return wanted
     recorded = None if checkpoint is None else recorded_buckets(spark, checkpoint)
+    return recorded or default_buckets(spark)
+
+
+def default_buckets(spark: SparkSession) -> int:
+    """How many buckets a new stream of a session has."""
     tasks = int(str(spark.conf.get("spark.sql.shuffle.partitions", "200")))
-    return recorded or min(MOST_BUCKETS, FOR_EACH_TASK * tasks)
+    return min(MOST_BUCKETS, FOR_EACH_TASK * tasks)
 
 
 def _tiebreak_types(plan: Plan, types: dict[str, str]) -> dict[str, str]:

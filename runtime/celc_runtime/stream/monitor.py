@@ -44,8 +44,9 @@ def monitor(query: StreamingQuery, *, stream: TextIO | None = None, every: float
     keys: how many partitions events were run of; waiting, kept, known, bytes: in the states of the
     buckets that had work (events that wait for the watermark, events in the window, records of
     partitions, size); sort, kernel, state: the seconds that workers took to put events in order, to
-    run them, and for the rest, all buckets together; watermark: of the micro-batch. stream: where lines are written, None: standard error.
-    every: seconds between two looks. Raises the error that ended the stream, if there was one.
+    run them, and for the rest, all buckets together; watermark: of the micro-batch. stream: where
+    lines are written, None: standard error. every: seconds between two looks. Raises the error that
+    ended the stream, if there was one.
     """
     out = sys.stderr if stream is None else stream
     shown = -1

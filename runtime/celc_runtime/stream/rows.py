@@ -250,7 +250,7 @@ class RowLayout:
 
     def taken(self, rows: Rows, index: np.ndarray) -> Rows:
         """Some rows, in the order of `index` (int64)."""
-        records = rows.records[index]
+        records = rows.records.take(index)  # by an index, records are copied field by field
         if not self._texts:
             return Rows(records, rows.texts)
         ends = self._ends(rows.records)
@@ -285,7 +285,9 @@ class RowLayout:
     def keys_of(self, rows: Rows) -> Keys:
         """The keys of rows, as the bytes by which they are told apart."""
         count, size = len(rows.records), self.dtype.itemsize
-        offset = self.dtype.fields["key_nulls"][1]
+        fields = self.dtype.fields
+        assert fields is not None
+        offset = fields["key_nulls"][1]
         in_bytes = np.ascontiguousarray(rows.records).view(np.uint8).reshape(count, size)
         # Copies, so that kernels are compiled for one kind of array.
         fixed = in_bytes[:, offset:].copy()
@@ -302,7 +304,7 @@ class RowLayout:
     def rows_of_keys(self, keys: Keys, index: np.ndarray) -> Rows:
         """Some keys as rows of `of_keys`, in the order of `index` (int64)."""
         layout = self.of_keys
-        records = np.ascontiguousarray(keys.fixed[index]).view(layout.dtype).reshape(len(index))
+        records = keys.fixed.take(index, axis=0).view(layout.dtype).reshape(len(index))
         return Rows(records, _pieces(keys.texts, keys.starts[index], keys.ends[index]))
 
     # --- bytes ------------------------------------------------------------------------------------

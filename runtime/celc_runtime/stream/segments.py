@@ -1,9 +1,9 @@
 """The segments of a bucket in one micro-batch, and when they are merged.
 
-A bucket would soon have a segment for each micro-batch. So neighbours of about the same size are
-merged, four at a time, into one of the next size. Each event and each partition is written anew
-once for each size, which grows with the logarithm of their number. Kept events are merged only as
-far as all of a segment leaves the window at nearly the same time.
+A bucket would soon have a segment for each micro-batch. So the newest ones are merged when they are
+together as large as the one before them. An event or a partition is written anew as often as the
+logarithm of their number says. Kept events are merged only as far as all of a segment leaves the
+window at nearly the same time.
 """
 
 from __future__ import annotations
@@ -31,37 +31,27 @@ are made for values of moderate size."""
 _MOST_PIECES = 1 << 16
 
 _TOGETHER = 4
-"""So many segments of about one size are merged."""
-
-_SMALLEST = 1 << 12
-"""Segments of at most so many bytes are of the smallest size."""
+"""At least so many segments are merged."""
 
 
 def due_for_merge(segments: Sequence[Segment], longest: int | None) -> list[Segment]:
     """The newest segments of a kind that are to be merged into one; none: nothing is to be done.
 
     segments: all of the kind, the oldest first. longest: between the first and the last time of the
-    merged segment there may be so much time; None: any.
+    merged segment there may be so much time; None: any. They are at least four, and the oldest is
+    no larger than the others together. So whatever is written anew comes into a segment of twice
+    its size, and a bucket has few segments more than the logarithm of its size.
     """
-    sizes = [_size_class(segment) for segment in segments]
-    for limit in sorted(set(sizes)):
-        first = len(segments)
-        while first and sizes[first - 1] <= limit:
-            first -= 1
-        if longest is not None:
-            while first < len(segments) and _span(segments[first:]) > longest:
-                first += 1
-        if len(segments) - first >= _TOGETHER:
-            return [*segments[first:]]
+    first = 0
+    if longest is not None:
+        while first < len(segments) and _span(segments[first:]) > longest:
+            first += 1
+    behind = sum(segment.size for segment in segments[first:])
+    for place in range(first, len(segments) - _TOGETHER + 1):
+        behind -= segments[place].size
+        if segments[place].size <= behind:
+            return [*segments[place:]]
     return []
-
-
-def _size_class(segment: Segment) -> int:
-    size, found = segment.size // _SMALLEST, 0
-    while size:
-        size //= _TOGETHER
-        found += 1
-    return found
 
 
 def _span(segments: Sequence[Segment]) -> int:

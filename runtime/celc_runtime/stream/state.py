@@ -260,7 +260,7 @@ class StateFormat:
         name = self._plan.name
         if len(data) < _HEADER.size or data[:4] != _MAGIC:
             raise StateError(f"query {name!r}: the state is not one of celc, or has been cut off")
-        (_, version, flags, checksum, found, spare, buckets, bucket, *times, segments) = (
+        _, version, flags, checksum, found, spare, buckets, bucket, *times, segments = (
             _HEADER.unpack_from(data)
         )
         if version != _VERSION:
@@ -313,7 +313,7 @@ class StateFormat:
         latest: int,
     ) -> Segment:
         wrong = kind > KEYS or not rows or not pieces or spare or least > latest
-        if wrong or values >> len(KEY_VALUES) or (values and kind != KEYS):
+        if wrong or values >> len(KEY_VALUES.names or ()) or (values and kind != KEYS):
             raise self.damaged("its header says what no header does")
         return Segment(number, kind, values, pieces, rows, checksum, size, least, latest)
 

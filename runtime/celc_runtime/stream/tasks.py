@@ -18,6 +18,7 @@ import pyarrow as pa
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import ARROW_TYPES, Plan
 from celc_runtime.program import Program, Route
+from celc_runtime.spark.workers import settle, settled_after
 from celc_runtime.stream.bucket import END_OF_TIME, BucketReader
 from celc_runtime.stream.bucket_run import Step
 from celc_runtime.stream.buckets import labels_of
@@ -73,7 +74,7 @@ class BucketTask:
         too_far = self._formats.events.joined(ahead)
         if self._options.late == "error":
             self._refuse(step.late, too_far, watermark)
-        row = {
+        row: dict[str, Any] = {
             "events": step.events,
             "matches": step.match_count,
             "late": len(step.late.records),
@@ -92,6 +93,10 @@ class BucketTask:
         if self._options.late == "side" and (row["late"] or row["ahead"]):
             row["refused"] = self._refused(step.late, too_far)
         return step, _with_matches(row, step.matches)
+
+    def close(self) -> None:
+        """End a task of Spark."""
+        settle()
 
     def last_matches(
         self, label: int, header: bytes, load: Callable[[int], bytes | None]
@@ -167,9 +172,7 @@ def refused_schema(plan: Plan, options: StreamOptions) -> pa.Schema:
     return pa.schema([pa.field("kind", pa.string()), pa.field("event", pa.struct(fields))])
 
 
-def _with_matches(
-    row: dict[str, Any], batches: Sequence[pa.RecordBatch]
-) -> list[dict[str, Any]]:
+def _with_matches(row: dict[str, Any], batches: Sequence[pa.RecordBatch]) -> list[dict[str, Any]]:
     """The rows of a step: the first has its counts, and all have matches."""
     rows = [row]
     together: list[pa.RecordBatch] = []
@@ -285,7 +288,8 @@ def finishing_route(program: Program) -> Route:
 
 def _route(program: Program, name: str, function: Callable[..., Any]) -> Route:
     def run(program: Program, options: Mapping[str, Any], *batches: Any) -> Any:
-        return function(program, options_of(options), *batches)
+        found = function(program, options_of(options), *batches)
+        return settled_after(found) if batches else found
 
     return Route(program, name, run)
 

@@ -109,7 +109,6 @@ def _compare(
     with cramped(rng), warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(bucket_run, "_ROWS_AT_ONCE", rng.choice((1, 3, 1 << 20)))
         patch.setattr(segments, "_TOGETHER", rng.choice((2, 4)))
-        patch.setattr(segments, "_SMALLEST", rng.choice((64, 1 << 12)))
         patch.setattr(segments, "PIECE", rng.choice((100, 1 << 22)))
         warnings.simplefilter("ignore", EventWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
