@@ -92,7 +92,6 @@ def _compare(query: CompiledQuery, rng: random.Random, keys: int, largest: int) 
     options = StreamOptions({"row": "LONG"}, key_ttl=1000 * _KEY_TTL, buckets=rng.choice((1, 3)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(segments, "_TOGETHER", rng.choice((2, 4)))
-        patch.setattr(segments, "_SMALLEST", rng.choice((64, 1 << 12)))
         found = streamed(query, events, rng, options=options, largest=largest)
     assert not same_rows(found, wanted), events
     return len(found)
