@@ -28,11 +28,11 @@ _HEADER, _ENTRY = 88, 48
 """The bytes of a header, and of what it says of a segment."""
 
 _ROW = 3 + 3 * 8 + 4 + 10
-"""The most bytes of an event: type and NULLs, values, key; position and context, where it is kept."""
+"""The most bytes of an event: type and NULLs, values, key; if it is kept, position and context."""
 
 _KEY = 5 + 2 * 8 + 2 + 2 * 8
-"""The most bytes of an idle partition: key, counters, context; the window's attribute, and the first
-position that counts."""
+"""The most bytes of an idle partition: key, counters, context; the first position that counts, and
+the window's attribute."""
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from functools import cache
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -13,7 +13,7 @@ from celc_runtime import CompiledQuery, EventError
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.match import stream_matches
 from engines import engines, interpreted, only_query, table_of
-from streams_by_hand import EVENT_TIME, Operator, instant
+from streams_by_hand import EVENT_TIME, Operator, instant, microseconds, same_rows
 
 from celc.options import Options
 
@@ -169,6 +169,123 @@ def test_events_too_far_ahead_are_refused_like_late_ones() -> None:
     assert operator.sum("waiting") == 1
     with pytest.raises(EventError, match="too far ahead of the clock"):
         Operator(_query(), options._replace(late="error")).advance(marked, 0)
+
+
+# --- random late events ---------------------------------------------------------------------------
+
+_BY_COUNT = "SELECT * WHERE A ; B PARTITION BY id WITHIN 7 EVENTS"
+_BY_TIME = "SELECT * WHERE A ; B PARTITION BY id WITHIN 9 MILLISECONDS"
+
+
+_MicroBatches = list[tuple[int, list[dict[str, Any]]]]
+"""Watermarks, and the events that come with them."""
+
+
+class _Told(NamedTuple):
+    """What came of a stream: rows, and the numbers of events late, or too far ahead."""
+
+    matches: list[dict[str, Any]]
+    late: set[int]
+    ahead: set[int]
+
+
+def _micro_batches(rng: random.Random, keys: int) -> _MicroBatches:
+    """Watermarks, and events of which many are behind them. Events have even times and watermarks
+    odd ones: what a watermark reaches, it passes."""
+    found = []
+    watermark, number = 0, 0
+    for _ in range(rng.randint(5, 25)):
+        events = []
+        for _ in range(rng.choice((0, 1, 1, 2, 5))):
+            time = max(2, watermark // 2 * 2 + 2 * rng.randint(-8, 8))
+            type, id = rng.choice("AABBC"), rng.randrange(keys)
+            events.append(_event(type, time, id, row=number, ahead=rng.random() < 0.05))
+            number += 1
+        found.append((watermark, events))
+        watermark = max(watermark, rng.choice((0, watermark + 1 + watermark % 2, watermark + 6)))
+        watermark += watermark % 2 == 0 and watermark > 0
+    return found
+
+
+def _told(query: CompiledQuery, options: StreamOptions, stream: _MicroBatches, seed: int) -> _Told:
+    operator = Operator(query, options, rng=random.Random(seed))
+    rows: list[dict[str, Any]] = []
+    for watermark, events in stream:
+        rows += operator.advance(table_of(query.plan, events) if events else None, watermark)
+    rows += operator.finish()
+    told = _Told([], set(), set())
+    for row in rows:
+        if row.get("kind", "match") == "match":
+            told.matches.append({name: row[name] for name in query.output_schema.names})
+        else:
+            (told.late if row["kind"] == "late" else told.ahead).add(row["event"]["row"])
+    if options.late == "side":
+        counts = operator.counts["late"], operator.counts["ahead"]
+        assert counts == (len(told.late), len(told.ahead))
+    return told
+
+
+def _behind_what_was_run(stream: _MicroBatches, refused: set[int]) -> set[int]:
+    """The numbers of the events up to whose times their partitions had been run, where these
+    events were not."""
+    found = set()
+    run_to: dict[int, int] = {}
+    waiting: list[tuple[int, int]] = []
+    for watermark, events in stream:
+        for event in events:
+            time = microseconds(event[EVENT_TIME]) // 1000
+            if not event["ahead"] and time <= run_to.get(event["id"], -1):
+                found.add(event["row"])
+            if event["row"] not in refused:
+                waiting.append((time, event["id"]))
+        run_to |= {id: watermark for time, id in waiting if time <= watermark}
+        waiting = [(time, id) for time, id in waiting if time > watermark]
+    return found
+
+
+@pytest.mark.parametrize("buckets", [1, 3])
+@pytest.mark.parametrize("body", [_BY_COUNT, _BY_TIME])
+@pytest.mark.parametrize("key_ttl", [None, 20_000])
+def test_matches_are_those_of_the_events_that_were_not_late(
+    body: str, buckets: int, key_ttl: int | None
+) -> None:
+    """Late are those up to the time to which their partition has been run, and no others, unless
+    what they could match with may be gone. And late='drop' and 'error' know the same ones."""
+    late, more = 0, 0
+    for seed in range(8):
+        rng = random.Random(seed)
+        query = _query(body).with_options(tiebreak="row")
+        if rng.random() < 0.3:
+            query = query.with_options(positions=False)
+        side = StreamOptions(
+            {"row": "LONG"}, late="side", ahead="ahead", buckets=buckets, key_ttl=key_ttl
+        )
+        stream = _micro_batches(rng, rng.randint(1, 4))
+        events = sorted(
+            (event for _, batch in stream for event in batch),
+            key=lambda event: (event[EVENT_TIME], event["row"]),
+        )
+        told = _told(query, side, stream, seed)
+        assert told.ahead == {event["row"] for event in events if event["ahead"]}
+        in_time = [event for event in events if event["row"] not in told.late | told.ahead]
+        if key_ttl is None:
+            wanted = query.match_table(table_of(query.plan, in_time)).to_pylist()
+            assert not same_rows(told.matches, wanted), stream
+            behind = _behind_what_was_run(stream, told.late | told.ahead)
+            assert told.late >= behind
+            if body == _BY_COUNT and query.plan.positions:
+                assert told.late == behind
+            more += len(told.late - behind)
+        late += len(told.late)
+        dropped = _told(query, side._replace(late="drop"), stream, seed)
+        assert not same_rows(dropped.matches, told.matches)
+        if told.late | told.ahead:
+            with pytest.raises(EventError, match=r"is late|too far ahead"):
+                _told(query, side._replace(late="error"), stream, seed)
+        else:
+            _told(query, side._replace(late="error"), stream, seed)
+    assert late >= 20
+    assert more or body == _BY_COUNT or key_ttl
 
 
 # --- order ----------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -396,13 +397,12 @@ def test_segments_that_are_missing_or_swapped(name: str) -> None:
     states, stored = _formats(name).states, _states(name)[-1]
     state, _ = _read(states, stored)
     places = [*stored.segments]
-    for one, other in zip(places, places[1:], strict=False):
+    for one, other in pairwise(places):
         swapped = {one: stored.segments[other], other: stored.segments[one]}
         gone = {place: data for place, data in stored.segments.items() if place != one}
         for there in (stored.segments | swapped, gone):
             with pytest.raises(StateError, match="a segment is not there, or its checksum"):
-                for segment in state.segments:
-                    Segments(state, states, there.get).data(segment)
+                [*map(Segments(state, states, there.get).data, state.segments)]
 
 
 def _changed(stored: _Stored, at: int, format: str, value: int) -> bytes:
@@ -508,14 +508,11 @@ def test_another_number_of_buckets_is_refused(before: int, after: int) -> None:
         with pytest.raises(StateError, match=said):
             other.step(label, header, operator.segments[label].get, [], 9)
     for key in _KEYS:
+        started = Operator(query, changed)
+        started.headers, started.segments = dict(operator.headers), dict(operator.segments)
         rows = _table(query, rng, 50, 1, (key,))
         with pytest.raises(StateError, match=said):
-            for batch in packed(query.program, changed, rows.to_batches()):
-                for row in batch.to_pylist():
-                    label = row["bucket"]
-                    stored = operator.segments.get(label, {})
-                    header = operator.headers.get(label)
-                    other.step(label, header, stored.get, [row["events"]], 9)
+            started.advance(rows, 9)
 
 
 # --- of another query, or another version ---------------------------------------------------------
