@@ -15,9 +15,9 @@ from typing import Any
 import pyarrow as pa
 from celc_runtime import CompiledQuery
 from celc_runtime.stream.bucket import END_OF_TIME
-from celc_runtime.stream.bucket_run import Step
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.packing import packed
+from celc_runtime.stream.step import Step
 from celc_runtime.stream.tasks import BucketTask, finished, unpacked
 from engines import Event, Row, batches_of, table_of
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from celc_runtime.engine.arena import NEVER
 from celc_runtime.program import Program
-from celc_runtime.stream.bucket_run import BucketRun, Step, less
+from celc_runtime.stream.bucket_run import BucketRun, less
 from celc_runtime.stream.event_order import EventSort
 from celc_runtime.stream.known_keys import KnownKeys, merged_keys, window_length
 from celc_runtime.stream.rows import RowLayout, Rows
@@ -32,6 +32,7 @@ from celc_runtime.stream.state import (
     Segment,
     StateFormat,
 )
+from celc_runtime.stream.step import Step
 
 END_OF_TIME = 2**63 - 1
 """The watermark of a stream that has ended."""

@@ -72,8 +72,9 @@ def monitor(query: StreamingQuery, *, stream: TextIO | None = None, every: float
         return
     if _OLD_STATE in str(problem) and "bucket" in str(problem):
         raise StateError(
-            "the checkpoint is of an earlier version of celc, which kept a state for each partition: "
-            "end the stream with that version (availableNow, then finish), and begin a new checkpoint"
+            "the checkpoint is of an earlier version of celc, which kept a state for each "
+            "partition: end the stream with that version (availableNow, then finish), and begin a "
+            "new checkpoint"
         ) from problem
     raise problem
 

@@ -20,7 +20,8 @@ offset type
 4      u2    version of this format
 6      u2    flags: 1, a frontier is known; 2, a timer is set
 8      u4    CRC-32 of all other bytes, before it and behind it
-12     18s   the query that wrote the state: a hash of each of `IDENTITY`
+12     18s   the query that wrote the state: a hash of each part of it
+        (`identity`)
 30     u2    0
 32     u4    how many buckets the checkpoint has
 36     u4    the number of this one
@@ -56,11 +57,9 @@ damaged, stay events, from which nothing but a match can come.
 
 from __future__ import annotations
 
-import re
 import struct
 import zlib
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -69,6 +68,7 @@ import numpy as np
 from celc_runtime.engine.arena import ALWAYS, NEVER
 from celc_runtime.plan.errors import StateError
 from celc_runtime.plan.plan import Plan
+from celc_runtime.stream.identity import differences, identity
 from celc_runtime.stream.rows import RowLayout, Rows, row_bytes
 
 _HEADER = struct.Struct("<4sHHI18sHIIqqqqqQ")
@@ -79,21 +79,9 @@ _HAS_FRONTIER, _HAS_TIMER = 1, 2
 _CHECKSUM = slice(8, 12)
 _MOST_POSITIONS = 2**62
 _MOST_SEGMENTS = 2**47  # each has 2 ** 16 numbers of pieces
-_LONG_HASH = 6
 
 WAITING, KEPT, KEYS = 0, 1, 2
 """The kinds of segments."""
-
-IDENTITY = (
-    "the query's text",
-    "WITHIN",
-    "PARTITION BY",
-    "the output (SELECT, CONSUME BY, LIMIT, positions)",
-    "the order columns",
-    "the tiebreak columns or their types",
-    "the columns that are read, or their types",
-)
-"""The parts in which the query that reads a state must equal the query that wrote it."""
 
 KEY_VALUES = np.dtype(
     [
@@ -389,12 +377,7 @@ class StateFormat:
         )
 
     def _other_query(self, found: bytes) -> StateError:
-        edges = [0, *range(_LONG_HASH, len(found) + 1, 2)]
-        different = [
-            what
-            for what, (start, end) in zip(IDENTITY, pairwise(edges), strict=True)
-            if found[start:end] != self._identity[start:end]
-        ]
+        different = differences(found, self._identity)
         return StateError(
             f"query {self._plan.name!r}: the checkpoint holds the state of another query; what "
             f"differs: {', '.join(different)}. Run the query that it was begun with, or begin a "
@@ -446,52 +429,3 @@ def checksum_of(data: bytes | bytearray) -> int:
     """The checksum of a header: of all its bytes except the four of the checksum."""
     view = memoryview(data)
     return zlib.crc32(view[_CHECKSUM.stop :], zlib.crc32(view[: _CHECKSUM.start]))
-
-
-def identity(plan: Plan, layout: RowLayout, text: str, contexts: bytes) -> bytes:
-    """The hashes of `IDENTITY`: six bytes for the first part, two for each other part. They are the
-    same on every machine."""
-    window = plan.window
-    fields = [tuple(field) for field in layout.fields[: len(layout.fields) - len(layout.keys)]]
-    own = {*plan.order_by, *plan.tiebreak}
-    parts: tuple[object, ...] = (
-        (normalised(text, plan.name), contexts.hex()),
-        window and (window.unit, window.size, plan.window_attribute),
-        plan.key_columns,
-        (plan.output_ddl(), plan.consume_by, plan.limit, plan.positions),
-        plan.order_by,
-        (plan.tiebreak, [field for field in fields if field[0] in plan.tiebreak]),
-        ([field for field in fields if field[0] not in own], layout.types, plan.type_column),
-    )
-    return b"".join(
-        blake2b(repr(part).encode(), digest_size=2 if number else _LONG_HASH).digest()
-        for number, part in enumerate(parts)
-    )
-
-
-_TOKEN = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|\w+|\s+|.", re.DOTALL)
-
-
-def normalised(text: str, query: str) -> str:
-    """A query's part of its file, without comments and meaningless spaces: the declarations, and
-    the text from its name to the next query."""
-    tokens = [
-        token
-        for token in _TOKEN.findall(text)
-        if not token.isspace() and not token.startswith(("--", "/*"))
-    ]
-    starts = [
-        place
-        for place in range(len(tokens) - 2)
-        if tokens[place].upper() == "QUERY" and tokens[place + 2] == ":"
-    ]
-    if not starts:
-        return " ".join(tokens)
-    ends = [*starts[1:], len(tokens)]
-    names = [tokens[start + 1].strip("`") for start in starts]
-    own = [
-        tokens[start:end]
-        for name, start, end in zip(names, starts, ends, strict=True)
-        if name == query
-    ]
-    return " ".join([*tokens[: starts[0]], *(own[0] if own else tokens)])

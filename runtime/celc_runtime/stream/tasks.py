@@ -20,11 +20,11 @@ from celc_runtime.plan.plan import ARROW_TYPES, Plan
 from celc_runtime.program import Program, Route
 from celc_runtime.spark.workers import settle, settled_after
 from celc_runtime.stream.bucket import END_OF_TIME, BucketReader
-from celc_runtime.stream.bucket_run import Step
 from celc_runtime.stream.buckets import labels_of
 from celc_runtime.stream.formats import StreamFormats, StreamOptions, row_layout
 from celc_runtime.stream.packing import BLOCK, TOO_FAR, packed
 from celc_runtime.stream.rows import Rows
+from celc_runtime.stream.step import Step
 
 STEP_DDL = (
     "events BIGINT, matches BIGINT, late BIGINT, ahead BIGINT, waiting BIGINT, kept BIGINT, "

@@ -23,8 +23,8 @@ from celc_runtime.plan.errors import StateError
 from celc_runtime.stream.formats import StreamFormats, StreamOptions
 from celc_runtime.stream.packing import packed
 from celc_runtime.stream.segments import Segments
+from celc_runtime.stream.identity import IDENTITY, normalised
 from celc_runtime.stream.state import (
-    IDENTITY,
     KEPT,
     KEYS,
     WAITING,
@@ -34,7 +34,6 @@ from celc_runtime.stream.state import (
     Segment,
     StateFormat,
     buckets_in,
-    normalised,
 )
 from celc_runtime.stream.tasks import BucketTask, check_header
 from engines import engines, interpreted, only_query, table_of
