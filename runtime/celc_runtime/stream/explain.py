@@ -50,7 +50,7 @@ def explain_stream(program: Program, events: DataFrame) -> str:
     else:
         lines.append("buckets: 1, because without PARTITION BY there is one partition")
     length = window_length(program)
-    kept = "until its window has passed"
+    kept = "until their window has passed"
     if length is None:
         kept = "until later events put them out of the window"
     if plan.window is None or program.sees_all:

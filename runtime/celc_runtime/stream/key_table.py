@@ -132,7 +132,8 @@ def _find(  # type: ignore[no-untyped-def]
 def hashes_of(keys: Keys) -> np.ndarray:
     """uint64[rows]: a hash of each key. It decides the buckets of a checkpoint, so it never
     changes."""
-    found: np.ndarray = _hashes(*keys)
+    with np.errstate(over="ignore"):  # products wrap, of which NumPy warns where Numba is off
+        found: np.ndarray = _hashes(*keys)
     return found
 
 

@@ -7,12 +7,17 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
+from celc_runtime.plan.errors import StateError
+
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 METRICS = "celc_"
 READ_METRICS = "celc_read_"
 """The beginnings of the names of a stream's observed metrics; the query's name follows."""
+
+_OLD_STATE = "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE"
+"""Spark's error where a checkpoint has states for partitions and not for buckets."""
 
 _COLUMNS = (
     ("batch", 6),
@@ -46,7 +51,7 @@ def monitor(query: StreamingQuery, *, stream: TextIO | None = None, every: float
     partitions, size); sort, kernel, state: the seconds that workers took to put events in order, to
     run them, and for the rest, all buckets together; watermark: of the micro-batch. stream: where
     lines are written, None: standard error. every: seconds between two looks. Raises the error that
-    ended the stream, if there was one.
+    ended the stream, if there was one; StateError where an earlier version wrote the checkpoint.
     """
     out = sys.stderr if stream is None else stream
     shown = -1
@@ -63,8 +68,14 @@ def monitor(query: StreamingQuery, *, stream: TextIO | None = None, every: float
             break
         time.sleep(every)
     problem = query.exception()
-    if problem is not None:
-        raise problem
+    if problem is None:
+        return
+    if _OLD_STATE in str(problem) and "bucket" in str(problem):
+        raise StateError(
+            "the checkpoint is of an earlier version of celc, which kept a state for each partition: "
+            "end the stream with that version (availableNow, then finish), and begin a new checkpoint"
+        ) from problem
+    raise problem
 
 
 def micro_batch(progress: Any) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def test_long_streams(formula: str, clause: str, monkeypatch: pytest.MonkeyPatch
     chosen, general = only_query(found["chosen"]), only_query(found["general"])
     assert "STEPS_1" in found["chosen"].source
     assert isinstance(chosen.program.listing, InRuns) == FORMS[formula]
-    table = _events(rng.randrange(10**6), 900, by_key=CLAUSES[clause] == "key")
+    table = _events(rng.randrange(10**6), 500, by_key=CLAUSES[clause] == "key")
     declared = table.filter(pa.compute.is_in(table["type"], pa.array(list("ABCD"))))
     expected = general.match_table(declared)
     assert len(expected) > 100
@@ -90,7 +90,7 @@ def test_long_streams(formula: str, clause: str, monkeypatch: pytest.MonkeyPatch
     batches = []
     start = 0
     while start < len(declared):
-        size = rng.choice((1, 50, 700))
+        size = rng.choice((1, 50, 400))
         batches += declared.slice(start, size).combine_chunks().to_batches()
         start += size
     answer = pa.Table.from_batches(chosen.match_arrow(batches), chosen.output_schema)
