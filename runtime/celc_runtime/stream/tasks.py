@@ -163,7 +163,7 @@ def refused_schema(plan: Plan, options: StreamOptions) -> pa.Schema:
     if plan.stream_column:
         fields.append(pa.field("stream", pa.string()))
     fields += [pa.field(a.name, ARROW_TYPES[a.type]) for a in plan.attributes]
-    known = {field.name for field in fields}
+    known = {field.name for field in fields} | {*plan.chosen_columns}
     fields += [
         pa.field(f.name, f.arrow_type)
         for f in row_layout(plan, options.tiebreak_types).fields

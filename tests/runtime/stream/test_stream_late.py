@@ -157,6 +157,22 @@ def test_late_events_come_back_with_all_that_is_known_of_them() -> None:
     ]
 
 
+def test_late_events_have_no_column_of_a_key_that_is_chosen_by_their_type() -> None:
+    """They have the columns that it is chosen among."""
+    with interpreted():
+        compiled = engines(
+            "CREATE STREAM S { EVENT A { id: INT, event_time: TIMESTAMP },\n"
+            "  EVENT B { other: INT, event_time: TIMESTAMP } }\n"
+            "SELECT * WHERE A ; B PARTITION BY [other, id] WITHIN 9 EVENTS",
+            Options((EVENT_TIME,)),
+        )
+    operator = Operator(only_query(compiled["general"]), StreamOptions({}, late="side"))
+    _advance(operator, 30, _event("A", 10, 5))
+    late = _event("B", 20, None, other=5)
+    (row,) = _advance(operator, 30, late)
+    assert row["event"] == late
+
+
 def test_events_too_far_ahead_are_refused_like_late_ones() -> None:
     options = StreamOptions({}, late="side", ahead="ahead")
     operator = Operator(_query(), options)
