@@ -21,9 +21,9 @@ import pytest
 from celc_runtime import CompiledQuery, EventError
 from celc_runtime.plan.errors import StateError
 from celc_runtime.stream.formats import StreamFormats, StreamOptions
+from celc_runtime.stream.identity import IDENTITY, normalised
 from celc_runtime.stream.packing import packed
 from celc_runtime.stream.segments import Segments
-from celc_runtime.stream.identity import IDENTITY, normalised
 from celc_runtime.stream.state import (
     KEPT,
     KEYS,
