@@ -32,8 +32,8 @@ def key_values(program: Program, key_ttl: int | None) -> tuple[str, ...]:
     plan, length = program.plan, window_length(program)
     in_events = plan.window is not None and plan.window.unit == "EVENTS"
     has_first = plan.consume_by != "NONE" or has_own_clock(plan) or in_events
-    # A window that is no longer than key_ttl has forgotten all events by then.
-    forgets_events = key_ttl is not None and (length is None or length > key_ttl)
+    # A window that is shorter than key_ttl has forgotten all events by then.
+    forgets_events = key_ttl is not None and (length is None or length >= key_ttl)
     needed = {
         "first": has_first,
         "context": len(program.contexts) > 0,
