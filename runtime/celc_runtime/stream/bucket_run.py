@@ -25,12 +25,16 @@ import pyarrow as pa
 
 from celc_runtime.engine.arena import ALWAYS, NEVER
 from celc_runtime.plan.errors import EventError
-from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
 from celc_runtime.run.run import Run, Stretches
 from celc_runtime.stream.event_order import EventSort
 from celc_runtime.stream.key_table import grouped
-from celc_runtime.stream.known_keys import KnownKeys, has_own_clock, window_length
+from celc_runtime.stream.known_keys import (
+    KnownKeys,
+    has_own_clock,
+    relevant_types,
+    window_length,
+)
 from celc_runtime.stream.rows import RowLayout, Rows
 from celc_runtime.stream.segments import Segments
 from celc_runtime.stream.state import (
@@ -122,7 +126,7 @@ class BucketRun:
         self._own_clock = has_own_clock(self._plan)
         self._window_length = window_length(program)
         self._has_contexts = len(program.contexts) > 0
-        self._types = None if self._own_clock else relevant_types(self._plan)
+        self._types = relevant_types(self._plan)
 
     def run(
         self,
@@ -427,14 +431,6 @@ class BucketRun:
         is_last = np.flatnonzero(np.append(np.diff(parts.keys) > 0, True))
         keys = self._layout.of_keys.taken(known.rows(), parts.keys[is_last])
         return KeyRecords(keys, values.take(is_last))
-
-
-def relevant_types(plan: Plan) -> np.ndarray | None:
-    """bool[types]: which of the types that a query declares can matter; None: every row can."""
-    if plan.relevant is None:
-        return None
-    relevant = {(r.stream, r.type) for r in plan.relevant}
-    return np.array([pair in relevant for pair in plan.declared_types], np.bool_)
 
 
 def less(times: np.ndarray | np.int64, length: int) -> np.ndarray:

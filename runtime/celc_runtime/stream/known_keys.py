@@ -27,6 +27,15 @@ def has_own_clock(plan: Plan) -> bool:
     return plan.window_attribute not in (None, plan.order_by[0])
 
 
+def relevant_types(plan: Plan) -> np.ndarray | None:
+    """bool[types]: which of the types that a query declares can matter; None: every event is
+    looked at, because rows in between matter, or the window is measured on their attribute."""
+    if plan.relevant is None or has_own_clock(plan):
+        return None
+    relevant = {(r.stream, r.type) for r in plan.relevant}
+    return np.array([pair in relevant for pair in plan.declared_types], np.bool_)
+
+
 def key_values(program: Program, key_ttl: int | None) -> tuple[str, ...]:
     """The names of the `KEY_VALUES` that must be known of partitions; empty: nothing must."""
     plan, length = program.plan, window_length(program)

@@ -22,8 +22,10 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
 from celc_runtime.stream.buckets import labels_of
+from celc_runtime.stream.compression import compressed
 from celc_runtime.stream.formats import StreamOptions, row_layout
 from celc_runtime.stream.key_table import grouped, hashes_of
+from celc_runtime.stream.known_keys import relevant_types
 from celc_runtime.stream.rows import RowLayout, Rows, key_columns, row_bytes
 
 PACKED_DDL = "bucket INT, events BINARY"
@@ -32,7 +34,8 @@ IN_TIME, TOO_FAR = 0, 1
 """The kinds of blocks: events as they came, and events too far ahead of the clock."""
 
 BLOCK = struct.Struct("<IBI")
-"""The head of a block: the number of the bucket, the kind, the number of events."""
+"""The head of a block: the number of the bucket, the kind, the number of events. The events follow,
+compressed."""
 
 _ROWS_AT_ONCE = 1 << 18
 """So many rows or more are packed together: each value has its price in Spark."""
@@ -79,11 +82,26 @@ def _encoded(
     columns = {f.name: plain(events.column(f.name)) for f in layout.fields}
     keys = [f.name for f in layout.keys]
     columns |= dict(zip(keys, key_columns([columns[name] for name in keys]), strict=True))
+    idle = _idle(plan, options, codes)
+    if idle is not None:
+        # Of such an event only its place counts.
+        needed = {*plan.order_by, *plan.tiebreak, *keys}
+        for name in columns.keys() - needed:
+            columns[name] = pc.if_else(idle, pa.scalar(None, columns[name].type), columns[name])
     typed = [
         column if column.type == f.arrow_type else column.cast(f.arrow_type)
         for f, column in zip(layout.fields, columns.values(), strict=True)
     ]
     return layout.encoded(typed, codes), ahead
+
+
+def _idle(plan: Plan, options: StreamOptions, codes: np.ndarray) -> pa.Array | None:
+    """bool[rows]: the events whose types cannot matter, if no one will see them."""
+    types = relevant_types(plan)
+    if types is None or options.late == "side":
+        return None
+    idle = ~types[codes]
+    return pa.array(idle) if idle.any() else None
 
 
 def _packed_rows(
@@ -101,7 +119,8 @@ def _packed_rows(
         bucket, kind = divmod(code, 2)
         if len(part.records) or code == 0:
             found.append(labels[bucket])
-            blocks.append(BLOCK.pack(bucket, kind, len(part.records)) + row_bytes(part))
+            head = BLOCK.pack(bucket, kind, len(part.records))
+            blocks.append(head + compressed(row_bytes(part)))
     arrays = [pa.array(found, pa.int32()), pa.array(blocks, pa.binary())]
     return pa.RecordBatch.from_arrays(arrays, schema=_PACKED_SCHEMA)
 

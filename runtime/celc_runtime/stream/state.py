@@ -44,7 +44,8 @@ offset type
 40     i8    the greatest
 ====== ===== =================================================================================
 
-All numbers are little-endian. Events are rows as in `rows`; behind kept events come their positions
+All numbers are little-endian. Events are rows as in `rows`, those that wait compressed
+(`compression`), because they are all that came; behind kept events come their positions
 (int64) and, where nested selectors need them, the contexts before them (uint16). A segment of keys
 has the partitions as rows, and behind them the values of `KEY_VALUES` that it has, one after
 another.
@@ -68,6 +69,7 @@ import numpy as np
 from celc_runtime.engine.arena import ALWAYS, NEVER
 from celc_runtime.plan.errors import StateError
 from celc_runtime.plan.plan import Plan
+from celc_runtime.stream.compression import compressed, decompressed
 from celc_runtime.stream.identity import differences, identity
 from celc_runtime.stream.rows import RowLayout, Rows, row_bytes
 
@@ -309,7 +311,7 @@ class StateFormat:
 
     def waiting_bytes(self, rows: Rows) -> bytes:
         """The bytes of a segment of waiting events."""
-        return row_bytes(rows)
+        return compressed(row_bytes(rows))
 
     def kept_bytes(self, kept: KeptEvents) -> bytes:
         """The bytes of a segment of kept events."""
@@ -336,8 +338,9 @@ class StateFormat:
     def waiting(self, segment: Segment, data: bytes) -> Rows:
         """The events of a segment. Raises StateError where bytes cannot be they."""
         with _Damage(self):
-            rows, end = self._layout.read(data, 0, segment.rows)
-            _check_end(data, end)
+            plain = decompressed(data)
+            rows, end = self._layout.read(plain, 0, segment.rows)
+            _check_end(plain, end)
         return rows
 
     def kept(self, segment: Segment, data: bytes) -> KeptEvents:

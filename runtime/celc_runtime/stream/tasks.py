@@ -21,6 +21,7 @@ from celc_runtime.program import Program, Route
 from celc_runtime.spark.workers import settle, settled_after
 from celc_runtime.stream.bucket import END_OF_TIME, BucketReader
 from celc_runtime.stream.buckets import labels_of
+from celc_runtime.stream.compression import decompressed
 from celc_runtime.stream.formats import StreamFormats, StreamOptions, row_layout
 from celc_runtime.stream.packing import BLOCK, TOO_FAR, packed
 from celc_runtime.stream.rows import Rows
@@ -68,7 +69,8 @@ class BucketTask:
         ahead: list[Rows] = []
         for block in blocks:
             _, kind, count = BLOCK.unpack_from(block)
-            rows, _ = self._formats.events.read(block, BLOCK.size, count, checked=False)
+            data = decompressed(memoryview(block)[BLOCK.size :])
+            rows, _ = self._formats.events.read(data, 0, count, checked=False)
             (ahead if kind == TOO_FAR else arrived).append(rows)
         step = self._reader.advance(number, header, load, arrived, 1000 * watermark or None)
         too_far = self._formats.events.joined(ahead)
