@@ -194,9 +194,8 @@ class BucketReader:
             codes = codes[~late]
         if len(codes):
             order = self._order.of(rows, codes)
-            rows, codes = self._layout.taken(rows, order), codes[order]
             step.sort_time = time.perf_counter_ns() - begun
-            self._run.run(step, state, segments, known, rows, codes, watermark)
+            self._run.run(step, state, segments, known, rows, codes, order, watermark)
 
     def _late(
         self, state: BucketState, known: KnownKeys, times: np.ndarray, codes: np.ndarray

@@ -136,14 +136,17 @@ class BucketRun:
         known: KnownKeys,
         rows: Rows,
         codes: np.ndarray,
+        order: np.ndarray,
         watermark: int,
     ) -> None:
-        """Run events, in their order; `codes`: int64[rows], the numbers of their partitions in
-        `known`. Matches and counts go into `step`, what is kept into `segments`."""
+        """Run events; `codes`: int64[rows], the numbers of their partitions in `known`; `order`:
+        int64[rows], the rows partition by partition, each in its order. Matches and counts go into
+        `step`, what is kept into `segments`."""
         begun = time.perf_counter_ns()
-        order, parts = self._parts(known, rows, codes)
+        codes = codes[order]
+        parts = self._parts(known, self._layout.values(rows, self._order.time)[order], codes)
         step.events, step.keys = len(codes), int(np.count_nonzero(np.diff(parts.keys)) + 1)
-        events, read = self._relevant(self._positioned(state, known, rows, order, parts), parts)
+        events, read = self._relevant(state, known, rows, order, parts)
         found = None
         if len(read):
             of_parts = parts.taken(read)
@@ -180,45 +183,37 @@ class BucketRun:
 
     # --- parts ------------------------------------------------------------------------------------
 
-    def _parts(self, known: KnownKeys, rows: Rows, codes: np.ndarray) -> tuple[np.ndarray, _Parts]:
-        """int64[rows]: the events part by part, each part in its order; and the parts.
+    def _parts(self, known: KnownKeys, times: np.ndarray, codes: np.ndarray) -> _Parts:
+        """The parts of events; the times and partitions of these are in order.
 
         A partition without an event for `key_ttl` is forgotten, and begins anew. That depends on
         the times of its events alone, not on micro-batches.
         """
-        order, edges = grouped(codes, len(known.values))
-        times = self._layout.values(rows, self._order.time)[order]
-        firsts = edges[:-1][np.diff(edges) > 0]
-        keys = codes[order]
-        begins = np.zeros(len(order), np.bool_)
-        begins[firsts] = True
+        begins = np.diff(codes, prepend=-1) != 0
+        firsts = np.flatnonzero(begins)
         goes_on = begins.copy()
         if self._states.values:
-            goes_on[firsts] = known.is_known[keys[firsts]]
+            goes_on[firsts] = known.is_known[codes[firsts]]
         if self._key_ttl is not None and "last" in self._states.values:
             before = np.empty(len(times), np.int64)
             before[1:] = times[:-1]
             before[firsts] = np.where(
-                goes_on[firsts], known.values["last"][keys[firsts]], times[firsts]
+                goes_on[firsts], known.values["last"][codes[firsts]], times[firsts]
             )
             forgotten = less(times, self._key_ttl) >= before
             begins |= forgotten
             goes_on &= ~forgotten
         starts = np.flatnonzero(begins)
-        counts = np.diff(np.append(starts, len(order)))
-        return order, _Parts(
-            keys[starts], goes_on[starts], counts, times[starts], times[starts + counts - 1]
+        counts = np.diff(np.append(starts, len(codes)))
+        return _Parts(
+            codes[starts], goes_on[starts], counts, times[starts], times[starts + counts - 1]
         )
 
-    def _positioned(
-        self,
-        state: BucketState,
-        known: KnownKeys,
-        rows: Rows,
-        order: np.ndarray,
-        parts: _Parts,
-    ) -> _Events:
-        """The events to be run, part by part, with their positions."""
+    def _relevant(
+        self, state: BucketState, known: KnownKeys, rows: Rows, order: np.ndarray, parts: _Parts
+    ) -> tuple[_Events, np.ndarray]:
+        """The events whose types can matter, with their positions, and the parts (int64) that have
+        such events; the numbers of parts of the events are places among these."""
         if self._states.values:
             base = np.where(parts.goes_on, known.values["position"][parts.keys], 0)
             starts = np.cumsum(parts.counts) - parts.counts
@@ -228,18 +223,17 @@ class BucketRun:
             positions = state.next_event + np.arange(len(order))
             state.next_event += len(order)
         of_rows = np.repeat(np.arange(len(parts.keys)), parts.counts)
-        return _Events(self._layout.taken(rows, order), positions, of_rows)
-
-    def _relevant(self, events: _Events, parts: _Parts) -> tuple[_Events, np.ndarray]:
-        """The events whose types can matter, and the parts (int64) that have such events; the
-        numbers of parts of the events are places among these."""
         if self._types is None:
-            return events, np.arange(len(parts.keys))
-        index = np.flatnonzero(self._types[self._layout.codes(events.rows)])
-        of_rows = events.parts[index]
-        read, places = np.unique(of_rows, return_inverse=True)
-        rows = self._layout.taken(events.rows, index)
-        return _Events(rows, events.positions[index], places), read
+            taken = self._layout.taken(rows, order)
+            return _Events(taken, positions, of_rows), np.arange(len(parts.keys))
+        index = np.flatnonzero(self._types[self._layout.codes(rows)[order]])
+        of_rows = of_rows[index]
+        is_first = np.diff(of_rows, prepend=-1) != 0
+        taken = self._layout.taken(rows, order[index])
+        return (
+            _Events(taken, positions[index], np.cumsum(is_first) - 1),
+            of_rows[is_first],
+        )
 
     def _stretches(
         self,

@@ -28,21 +28,25 @@ class EventSort:
         ]
 
     def of(self, rows: Rows, codes: np.ndarray) -> np.ndarray:
-        """int64[rows]: the rows in their order; `codes` (int64) tell partitions apart.
+        """int64[rows]: the rows partition by partition, each in its order; `codes` (int64, from 0)
+        tell partitions apart.
 
         Raises EventError where two events of a partition are equal in all the columns.
         """
+        found = _by_time(self._layout.values(rows, self.time), codes)
+        if found is not None:
+            return found
         keys = self._sort_keys(rows)
         order: np.ndarray = np.lexsort(keys[::-1])
         groups = int(codes.max()) + 1 if len(codes) else 0
-        by_partition = order[grouped(codes[order], groups)[0]]
+        by_partition: np.ndarray = order[grouped(codes[order], groups)[0]]
         equal = np.ones(max(0, len(order) - 1), np.bool_)
         for key in (codes, *keys):
             in_order = key[by_partition]
             equal &= in_order[1:] == in_order[:-1]
         if equal.any():
             self._refuse_tie(rows, by_partition[int(equal.argmax())])
-        return order
+        return by_partition
 
     def _sort_keys(self, rows: Rows) -> list[np.ndarray]:
         keys: list[np.ndarray] = []
@@ -78,6 +82,23 @@ class EventSort:
             f"({self._plan.order_by[0]} is {time[0]}), and a stream has no order of its own: name "
             "a column that tells them apart, as in match_stream(df, tiebreak='id')"
         )
+
+
+def _by_time(times: np.ndarray, codes: np.ndarray) -> np.ndarray | None:
+    """int64[rows]: the rows by partition and time, where these tell all rows apart; None: they do
+    not, or do not fit into one number with the row. NumPy sorts numbers several times as fast as
+    rows by several columns."""
+    if not len(times):
+        return np.zeros(0, np.int64)
+    first = int(times.min())
+    row_bits, time_bits = len(times).bit_length(), (int(times.max()) - first).bit_length()
+    if int(codes.max()).bit_length() + time_bits + row_bits > 62:
+        return None
+    places = (codes << time_bits) + (times - first)
+    in_order = np.sort((places << row_bits) + np.arange(len(times)))
+    if (np.diff(in_order >> row_bits) == 0).any():
+        return None
+    return in_order & ((1 << row_bits) - 1)
 
 
 def _ranks(column: pa.Array) -> np.ndarray:
