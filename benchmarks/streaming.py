@@ -1,33 +1,37 @@
-"""A stream in its steady state: rows per second, our share of the work, the size of states.
+"""Streams in their steady state: `match_stream` beside Spark's own count on the same files.
 
-Files of events come one at a time into a folder that a stream watches; each is a micro-batch, with
-another one behind it for the watermark that has moved. The first one, which is not counted, fills
-the window. Beside it runs an *identity* stream of the same kind: the same events, packed beforehand
-by partition, go through two `mapInArrow` that pass on what they get and an operator of the same
-interface. That reads a state and writes one of the same size, and sets a timer to be called when
-the watermark has moved on, as an operator must that puts events in order. What Python workers use
-beyond it is ours: packing, the query, states, unpacking.
+    python benchmarks/streaming.py [--keys N] [--rows N] [--files N] [--warm-up N] [--buckets N]
+        [--positions true|false|both] [--only ours|count|both]
 
-By CPU time of the process tree, the workers' part apart (all that descends from the JVM).
+A *cell* is a number of keys and a number of rows in a micro-batch. Its files hold a minute of event
+time each, and come one at a time into a folder that a stream watches. So each file costs a
+micro-batch of data and the micro-batch that the watermark asks for when it has moved; "a file"
+means both. The first files fill the window and are not counted. Spark's count of rows by key and
+tumbling window (`groupBy(window, key).count()`) has the same keys, watermark, state store and sink,
+and never leaves the JVM: the ratio to it says what patterns cost. The streams run one after
+another, since a stream that waits looks for new files all the time; speeds are compared file by
+file.
+
+As a script this measures one cell; the suite's full mode measures all eight. `--buckets` is passed
+to `match_stream`; without it `match_stream` chooses.
 """
 
 from __future__ import annotations
 
-import shutil
+import argparse
 import statistics
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+from cells import FILES_OF_A_WINDOW, QUERY, WINDOW, Cell, write_files
 from common import Figure, Settings
 from processes import tree_seconds, worker_seconds
-from pyarrow import parquet
 from spark import session
 
 import celc
@@ -35,277 +39,330 @@ import celc
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-ROWS = 20_000
-"""Rows of a micro-batch."""
+DELAY = "5 seconds"
+"""Of the watermark."""
 
-KEYS = (20, 2_000)
-_WARM_UP = 3
-WINDOW = 600
-DELAY = 5
-QUERY = f"""
-CREATE STREAM S {{
-  EVENT A {{ key: INT, v: DOUBLE, ts: TIMESTAMP }},
-  EVENT B {{ key: INT, v: DOUBLE, ts: TIMESTAMP }},
-  EVENT C {{ key: INT, v: DOUBLE, ts: TIMESTAMP }},
-  EVENT X {{ key: INT, v: DOUBLE, ts: TIMESTAMP }}
-}}
-SELECT a[v], c[v] FROM S
-WHERE (A AS a ; B AS b ; C AS c) FILTER a.v > 0.5 AND b.v > 0.5 AND c.v > 0.99
-PARTITION BY key WITHIN {WINDOW} SECONDS [ts]
-"""
+SETTINGS = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
+}
+"""Of the session, for all streams."""
+
+KEYS = (20, 2_000, 100_000, 1_000_000)
+ROWS = (200_000, 1_000_000)
+GOALS = {
+    **{(keys, rows): 0.5 for keys in (20, 2_000) for rows in ROWS},
+    **{(100_000, rows): 1.0 for rows in ROWS},
+    (1_000_000, 200_000): 2.0,
+    (1_000_000, 1_000_000): 3.0,
+}
+"""Speed beside the count, by keys and rows of a micro-batch."""
+
+ABSOLUTE_GOALS = {(100_000, 1_000_000): 483.0}
+"""In thousand rows a second: FlinkCEP 2.3 on two cores, with events made in memory and those that
+cannot matter left out by hand, as measured for this project."""
+
+COUNT = "Spark's count"
+OURS = {True: "match_stream", False: "match_stream, positions=False"}
+"""By `positions`. Without positions, rows that cannot matter leave inside the JVM."""
 
 
-class MicroBatch(NamedTuple):
-    """What one file cost: seconds on the clock, CPU of all processes, CPU of Python workers."""
+class FileCost(NamedTuple):
+    """What one file cost: seconds on the clock, CPU seconds of all processes and of Python workers,
+    and bytes written below the checkpoint's state folder, as changelogs and as anything."""
 
     clock: float
     cpu: float
     workers: float
+    changelogs: int
+    written: int
+
+
+class Measured(NamedTuple):
+    """A stream's files in its steady state, and the first one after a restart."""
+
+    steady: list[FileCost]
+    restart: FileCost
+
+
+Stream = Callable[["DataFrame"], "DataFrame"]
+
+
+def cells_of_mode(full: bool) -> list[Cell]:
+    """The cells of the suite's mode. The quick one fills half of the window."""
+    if full:
+        return [Cell(keys, rows) for keys in KEYS for rows in ROWS]
+    return [Cell(keys, ROWS[0], warm_up=FILES_OF_A_WINDOW // 2) for keys in (2_000, 100_000)]
 
 
 def figures(settings: Settings) -> Iterator[Figure]:
     """All figures of this part."""
-    batches = 14 if settings.full else 8
     settings.calibrated()  # for the record: what the machine was like
     with session() as spark:
-        _for_streams(spark)
-        for keys in KEYS:
-            yield from _figures_of(spark, keys, batches)
+        for cell in cells_of_mode(settings.full):
+            yield from figures_of(cell, dict(measured(spark, cell, [COUNT, *OURS.values()])))
 
 
-def _for_streams(spark: SparkSession) -> None:
-    spark.conf.set(
-        "spark.sql.streaming.stateStore.providerClass",
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
-    )
-    spark.conf.set("spark.sql.shuffle.partitions", "2")
+# --- figures --------------------------------------------------------------------------------------
 
 
-def _figures_of(spark: SparkSession, keys: int, batches: int) -> Iterator[Figure]:
-    query = celc.compile(QUERY, order_by="ts").query
-    context = {"keys": keys, "rows": ROWS}
-    with tempfile.TemporaryDirectory(prefix="celc-bench-") as name:
-        folder = Path(name)
-        each = ROWS // keys
-        files = [_file(folder, 0, keys, 0, WINDOW)]
-        files += [
-            _file(folder, number, keys, WINDOW + (number - 1) * each, each)
-            for number in range(1, batches + 1)
-        ]
-        schema = spark.read.parquet(str(files[0])).schema
-        checkpoint = folder / "checkpoint"
+def figures_of(cell: Cell, found: dict[str, Measured]) -> Iterator[Figure]:
+    """The figures of one cell, from what its streams cost, by name."""
+    count = found.get(COUNT)
+    if count is not None:
+        yield from _own_figures(cell, COUNT, count)
+    for name in OURS.values():
+        ours = found.get(name)
+        if ours is None:
+            continue
+        goal = ABSOLUTE_GOALS.get((cell.keys, cell.rows))
+        yield from _own_figures(cell, name, ours, goal)
+        yield from _state_figures(cell, name, ours)
+        if count is not None:
+            yield from _figures_beside(cell, name, ours, count)
 
-        def ours(source: Path) -> DataFrame:
-            rows = spark.readStream.schema(schema).parquet(str(source))
-            return query.match_stream(rows, watermark=f"{DELAY} seconds")
 
-        steady = _run(ours, folder / "ours", files[:-1], checkpoint)
-        state = _state_sizes(spark, checkpoint)
-        restart = _run(ours, folder / "ours", files[-1:], checkpoint)
-        packed = [_packed_file(query, folder, file) for file in files]
-        size = int(state["bytes"] / state["partitions"])
-        identity = _identity(spark, size)
-        base = _run(identity, folder / "identity", packed[:-1], folder / "identity checkpoint")
-        base_restart = _run(
-            identity, folder / "identity", packed[-1:], folder / "identity checkpoint"
-        )
-    # The first ones after the start, when code is still being compiled, are left out.
-    warm, base_warm = steady[_WARM_UP:], base[_WARM_UP:]
+def _own_figures(
+    cell: Cell, name: str, of: Measured, goal: float | None = None
+) -> Iterator[Figure]:
+    millions = cell.rows / 1e6
     yield Figure(
-        "rows per second",
+        f"{cell.name}: {name}",
         "thousand rows a second",
-        tuple(ROWS / 1000 / b.clock for b in warm),
-        context=context,
+        tuple(cell.rows / 1e3 / cost.clock for cost in of.steady),
+        goal=goal,
+        context=cell.context,
     )
-    shares = tuple(
-        max(0.0, one.workers - other.workers) / one.cpu
-        for one, other in zip(warm, base_warm, strict=True)
-    )
+    for whose, seconds in (
+        ("CPU", [cost.cpu for cost in of.steady]),
+        ("CPU of Python workers", [cost.workers for cost in of.steady]),
+    ):
+        yield Figure(
+            f"{cell.name}: {name}, {whose}",
+            "seconds a million rows",
+            tuple(each / millions for each in seconds),
+            higher_is_better=False,
+            context=cell.context,
+        )
     yield Figure(
-        "our share of the work", "of CPU", shares, higher_is_better=False, goal=0.3, context=context
-    )
-    own = ROWS / 1000 * len(warm) / sum(b.workers for b in warm)
-    yield Figure("CPU of workers", "thousand rows a second", (own,), context=context)
-    yield Figure(
-        "state per event that a live node points to, attributes aside",
-        "bytes each",
-        (state["overhead"],),
+        f"{cell.name}: {name}, first file after a restart",
+        "s",
+        (of.restart.clock,),
         higher_is_better=False,
-        goal=40.0,
-        context=context | {"live events": state["live"], "kept events": state["kept"]},
+        context=cell.context,
     )
-    clock = statistics.median(b.clock for b in warm)
-    startup = base_restart[0].clock - statistics.median(b.clock for b in base_warm)
+
+
+def _state_figures(cell: Cell, name: str, of: Measured) -> Iterator[Figure]:
     yield Figure(
-        "first batch after a restart, Spark's own start-up aside",
-        "steady batches",
-        (max(0.0, restart[0].clock - max(0.0, startup)) / clock,),
+        f"{cell.name}: {name}, changelogs of a file",
+        "bytes",
+        tuple(float(cost.changelogs) for cost in of.steady),
+        higher_is_better=False,
+        context=cell.context,
+    )
+    # Snapshots fall into few files, so that a median would leave them out.
+    mean = statistics.fmean(cost.written for cost in of.steady)
+    yield Figure(
+        f"{cell.name}: {name}, all state written of a file, mean",
+        "bytes",
+        (mean,),
+        higher_is_better=False,
+        context=cell.context,
+        compared=False,  # Spark makes snapshots by the clock
+    )
+
+
+def _figures_beside(cell: Cell, name: str, ours: Measured, count: Measured) -> Iterator[Figure]:
+    pairs = list(zip(ours.steady, count.steady, strict=True))
+    yield Figure(
+        f"{cell.name}: speed of {name} beside {COUNT}",
+        "times",
+        tuple(other.clock / own.clock for own, other in pairs),
+        goal=GOALS.get((cell.keys, cell.rows)),
+        context=cell.context,
+    )
+    own, other = (statistics.median(cost.clock for cost in of.steady) for of in (ours, count))
+    delay = max(0.0, count.restart.clock - other)  # Spark's own start, and reading its states
+    yield Figure(
+        f"{cell.name}: {name}, first file after a restart, the count's delay aside",
+        "steady files",
+        (max(0.0, ours.restart.clock - delay) / own,),
         higher_is_better=False,
         goal=2.0,
-        context=context,
+        context=cell.context,
     )
 
 
 # --- streams --------------------------------------------------------------------------------------
 
 
-def _run(
-    stream: Callable[[Path], DataFrame], source: Path, files: list[Path], checkpoint: Path
-) -> list[MicroBatch]:
+def measured(
+    spark: SparkSession, cell: Cell, streams: Sequence[str]
+) -> Iterator[tuple[str, Measured]]:
+    """Run streams, by name, one after another on the same files; tell what each cost."""
+    for key, value in SETTINGS.items():
+        spark.conf.set(key, value)
+    made = _made(cell)
+    # Spark may still be writing a snapshot of a stream that has ended.
+    with tempfile.TemporaryDirectory(prefix="celc-bench-", ignore_cleanup_errors=True) as name:
+        files = write_files(Path(name) / "files", cell)
+        for number, which in enumerate(streams):
+            yield which, _measured(spark, cell, made[which], files, Path(name) / str(number))
+
+
+def _measured(
+    spark: SparkSession, cell: Cell, stream: Stream, files: Sequence[Path], folder: Path
+) -> Measured:
+    source = folder / "source"
+    source.mkdir(parents=True)
+    schema = spark.read.parquet(str(files[0])).schema
+
+    def frame() -> DataFrame:
+        return stream(spark.readStream.schema(schema).parquet(str(source)))
+
+    steady = _run(frame(), folder, files[:-1])[cell.warm_up :]
+    (restart,) = _run(frame(), folder, files[-1:])
+    return Measured(steady, restart)
+
+
+def _made(cell: Cell) -> dict[str, Stream]:
+    """All streams by name."""
+    streams: dict[str, Stream] = {COUNT: count}
+    for positions, name in OURS.items():
+        query = celc.compile(QUERY, order_by="ts").query.with_options(positions=positions)
+        options = {} if cell.buckets is None else {"buckets": cell.buckets}
+        streams[name] = partial(query.match_stream, watermark=DELAY, **options)
+    return streams
+
+
+def count(rows: DataFrame) -> DataFrame:
+    """Spark's own count of rows by key and tumbling window."""
+    from pyspark.sql import functions
+
+    window = functions.window("ts", f"{WINDOW} seconds")
+    return rows.withWatermark("ts", DELAY).groupBy(window, "key").count()
+
+
+def _run(frame: DataFrame, folder: Path, files: Sequence[Path]) -> list[FileCost]:
     """Show a stream the files one by one, and tell what each cost."""
-    source.mkdir(exist_ok=True)
-    found = []
-    with _started(stream(source), checkpoint) as running:
-        for file in files:
-            clock, cpu, workers = time.perf_counter(), tree_seconds(), worker_seconds()
-            partial = source / f".{file.name}"
-            shutil.copy(file, partial)
-            partial.rename(source / file.name)
-            running.processAllAvailable()
-            found.append(
-                MicroBatch(
-                    time.perf_counter() - clock,
-                    tree_seconds() - cpu,
-                    worker_seconds() - workers,
-                )
-            )
-    return found
+    with _started(frame, folder / "checkpoint") as running:
+        return [_shown(running, folder, file) for file in files]
+
+
+def _shown(running: Any, folder: Path, file: Path) -> FileCost:
+    state = folder / "checkpoint" / "state"
+    before = _sizes(state)
+    cpu, workers, clock = tree_seconds(), worker_seconds(), time.perf_counter()
+    (folder / "source" / file.name).hardlink_to(file)  # whole from the beginning
+    running.processAllAvailable()
+    clock, cpu, workers = (
+        time.perf_counter() - clock,
+        tree_seconds() - cpu,
+        worker_seconds() - workers,
+    )
+    new = {path: size for path, size in _sizes(state).items() if before.get(path) != size}
+    changelogs = sum(size for path, size in new.items() if path.suffix == ".changelog")
+    return FileCost(clock, cpu, workers, changelogs, sum(new.values()))
+
+
+def _sizes(folder: Path) -> dict[Path, int]:
+    """The bytes of each file below a folder, which need not exist yet."""
+    sizes = {}
+    for path in folder.rglob("*"):
+        try:
+            if path.is_file():
+                sizes[path] = path.stat().st_size
+        except FileNotFoundError:
+            continue  # Spark has just renamed or deleted it
+    return sizes
 
 
 @contextmanager
 def _started(frame: DataFrame, checkpoint: Path) -> Iterator[Any]:
-    running = frame.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).start()
+    writer = frame.writeStream.format("noop").outputMode("append")
+    running = writer.option("checkpointLocation", str(checkpoint)).start()
     try:
         yield running
     finally:
         running.stop()
 
 
-def _identity(spark: SparkSession, size: int) -> Callable[[Path], DataFrame]:
-    """A stream that passes on what it gets, with states of `size` bytes."""
-    from pyspark.sql import Row
-    from pyspark.sql.streaming import StatefulProcessor
-
-    def passed(batches: Any) -> Any:
-        yield from batches
-
-    class Identity(StatefulProcessor):  # type: ignore[misc]
-        def init(self, handle: Any) -> None:
-            self._handle = handle
-            self._state = handle.getValueState("state", "state BINARY")
-
-        def handleInputRows(self, key, rows, timerValues):  # type: ignore[no-untyped-def]  # noqa: N802, N803
-            found = [bytes(row["events"]) for row in rows]
-            before = self._state.get()
-            self._state.update((b"0" * size if before is None else bytes(before[0]),))
-            self._handle.registerTimer(timerValues.getCurrentWatermarkInMs() + 1)
-            yield Row(key=bytes(key[0]), events=found[0])
-
-        def handleExpiredTimer(  # type: ignore[no-untyped-def]  # noqa: N802
-            self,
-            key,
-            timerValues,  # noqa: N803
-            expiredTimerInfo,  # noqa: N803
-        ):
-            before = self._state.get()
-            self._state.update((bytes(before[0]),))
-            yield Row(key=bytes(key[0]), events=b"")
-
-        def close(self) -> None:
-            pass
-
-    ddl = "key BINARY, events BINARY"
-
-    def stream(source: Path) -> DataFrame:
-        rows = spark.readStream.schema(f"{ddl}, ts TIMESTAMP").parquet(str(source))
-        blocks = rows.withWatermark("ts", f"{DELAY} seconds").select("key", "events")
-        steps = (
-            blocks.mapInArrow(passed, ddl)
-            .groupBy("key")
-            .transformWithState(Identity(), ddl, "append", "EventTime")
-        )
-        return steps.mapInArrow(passed, ddl)
-
-    return stream
+# --- the command line -----------------------------------------------------------------------------
 
 
-# --- data -----------------------------------------------------------------------------------------
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure one cell."""
+    from suite import line
+
+    asked = _parser().parse_args(arguments)
+    cell = Cell(asked.keys, asked.rows, asked.warm_up, asked.files, asked.buckets)
+    streams = [COUNT] if asked.only != "ours" else []
+    if asked.only != "count":
+        streams += [name for which, name in OURS.items() if asked.positions in (which, None)]
+    found = {}
+    with session() as spark:
+        for name, costs in measured(spark, cell, streams):
+            found[name] = costs
+            print(f"\n{name}", flush=True)
+            for which, cost in [*enumerate(costs.steady, 1), ("restart", costs.restart)]:
+                print(f"  file {which}: {_text(cost)}", flush=True)
+    print()
+    for figure in figures_of(cell, found):
+        least, most = min(figure.values), max(figure.values)
+        print(f"{line(figure)} [{least:,.5g} to {most:,.5g}]")
+    return 0
 
 
-def _events(number: int, keys: int, first: int, seconds: int) -> pa.Table:
-    """So many seconds of events, one of each key a second: 10 % of types that the query names."""
-    rng = np.random.default_rng(number)
-    rows = keys * seconds
-    key = np.tile(np.arange(keys), seconds)
-    micros = (first + np.repeat(np.arange(seconds), keys)) * 1_000_000 + key * 7
-    order = rng.permutation(rows)
-    types = pa.array(["A", "B", "C", "X"]).take(
-        pa.array(rng.choice(4, rows, p=[0.04, 0.03, 0.03, 0.9]))
-    )
-    return pa.table(
-        {
-            "type": types,
-            "key": pa.array(key[order].astype(np.int32)),
-            "v": rng.random(rows),
-            "ts": pa.array(micros[order], pa.timestamp("us", tz="UTC")),
-        }
+def _text(cost: FileCost) -> str:
+    return (
+        f"{cost.clock:7.3f} s on the clock, {cost.cpu:6.2f} s of CPU, {cost.workers:6.2f} s of "
+        f"workers, {cost.changelogs:11,} bytes of changelogs, {cost.written:12,} of all state"
     )
 
 
-def _file(folder: Path, number: int, keys: int, first: int, seconds: int) -> Path:
-    path = folder / f"{number:04}.parquet"
-    parquet.write_table(_events(number, keys, first, seconds), path)
-    return path
-
-
-def _packed_file(query: Any, folder: Path, file: Path) -> Path:
-    """The same events as the operator gets them, one row for each partition, with its last time."""
-    table = parquet.read_table(file)
-    options = {"tiebreak_types": {}, "late": "drop"}
-    packed = pa.Table.from_batches(
-        query.stream_packing_route(options, table.combine_chunks().to_batches())
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    last = pc.max(table["ts"])
-    path = folder / f"packed-{file.name}"
-    parquet.write_table(packed.append_column("ts", pa.repeat(last, len(packed))), path)
-    return path
-
-
-def _state_sizes(spark: SparkSession, checkpoint: Path) -> dict[str, float]:
-    """What states hold, beside what the query's definition says is alive in them."""
-    from celc_runtime.stream.tasks import StreamFormats, StreamOptions
-
-    query = celc.compile(QUERY, order_by="ts").query
-    formats = StreamFormats(query.program, StreamOptions({}))
-    states = (
-        spark.read.format("statestore")
-        .option("path", str(checkpoint))
-        .option("stateVarName", "state")
-        .load()
-        .selectExpr("value.state")
-        .collect()
+    parser.add_argument("--keys", type=_size, default=100_000, metavar="N")
+    parser.add_argument("--rows", type=_size, default=200_000, metavar="N", help="of a file")
+    parser.add_argument(
+        "--files", type=_size, default=5, metavar="N", help="that are measured, besides the warm-up"
     )
-    found = {"partitions": float(len(states)), "bytes": 0.0, "live": 0.0, "kept": 0.0}
-    kept_bytes = 0
-    for row in states:
-        data = bytes(row[0])
-        state = formats.states.read(data)
-        kept = len(state.kept.records)
-        found["bytes"] += len(data)
-        found["kept"] += kept
-        found["live"] += _alive(formats, state)
-        waiting = len(state.waiting.records) * formats.events.dtype.itemsize
-        kept_bytes += len(data) - waiting - 8 * kept  # v is asked for by SELECT and by conditions
-    found["overhead"] = kept_bytes / max(1.0, found["live"])
-    return found
+    parser.add_argument(
+        "--warm-up",
+        type=_size,
+        default=FILES_OF_A_WINDOW,
+        metavar="N",
+        help=f"files before those; {FILES_OF_A_WINDOW} (the default) fill the window",
+    )
+    parser.add_argument("--buckets", type=_size, metavar="N", help="the option of match_stream")
+    parser.add_argument(
+        "--positions", type=_positions, metavar="true|false|both", help="default: both"
+    )
+    parser.add_argument("--only", choices=("ours", "count", "both"), default="both")
+    return parser
 
 
-def _alive(formats: Any, state: Any) -> int:
-    """How many kept events are in a match that has begun: each A, and each B behind an A."""
-    codes = formats.events.codes(state.kept)
-    values = formats.events.values(state.kept, [f.name for f in formats.events.fields].index("v"))
-    first = np.flatnonzero((codes == 0) & (values > 0.5))
-    if not len(first):
-        return 0
-    behind = np.flatnonzero((codes == 1) & (values > 0.5))
-    return len(first) + int((behind > first[0]).sum())
+def _size(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of 1 or more")
+    return int(text)
+
+
+def _positions(text: str) -> bool | None:
+    """None: both."""
+    choices = {"true": True, "false": False, "both": None}
+    if text not in choices:
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(choices)}")
+    return choices[text]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

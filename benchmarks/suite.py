@@ -41,7 +41,7 @@ PARTS = {
     "baselines": "what a user would write by hand, with the same matches",
     "start": "the start of a generated module",
     "spark": "Spark jobs, by the CPU time of all their processes",
-    "streaming": "a stream in its steady state: rows per second, our share, sizes of states",
+    "streaming": "streams in their steady state, beside Spark's own count",
 }
 MODULES = {"start": "warm"}
 """Where a part is not in the module of its name."""

@@ -9,6 +9,9 @@ from places import ROOT
 # Before celc is imported: every compilation of every test, those in child processes too, is checked
 # between its passes.
 os.environ["CELC_VERIFY"] = "1"
+# Hundreds of processes are started here. Each would make the bytecode of both packages anew, which
+# takes longer than most of what they are started for.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import shutil
 import subprocess
@@ -29,8 +32,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-# How long an example takes says more of what else the machine does than of celc.
-hypothesis.settings.register_profile("celc", deadline=None)
+# How long an example takes, or is drawn, says more of what else the machine does than of celc.
+hypothesis.settings.register_profile(
+    "celc", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("celc")
 
 
@@ -38,10 +43,12 @@ hypothesis.settings.load_profile("celc")
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Say which tests belong to one process, where several share them.
 
-    One of them has the Spark session, and what a module makes for its tests is made once.
+    One of them has the Spark session, and what a module makes for its tests is made once. Tests
+    that take minutes come first: in the end no process shall wait long for another one.
     """
     if not config.pluginmanager.hasplugin("xdist"):
         return
+    items.sort(key=lambda item: item.path.stem not in ("test_on_spark", "test_random_across"))
     for item in items:
         assert isinstance(item, pytest.Function)
         known = item._fixtureinfo.name2fixturedefs

@@ -1,6 +1,6 @@
-"""Streams without Spark: rows packed, run partition by partition, and unpacked, as workers do it.
+"""Streams without Spark: rows packed, run bucket by bucket, and unpacked, as workers do it.
 
-`Operator` stands for Spark's part: it keeps the state of each partition as bytes, and its timers.
+`Operator` stands for Spark's part: it keeps the state of each bucket as bytes, and its timer.
 """
 
 from __future__ import annotations
@@ -14,14 +14,20 @@ from typing import Any
 
 import pyarrow as pa
 from celc_runtime import CompiledQuery
-from celc_runtime.stream.partition import END_OF_TIME, Step
-from celc_runtime.stream.tasks import PartitionTask, StreamOptions, finished, packed, unpacked
+from celc_runtime.stream.bucket import END_OF_TIME
+from celc_runtime.stream.formats import StreamOptions
+from celc_runtime.stream.packing import packed
+from celc_runtime.stream.step import Step
+from celc_runtime.stream.tasks import BucketTask, finished, unpacked
 from engines import Event, Row, batches_of, table_of
 
 AFTER_ALL = END_OF_TIME // 1000
 """The watermark of a stream that has ended, in milliseconds."""
 
 EVENT_TIME = "event_time"
+
+_PIECES = pa.list_(pa.struct([("place", pa.int64()), ("data", pa.binary())]))
+_STATES = pa.schema([("bucket", pa.int32()), ("header", pa.binary()), ("segments", _PIECES)])
 
 
 def instant(milliseconds: int) -> dt.datetime:
@@ -50,13 +56,14 @@ class Operator:
     ) -> None:
         self.query = query
         self.options = options or StreamOptions({})
-        self.task = PartitionTask(query.program, self.options)
-        self.states: dict[bytes, bytes] = {}
-        self.timers: dict[bytes, set[int]] = {}
+        self.task = BucketTask(query.program, self.options)
+        self.headers: dict[int, bytes] = {}
+        self.segments: dict[int, dict[int, bytes]] = {}
+        self.timers: dict[int, set[int]] = {}
         self.watermark = 0
         self.counts = dict.fromkeys(("events", "matches", "late", "ahead"), 0)
-        self.waiting: dict[bytes, int] = {}
-        self.kept: dict[bytes, int] = {}
+        self.kept: dict[int, dict[str, int]] = {}
+        self.written = 0
         self._rng = rng or random.Random(0)
 
     def advance(self, events: pa.Table | None, watermark: int) -> list[dict[str, Any]]:
@@ -65,57 +72,75 @@ class Operator:
         Returns the rows that come out.
         """
         self.watermark = max(self.watermark, watermark)
-        blocks: dict[bytes, list[bytes]] = {}
+        blocks: dict[int, list[bytes]] = {}
         if events is not None:
             for batch in packed(self.query.program, self.options, self._batches(events)):
                 for row in batch.to_pylist():
-                    blocks.setdefault(row["key"], []).append(row["events"])
-        told = [self._step(key, of_key) for key, of_key in blocks.items()]
+                    blocks.setdefault(row["bucket"], []).append(row["events"])
+        told = [row for label, of_label in blocks.items() for row in self._step(label, of_label)]
         # A timer of the very time of the watermark may go off, or in the next micro-batch.
         border = self.watermark + self._rng.randint(0, 1)
-        due = [(key, t) for key, timers in self.timers.items() for t in timers if t < border]
+        due = [(label, t) for label, timers in self.timers.items() for t in timers if t < border]
         # One that is unset meanwhile may be told of all the same.
-        told += [self._step(key, [], expired=timer) for key, timer in due]
+        for label, timer in due:
+            told += self._step(label, [], expired=timer)
         return self._unpacked(told)
+
+    def sum(self, name: str) -> int:
+        """A count of all buckets, as of the last step of each: `waiting`, `kept`, `known`."""
+        return sum(row[name] for row in self.kept.values())
 
     def finish(self) -> list[dict[str, Any]]:
         """What is left when no more events come: as a last micro-batch would tell it, or as what
         ends a stream reads it from the states."""
         if self._rng.random() < 0.5:
-            columns = {
-                "key": pa.array([*self.states.keys()], pa.binary()),
-                "state": pa.array([*self.states.values()], pa.binary()),
-            }
-            batches = [pa.RecordBatch.from_pydict(columns)]
+            pieces = [
+                [{"place": place, "data": data} for place, data in self.segments[label].items()]
+                for label in self.headers
+            ]
+            batch = pa.RecordBatch.from_pylist(
+                [
+                    {"bucket": label, "header": header, "segments": of_label or None}
+                    for (label, header), of_label in zip(self.headers.items(), pieces, strict=True)
+                ],
+                schema=_STATES,
+            )
             return [
                 row
-                for found in finished(self.query.program, self.options, batches)
+                for found in finished(self.query.program, self.options, [batch])
                 for row in found.to_pylist()
             ]
         self.watermark = AFTER_ALL
-        return self._unpacked([self._step(key, []) for key in [*self.states]])
+        return self._unpacked([row for label in [*self.headers] for row in self._step(label, [])])
 
     def _batches(self, events: pa.Table) -> Iterator[pa.RecordBatch]:
         """Cut at random, texts coded this or that way."""
         return batches_of(events, self._rng)
 
     def _step(
-        self, key: bytes, blocks: Sequence[bytes], *, expired: int | None = None
-    ) -> dict[str, Any]:
-        step, row = self.task.step(key, self.states.get(key), blocks, self.watermark)
-        self._note_timers(key, step, expired)
-        if step.state is None:
-            self.states.pop(key, None)
-            assert key not in self.timers, "a partition that is gone has a timer"
-        else:
-            self.states[key] = step.state
+        self, label: int, blocks: Sequence[bytes], *, expired: int | None = None
+    ) -> list[dict[str, Any]]:
+        stored = self.segments.setdefault(label, {})
+        step, rows = self.task.step(
+            label, self.headers.get(label), stored.get, blocks, self.watermark
+        )
+        self._note_timers(label, step, expired)
+        if step.is_changed:
+            self.headers[label] = step.header
+            self.written += len(step.header)
+        for place in step.removed:
+            del stored[place]
+        for place, data in step.written.items():
+            assert place not in stored, "a segment is never changed"
+            stored[place] = data
+            self.written += len(data)
         for name in self.counts:
-            self.counts[name] += row[name]
-        self.waiting[key], self.kept[key] = row["waiting"], row["kept"]
-        return row
+            self.counts[name] += sum(row[name] for row in rows)
+        self.kept[label] = rows[0]
+        return rows
 
-    def _note_timers(self, key: bytes, step: Step, expired: int | None) -> None:
-        timers = self.timers.pop(key, set())
+    def _note_timers(self, label: int, step: Step, expired: int | None) -> None:
+        timers = self.timers.pop(label, set())
         if expired is not None:
             # Spark takes an expired timer away by itself once its handler has returned.
             timers.discard(expired)
@@ -126,9 +151,9 @@ class Operator:
             assert timer not in timers, "the timer is set already"
             assert timer > self.watermark, "a timer would go off at once"
             timers.add(timer)
-        assert len(timers) <= 2, "timers gather"
+        assert len(timers) <= 1, "timers gather"
         if timers:
-            self.timers[key] = timers
+            self.timers[label] = timers
 
     def _unpacked(self, told: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         if not told:

@@ -22,14 +22,18 @@ from places import ROOT
 sys.path.append(str(ROOT / "benchmarks"))
 
 import baselines
+import cells
 import common
 import compare
 import kernel
 import plots
 import processes
+import streaming
 import suite
 from common import Figure, Settings, Task
 from streams import Reading
+
+import celc
 
 STEADY = (1e9,) * 4
 
@@ -251,6 +255,84 @@ def test_cpu_time_counts_children_that_have_ended() -> None:
     busy = "import time\nwhile time.process_time() < 0.3: pass"
     subprocess.run([sys.executable, "-c", busy], check=True)
     assert processes.tree_seconds() - before >= 0.25
+
+
+# --- cells of the streaming part ------------------------------------------------------------------
+
+
+def file_cost(clock: float) -> streaming.FileCost:
+    """A file that took so long on the clock."""
+    return streaming.FileCost(clock, 2 * clock, 0.5, 1_000, 4_000)
+
+
+def cell_figures(cell: cells.Cell, clocks: dict[str, float]) -> dict[str, Figure]:
+    """A cell's figures by name, where each file of a stream took as long."""
+    found = {
+        name: streaming.Measured([file_cost(clock)] * cell.files, file_cost(clock + 1.0))
+        for name, clock in clocks.items()
+    }
+    return {figure.name: figure for figure in streaming.figures_of(cell, found)}
+
+
+def test_rows_of_a_cell_are_spread_over_keys_and_time() -> None:
+    cell = cells.Cell(50, 20_000)
+    first, second = (cells.events(cell, number) for number in (0, 1))
+    for number, table in enumerate((first, second)):
+        micros = np.asarray(table["ts"]).astype(np.int64)
+        begin = cells.START + number * 60_000_000
+        assert begin == micros.min()
+        assert micros.max() < begin + 60_000_000
+        assert len(np.unique(micros)) == cell.rows
+        assert not np.all(np.diff(micros) > 0)
+        of_key = np.bincount(np.asarray(table["key"]))
+        assert len(of_key) == 50
+        assert 300 < of_key.min() <= of_key.max() < 500
+        types = np.asarray(table["type"])
+        named = np.isin(types, ["A", "B", "C"])
+        relevant = named & (np.asarray(table["v"]) > 0.5)
+        assert named.mean() == pytest.approx(0.1, rel=0.05)
+        assert relevant.mean() == pytest.approx(0.035, rel=0.05)
+    assert cells.START % (cells.WINDOW * 1_000_000) == 0
+
+
+@pytest.mark.parametrize("keys", [20, 100])
+def test_matches_of_a_cell_are_few_however_many_rows_a_key_has(keys: int) -> None:
+    cell = cells.Cell(keys, 600)
+    table = pa.concat_tables(cells.events(cell, number) for number in range(12))
+    with interpreted():
+        matches = celc.compile(cells.QUERY, order_by="ts").query.match_table(table.sort_by("ts"))
+    assert 0 < len(matches) < 3 * cells.MATCHES * len(table)
+
+
+def test_goals_of_streams_are_those_of_their_cells() -> None:
+    names: list[str] = []
+    for cell in streaming.cells_of_mode(full=True):
+        found = cell_figures(
+            cell, {streaming.COUNT: 3.0, **dict.fromkeys(streaming.OURS.values(), 2.0)}
+        )
+        names += found
+        for ours in streaming.OURS.values():
+            speed = found[f"{cell.name}: speed of {ours} beside Spark's count"]
+            assert speed.values == (1.5,) * cell.files
+            goal = {20: 0.5, 2_000: 0.5, 100_000: 1.0, 1_000_000: 2.0 + (cell.rows > 200_000)}
+            assert speed.goal == goal[cell.keys]
+            rate = found[f"{cell.name}: {ours}"]
+            assert rate.values[0] == pytest.approx(cell.rows / 2_000)
+            assert rate.goal == (483.0 if cell[:2] == (100_000, 1_000_000) else None)
+            # The count takes a second more after a restart as well.
+            restart = f"{cell.name}: {ours}, first file after a restart"
+            assert found[restart].values == (3.0,)
+            assert found[f"{restart}, the count's delay aside"].values == (1.0,)
+            assert found[f"{cell.name}: {ours}, changelogs of a file"].values[0] == 1_000
+    assert len(set(names)) == len(names)
+
+
+def test_a_stream_that_was_measured_alone_is_beside_nothing() -> None:
+    cell = cells.Cell(7, 1_000)
+    alone = cell_figures(cell, {streaming.OURS[False]: 2.0})
+    assert len(alone) == 6
+    assert not any("beside" in name or "aside" in name for name in alone)
+    assert len(cell_figures(cell, {streaming.COUNT: 2.0})) == 4
 
 
 def test_each_part_is_there() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -62,9 +63,14 @@ MODULES = {package: _modules(package) for package in LAYERS}
 _ALL = MODULES["celc"] | MODULES["celc_runtime"]
 
 
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
 def _imported(path: Path) -> Iterator[str]:
     """The modules of both packages that a file imports, wherever in it the import stands."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in _ALL)
         elif isinstance(node, ast.ImportFrom):
@@ -77,7 +83,10 @@ def _imported(path: Path) -> Iterator[str]:
                     yield node.module
 
 
-IMPORTS = {module: sorted(set(_imported(path)) - {module}) for module, path in _ALL.items()}
+@pytest.fixture(scope="module")
+def imports() -> dict[str, list[str]]:
+    """What each module of both packages imports of them."""
+    return {module: sorted(set(_imported(path)) - {module}) for module, path in _ALL.items()}
 
 
 def _room(module: str) -> tuple[str, str]:
@@ -92,12 +101,12 @@ def test_every_room_has_a_layer(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", LAYERS)
-def test_imports_point_down(package: str) -> None:
+def test_imports_point_down(package: str, imports: dict[str, list[str]]) -> None:
     level = {room: number for number, layer in enumerate(LAYERS[package]) for room in layer}
     wrong = [
         f"{module} imports {other}"
         for module in MODULES[package]
-        for other in IMPORTS[module]
+        for other in imports[module]
         if _room(other)[0] == package
         and _room(other) != _room(module)
         and level[_room(other)[1]] <= level[_room(module)[1]]
@@ -105,29 +114,31 @@ def test_imports_point_down(package: str) -> None:
     assert wrong == []
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
-    left = {module: set(others) for module, others in IMPORTS.items()}
+def test_no_module_imports_itself_by_way_of_others(imports: dict[str, list[str]]) -> None:
+    left = {module: set(others) for module, others in imports.items()}
     while free := [module for module, others in left.items() if not others & left.keys()]:
         for module in free:
             del left[module]
     assert left == {}, "these import each other in a circle"
 
 
-def test_the_runtime_does_not_know_the_compiler() -> None:
+def test_the_runtime_does_not_know_the_compiler(imports: dict[str, list[str]]) -> None:
     wrong = [
         f"{module} imports {other}"
         for module in MODULES["celc_runtime"]
-        for other in IMPORTS[module]
+        for other in imports[module]
         if _room(other)[0] == "celc"
     ]
     assert wrong == []
 
 
-def test_of_the_compiler_only_the_outermost_layers_know_the_runtime() -> None:
+def test_of_the_compiler_only_the_outermost_layers_know_the_runtime(
+    imports: dict[str, list[str]],
+) -> None:
     rooms = {
         _room(module)[1]
         for module in MODULES["celc"]
-        for other in IMPORTS[module]
+        for other in imports[module]
         if _room(other)[0] == "celc_runtime"
     }
     assert rooms <= {"cli", "loader", "standalone"}
@@ -142,7 +153,7 @@ def test_the_top_of_a_package_is_seen_at_a_glance(package: str) -> None:
 @pytest.mark.parametrize("module", sorted(_ALL))
 def test_a_folder_says_what_it_is_for(module: str) -> None:
     path = _ALL[module]
-    doc = ast.get_docstring(ast.parse(path.read_text("utf-8")))
+    doc = ast.get_docstring(_tree(path))
     assert doc, f"{module} has no docstring"
     if path.name == "__init__.py" and module not in LAYERS:
         assert len(doc.splitlines()) <= 10

@@ -25,7 +25,8 @@ DECLARATION = """CREATE STREAM S {
 }
 """
 MANY = "CREATE STREAM S { EVENT A { " + ", ".join(f"a{k}: INT" for k in range(60)) + " } }\n"
-SECONDS = 10
+CPU_LIMIT = 60.0
+"""Seconds. Each query takes up to a few; where growth is not counted some would never end."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,7 @@ LIMITS = {
 
 @pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
 def test_limits(limit: Limit) -> None:
+    """The refusal, and that it comes before the work that it saves the user from."""
     source = Source("query.cel", limit.query)
     start = time.process_time()
     found = errors_of(source, limit.max_states)
@@ -137,7 +139,7 @@ def test_limits(limit: Limit) -> None:
     assert limit.limit in refusal.message
     assert source.slice(refusal.span).startswith(limit.place)
     assert any(limit.change in advice for advice in refusal.help)
-    assert seconds < SECONDS
+    assert seconds < CPU_LIMIT
 
 
 def errors_of(source: Source, max_states: int) -> list[Diagnostic]:
@@ -198,9 +200,10 @@ FINE = {
 
 @pytest.mark.parametrize("query", FINE.values(), ids=FINE)
 def test_what_is_only_long_compiles(query: str) -> None:
+    """Guards against work that is exponential again, and hangs."""
     start = time.process_time()
     compile_source(Source("query.cel", query), Options())
-    assert time.process_time() - start < SECONDS
+    assert time.process_time() - start < CPU_LIMIT
 
 
 def test_large_tables_are_text(monkeypatch: pytest.MonkeyPatch) -> None:

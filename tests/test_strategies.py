@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from reference import Match, WorkLimitError, evaluate, parse
 from reference import nodes as n
 from strategies import (
@@ -101,14 +101,12 @@ def _condition_features(formula: n.Filter) -> set[Feature]:
     return used
 
 
-@settings(deadline=None)
 @given(query=queries(REGULAR), events=streams(max_length=8))
 def test_regular_queries_evaluate(query: str, events: list[dict[str, Any]]) -> None:
     for match in _answer(query, events):
         assert 0 <= match.start <= match.end < len(events)
 
 
-@settings(deadline=None)
 @given(query=queries(EVERYTHING), events=streams(max_length=8, strangers=0.1))
 def test_all_queries_evaluate(query: str, events: list[dict[str, Any]]) -> None:
     for match in _answer(query, events):

@@ -27,6 +27,7 @@ from celc_runtime.spark.match import spark_matches, spark_plan
 from celc_runtime.spark.progress import watched
 from celc_runtime.spark.range_reader import ranges_route
 from celc_runtime.spark.sql import TaskStream, registered
+from celc_runtime.stream.explain import explain_stream
 from celc_runtime.stream.match import stream_matches
 from celc_runtime.stream.tasks import finishing_route, packing_route, task_route, unpacking_route
 
@@ -200,10 +201,16 @@ class CompiledQuery:
     def explain_plan(
         self, events: DataFrame, *, ranges: int | None = None, presorted: bool = False
     ) -> str:
-        """The plan of `match` for a DataFrame, and its reasons, in words.
+        """The plan of `match` for a DataFrame, or of `match_stream` for a stream, and its reasons,
+        in words.
 
-        Looks at the data as `match` does, but finds no matches.
+        Looks at the data as `match` does, but finds no matches. Raises ValueError for `ranges` or
+        `presorted` with a stream.
         """
+        if events.isStreaming:
+            if ranges is not None or presorted:
+                raise ValueError("a stream has no ranges and no order: leave out ranges, presorted")
+            return explain_stream(self.program, events)
         return spark_plan(self.program, events, ranges, presorted=presorted).text
 
     def match_stream(
@@ -218,6 +225,7 @@ class CompiledQuery:
         allow_unbounded_state: bool = False,
         max_event_time_skew: str | None = None,
         key_ttl: str | None = None,
+        buckets: int | None = None,
         checkpoint: str | None = None,
     ) -> DataFrame:
         """All matches of a streaming DataFrame: the rows that `match` gives on the same events, in
@@ -232,9 +240,11 @@ class CompiledQuery:
         'pandas'; None: the faster one available. allow_unbounded_state: run a query whose state the
         window does not bound. max_event_time_skew: events further ahead of the clock than this do
         not move the watermark, and are treated like late events. key_ttl: forget a partition, with
-        its positions, this long after its last event. checkpoint: the stream's checkpoint; it is
-        refused here if `celc_runtime.finish` has ended it or another query has written it (without
-        this option the first micro-batch refuses another query's).
+        its positions, this long after its last event. buckets: into how many buckets partitions are
+        hashed, each of which is run and kept as a whole; fixed for a checkpoint; None: the number
+        in `checkpoint`, or four for each task that keeps states. checkpoint: the stream's
+        checkpoint; it is refused here if `celc_runtime.finish` has ended it or another query has
+        written it (without this option the first micro-batch refuses another query's).
 
         Needs PySpark 4.0 and, in the session, Spark's RocksDB state store. Raises EventError where
         the query or the DataFrame does not fit a stream, ValueError for options that cannot be,
@@ -260,6 +270,7 @@ class CompiledQuery:
             allow_unbounded_state=allow_unbounded_state,
             max_event_time_skew=max_event_time_skew,
             key_ttl=key_ttl,
+            buckets=buckets,
             checkpoint=checkpoint,
         )
 

@@ -135,23 +135,23 @@ FAMILIES: dict[str, Callable[[int], str]] = {
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_states_are_linear_in_the_size(name: str) -> None:
+    """So many for each event, and for twice the size at most twice as many."""
+    states = []
     for size in SIZES:
         form, automaton = built(FAMILIES[name](size))
         assert count_events(form) == size
         assert automaton.states <= STATES_PER_EVENT * size + MORE_STATES, size
-
-
-@pytest.mark.parametrize("name", [name for name in FAMILIES if not name.startswith("mixed")])
-def test_twice_the_size_has_at_most_twice_the_states(name: str) -> None:
-    states = [built(FAMILIES[name](size))[1].states for size in SIZES]
+        states.append(automaton.states)
+    if name.startswith("mixed"):
+        return  # the random formula of twice the size need not hold this one twice
     for before, after in pairwise(states):
         assert after <= 2 * before + MORE_STATES
 
 
 @pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("operator", [";", ":", "OR"])
-def test_two_formulas_together_have_no_more_states(seed: int, operator: str) -> None:
+def test_two_formulas_together_have_no_more_states(seed: int) -> None:
     rng = random.Random(seed)
     left, right = _random(rng, 0, 25), _random(rng, 25, 25)
     apart = sum(built(formula)[1].states for formula in (left, right))
-    assert built(f"({left} {operator} {right})+")[1].states <= apart
+    for operator in (";", ":", "OR"):
+        assert built(f"({left} {operator} {right})+")[1].states <= apart, operator

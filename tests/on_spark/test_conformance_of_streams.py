@@ -48,6 +48,9 @@ _TOGETHER = 10
 _FILES = 8
 """Micro-batches with rows."""
 
+_BUCKETS = (1, 2, 7)
+"""How many buckets the partitions of a stream are in, one stream after another."""
+
 
 def _compiled(text: str, number: int) -> CompiledQuery:
     """A case's query over `at`, a time with the seconds of `ts`, with the case as a partition."""
@@ -154,6 +157,7 @@ def _streams(spark: Any, folder: Path, groups: list[list[Case]], first: int) -> 
             frame.where(f"asked = {number} OR asked IS NULL"),
             watermark=delay,
             allow_unbounded_state=True,
+            buckets=_BUCKETS[number % len(_BUCKETS)],
         )
         for number, one in enumerate(compiled)
     }
@@ -205,7 +209,10 @@ def _finished(spark: Any, folder: Path, case: Case, number: int) -> list[str]:
     delay = _write(folder / "in", [[case]], files=3)
     compiled = _compiled(case.query, number)
     found = compiled.match_stream(
-        files(spark, folder / "in"), watermark=delay, allow_unbounded_state=True
+        files(spark, folder / "in"),
+        watermark=delay,
+        allow_unbounded_state=True,
+        buckets=_BUCKETS[number % len(_BUCKETS)],
     )
     run(found, folder)
     rest: list[Any] = []

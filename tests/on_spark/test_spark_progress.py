@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,8 +20,18 @@ import celc
 
 
 class _Terminal(io.StringIO):
+    """A terminal; a file says that something has been written to it."""
+
+    def __init__(self, shown: Path) -> None:
+        super().__init__()
+        self._shown = shown
+
     def isatty(self) -> bool:
         return True
+
+    def write(self, text: str) -> int:
+        self._shown.touch()
+        return super().write(text)
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +42,11 @@ def query() -> Any:
 
 
 def _awaited(stream: io.StringIO, wanted: Callable[[str], object]) -> str:
-    """What is written, once that is as wanted: Spark tells of an action's end a moment later."""
-    for _ in range(200):
+    """What is written, once that is as wanted: Spark tells of an action's end a moment later.
+
+    A minute is far more than that takes anywhere; it only ends a wait in vain.
+    """
+    for _ in range(1200):
         if wanted(stream.getvalue()):
             break
         time.sleep(0.05)
@@ -61,19 +75,26 @@ def test_one_line_for_the_first_action(spark: Any, query: Any) -> None:
 
 
 def test_a_terminal_is_shown_the_tasks(
-    spark: Any, query: Any, monkeypatch: pytest.MonkeyPatch
+    spark: Any, query: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    """The tasks wait until they are shown, for a minute at most."""
     monkeypatch.setattr(sys.modules[Line.__module__], "_IDLE", 0.1)
 
-    def slowly(batches: Any) -> Any:
+    shown = str(tmp_path / "shown")
+
+    def until_shown(batches: Any) -> Any:
+        import os
         import time
 
         for batch in batches:
-            time.sleep(2)
+            for _ in range(1200):
+                if os.path.exists(shown):
+                    break
+                time.sleep(0.05)
             yield batch
 
-    out = _Terminal()
-    slow = spark.range(40).mapInArrow(slowly, "id BIGINT")
+    out = _Terminal(Path(shown))
+    slow = spark.range(40).mapInArrow(until_shown, "id BIGINT")
     assert query.match(slow, progress=out).count() == 39
     *states, last = _awaited(out, lambda text: text.endswith("\n")).split("\r")[1:]
     assert last == "pairs: 40 rows read, 39 matches".ljust(len(states[-1])) + "\n"

@@ -13,9 +13,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery, finish
+from celc_runtime.stream.buckets import labels_of
+from celc_runtime.stream.formats import StreamFormats, StreamOptions
+from celc_runtime.stream.processor import HEADER
+from celc_runtime.stream.state import KEPT, KEYS, WAITING, BucketState, buckets_in
 from stream_routes import (
     END,
     SETTINGS,
+    START,
     event,
     events,
     files,
@@ -72,8 +77,8 @@ def _match(spark: Any, rows: list[dict], compiled: CompiledQuery = QUERY) -> lis
 def test_exactly_the_late_events_are_missing(spark: Any, tmp_path: Path) -> None:
     """Events up to 60 seconds late where the watermark waits for 3.
 
-    An event is late if its partition has been run up to its time, which is up to the watermark that
-    the micro-batch before began with.
+    An event is late if its partition has been run up to its time, or if events that it could make a
+    match with are gone.
     """
     rows = shuffled(events(300, keys=2), 60)
     write_files(tmp_path / "in", [table(part) for part in parts(rows, 8)])
@@ -121,12 +126,30 @@ def test_events_of_one_time(spark: Any, tmp_path: Path) -> None:
 # --- partitions -----------------------------------------------------------------------------------
 
 
-def _states(spark: Any, checkpoint: Path) -> dict[bytes, int]:
-    """The length of each partition's state."""
+def _states(
+    spark: Any, checkpoint: Path, compiled: CompiledQuery = QUERY, key_ttl: int | None = None
+) -> list[BucketState]:
+    """The headers of all buckets."""
     found = spark.read.format("statestore").option("path", str(checkpoint))
-    found = found.option("stateVarName", "state").load()
-    rows = found.selectExpr("key.key AS key", "length(value.state) AS bytes").collect()
-    return {bytes(row.key): row.bytes for row in rows}
+    found = found.option("stateVarName", HEADER).load()
+    rows = found.selectExpr("key.bucket AS label", f"value.{HEADER} AS header").collect()
+    headers = {row.label: bytes(row.header) for row in rows}
+    buckets = buckets_in(headers[0])
+    assert buckets
+    states = StreamFormats(
+        compiled.program, StreamOptions({}, key_ttl=key_ttl, buckets=buckets)
+    ).states
+    numbers = {label: number for number, label in enumerate(labels_of(buckets).tolist())}
+    return [states.read(header, numbers[label]) for label, header in headers.items()]
+
+
+def _counts(states: list[BucketState]) -> tuple[int, int, int]:
+    """How many events wait and are kept, and how many records of partitions there are."""
+    waiting, kept, keys = (
+        sum(segment.rows for state in states for segment in state.of_kind(kind))
+        for kind in (WAITING, KEPT, KEYS)
+    )
+    return waiting, kept, keys
 
 
 def test_an_idle_partition_shrinks(spark: Any, tmp_path: Path) -> None:
@@ -137,13 +160,13 @@ def test_an_idle_partition_shrinks(spark: Any, tmp_path: Path) -> None:
     write_files(tmp_path / "in", [table([*early, *alone])])
     stream = QUERY.match_stream(files(spark, tmp_path / "in"), watermark="1 second")
     run(stream, tmp_path)
-    before = _states(spark, tmp_path / "checkpoint")
-    assert sorted(before.values())[-1] > 200
+    waiting, kept, keys = _counts(_states(spark, tmp_path / "checkpoint"))
+    assert (waiting + kept, keys) == (41, 2)
     write_files(tmp_path / "in", [table([row]) for row in later], first=1)
     run(stream, tmp_path)
-    after = _states(spark, tmp_path / "checkpoint")
-    idle = [after[key] for key in before]
-    assert idle == [64, 64]
+    waiting, kept, keys = _counts(_states(spark, tmp_path / "checkpoint"))
+    assert waiting + kept == 4
+    assert 3 <= keys <= 2 + 4
     found = rows_of(spark.read.parquet(str(tmp_path / "out")))
     assert found == _match(spark, [*early, *alone, *later])
     assert len(found) == 20 * 21 // 2
@@ -154,6 +177,7 @@ def test_partitions_that_are_forgotten(spark: Any, tmp_path: Path) -> None:
     chunks = [[event(n / 4, "AB"[n % 2], 1, row=n) for n in range(40)]]
     chunks += [[event(3600 + n, "A", 3, row=200 + n)] for n in range(4)]
     expected = _match(spark, list(chain.from_iterable(chunks)))
+    an_hour = (START + dt.timedelta(hours=1)).timestamp() * 1_000_000
     for name, compiled, options in (
         ("ttl", QUERY, {"key_ttl": "10 minutes"}),
         ("unnumbered", QUERY.with_options(positions=False), {}),
@@ -161,7 +185,11 @@ def test_partitions_that_are_forgotten(spark: Any, tmp_path: Path) -> None:
         write_files(tmp_path / name / "in", [table(chunk) for chunk in chunks])
         frame = files(spark, tmp_path / name / "in")
         run(compiled.match_stream(frame, watermark="1 second", **options), tmp_path / name)
-        assert len(_states(spark, tmp_path / name / "checkpoint")) == 1
+        key_ttl = 600_000_000 if options else None
+        states = _states(spark, tmp_path / name / "checkpoint", compiled, key_ttl)
+        left = [segment for state in states for segment in state.segments]
+        assert left
+        assert all(segment.least >= an_hour for segment in left)
         found = spark.read.parquet(str(tmp_path / name / "out"))
         assert found.count() == len(expected)
 

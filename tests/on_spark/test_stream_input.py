@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from celc_runtime import EventError, split_late
 from celc_runtime.stream import match as stream
+from celc_runtime.stream.buckets import labels_of, spark_hashes
 from stream_routes import END, SETTINGS, query, settings, table
 
 WINDOWED = "SELECT * FROM S WHERE A AS x ; B AS y PARTITION BY id WITHIN 5 SECONDS [ts]"
@@ -117,12 +119,29 @@ OPTIONS = {
     "max_event_time_skew must be a duration": {"max_event_time_skew": "soon"},
     "key_ttl must be a duration": {"key_ttl": ""},
     "its event time is 'ts', not 'at'": {"event_time": "at"},
+    "buckets must be between 1 and 16,384, not 0": {"buckets": 0},
+    "buckets must be between 1 and 16,384, not 16,385": {"buckets": 16_385},
 }
 
 
 @pytest.mark.parametrize("said", OPTIONS)
 def test_options_that_cannot_be(said: str, frame: Any) -> None:
     _refused(ValueError, said, WINDOWED, frame, **OPTIONS[said])
+
+
+@pytest.mark.parametrize("buckets", [True, 2.0, "2"])
+def test_buckets_are_a_whole_number(buckets: Any, frame: Any) -> None:
+    said = f"buckets must be a whole number, not {buckets!r}"
+    _refused(TypeError, said, WINDOWED, frame, buckets=buckets)
+
+
+def test_labels_follow_the_hash_that_spark_partitions_by(spark: Any) -> None:
+    """So that each task gets as many buckets as another."""
+    values = [0, 1, -1, 7, 2**31 - 1, -(2**31), *range(1000, 1100), *labels_of(64).tolist()]
+    numbers = spark.createDataFrame([(value,) for value in values], "value INT")
+    found = numbers.selectExpr("value", "hash(value) AS hash").collect()
+    wanted = spark_hashes(np.array([row.value for row in found])).tolist()
+    assert [row.hash for row in found] == wanted
 
 
 def test_a_batch_is_for_match(spark: Any) -> None:

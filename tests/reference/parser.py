@@ -5,6 +5,8 @@ It is lenient where leniency cannot change a meaning, and rejects what has none.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from .condition_parser import ConditionParser
 from .conditions import conjunctive_normal_form
 from .nodes import (
@@ -45,8 +47,12 @@ _MICROSECONDS = {
 _UNITS = {name + ending: size for name, size in _MICROSECONDS.items() for ending in ("", "S")}
 
 
+@lru_cache(maxsize=64)
 def parse(text: str) -> File:
-    """The file that the text spells; CelError where it spells none."""
+    """The file that the text spells; CelError where it spells none.
+
+    A query is asked for again for each stream and each answer: nothing changes what is read.
+    """
     return _FileParser(text).file()
 
 

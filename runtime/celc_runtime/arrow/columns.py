@@ -93,10 +93,13 @@ class Columns:
         self._types_of_batch = codes, of_types
         return prepared
 
-    def prepare_stretch(self, events: pa.RecordBatch, codes: np.ndarray) -> Prepared:
-        """Events of one partition that conform and are in order; `codes` are int32, the places of
-        their types in `plan.declared_types`. The window's attribute is checked."""
-        prepared = self._laid_out(events, [], 0)
+    def prepare_stretches(
+        self, events: pa.RecordBatch, codes: np.ndarray, parts: list[int]
+    ) -> Prepared:
+        """Events that conform and are in order, partition by partition: `parts` are the rows at
+        which partitions begin. `codes` are int32, the places of their types in
+        `plan.declared_types`. The window's attribute is checked."""
+        prepared = self._laid_out(events, parts, 0)
         self._types_of_batch = codes, np.arange(len(self._plan.types))
         return prepared
 
@@ -110,6 +113,7 @@ class Columns:
             part_starts=np.array([*parts, END_OF_PARTS, END_OF_PARTS], np.int64),
             slots=slots,
             letters=NO_INTEGERS,
+            contexts=NO_INTEGERS,
         )
         return Prepared(batch, events, dropped, np.asarray(parts, np.int64))
 

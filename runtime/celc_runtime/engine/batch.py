@@ -19,7 +19,8 @@ class Batch(NamedTuple):
     part_starts: int64[parts + 1], the rows at which a new partition begins, then 2⁶².
     slots: int64[rows], a number for the partition of each row, where partitions interleave.
     letters: int64[rows], what the tables call each event, where that depends on its context; the
-    update fills it in.
+    update fills it in. contexts: int64[parts], the context in which each of these partitions goes
+    on; empty: all begin.
     """
 
     symbols: np.ndarray
@@ -29,6 +30,7 @@ class Batch(NamedTuple):
     part_starts: np.ndarray
     slots: np.ndarray
     letters: np.ndarray
+    contexts: np.ndarray
 
 
 END_OF_PARTS = 2**62

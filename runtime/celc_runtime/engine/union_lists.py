@@ -107,11 +107,25 @@ def new_lists(states: int, *, slots: int = 1, room: int = 4) -> Lists:
 
 
 @njit(nogil=True, cache=True)
-def context_after(following, symbols, context, first, end):  # type: ignore[no-untyped-def]
-    """The context after the rows from `first` on and before `end`, which begin in `context`."""
-    for row in range(first, end):
-        context = following[context, symbols[row]]
-    return context
+def contexts_before(following, symbols, starts, begun, firsts, consumed):  # type: ignore[no-untyped-def]
+    """int64[rows] and int64[parts]: the contexts before the rows, and behind the partitions.
+
+    starts: int64[parts], the rows at which partitions begin; begun: int64[parts], the contexts in
+    which they begin. firsts: int64[parts], the rows at which their contexts begin anew where
+    `consumed` (bool[parts]).
+    """
+    before = np.empty(symbols.shape[0], np.int64)
+    behind = np.empty(starts.shape[0], np.int64)
+    for part in range(starts.shape[0]):
+        end = starts[part + 1] if part + 1 < starts.shape[0] else symbols.shape[0]
+        context = begun[part]
+        for row in range(starts[part], end):
+            if consumed[part] and row == firsts[part]:
+                context = np.int64(0)
+            before[row] = context
+            context = following[context, symbols[row]]
+        behind[part] = 0 if consumed[part] and firsts[part] >= end else context
+    return before, behind
 
 
 def with_more_slots(lists: Lists, slots: int) -> Lists:
@@ -153,6 +167,9 @@ def update_lists(batch, memory, lists, output, kinds, tables):  # type: ignore[n
                 counters[LOWEST] = counters[NEXT_NODE]
                 lists.active[0] = 0
                 lists.context[0, 0] = 0
+                if batch.contexts.shape[0] > 0:
+                    lists.context[0, 0] = batch.contexts[counters[PART] - 1]
+                lists.context[0, 1] = counters[EPOCH]
             position = row - counters[SHIFT]
         symbol = np.int64(symbols[row])
         matters = symbol != 0

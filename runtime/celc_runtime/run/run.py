@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, assert_never
 
@@ -36,6 +35,7 @@ from celc_runtime.engine.arena import (
     new_memory,
     oldest_entry,
 )
+from celc_runtime.engine.batch import Batch
 from celc_runtime.engine.listing import Kinds, with_more_room
 from celc_runtime.plan.errors import EventWarning, WorkLimitError
 from celc_runtime.plan.plan import Plan
@@ -59,31 +59,40 @@ from celc_runtime.run.updates import ASKS_UPDATE, update_of
 from celc_runtime.run.window_listings import EarliestListing, SelectorListing
 
 
-class PartitionStretch(NamedTuple):
-    """Events of one partition that a run reads from some event on.
+class Stretches(NamedTuple):
+    """Stretches of partitions, one after another, each from some event of its partition on.
 
     events: the columns that the query reads, without types; codes: int32[rows], the number of each
     row's type among the types that the query declares; positions: int64[rows], in the partition.
-    silent: so many rows have been read before; only later rows end matches. absent: bool[rows],
-    rows that stand for rows left out because they cannot matter. context: what the stream before
-    the first row means to nested selectors.
+    starts: int64[parts], the rows at which stretches begin, none of them empty. silent: bool[rows],
+    rows that have been read before: matches that end there are not listed. absent: bool[rows], rows
+    that stand for rows left out because they cannot matter. contexts: int64[parts], what the stream
+    before each stretch means to nested selectors.
     """
 
     events: pa.RecordBatch
     codes: np.ndarray
     positions: np.ndarray
-    silent: int
+    starts: np.ndarray
+    silent: np.ndarray
     absent: np.ndarray
-    context: int
+    contexts: np.ndarray
 
 
-class Kept(NamedTuple):
-    """The part of a stretch to keep: int64 rows, and the context before the first of them. keys:
-    int64, the values that the window is measured on, for all rows of the stretch; empty where it is
-    measured on positions, or there is none."""
+class Behind(NamedTuple):
+    """What later events need to know of stretches that have been read.
 
-    rows: np.ndarray
-    context: int
+    matters: bool[rows], rows that later matches can hold. firsts: int64[parts], the first position
+    of each partition that they can hold. contexts: int64[rows], the context before each row, and
+    behind: int64[parts], the context behind each stretch; empty without nested selectors. keys:
+    int64[rows], the values that the window is measured on; empty where it is measured on positions,
+    or there is none.
+    """
+
+    matters: np.ndarray
+    firsts: np.ndarray
+    contexts: np.ndarray
+    behind: np.ndarray
     keys: np.ndarray
 
 
@@ -121,8 +130,9 @@ class Run:
         self._many = ManyMatches(plan, self._listing)
         self._lists_matches = True
         self.lists_matches = True
-        self._stretch: Prepared | None = None
-        self._last_end = -1
+        self._stretches: Prepared | None = None
+        self._silent: np.ndarray | None = None
+        self._last_ends = np.zeros(0, np.int64)
         self._events = EventStore(plan.stored_attributes)
         self._kinds = _kinds(plan, self._listing)
         self._output = self._listing.buffers(plan.limit)
@@ -187,52 +197,61 @@ class Run:
         self._events.leave(self._oldest_entry(), int(self._memory.counters[ENTRY]))
         self._leave_batch(prepared, rows)
 
-    def push_stretch(self, stretch: PartitionStretch) -> Iterator[pa.RecordBatch]:
-        """Read a stretch of one partition, the only events of this run; yields the matches that end
-        behind its `silent` rows. `after_stretch` then tells which rows to keep.
+    def push_stretches(self, stretches: Stretches) -> Iterator[pa.RecordBatch]:
+        """Read stretches of partitions, the only events of this run; yields the matches that end in
+        rows that are not silent. `behind` then tells what later events need to know.
 
         Raises EventError where a value cannot be measured by the window.
         """
-        prepared = self._columns.prepare_stretch(stretch.events, stretch.codes)
+        prepared = self._columns.prepare_stretches(
+            stretches.events, stretches.codes, stretches.starts.tolist()
+        )
         symbols = prepared.batch.symbols
         self._program.classify(*self._columns.arguments(prepared.events), symbols)
-        symbols[stretch.absent] = 0
-        self._memory.counters[SHIFT] = -int(stretch.positions[0])
-        self._update.begin_in(stretch.context)
-        positions = GivenPositions(prepared, stretch.positions)
+        symbols[stretches.absent] = 0
+        if self._update.has_contexts:
+            prepared.batch = prepared.batch._replace(contexts=stretches.contexts)
+        positions = GivenPositions(prepared, stretches.positions)
         prepared = self._enter(prepared, positions)
-        self._stretch = prepared
-        if stretch.silent:
-            batch = prepared.batch
-            self.lists_matches = False
-            early = replace(prepared, batch=batch._replace(symbols=symbols[: stretch.silent]))
-            for _ in self._advance(early, positions):
-                pass
-            self.lists_matches = True
+        self._last_ends = np.full(len(stretches.starts), -1, np.int64)
+        self._stretches = prepared
+        self._silent = stretches.silent
+        self._memory.counters[DEFERS] = 1  # matches that end in silent rows are sorted out first
         yield from self._listed(prepared, positions)
 
-    def after_stretch(self, stretch: PartitionStretch, floor: int = ALWAYS) -> Kept:
-        """The rows of the stretch with which later events can make matches. `floor`: no window of a
-        later event reaches behind it, where the caller knows more than the events tell."""
-        prepared = self._stretch
+    def behind(self, stretches: Stretches) -> Behind:
+        """What later events need to know of the stretches that have been pushed."""
+        prepared = self._stretches
         assert prepared is not None
-        plan, batch = self._plan, prepared.batch
-        keeps = batch.symbols != 0
-        first = 0
-        if plan.consume_by != "NONE":
-            first = self._last_end + 1
-            keeps[:first] = False
-        if plan.window is not None and not self._program.sees_all:
-            keys = batch.keys if len(batch.keys) else stretch.positions
-            behind = self._update.floors_behind(prepared, GivenPositions(prepared, keys))
-            if plan.window.unit == "EVENTS":
-                behind = behind + 1  # the next event has the next position
-            keeps &= keys >= np.maximum(behind, floor)
-        rows = np.flatnonzero(keeps)
-        end = int(rows[0]) if len(rows) else len(batch.symbols)
-        begun = 0 if first else stretch.context
-        context = self._update.context_behind(batch.symbols, begun, first, end)
-        return Kept(rows, context, batch.keys)
+        plan, batch, starts = self._plan, prepared.batch, stretches.starts
+        matters = batch.symbols != 0
+        ends = np.append(starts[1:], len(matters)) - 1
+        lengths = ends + 1 - starts
+        consumed = (self._last_ends >= 0) & (plan.consume_by != "NONE")
+        begins = np.where(consumed, self._last_ends + 1, starts)
+        window = plan.window
+        if window is not None and not self._program.sees_all:
+            keys = batch.keys if len(batch.keys) else stretches.positions
+            if len(batch.floors):
+                floors = batch.floors[ends]
+            else:
+                # The next event has the next position; but it may have the same time.
+                last = keys[ends] + (window.unit == "EVENTS")
+                size = int(window.size)
+                floors = np.where(last >= ALWAYS + size, last, ALWAYS + size) - size
+            outside = np.add.reduceat((keys < np.repeat(floors, lengths)).astype(np.int64), starts)
+            begins = np.maximum(begins, starts + outside)
+        rows = np.arange(len(matters))
+        matters &= rows >= np.repeat(begins, lengths)
+        firsts = np.where(
+            begins <= ends,
+            stretches.positions[np.minimum(begins, ends)],
+            stretches.positions[ends] + 1,
+        )
+        contexts, behind = self._update.contexts_before(
+            batch.symbols, starts, stretches.contexts, self._last_ends + 1, consumed
+        )
+        return Behind(matters, firsts, contexts, behind, batch.keys)
 
     def _enter(self, prepared: Prepared, positions: Positions) -> Prepared:
         """Begin a classified batch: the stored events, the listing and the update take it in."""
@@ -270,7 +289,7 @@ class Run:
         """Run the kernel to the end of the batch; yields whenever the matches must be taken."""
         batch, update, listing = prepared.batch, self._update, self._listing
         rows = len(batch.symbols)
-        status = update.read(batch, self._memory, self._output, self._kinds)
+        status = self._read(batch)
         while status != DONE or self._memory.counters[ROW] < rows:
             if status == OUTPUT_FULL and not self._output.used[0]:
                 # A single match is longer than the buffers.
@@ -289,8 +308,22 @@ class Run:
             elif self._memory.counters[FIRED]:
                 status = listing.choose(self._memory, self._output, self._kinds)
             else:
-                status = update.read(batch, self._memory, self._output, self._kinds)
+                status = self._read(batch)
         yield
+
+    def _read(self, batch: Batch) -> int:
+        """Let the update read on. Where rows are silent, no event waits behind it that is one."""
+        memory = self._memory
+        if self._silent is None:
+            return self._update.read(batch, memory, self._output, self._kinds)
+        memory.counters[DEFERS] = 1
+        status = self._update.read(batch, memory, self._output, self._kinds)
+        fires = memory.fires[: memory.counters[FIRED]]
+        heard = fires[~self._silent[fires[:, 1]]]
+        fires[: len(heard)] = heard
+        memory.counters[FIRED] = len(heard)
+        memory.counters[DEFERS] = int(self._listing.defers)
+        return DONE if status == CHOOSE and not len(heard) else status
 
     def _out_of_work(self, positions: Positions) -> WorkLimitError:
         counters, fires = self._memory.counters, self._memory.fires
@@ -314,7 +347,10 @@ class Run:
             self._events,
             int(self._memory.counters[ENTRY]),
         )
-        self._last_end = int(self._output.rows[: self._output.used[0]].max())
+        if len(self._last_ends):
+            rows = self._output.rows[: self._output.used[0]]
+            parts = np.searchsorted(prepared.parts, rows, side="right") - 1
+            np.maximum.at(self._last_ends, parts, rows)
         self._output.used[:] = 0
         return batch
 

@@ -24,12 +24,12 @@ from celc_runtime.engine.arena import (
     Memory,
     grown,
 )
-from celc_runtime.engine.batch import Batch, window_floor
+from celc_runtime.engine.batch import NO_INTEGERS, Batch, window_floor
 from celc_runtime.engine.compaction import compacted, reachable_nodes
 from celc_runtime.engine.listing import Kinds, Output
 from celc_runtime.engine.union_lists import (
     OWN_CLOCKS,
-    context_after,
+    contexts_before,
     new_lists,
     update_lists,
     with_longer_lists,
@@ -85,12 +85,17 @@ class UpdateOfRun:
     def forget_partition(self) -> None:
         """Begin a partition that no event of the batch has entered."""
 
-    def begin_in(self, context: int) -> None:
-        """Go on where the stream so far means `context` to nested selectors."""
-
-    def context_behind(self, symbols: np.ndarray, context: int, first: int, end: int) -> int:
-        """The context after the rows from `first` on and before `end`, which begin in `context`."""
-        return 0
+    def contexts_before(
+        self,
+        symbols: np.ndarray,
+        starts: np.ndarray,
+        begun: np.ndarray,
+        firsts: np.ndarray,
+        consumed: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The contexts before rows and behind partitions, as nested selectors see the stream; empty
+        where the query has none. The arguments are those of the function of this name."""
+        return NO_INTEGERS, NO_INTEGERS
 
     def earliest_start(self, memory: Memory) -> int:
         """No later match begins before this."""
@@ -177,13 +182,20 @@ class ListsUpdate(UpdateOfRun):
     def forget_partition(self) -> None:
         self._lists.active[:] = 0
 
-    def begin_in(self, context: int) -> None:
-        self._lists.context[0, 0] = context
-
-    def context_behind(self, symbols: np.ndarray, context: int, first: int, end: int) -> int:
+    def contexts_before(
+        self,
+        symbols: np.ndarray,
+        starts: np.ndarray,
+        begun: np.ndarray,
+        firsts: np.ndarray,
+        consumed: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
         if not self.has_contexts:
-            return 0
-        return int(context_after(self._tables.following, symbols, context, first, end))
+            return NO_INTEGERS, NO_INTEGERS
+        before, behind = contexts_before(
+            self._tables.following, symbols, starts, begun, firsts, consumed
+        )
+        return before, behind
 
     def earliest_start(self, memory: Memory) -> int:
         return ALWAYS  # the general engine does not write EARLIEST

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 from celc_runtime.plan.errors import StateError
 from celc_runtime.program import Program
-from celc_runtime.stream.processor import STATE
-from celc_runtime.stream.tasks import check_state, finishing_route
+from celc_runtime.stream.processor import HEADER, SEGMENTS
+from celc_runtime.stream.state import buckets_in
+from celc_runtime.stream.tasks import check_header, finishing_route
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -96,18 +97,61 @@ def check_checkpoint(
         )
     if not _batches(spark, posixpath.join(checkpoint, "commits")):
         return
-    found = _states(spark, checkpoint).limit(1).collect()
+    found = _headers(spark, checkpoint).limit(1).collect()
     if found:
-        check_state(program, options, bytes(found[0][1]))
+        check_header(program, options, found[0][0], bytes(found[0][1]))
+
+
+def recorded_buckets(spark: SparkSession, checkpoint: str) -> int | None:
+    """The number of buckets that a checkpoint was begun with; None where it has none yet.
+
+    Raises StateError for a checkpoint of a version that kept a state for each partition.
+    """
+    if not _batches(spark, posixpath.join(checkpoint, "commits")):
+        return None
+    found = _headers(spark, checkpoint).limit(1).collect()
+    return buckets_in(bytes(found[0][1])) if found else None
 
 
 def _states(spark: SparkSession, checkpoint: str) -> DataFrame:
-    """Keys and states of the stream's operator."""
+    """The states of the stream's operator: a row for each bucket, as `finished` reads it."""
+    from pyspark.sql import functions
+
+    operator = _operator(spark, checkpoint)
+    pieces = (
+        _variable(spark, checkpoint, operator, SEGMENTS)
+        .selectExpr("key.bucket AS bucket", "user_map_key.place", "user_map_value.data")
+        .groupBy("bucket")
+        .agg(functions.collect_list(functions.struct("place", "data")).alias("segments"))
+    )
+    return _headers(spark, checkpoint, operator).join(pieces, "bucket", "left")
+
+
+def _headers(spark: SparkSession, checkpoint: str, operator: int | None = None) -> DataFrame:
+    """The labels of buckets, and their headers."""
+    number = _operator(spark, checkpoint) if operator is None else operator
+    return _variable(spark, checkpoint, number, HEADER).selectExpr(
+        "key.bucket AS bucket", f"value.{HEADER} AS header"
+    )
+
+
+def _variable(spark: SparkSession, checkpoint: str, operator: int, name: str) -> DataFrame:
+    return (
+        spark.read.format("statestore")
+        .option("path", checkpoint)
+        .option("operatorId", operator)
+        .option("stateVarName", name)
+        .load()
+    )
+
+
+def _operator(spark: SparkSession, checkpoint: str) -> int:
+    """The number of the operator that keeps states."""
     operators = (
         spark.read.format("state-metadata")
         .load(checkpoint)
         .where("lower(operatorName) like 'transformwithstate%'")
-        .select("operatorId")
+        .select("operatorId", "operatorProperties")
         .distinct()
         .collect()
     )
@@ -116,14 +160,14 @@ def _states(spark: SparkSession, checkpoint: str) -> DataFrame:
             f"the checkpoint {checkpoint} has {len(operators)} operators with states of their own, "
             "and finish serves a stream with one: run each match_stream as a stream by itself"
         )
-    return (
-        spark.read.format("statestore")
-        .option("path", checkpoint)
-        .option("operatorId", operators[0][0])
-        .option("stateVarName", STATE)
-        .load()
-        .selectExpr("key.key AS key", f"value.{STATE} AS state")
-    )
+    number, properties = operators[0]
+    if f'"{HEADER}"' not in properties:
+        raise StateError(
+            f"the checkpoint {checkpoint} is of an earlier version of celc, which kept a state for "
+            "each partition: end the stream with that version (availableNow, then finish), and "
+            "begin a new checkpoint"
+        )
+    return int(number)
 
 
 def _last_batch(spark: SparkSession, checkpoint: str) -> int:

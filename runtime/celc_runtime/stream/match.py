@@ -1,12 +1,13 @@
 """A query on Structured Streaming: `match_stream`.
 
-    rows → watermark → packed by partition → transformWithState → matches as bytes → matches
+    rows → watermark → packed by bucket → transformWithState → matches as bytes → matches
 
-The plan is made here, on the driver. `tasks` has the functions that workers run, `partition` what
-happens to one partition, and `state` what a checkpoint holds of it. Spark's own filter for late
-rows is not used: it drops rows behind the watermark of the micro-batch before, whether or not any
-event of the row's partition has been run, and it knows only rows, not packed rows. `partition`
-decides which events are late, for all choices of `late` alike, and late events are counted.
+The plan is made here, on the driver. `packing` and `tasks` have the functions that workers run,
+`bucket` what happens to one bucket of partitions, and `state` what a checkpoint holds of it.
+Spark's own filter for late rows is not used: it drops rows behind the watermark of the micro-batch
+before, whether or not any event of the row's partition has been run, and it knows only rows, not
+packed rows. `bucket` decides which events are late, for all choices of `late` alike, and late
+events are counted.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ from celc_runtime.spark.key_columns import utc_instant
 from celc_runtime.spark.order_column import OrderColumn
 from celc_runtime.spark.probe import has_class
 from celc_runtime.spark.pushdown import can_matter, why_not_filtered
-from celc_runtime.stream.finish import check_checkpoint, remember_plan
+from celc_runtime.stream.buckets import FOR_EACH_TASK, MOST_BUCKETS
+from celc_runtime.stream.finish import check_checkpoint, recorded_buckets, remember_plan
+from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.monitor import METRICS, READ_METRICS
-from celc_runtime.stream.processor import partition_processor
+from celc_runtime.stream.packing import PACKED_DDL
+from celc_runtime.stream.processor import bucket_processor
 from celc_runtime.stream.tasks import (
-    PACKED_DDL,
     STEP_DDL,
-    StreamOptions,
     packing_route,
     side_schema,
     task_route,
@@ -88,11 +90,12 @@ def stream_matches(
     allow_unbounded_state: bool,
     max_event_time_skew: str | None,
     key_ttl: str | None,
+    buckets: int | None,
     checkpoint: str | None,
 ) -> DataFrame:
     """All matches of a streaming DataFrame; see `CompiledQuery.match_stream`."""
     plan = program.plan
-    _check_stream(program, events, allow_unbounded_state=allow_unbounded_state)
+    check_stream(program, events, allow_unbounded_state=allow_unbounded_state)
     if late not in _LATE:
         raise ValueError(f"late must be one of {', '.join(map(repr, _LATE))}, not {late!r}")
     duration(watermark, "watermark")
@@ -112,6 +115,7 @@ def stream_matches(
         key_ttl=None if key_ttl is None else duration(key_ttl, "key_ttl"),
         has_types=plan.type_name in types,
         ahead=moment,
+        buckets=_buckets(program, events.sparkSession, buckets, checkpoint),
     )
     if late == "side" and (taken := {"kind", "event"} & set(plan.output_schema().names)):
         raise EventError(
@@ -125,7 +129,8 @@ def stream_matches(
     return _steps(program, rows, options, chosen_api)
 
 
-def _check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: bool) -> None:
+def check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: bool) -> None:
+    """Raises EventError where a query cannot run on a DataFrame as a stream."""
     plan = program.plan
     if not events.isStreaming:
         raise EventError(
@@ -219,6 +224,29 @@ def _chosen_api(api: str | None) -> str:
     return api or ("row" if hasattr(GroupedData, "transformWithState") else "pandas")
 
 
+def _buckets(
+    program: Program, spark: SparkSession, wanted: int | None, checkpoint: str | None
+) -> int:
+    """The number of buckets: that of the checkpoint if it is known and no other one is wanted."""
+    if wanted is not None:
+        if type(wanted) is not int:
+            raise TypeError(f"buckets must be a whole number, not {wanted!r}")
+        if not 1 <= wanted <= MOST_BUCKETS:
+            raise ValueError(f"buckets must be between 1 and {MOST_BUCKETS:,}, not {wanted:,}")
+    if not program.plan.key_columns:
+        return 1  # there is one partition
+    if wanted is not None:
+        return wanted
+    recorded = None if checkpoint is None else recorded_buckets(spark, checkpoint)
+    return recorded or default_buckets(spark)
+
+
+def default_buckets(spark: SparkSession) -> int:
+    """How many buckets a new stream of a session has."""
+    tasks = int(str(spark.conf.get("spark.sql.shuffle.partitions", "200")))
+    return min(MOST_BUCKETS, FOR_EACH_TASK * tasks)
+
+
 def _tiebreak_types(plan: Plan, types: dict[str, str]) -> dict[str, str]:
     known = {a.name for a in plan.attributes}
     found = {}
@@ -294,14 +322,13 @@ def _steps(program: Program, rows: DataFrame, options: StreamOptions, api: str) 
         functions.coalesce(functions.count_if(undeclared), functions.lit(0)).alias("undeclared"),
     )
     blocks = mapped(rows, partial(packing_route(program), sent), PACKED_DDL)
-    grouped = blocks.groupBy("key")
+    grouped = blocks.groupBy("bucket")
     run = grouped.transformWithState if api == "row" else grouped.transformWithStateInPandas
-    processor = partition_processor(partial(task_route(program), sent), api)
+    processor = bucket_processor(partial(task_route(program), sent), api)
     steps = run(processor, STEP_DDL, "append", "EventTime")
     counts = [name.split()[0] for name in STEP_DDL.split(", ") if name.endswith("BIGINT")]
     steps = steps.observe(
         METRICS + program.name,
-        functions.count(functions.lit(1)).alias("partitions"),
         *(functions.coalesce(functions.sum(n), functions.lit(0)).alias(n) for n in counts),
     )
     matches = steps.mapInArrow(partial(unpacking_route(program), sent), _ddl(plan, options))

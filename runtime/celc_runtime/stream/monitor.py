@@ -7,12 +7,17 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
+from celc_runtime.plan.errors import StateError
+
 if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 METRICS = "celc_"
 READ_METRICS = "celc_read_"
 """The beginnings of the names of a stream's observed metrics; the query's name follows."""
+
+_OLD_STATE = "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE"
+"""Spark's error where a checkpoint has states for partitions and not for buckets."""
 
 _COLUMNS = (
     ("batch", 6),
@@ -25,8 +30,12 @@ _COLUMNS = (
     ("ahead", 8),
     ("waiting", 9),
     ("kept", 9),
-    ("partitions", 11),
-    ("states", 8),
+    ("keys", 10),
+    ("known", 10),
+    ("bytes", 14),
+    ("sort", 8),
+    ("kernel", 8),
+    ("state", 8),
     ("watermark", 21),
 )
 
@@ -37,10 +46,12 @@ def monitor(query: StreamingQuery, *, stream: TextIO | None = None, every: float
     The columns are batch: the number of the micro-batch; seconds: how long it took; rows: how many
     were read; undeclared: how many of them have a type that the query's streams do not declare;
     events: how many were run; matches: how many were found; late, ahead: events that were not run;
-    partitions: how many had work in the micro-batch; waiting, kept: events in the states of these
-    partitions (waiting for the watermark, and in the window); states: how many partitions have a
-    state; watermark: of the micro-batch. stream: where lines are written, None: standard error.
-    every: seconds between two looks. Raises the error that ended the stream, if there was one.
+    keys: how many partitions events were run of; waiting, kept, known, bytes: in the states of the
+    buckets that had work (events that wait for the watermark, events in the window, records of
+    partitions, size); sort, kernel, state: the seconds that workers took to put events in order, to
+    run them, and for the rest, all buckets together; watermark: of the micro-batch. stream: where
+    lines are written, None: standard error. every: seconds between two looks. Raises the error that
+    ended the stream, if there was one; StateError where an earlier version wrote the checkpoint.
     """
     out = sys.stderr if stream is None else stream
     shown = -1
@@ -57,14 +68,20 @@ def monitor(query: StreamingQuery, *, stream: TextIO | None = None, every: float
             break
         time.sleep(every)
     problem = query.exception()
-    if problem is not None:
-        raise problem
+    if problem is None:
+        return
+    if _OLD_STATE in str(problem) and "bucket" in str(problem):
+        raise StateError(
+            "the checkpoint is of an earlier version of celc, which kept a state for each "
+            "partition: end the stream with that version (availableNow, then finish), and begin a "
+            "new checkpoint"
+        ) from problem
+    raise problem
 
 
 def micro_batch(progress: Any) -> dict[str, Any]:
     """The figures of `monitor` for one micro-batch, from Spark's progress of it."""
     read, steps = _sums(observed(progress))
-    operators = progress["stateOperators"]
     took = progress["durationMs"].get("triggerExecution", 0)
     return {
         "batch": progress["batchId"],
@@ -72,8 +89,8 @@ def micro_batch(progress: Any) -> dict[str, Any]:
         "rows": read.get("rows", 0),
         "undeclared": read.get("undeclared", 0),
         **{name: steps.get(name, 0) for name in ("events", "matches", "late", "ahead")},
-        **{name: steps.get(name, 0) for name in ("waiting", "kept", "partitions")},
-        "states": operators[0]["numRowsTotal"] if operators else 0,
+        **{name: steps.get(name, 0) for name in ("waiting", "kept", "keys", "known", "bytes")},
+        **{name: steps.get(f"{name}_us", 0) / 1e6 for name in ("sort", "kernel", "state")},
         "watermark": progress["eventTime"].get("watermark", ""),
     }
 
@@ -110,7 +127,7 @@ def _line(figures: Mapping[str, Any]) -> str:
     parts = []
     for name, width in _COLUMNS:
         value = figures[name]
-        text = f"{value:.2f}" if name == "seconds" else value
+        text = f"{value:.2f}" if isinstance(value, float) else value
         text = str(text).removesuffix(".000Z") if name == "watermark" else text
         parts.append((f"{text:,}" if isinstance(text, int) else str(text)).rjust(width))
     return "".join(parts)

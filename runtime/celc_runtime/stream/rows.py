@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import numbers, plain, zeros
-from celc_runtime.arrow.partition_keys import codes_of_keys
 from celc_runtime.plan.errors import StateError
 from celc_runtime.plan.plan import ARROW_TYPES
 
@@ -68,23 +67,62 @@ class Rows(NamedTuple):
     texts: np.ndarray
 
 
-class RowLayout:
-    """The records of a query's events, or of its partitions, which have no type.
+class Keys(NamedTuple):
+    """The partitions of rows, so that equal partitions have equal bytes.
 
-    types: how many event types the numbers of types distinguish.
+    fixed: uint8[rows, width], the end of each record; texts: uint8, with the texts of row n from
+    starts[n] to ends[n] (int64[rows]).
     """
 
-    def __init__(self, fields: Sequence[RowField], types: int) -> None:
-        self.fields = tuple(fields)
+    fixed: np.ndarray
+    texts: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+
+
+class RowLayout:
+    """The records of a query's events.
+
+    fields: of the events. keys: of their partition, behind the others, so that the bytes of a key
+    are the end of a record and, where it has texts, the end of the row's texts. types: how many
+    event types the numbers of types distinguish.
+    """
+
+    def __init__(self, fields: Sequence[RowField], keys: Sequence[RowField], types: int) -> None:
+        self.fields = (*fields, *keys)
+        self.keys = tuple(keys)
         self.types = types
-        self._null_bytes = (len(self.fields) + 7) // 8
+        self._own = len(fields)
         self._texts = [place for place, field in enumerate(self.fields) if field.is_text]
+        self._key_texts = [place for place in self._texts if place >= self._own]
         parts: list[tuple[str, str] | tuple[str, str, tuple[int]]] = []
         if types > 1:
             parts.append(("type", "u1" if types <= 256 else "<u2"))
-        parts.append(("nulls", "u1", (self._null_bytes,)))
-        parts += [(f"f{n}", _FORMATS[field.type]) for n, field in enumerate(self.fields)]
+        formats = [(f"f{n}", _FORMATS[field.type]) for n, field in enumerate(self.fields)]
+        for name, first, last in (
+            ("nulls", 0, self._own),
+            ("key_nulls", self._own, len(formats)),
+        ):
+            # A key has a byte even where it has no columns: NumPy reads no records of 0 bytes.
+            if last > first or name == "key_nulls":
+                parts.append((name, "u1", (max(1, (last - first + 7) // 8),)))
+                parts += formats[first:last]
         self.dtype = np.dtype(parts)
+
+    @cached_property
+    def of_keys(self) -> RowLayout:
+        """The records of partitions alone."""
+        return RowLayout((), self.keys, 1)
+
+    def _null_bit(self, place: int) -> tuple[str, int, int]:
+        """Where the record tells that a field is NULL: the name of the bytes, the byte, the bit."""
+        own = place < self._own
+        number = place if own else place - self._own
+        return "nulls" if own else "key_nulls", number // 8, number % 8
+
+    @property
+    def _null_names(self) -> list[str]:
+        return [n for n in ("nulls", "key_nulls") if n in (self.dtype.names or ())]
 
     @cached_property
     def nothing(self) -> Rows:
@@ -102,7 +140,8 @@ class RowLayout:
         for place, (field, column) in enumerate(zip(self.fields, columns, strict=True)):
             if column.null_count:
                 missing = np.asarray(column.is_null())
-                records["nulls"][:, place // 8] |= missing.astype(np.uint8) << (place % 8)
+                name, byte, bit = self._null_bit(place)
+                records[name][:, byte] |= missing.astype(np.uint8) << bit
             if field.is_text:
                 records[f"f{place}"] = pc.fill_null(pc.binary_length(column), 0)
             elif column.null_count:
@@ -142,14 +181,15 @@ class RowLayout:
 
     def missing(self, rows: Rows, place: int) -> np.ndarray:
         """bool: where a field is NULL."""
-        found: np.ndarray = (rows.records["nulls"][:, place // 8] >> (place % 8)) & 1 != 0
+        name, byte, bit = self._null_bit(place)
+        found: np.ndarray = (rows.records[name][:, byte] >> bit) & 1 != 0
         return found
 
     def columns(self, rows: Rows) -> list[pa.Array]:
         """The columns of all fields. Raises StateError where a text is not UTF-8."""
         count = len(rows.records)
         texts = self._text_columns(rows) if self._texts else {}
-        any_null = rows.records["nulls"].any()
+        any_null = any(rows.records[name].any() for name in self._null_names)
         columns = []
         for place, field in enumerate(self.fields):
             missing = self.missing(rows, place) if any_null else None
@@ -175,8 +215,8 @@ class RowLayout:
         np.cumsum(self._lengths(rows.records).ravel(), out=offsets[1:])
         if int(offsets[-1]) > _MOST_TEXT:
             raise StateError(
-                f"the texts of {count:,} events of one partition are {int(offsets[-1]):,} bytes "
-                "long, and 2 GiB is the most: shorten them, or use smaller micro-batches"
+                f"the texts of {count:,} events of one bucket are {int(offsets[-1]):,} bytes "
+                "long, and 2 GiB is the most: use more buckets, or smaller micro-batches"
             )
         together = pa.Array.from_buffers(
             pa.large_binary(),
@@ -210,13 +250,11 @@ class RowLayout:
 
     def taken(self, rows: Rows, index: np.ndarray) -> Rows:
         """Some rows, in the order of `index` (int64)."""
-        records = rows.records[index]
+        records = rows.records.take(index)  # by an index, records are copied field by field
         if not self._texts:
             return Rows(records, rows.texts)
         ends = self._ends(rows.records)
-        lengths = ends[index + 1] - ends[index]
-        places = np.repeat(ends[index] - (np.cumsum(lengths) - lengths), lengths)
-        return Rows(records, rows.texts[places + np.arange(len(places))])
+        return Rows(records, _pieces(rows.texts, ends[index], ends[index + 1]))
 
     def joined(self, parts: Sequence[Rows]) -> Rows:
         """Rows one after another."""
@@ -241,6 +279,33 @@ class RowLayout:
                 yield Rows(records, rows.texts)
             else:
                 yield Rows(records, rows.texts[ends[place] : ends[place + 1]])
+
+    # --- keys -------------------------------------------------------------------------------------
+
+    def keys_of(self, rows: Rows) -> Keys:
+        """The keys of rows, as the bytes by which they are told apart."""
+        count, size = len(rows.records), self.dtype.itemsize
+        fields = self.dtype.fields
+        assert fields is not None
+        offset = fields["key_nulls"][1]
+        in_bytes = np.ascontiguousarray(rows.records).view(np.uint8).reshape(count, size)
+        # Copies, so that kernels are compiled for one kind of array.
+        fixed = in_bytes[:, offset:].copy()
+        if not self._key_texts:
+            nowhere = np.zeros(count, np.int64)
+            return Keys(fixed, np.zeros(0, np.uint8), nowhere, nowhere)
+        ends = self._ends(rows.records)[1:]
+        lengths = np.zeros(count, np.int64)
+        for place in self._key_texts:
+            lengths += rows.records[f"f{place}"]
+        texts = rows.texts if rows.texts.flags.writeable else rows.texts.copy()
+        return Keys(fixed, texts, ends - lengths, ends)
+
+    def rows_of_keys(self, keys: Keys, index: np.ndarray) -> Rows:
+        """Some keys as rows of `of_keys`, in the order of `index` (int64)."""
+        layout = self.of_keys
+        records = keys.fixed.take(index, axis=0).view(layout.dtype).reshape(len(index))
+        return Rows(records, _pieces(keys.texts, keys.starts[index], keys.ends[index]))
 
     # --- bytes ------------------------------------------------------------------------------------
 
@@ -268,9 +333,10 @@ class RowLayout:
     def _check(self, records: np.ndarray) -> None:
         if self.types > 1 and int(records["type"].max()) >= self.types:
             raise StateError("an event is of a type that the query does not declare")
-        spare = 8 * self._null_bytes - len(self.fields)
-        if spare and int((records["nulls"][:, -1] >> (8 - spare)).max()):
-            raise StateError("an event has a value more than the query reads")
+        for name, count in (("nulls", self._own), ("key_nulls", len(self.keys))):
+            spare = -count % 8 if count else 8 * (name == "key_nulls")
+            if spare and int((records[name][:, -1] >> (8 - spare)).max()):
+                raise StateError("an event has a value more than the query reads")
 
 
 def row_bytes(rows: Rows) -> bytes:
@@ -291,10 +357,9 @@ def key_columns(columns: Sequence[pa.Array]) -> list[pa.Array]:
     return found
 
 
-def groups(columns: Sequence[pa.Array], rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """int64: a stable order in which rows of equal keys stand together; and int64: the places in it
-    at which a key begins, `rows` last."""
-    codes = codes_of_keys(columns, rows)
-    order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    return order, np.append(starts, rows)
+def _pieces(texts: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """The bytes between starts and ends, one piece after another."""
+    lengths = ends - starts
+    places = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    found: np.ndarray = texts[places + np.arange(len(places))]
+    return found

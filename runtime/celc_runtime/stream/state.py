@@ -1,95 +1,186 @@
-"""The state of one partition of a stream, as bytes.
+"""The state of a bucket as bytes: a header, and segments.
 
-A header of 64 bytes, then the events that later matches may begin with or hold (*kept*), their
-positions, and the events that wait for the watermark (*waiting*):
+A *segment* holds events or partitions, and is never changed. A micro-batch adds segments for what
+it brought; a segment goes as a whole when its last event has left the window, and small ones are
+merged now and then (`segments`). So a micro-batch writes what is new, not what is known.
+
+======= =========================================================================================
+waiting events that wait for the watermark. The events up to the header's frontier have been run
+        and count no more
+kept    events that later matches may begin with or hold, with their positions
+keys    what is known of partitions besides. Of several records of a partition the last one counts
+======= =========================================================================================
+
+The header has 88 bytes, and 48 for each segment, the oldest first:
 
 ====== ===== =================================================================================
 offset type
 ====== ===== =================================================================================
 0      4s    ``celc``
 4      u2    version of this format
-6      u2    flags: 1, a frontier is known; 2, a timer for waiting events is set; 4, 8, 16: the
-             number with this flag follows the header
+6      u2    flags: 1, a frontier is known; 2, a timer is set
 8      u4    CRC-32 of all other bytes, before it and behind it
-12     18s   the query that wrote the state: a hash of each of `IDENTITY`
-30     u2    context of the first kept event (the past of the stream, as nested selectors see it)
-32     u4    number of kept events
-36     u4    number of waiting events
-40     i8    position of the next event
-48     i8    frontier: up to this time (microseconds since 1970) events have been run
-56     i8    the timer for waiting events (milliseconds since 1970)
-64     i8    with flag 4: the window's attribute at the last event, order-preserving
-       i8    with flag 8: the time of the last event (microseconds), where keys expire
-       i8    with flag 16: the timer for the expiry of the window or the key (milliseconds)
+12     18s   the query that wrote the state: a hash of each part of it
+        (`identity`)
+30     u2    0
+32     u4    how many buckets the checkpoint has
+36     u4    the number of this one
+40     i8    frontier: up to this time (microseconds since 1970) the bucket has been run
+48     i8    evicted: kept events before this time may be gone
+56     i8    the timer (milliseconds since 1970)
+64     i8    where no partition counts its events: the number of the bucket's next event
+72     i8    the number of the next segment
+80     u8    how many segments there are
+
+0      i8    number of the segment
+8      u1    its kind
+9      u1    which values of partitions it has, a bit for each
+10     u2    in how many pieces it is stored
+12     u4    rows
+16     u4    CRC-32 of its bytes
+20     u4    0
+24     u8    bytes
+32     i8    the least of its times: of its events, or of the last events of its partitions
+40     i8    the greatest
 ====== ===== =================================================================================
 
-All numbers are little-endian. Kept events are rows as in `rows`; their positions (int64) follow,
-then waiting events as rows.
+All numbers are little-endian. Events are rows as in `rows`, those that wait compressed
+(`compression`), because they are all that came; behind kept events come their positions
+(int64) and, where nested selectors need them, the contexts before them (uint16). A segment of keys
+has the partitions as rows, and behind them the values of `KEY_VALUES` that it has, one after
+another.
 
-State holds no nodes. Nodes could be written too (a node and a half for each kept event, 32 bytes
-each, where a row takes some 20). But each reference in them would have to be checked before a
-kernel follows it, separately for every form of the kernel (piles, union lists, tables of keys,
-windows of a selector, remembered values). Bytes of events, however damaged, stay events, from which
-nothing but a match can come. Both ways read the whole window. To read an event again costs, with
-decoding, 0.1 µs where a query has code of its own, and 0.9 µs with the general engine (20,000 kept
-events of `A ; B ; C`; a step without kept events costs 190 to 220 µs). The cost of nodes has not
-been measured.
+A state holds no nodes of the kernels, only events. To read an event again costs some 0.1 µs, where
+a query has code of its own. Nodes would have to be written too, and each reference in them checked
+before a kernel follows it, separately for every form of the kernel. Bytes of events, however
+damaged, stay events, from which nothing but a match can come.
 """
 
 from __future__ import annotations
 
-import re
 import struct
 import zlib
-from dataclasses import dataclass
-from hashlib import blake2b
+from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
+from celc_runtime.engine.arena import ALWAYS, NEVER
 from celc_runtime.plan.errors import StateError
 from celc_runtime.plan.plan import Plan
+from celc_runtime.stream.compression import compressed, decompressed
+from celc_runtime.stream.identity import differences, identity
 from celc_runtime.stream.rows import RowLayout, Rows, row_bytes
 
-_HEADER = struct.Struct("<4sHHI18sHIIqqq")
+_HEADER = struct.Struct("<4sHHI18sHIIqqqqqQ")
+_ENTRY = struct.Struct("<qBBHIIIQqq")
 _MAGIC = b"celc"
-_VERSION = 2
-_HAS_FRONTIER, _HAS_TIMER, _HAS_MOMENTS = 1, 2, (4, 8, 16)
-_MOMENT = struct.Struct("<q")
+_VERSION = 3
+_HAS_FRONTIER, _HAS_TIMER = 1, 2
 _CHECKSUM = slice(8, 12)
 _MOST_POSITIONS = 2**62
-_LONG_HASH = 6
+_MOST_SEGMENTS = 2**47  # each has 2 ** 16 numbers of pieces
 
-IDENTITY = (
-    "the query's text",
-    "WITHIN",
-    "PARTITION BY",
-    "the output (SELECT, CONSUME BY, LIMIT, positions)",
-    "the order columns",
-    "the tiebreak columns or their types",
-    "the columns that are read, or their types",
+WAITING, KEPT, KEYS = 0, 1, 2
+"""The kinds of segments."""
+
+KEY_VALUES = np.dtype(
+    [
+        ("position", "<i8"),
+        ("frontier", "<i8"),
+        ("first", "<i8"),
+        ("context", "<u2"),
+        ("value", "<i8"),
+        ("last", "<i8"),
+        ("since", "<i8"),
+    ]
 )
-"""The parts in which the query that reads a state must equal the query that wrote it."""
+"""What is known of a partition: the position of its next event; the time up to which it has been
+run; the first position that later matches can use; the context behind its last event, as nested
+selectors see it; the window's attribute at its last event, order-preserving (`NEVER`: unknown);
+the time of its last event; and the time of its first one since it was last forgotten. A segment
+has only those that its query needs, and the others are as in `unknown_keys`."""
+
+
+def unknown_keys(count: int) -> np.ndarray:
+    """KEY_VALUES[count]: of partitions of which nothing is known."""
+    values = np.zeros(count, KEY_VALUES)
+    values["frontier"] = NEVER
+    values["value"] = NEVER
+    values["since"] = ALWAYS
+    return values
+
+
+class KeyRecords(NamedTuple):
+    """Partitions and the values known of them. rows: of `RowLayout.of_keys`."""
+
+    rows: Rows
+    values: np.ndarray
+
+
+class KeptEvents(NamedTuple):
+    """Events with their positions (int64), and the contexts before them (uint16; empty where no
+    nested selector needs them)."""
+
+    rows: Rows
+    positions: np.ndarray
+    contexts: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What the header says of a segment; the fields are those of the format above."""
+
+    number: int
+    kind: int
+    values: int
+    pieces: int
+    rows: int
+    checksum: int
+    size: int
+    least: int
+    latest: int
+
+    @property
+    def places(self) -> list[int]:
+        """The numbers under which its pieces are stored."""
+        return [self.number << 16 | piece for piece in range(self.pieces)]
 
 
 @dataclass(slots=True)
-class PartitionState:
-    """One partition between micro-batches; times and timers in the units of the format above."""
+class BucketState:
+    """The header of a bucket between micro-batches; in the units of the format above."""
 
-    kept: Rows
-    positions: np.ndarray
-    waiting: Rows
-    position: int = 0
+    buckets: int
+    number: int
     frontier: int | None = None
-    run_timer: int | None = None
-    context: int = 0
-    window_value: int | None = None
-    last_time: int | None = None
-    expiry_timer: int | None = None
+    evicted: int = ALWAYS
+    timer: int | None = None
+    next_event: int = 0
+    next_segment: int = 0
+    segments: list[Segment] = field(default_factory=list)
+
+    def of_kind(self, kind: int) -> list[Segment]:
+        """The segments of a kind, the oldest first."""
+        return [segment for segment in self.segments if segment.kind == kind]
+
+    @property
+    def size(self) -> int:
+        """The bytes of the header and all segments."""
+        return (
+            _HEADER.size
+            + _ENTRY.size * len(self.segments)
+            + sum(segment.size for segment in self.segments)
+        )
 
 
 class StateFormat:
-    """Reads and writes the states of one query."""
+    """Reads and writes the states of one query.
+
+    values: the names of the `KEY_VALUES` that partitions have; empty where nothing is known of
+    them. buckets: the number of buckets that the stream asks for.
+    """
 
     def __init__(
         self,
@@ -97,66 +188,69 @@ class StateFormat:
         layout: RowLayout,
         text: str,
         contexts: np.ndarray,
+        values: tuple[str, ...],
         *,
-        sees_all: bool = False,
+        buckets: int,
     ) -> None:
-        """`contexts`: as in `Program`, by which numbers of contexts have a meaning. `sees_all`:
-        events before the window are kept, too."""
-        self._sees_all = sees_all
         self._plan = plan
         self._layout = layout
         self._contexts = max(1, len(contexts))
+        self._has_contexts = len(contexts) > 0
         self._identity = identity(plan, layout, text, contexts.tobytes())
+        self._buckets = buckets
+        self._time = [f.name for f in layout.fields].index(plan.order_by[0])
+        self.values = values
 
-    def fresh(self) -> PartitionState:
-        """The state before the first event."""
-        nothing = self._layout.nothing
-        return PartitionState(nothing, np.zeros(0, np.int64), nothing)
+    # --- headers ----------------------------------------------------------------------------------
 
-    def written(self, state: PartitionState) -> bytes:
-        """The bytes of a state."""
-        flags = (
-            _HAS_FRONTIER * (state.frontier is not None)
-            + _HAS_TIMER * (state.run_timer is not None)
-            + sum(
-                flag
-                for flag, moment in zip(_HAS_MOMENTS, _moments(state), strict=True)
-                if moment is not None
+    def fresh(self, number: int) -> BucketState:
+        """The state of a bucket before its first event."""
+        return BucketState(self._buckets, number)
+
+    def written(self, state: BucketState) -> bytes:
+        """The bytes of a header."""
+        flags = _HAS_FRONTIER * (state.frontier is not None) + _HAS_TIMER * (
+            state.timer is not None
+        )
+        parts = [
+            _HEADER.pack(
+                _MAGIC,
+                _VERSION,
+                flags,
+                0,
+                self._identity,
+                0,
+                state.buckets,
+                state.number,
+                state.frontier or 0,
+                state.evicted,
+                state.timer or 0,
+                state.next_event,
+                state.next_segment,
+                len(state.segments),
             )
-        )
-        header = _HEADER.pack(
-            _MAGIC,
-            _VERSION,
-            flags,
-            0,
-            self._identity,
-            state.context,
-            len(state.kept.records),
-            len(state.waiting.records),
-            state.position,
-            state.frontier or 0,
-            state.run_timer or 0,
-        )
-        parts = [header]
-        parts += [_MOMENT.pack(moment) for moment in _moments(state) if moment is not None]
-        if len(state.kept.records):
-            parts += [row_bytes(state.kept), state.positions.astype("<i8").tobytes()]
-        if len(state.waiting.records):
-            parts.append(row_bytes(state.waiting))
+        ]
+        parts += [
+            _ENTRY.pack(
+                *(s.number, s.kind, s.values, s.pieces, s.rows, s.checksum, 0),
+                *(s.size, s.least, s.latest),
+            )
+            for s in state.segments
+        ]
         data = bytearray(b"".join(parts))
         data[_CHECKSUM] = struct.pack("<I", checksum_of(data))
         return bytes(data)
 
-    def read(self, data: bytes) -> PartitionState:
-        """The state that bytes hold.
+    def read(self, data: bytes, number: int) -> BucketState:
+        """The state whose header bytes are, for the bucket of this number.
 
-        Raises StateError where they are no state, a state of another format or of another query, or
-        have been changed. Every number on which a run depends is checked.
+        Raises StateError where they are no header, a header of another format, query or bucket, or
+        have been changed, and where the checkpoint has another number of buckets.
         """
         name = self._plan.name
         if len(data) < _HEADER.size or data[:4] != _MAGIC:
             raise StateError(f"query {name!r}: the state is not one of celc, or has been cut off")
-        _, version, flags, checksum, found, context, kept, waiting, position, frontier, timer = (
+        _, version, flags, checksum, found, spare, buckets, bucket, *times, segments = (
             _HEADER.unpack_from(data)
         )
         if version != _VERSION:
@@ -166,70 +260,127 @@ class StateFormat:
                 "checkpoint"
             )
         if checksum != checksum_of(data):
-            raise self._damaged("its checksum does not fit")
+            raise self.damaged("its checksum does not fit")
         if found != self._identity:
             raise self._other_query(found)
-        if flags > 31 or not 0 <= position < _MOST_POSITIONS:
-            raise self._damaged("its header says what no header does")
-        state = self.fresh()
-        state.position, state.context = position, context
+        if buckets != self._buckets:
+            raise StateError(
+                f"query {name!r}: the checkpoint was begun with {buckets:,} buckets, and this "
+                f"stream has {self._buckets:,}: say match_stream(df, buckets={buckets})"
+            )
+        frontier, evicted, timer, next_event, next_segment = times
+        if (
+            flags > 3
+            or spare
+            or bucket != number
+            or not (0 <= next_event < _MOST_POSITIONS and 0 <= next_segment < _MOST_SEGMENTS)
+        ):
+            raise self.damaged("its header says what no header does")
+        if len(data) != _HEADER.size + segments * _ENTRY.size:
+            raise self.damaged(f"{segments:,} segments do not fit in")
+        state = self.fresh(number)
         state.frontier = frontier if flags & _HAS_FRONTIER else None
-        state.run_timer = timer if flags & _HAS_TIMER else None
-        start = _HEADER.size
-        try:
-            moments: list[int | None] = []
-            for flag in _HAS_MOMENTS:
-                if not flags & flag:
-                    moments.append(None)
-                    continue
-                if len(data) < start + _MOMENT.size:
-                    raise StateError("its header is cut off")
-                moments += _MOMENT.unpack_from(data, start)
-                start += _MOMENT.size
-            state.window_value, state.last_time, state.expiry_timer = moments
-            if kept:
-                state.kept, start = self._layout.read(data, start, kept)
-                if start + 8 * kept > len(data):
-                    raise StateError(f"{kept:,} positions do not fit in")
-                state.positions = np.frombuffer(data, "<i8", kept, start).astype(np.int64)
-                start += 8 * kept
-            if waiting:
-                state.waiting, start = self._layout.read(data, start, waiting)
-            if start != len(data):
-                raise StateError(f"{len(data) - start:,} bytes are left over")
-            self._check_positions(state)
-        except StateError as error:
-            raise self._damaged(str(error)) from None
-        if context >= self._contexts:
-            raise self._damaged(f"context {context} does not exist")
+        state.timer = timer if flags & _HAS_TIMER else None
+        state.evicted, state.next_event = evicted, next_event
+        state.next_segment = next_segment
+        state.segments = [self._entry(*e) for e in _ENTRY.iter_unpack(data[_HEADER.size :])]
+        numbers = [-1, *(s.number for s in state.segments), next_segment]
+        if any(one >= other for one, other in pairwise(numbers)):
+            raise self.damaged("its segments are not in order")
         return state
 
-    def _check_positions(self, state: PartitionState) -> None:
-        positions, window = state.positions, self._plan.window
-        if not len(positions):
-            return
-        if int(positions[0]) < 0 or (np.diff(positions) <= 0).any():
-            raise StateError("its positions do not ascend")
-        if int(positions[-1]) >= state.position:
-            raise StateError("an event is behind the last one")
-        if window is None or window.unit != "EVENTS" or self._sees_all:
-            return
-        if state.position - int(positions[0]) > window.size:
-            raise StateError("an event is too old for the window")
+    def _entry(
+        self,
+        number: int,
+        kind: int,
+        values: int,
+        pieces: int,
+        rows: int,
+        checksum: int,
+        spare: int,
+        size: int,
+        least: int,
+        latest: int,
+    ) -> Segment:
+        wrong = kind > KEYS or not rows or not pieces or spare or least > latest
+        if wrong or values >> len(KEY_VALUES.names or ()) or (values and kind != KEYS):
+            raise self.damaged("its header says what no header does")
+        return Segment(number, kind, values, pieces, rows, checksum, size, least, latest)
 
-    def _damaged(self, what: str) -> StateError:
+    # --- segments ---------------------------------------------------------------------------------
+
+    def waiting_bytes(self, rows: Rows) -> bytes:
+        """The bytes of a segment of waiting events."""
+        return compressed(row_bytes(rows))
+
+    def kept_bytes(self, kept: KeptEvents) -> bytes:
+        """The bytes of a segment of kept events."""
+        contexts = kept.contexts.astype("<u2").tobytes() if self._has_contexts else b""
+        return row_bytes(kept.rows) + kept.positions.astype("<i8").tobytes() + contexts
+
+    def key_bytes(self, records: KeyRecords) -> tuple[bytes, int]:
+        """The bytes of a segment of partitions, and the bits of the values in it."""
+        parts = [row_bytes(records.rows)]
+        parts += [np.ascontiguousarray(records.values[name]).tobytes() for name in self.values]
+        names = KEY_VALUES.names or ()
+        return b"".join(parts), sum(1 << names.index(name) for name in self.values)
+
+    def times_of_rows(self, rows: Rows) -> np.ndarray:
+        """int64[rows]: the times of events."""
+        return self._layout.values(rows, self._time)
+
+    def times_of(self, records: KeyRecords) -> np.ndarray:
+        """int64[rows]: the times of the last events of partitions, or, where these are not noted,
+        the times up to which they have been run."""
+        found: np.ndarray = records.values["last" if "last" in self.values else "frontier"]
+        return found
+
+    def waiting(self, segment: Segment, data: bytes) -> Rows:
+        """The events of a segment. Raises StateError where bytes cannot be they."""
+        with _Damage(self):
+            plain = decompressed(data)
+            rows, end = self._layout.read(plain, 0, segment.rows)
+            _check_end(plain, end)
+        return rows
+
+    def kept(self, segment: Segment, data: bytes) -> KeptEvents:
+        """The events of a segment, with positions. Raises StateError where bytes cannot be they."""
+        with _Damage(self):
+            rows, end = self._layout.read(data, 0, segment.rows)
+            positions, end = _numbers(data, end, "<i8", segment.rows)
+            contexts = np.zeros(0, np.uint16)
+            if self._has_contexts:
+                contexts, end = _numbers(data, end, "<u2", segment.rows)
+            _check_end(data, end)
+            _check_between("a position", positions, _MOST_POSITIONS)
+            _check_between("a context", contexts, self._contexts)
+        return KeptEvents(rows, positions, contexts)
+
+    def keys(self, segment: Segment, data: bytes) -> KeyRecords:
+        """The partitions of a segment. Raises StateError where bytes cannot be they."""
+        with _Damage(self):
+            rows, end = self._layout.of_keys.read(data, 0, segment.rows)
+            values = unknown_keys(segment.rows)
+            for bit, name in enumerate(KEY_VALUES.names or ()):
+                if segment.values >> bit & 1:
+                    values[name], end = _numbers(data, end, KEY_VALUES[name].str, segment.rows)
+                elif name == "last":
+                    values[name] = values["frontier"]  # it was written without key_ttl
+            _check_end(data, end)
+            _check_between("a position", values["position"], _MOST_POSITIONS)
+            _check_between("a position", values["first"], _MOST_POSITIONS)
+            _check_between("a context", values["context"], self._contexts)
+        return KeyRecords(rows, values)
+
+    def damaged(self, what: str) -> StateError:
+        """The error for a state that has been changed."""
         return StateError(
             f"query {self._plan.name!r}: the state is damaged: {what}; go back to a copy of the "
             "checkpoint, or begin a new one"
         )
 
     def _other_query(self, found: bytes) -> StateError:
-        edges = [0, *range(_LONG_HASH, len(found) + 1, 2)]
-        different = [
-            what
-            for what, (start, end) in zip(IDENTITY, pairwise(edges), strict=True)
-            if found[start:end] != self._identity[start:end]
-        ]
+        different = differences(found, self._identity)
         return StateError(
             f"query {self._plan.name!r}: the checkpoint holds the state of another query; what "
             f"differs: {', '.join(different)}. Run the query that it was begun with, or begin a "
@@ -237,61 +388,47 @@ class StateFormat:
         )
 
 
+class _Damage:
+    """Says of a StateError inside it that the state is damaged."""
+
+    def __init__(self, format: StateFormat) -> None:
+        self._format = format
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _type: object, problem: BaseException | None, _trace: object) -> None:
+        if isinstance(problem, StateError):
+            raise self._format.damaged(str(problem)) from None
+
+
+def _numbers(data: bytes, start: int, format: str, count: int) -> tuple[np.ndarray, int]:
+    dtype = np.dtype(format)
+    end = start + count * dtype.itemsize
+    if end > len(data):
+        raise StateError(f"{count:,} numbers do not fit in")
+    return np.frombuffer(data, dtype, count, start).copy(), end
+
+
+def _check_end(data: bytes, end: int) -> None:
+    if end != len(data):
+        raise StateError(f"{len(data) - end:,} bytes are left over")
+
+
+def _check_between(what: str, values: np.ndarray, limit: int) -> None:
+    if len(values) and (int(values.min()) < 0 or int(values.max()) >= limit):
+        raise StateError(f"{what} is not between 0 and {limit:,}")
+
+
+def buckets_in(header: bytes) -> int | None:
+    """The number of buckets that a header tells of; None where it is none of this format."""
+    if len(header) < _HEADER.size:
+        return None
+    magic, version, *_, buckets = _HEADER.unpack_from(header)[:7]
+    return int(buckets) if (magic, version) == (_MAGIC, _VERSION) else None
+
+
 def checksum_of(data: bytes | bytearray) -> int:
-    """The checksum of a state: of all its bytes except the four of the checksum."""
+    """The checksum of a header: of all its bytes except the four of the checksum."""
     view = memoryview(data)
     return zlib.crc32(view[_CHECKSUM.stop :], zlib.crc32(view[: _CHECKSUM.start]))
-
-
-def _moments(state: PartitionState) -> tuple[int | None, int | None, int | None]:
-    """The numbers that may follow the header, in their order."""
-    return state.window_value, state.last_time, state.expiry_timer
-
-
-def identity(plan: Plan, layout: RowLayout, text: str, contexts: bytes) -> bytes:
-    """The hashes of `IDENTITY`: six bytes for the first part, two for each other part. They are the
-    same on every machine."""
-    window = plan.window
-    fields = [tuple(field) for field in layout.fields]
-    own = {*plan.order_by, *plan.tiebreak}
-    parts: tuple[object, ...] = (
-        (normalised(text, plan.name), contexts.hex()),
-        window and (window.unit, window.size, plan.window_attribute),
-        plan.key_columns,
-        (plan.output_ddl(), plan.consume_by, plan.limit, plan.positions),
-        plan.order_by,
-        (plan.tiebreak, [field for field in fields if field[0] in plan.tiebreak]),
-        ([field for field in fields if field[0] not in own], layout.types, plan.type_column),
-    )
-    return b"".join(
-        blake2b(repr(part).encode(), digest_size=2 if number else _LONG_HASH).digest()
-        for number, part in enumerate(parts)
-    )
-
-
-_TOKEN = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|\w+|\s+|.", re.DOTALL)
-
-
-def normalised(text: str, query: str) -> str:
-    """A query's part of its file, without comments and meaningless spaces: the declarations, and
-    the text from its name to the next query."""
-    tokens = [
-        token
-        for token in _TOKEN.findall(text)
-        if not token.isspace() and not token.startswith(("--", "/*"))
-    ]
-    starts = [
-        place
-        for place in range(len(tokens) - 2)
-        if tokens[place].upper() == "QUERY" and tokens[place + 2] == ":"
-    ]
-    if not starts:
-        return " ".join(tokens)
-    ends = [*starts[1:], len(tokens)]
-    names = [tokens[start + 1].strip("`") for start in starts]
-    own = [
-        tokens[start:end]
-        for name, start, end in zip(names, starts, ends, strict=True)
-        if name == query
-    ]
-    return " ".join([*tokens[: starts[0]], *(own[0] if own else tokens)])

@@ -1,194 +1,121 @@
-"""The three functions that Spark's workers run for a stream, one after another.
+"""The functions that Spark's workers run for a stream behind the shuffle.
 
-*Packing* (`mapInArrow`): each batch of rows becomes one row for each partition in it, with the
-partition's key and its events as bytes. *Reading* (`transformWithState`): each partition's events
-join the waiting events, and the events that the watermark has passed are run; one row for each
-partition has the counts, and the matches as bytes. *Unpacking* (`mapInArrow`): the matches become
-columns.
+*Reading* (`transformWithState`): the events of each bucket join the waiting events, and the events
+that the watermark has passed are run; rows of the outcome have the counts, and the matches as
+bytes. *Unpacking* (`mapInArrow`): the matches become columns.
 
-So Spark shuffles, hands to Python and keeps bytes of celc: one row for each partition and task
-instead of one for each event. Rejected: one row for each event, because the row interface makes
-Python objects of every value, and pandas has no NULL in a column of whole numbers.
+So Spark shuffles, hands to Python and keeps bytes of celc: a few values for each bucket and task
+instead of one for each event.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from celc_runtime.arrow.arrays import plain
-from celc_runtime.arrow.conforming import conforming
-from celc_runtime.arrow.event_types import type_numbers
-from celc_runtime.arrow.partition_keys import with_keys
-from celc_runtime.arrow.paths import received
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import ARROW_TYPES, Plan
 from celc_runtime.program import Program, Route
-from celc_runtime.stream.partition import END_OF_TIME, PartitionReader, Step, key_layout, row_layout
-from celc_runtime.stream.rows import RowLayout, Rows, groups, key_columns, row_bytes
-from celc_runtime.stream.state import StateFormat
-
-PACKED_DDL = "key BINARY, events BINARY"
+from celc_runtime.spark.workers import settle, settled_after
+from celc_runtime.stream.bucket import END_OF_TIME, BucketReader
+from celc_runtime.stream.buckets import labels_of
+from celc_runtime.stream.compression import decompressed
+from celc_runtime.stream.formats import StreamFormats, StreamOptions, row_layout
+from celc_runtime.stream.packing import BLOCK, TOO_FAR, packed
+from celc_runtime.stream.rows import Rows
+from celc_runtime.stream.step import Step
 
 STEP_DDL = (
     "events BIGINT, matches BIGINT, late BIGINT, ahead BIGINT, waiting BIGINT, kept BIGINT, "
+    "keys BIGINT, known BIGINT, bytes BIGINT, sort_us BIGINT, kernel_us BIGINT, state_us BIGINT, "
     "found BINARY, refused BINARY"
 )
-"""The outcome of a partition in a micro-batch: counts, and as Arrow messages its matches and the
-events that were not run."""
+"""The outcome of a micro-batch for a bucket: counts (those of `Step`), microseconds, and as Arrow
+messages its matches and the events that were not run. Where matches are many, further rows follow
+with matches alone."""
 
-_IN_TIME, _TOO_FAR = 0, 1
-
-_BLOCK = struct.Struct("<BI")  # _IN_TIME or _TOO_FAR, number of events
-
-_PACKED_SCHEMA = pa.schema([("key", pa.binary()), ("events", pa.binary())])
+_MESSAGE = 1 << 24
+"""About so many bytes of matches are in a row."""
 
 
-class StreamOptions(NamedTuple):
-    """How a query is run on a stream; sent to workers as a plain dictionary.
-
-    tiebreak_types: the types of the tiebreak columns that are not attributes. key_ttl: in
-    microseconds. has_types: whether rows have a column of event types. ahead: the column that says
-    whether an event's time is too far ahead of the clock; empty: there is no such limit.
-    """
-
-    tiebreak_types: dict[str, str]
-    late: str = "drop"
-    key_ttl: int | None = None
-    has_types: bool = True
-    ahead: str = ""
-
-
-class StreamFormats:
-    """The layouts of a query's events, partitions and states."""
-
-    def __init__(self, program: Program, options: StreamOptions) -> None:
-        self.events: RowLayout = row_layout(program.plan, options.tiebreak_types)
-        self.keys: RowLayout = key_layout(program.plan)
-        self.states = StateFormat(
-            program.plan, self.events, program.text, program.contexts, sees_all=program.sees_all
-        )
-
-
-# --- packing --------------------------------------------------------------------------------------
-
-
-def packed(
-    program: Program, options: StreamOptions, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """One row for each partition in each batch."""
-    formats = StreamFormats(program, options)
-    for batch in map(received, batches):
-        if len(batch):
-            found = _packed_batch(program.plan, formats, options, batch)
-            if found:
-                keys, blocks = zip(*found, strict=True)
-                arrays = [pa.array(keys, pa.binary()), pa.array(blocks, pa.binary())]
-                yield pa.RecordBatch.from_arrays(arrays, schema=_PACKED_SCHEMA)
-
-
-def _packed_batch(
-    plan: Plan, formats: StreamFormats, options: StreamOptions, batch: pa.RecordBatch
-) -> list[tuple[bytes, bytes]]:
-    ahead = np.zeros(len(batch), np.bool_)
-    if options.ahead:
-        place = batch.schema.get_field_index(options.ahead)
-        ahead = np.asarray(batch.column(place).to_numpy(zero_copy_only=False), np.bool_)
-        batch = batch.remove_column(place)
-    events = with_keys(plan, conforming(plan, batch))
-    for name in plan.order_by:
-        _check_order(plan, name, events.column(name))
-    codes = type_numbers(plan, events, "an event of the stream")
-    known = codes >= 0
-    if not known.all():
-        events, codes, ahead = events.filter(pa.array(known)), codes[known], ahead[known]
-    columns = [plain(events.column(f.name)) for f in formats.events.fields]
-    columns = [
-        column if column.type == f.arrow_type else column.cast(f.arrow_type)
-        for f, column in zip(formats.events.fields, columns, strict=True)
-    ]
-    rows = formats.events.encoded(columns, codes)
-    keys = key_columns([events.column(name) for name in plan.key_columns])
-    by = [pa.array(ahead), *keys] if ahead.any() else keys
-    order, edges = groups(by, len(events))
-    first = pa.array(order[edges[:-1]])
-    of_keys = formats.keys.encoded(
-        [key.take(first) for key in keys], np.zeros(len(first), np.int64)
-    )
-    one_by_one = np.arange(len(first) + 1)
-    parts = formats.events.cut(formats.events.taken(rows, order), edges)
-    found = []
-    for key, part, row in zip(
-        formats.keys.cut(of_keys, one_by_one), parts, order[edges[:-1]].tolist(), strict=True
-    ):
-        kind = _TOO_FAR if ahead[row] else _IN_TIME
-        block = _BLOCK.pack(kind, len(part.records)) + row_bytes(part)
-        found.append((row_bytes(key), block))
-    return found
-
-
-def _check_order(plan: Plan, name: str, column: pa.Array) -> None:
-    is_float = pa.types.is_floating(column.type)
-    for what, wrong in (
-        ("NULL", column.null_count),
-        ("NaN", is_float and pc.any(pc.is_nan(column)).as_py()),
-    ):
-        if wrong:
-            raise EventError(
-                f"query {plan.name!r}: the order column {name!r} is {what} in an event of the "
-                "stream: filter such rows out before match_stream, or order by another column"
-            )
-
-
-# --- reading --------------------------------------------------------------------------------------
-
-
-class PartitionTask:
+class BucketTask:
     """The steps of the operator's processor, without Spark's own objects."""
 
     def __init__(self, program: Program, options: StreamOptions) -> None:
         self._program = program
         self._options = options
         self._formats = formats = StreamFormats(program, options)
-        self._reader = PartitionReader(
+        self._labels = {label: n for n, label in enumerate(labels_of(options.buckets).tolist())}
+        self._reader = BucketReader(
             program, formats.events, formats.states, key_ttl=options.key_ttl
         )
 
     def step(
-        self, key: bytes, state: bytes | None, blocks: Sequence[bytes], watermark: int
-    ) -> tuple[Step, dict[str, Any]]:
-        """The step of a partition, and its row of the operator's output.
+        self,
+        label: int,
+        header: bytes | None,
+        load: Callable[[int], bytes | None],
+        blocks: Sequence[bytes],
+        watermark: int,
+    ) -> tuple[Step, list[dict[str, Any]]]:
+        """The step of the bucket with a label, and its rows of the operator's output.
 
         `watermark` in milliseconds; 0: there is none yet.
         """
+        number = self._number(label, header)
         arrived: list[Rows] = []
         ahead: list[Rows] = []
         for block in blocks:
-            kind, count = _BLOCK.unpack_from(block)
-            rows, _ = self._formats.events.read(block, _BLOCK.size, count, checked=False)
-            (ahead if kind == _TOO_FAR else arrived).append(rows)
-        step = self._reader.advance(key, state, arrived, 1000 * watermark or None)
+            _, kind, count = BLOCK.unpack_from(block)
+            data = decompressed(memoryview(block)[BLOCK.size :])
+            rows, _ = self._formats.events.read(data, 0, count, checked=False)
+            (ahead if kind == TOO_FAR else arrived).append(rows)
+        step = self._reader.advance(number, header, load, arrived, 1000 * watermark or None)
         too_far = self._formats.events.joined(ahead)
         if self._options.late == "error":
             self._refuse(step.late, too_far, watermark)
-        row = {
+        row: dict[str, Any] = {
             "events": step.events,
             "matches": step.match_count,
             "late": len(step.late.records),
             "ahead": len(too_far.records),
             "waiting": step.waiting,
             "kept": step.kept,
-            "found": _message(step.matches),
+            "keys": step.keys,
+            "known": step.known,
+            "bytes": step.size,
+            "sort_us": step.sort_time // 1000,
+            "kernel_us": step.kernel_time // 1000,
+            "state_us": step.state_time // 1000,
+            "found": None,
             "refused": None,
         }
         if self._options.late == "side" and (row["late"] or row["ahead"]):
-            row["refused"] = self._refused(key, step.late, too_far)
-        return step, row
+            row["refused"] = self._refused(step.late, too_far)
+        return step, _with_matches(row, step.matches)
+
+    def close(self) -> None:
+        """End a task of Spark."""
+        settle()
+
+    def last_matches(
+        self, label: int, header: bytes, load: Callable[[int], bytes | None]
+    ) -> list[pa.RecordBatch]:
+        """The matches of a bucket that end in waiting events, when no more events come."""
+        number = self._number(label, header)
+        return self._reader.advance(number, header, load, [], END_OF_TIME).matches
+
+    def _number(self, label: int, header: bytes | None) -> int:
+        """The number of the bucket with a label."""
+        number = self._labels.get(label)
+        if number is None:
+            # A timer of a bucket that this stream does not have; its header tells why.
+            if header is not None:
+                self._formats.states.read(header, -1)
+            raise self._formats.states.damaged(f"there is no bucket {label}")
+        return number
 
     def _refuse(self, late: Rows, ahead: Rows, watermark: int) -> None:
         plan = self._program.plan
@@ -206,7 +133,7 @@ class PartitionTask:
                     f"(choose {remedy}, late='drop' or late='side')"
                 )
 
-    def _refused(self, key: bytes, late: Rows, ahead: Rows) -> bytes:
+    def _refused(self, late: Rows, ahead: Rows) -> bytes:
         kinds = ["late"] * len(late.records) + ["ahead"] * len(ahead.records)
         rows = self._formats.events.joined([r for r in (late, ahead) if len(r.records)])
         schema = refused_schema(self._program.plan, self._options)
@@ -218,12 +145,6 @@ class PartitionTask:
             )
         )
         plan = self._program.plan
-        if plan.partition_by:
-            of_key, _ = self._formats.keys.read(key, 0, 1)
-            for f, column in zip(
-                self._formats.keys.fields, self._formats.keys.columns(of_key), strict=True
-            ):
-                columns[f.name] = pa.repeat(column[0], len(kinds))
         types = plan.declared_types
         declared = [types[code] for code in self._formats.events.codes(rows)]
         columns[plan.type_name] = pa.array([name for _, name in declared])
@@ -244,7 +165,7 @@ def refused_schema(plan: Plan, options: StreamOptions) -> pa.Schema:
     if plan.stream_column:
         fields.append(pa.field("stream", pa.string()))
     fields += [pa.field(a.name, ARROW_TYPES[a.type]) for a in plan.attributes]
-    known = {field.name for field in fields}
+    known = {field.name for field in fields} | {*plan.chosen_columns}
     fields += [
         pa.field(f.name, f.arrow_type)
         for f in row_layout(plan, options.tiebreak_types).fields
@@ -253,12 +174,22 @@ def refused_schema(plan: Plan, options: StreamOptions) -> pa.Schema:
     return pa.schema([pa.field("kind", pa.string()), pa.field("event", pa.struct(fields))])
 
 
-def _message(batches: Sequence[pa.RecordBatch]) -> bytes | None:
-    if not batches:
-        return None
-    if len(batches) > 1:
-        batches = pa.Table.from_batches(batches).combine_chunks().to_batches()
-    return bytes(batches[0].serialize())
+def _with_matches(row: dict[str, Any], batches: Sequence[pa.RecordBatch]) -> list[dict[str, Any]]:
+    """The rows of a step: the first has its counts, and all have matches."""
+    rows = [row]
+    together: list[pa.RecordBatch] = []
+    size = 0
+    for number, batch in enumerate(batches):
+        together.append(batch)
+        size += batch.nbytes
+        if size >= _MESSAGE or number + 1 == len(batches):
+            whole = pa.Table.from_batches(together).combine_chunks().to_batches()
+            for part in whole:
+                if rows[-1]["found"] is not None:
+                    rows.append(dict.fromkeys(row, 0) | {"found": None, "refused": None})
+                rows[-1]["found"] = bytes(part.serialize())
+            together, size = [], 0
+    return rows
 
 
 # --- unpacking ------------------------------------------------------------------------------------
@@ -294,14 +225,16 @@ def unpacked(
 def finished(
     program: Program, options: StreamOptions, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The matches that end in waiting events; the batches have rows of `key` and `state`."""
-    formats = StreamFormats(program, options)
-    reader = PartitionReader(program, formats.events, formats.states, key_ttl=options.key_ttl)
+    """The matches that end in waiting events.
+
+    The batches have a row for each bucket: `bucket`, its label; `header`; and `segments`, a list of
+    structs of `place` and `data`.
+    """
+    task = BucketTask(program, options)
     for batch in batches:
-        for key, state in zip(
-            batch.column("key").to_pylist(), batch.column("state").to_pylist(), strict=True
-        ):
-            for matches in reader.advance(key, state, [], END_OF_TIME).matches:
+        for row in batch.to_pylist():
+            stored = {piece["place"]: piece["data"] for piece in row["segments"] or ()}
+            for matches in task.last_matches(row["bucket"], row["header"], stored.get):
                 table = pa.Table.from_batches([matches])
                 if options.late == "side":
                     table = _with_kind(table, side_schema(program.plan, options), "match")
@@ -341,8 +274,8 @@ def packing_route(program: Program) -> Route:
 
 
 def task_route(program: Program) -> Route:
-    """The function that makes the `PartitionTask` of a worker, from options."""
-    return _route(program, "stream_task_route", PartitionTask)
+    """The function that makes the `BucketTask` of a worker, from options."""
+    return _route(program, "stream_task_route", BucketTask)
 
 
 def unpacking_route(program: Program) -> Route:
@@ -357,14 +290,19 @@ def finishing_route(program: Program) -> Route:
 
 def _route(program: Program, name: str, function: Callable[..., Any]) -> Route:
     def run(program: Program, options: Mapping[str, Any], *batches: Any) -> Any:
-        return function(program, options_of(options), *batches)
+        found = function(program, options_of(options), *batches)
+        return settled_after(found) if batches else found
 
     return Route(program, name, run)
 
 
-def check_state(program: Program, options: Mapping[str, Any], state: bytes) -> None:
-    """Raises StateError where bytes are not a state of this query with these options."""
-    StreamFormats(program, options_of(options)).states.read(state)
+def check_header(program: Program, options: Mapping[str, Any], label: int, header: bytes) -> None:
+    """Raises StateError where the header of the bucket with a label is not one of this query with
+    these options."""
+    found = options_of(options)
+    labels = labels_of(found.buckets).tolist()
+    number = labels.index(label) if label in labels else -1
+    StreamFormats(program, found).states.read(header, number)
 
 
 def options_of(values: Mapping[str, Any]) -> StreamOptions:

@@ -68,7 +68,13 @@ def _check_order(kinds: tuple[str, ...], plans: dict[str, str], folder: Path) ->
     assert last["hits"] > 3
 
 
-@pytest.mark.parametrize("kinds", [KINDS, KINDS[::-1]], ids=["celc first", "celc last"])
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        pytest.param(KINDS, id="celc first"),
+        pytest.param(KINDS[::-1], id="celc last", marks=pytest.mark.long),
+    ],
+)
 def test_a_query_runs_whoever_compiled_it_before(kinds: tuple[str, ...], tmp_path: Path) -> None:
     _check_order(kinds, {"one": PLANS["keyed and checked"]}, tmp_path)
 

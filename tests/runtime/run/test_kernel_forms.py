@@ -78,7 +78,7 @@ def test_long_streams(formula: str, clause: str, monkeypatch: pytest.MonkeyPatch
     chosen, general = only_query(found["chosen"]), only_query(found["general"])
     assert "STEPS_1" in found["chosen"].source
     assert isinstance(chosen.program.listing, InRuns) == FORMS[formula]
-    table = _events(rng.randrange(10**6), 900, by_key=CLAUSES[clause] == "key")
+    table = _events(rng.randrange(10**6), 500, by_key=CLAUSES[clause] == "key")
     declared = table.filter(pa.compute.is_in(table["type"], pa.array(list("ABCD"))))
     expected = general.match_table(declared)
     assert len(expected) > 100
@@ -90,7 +90,7 @@ def test_long_streams(formula: str, clause: str, monkeypatch: pytest.MonkeyPatch
     batches = []
     start = 0
     while start < len(declared):
-        size = rng.choice((1, 50, 700))
+        size = rng.choice((1, 50, 400))
         batches += declared.slice(start, size).combine_chunks().to_batches()
         start += size
     answer = pa.Table.from_batches(chosen.match_arrow(batches), chosen.output_schema)
@@ -148,7 +148,7 @@ def test_past_events_are_found_in_chunks_and_together(asked: int) -> None:
         words = np.zeros((size + 7) // 8, np.uint64)
         symbols = words.view(np.uint8)[:size]
         symbols[:] = [rng.choice((0, 1)) for _ in range(size - 1)] + [1]
-        batch = Batch(symbols, words, *[NO_INTEGERS] * 5)
+        batch = Batch(symbols, words, *[NO_INTEGERS] * 6)
         payload.enter(events, batch, lambda rows: rows * 10, len(written))
         written += [(row * 10, events["text"][row].as_py()) for row in np.flatnonzero(symbols)]
         oldest = rng.randrange(max(1, len(written) // 2))

@@ -78,7 +78,7 @@ def test_what_is_remembered_leaves_with_the_window(formula: str) -> None:
         query = only_query(celc.compile(f"{_DECLARATION}{formula} WITHIN 20 EVENTS"))
     run = Run(query.program)
     sizes = []
-    for number in range(40):
+    for number in range(20):
         for _ in run.push(_batch(number * 1000, 1000)):
             pass
         sizes.append(_held(run))

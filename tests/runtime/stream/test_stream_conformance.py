@@ -1,17 +1,21 @@
 """The conformance cases as streams: in micro-batches of one to three rows, by hand.
 
 The events are given a time of their own, a millisecond apart, and come out of order as far as the
-watermark's delay allows. Between micro-batches there is nothing but each partition's bytes.
+watermark's delay allows. Between micro-batches there is nothing but the bytes of buckets. A case is
+a stream by itself; then the cases of a query are partitions of one stream, in one, two and seven
+buckets.
 """
 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from cases_io import CASES_FOLDER, Case, case_stems, load_cases
+from celc_runtime.stream.formats import StreamOptions
 from engines import answer_of, engines, interpreted, only_query
 from reference import difference
 from streams_by_hand import EVENT_TIME, instant, streamed, timed
@@ -89,4 +93,82 @@ def test_all_queries(folder: Path, stem: str) -> None:
     problems: list[str] = []
     for query, cases in _queries(folder, stem).items():
         problems += _problems(query, cases)
+    assert not problems, "\n".join(problems)
+
+
+# --- cases as partitions --------------------------------------------------------------------------
+
+_BUCKETS = (1, 2, 7)
+
+
+def _with_case_as_key(text: str) -> str:
+    """A query of which each partition is one of a case."""
+    head, body = text[: text.index("SELECT")], text[text.index("SELECT") :]
+    head = re.sub(r"(EVENT\s+\w+\s*{[^}]*?)\s*}", r"\1, part: STRING }", timed(head))
+    body, count = re.subn(r"PARTITION BY ", r"\g<0>part, ", body)
+    if not count:
+        body = body.replace("CONSUME BY ANY", "CONSUME BY PARTITION")  # there is only one
+        clauses = r"(?=\s+(?:WITHIN|CONSUME|LIMIT)\b|\s*\Z)"
+        body = re.sub(clauses, " PARTITION BY part", body, count=1)
+    return head + body
+
+
+_COPIES = 2
+"""So often a case is there, each as a partition of its own."""
+
+
+def _interleaved(cases: Iterable[Case], rng: random.Random) -> list[dict[str, object]]:
+    """The events of all cases in one stream, those of a case in their order."""
+    left = [
+        [{**event, "part": f"{case.name} {copy}"} for event in case.events]
+        for case in cases
+        for copy in range(_COPIES)
+    ]
+    turns = [number for number, events in enumerate(left) for _ in events]
+    rng.shuffle(turns)
+    chosen = [left[number].pop(0) for number in turns]
+    return [{**event, EVENT_TIME: instant(1 + time)} for time, event in enumerate(chosen)]
+
+
+def _problems_together(query: str, cases: list[Case], buckets: int) -> Iterator[str]:
+    rng = random.Random(f"{query} {buckets}")
+    with interpreted():
+        compiled = engines(_with_case_as_key(query), Options((EVENT_TIME,)))
+    matcher = only_query(rng.choice([*compiled.values()]))
+    events = _interleaved(cases, rng)
+    rows = streamed(matcher, events, rng, options=StreamOptions({}, buckets=buckets))
+    answers: dict[str, list[dict[str, object]]] = {}
+    for row in answer_of(matcher, rows, events):
+        answers.setdefault(row["partition"].pop("part"), []).append(row)
+    for case in cases:
+        copies = [answers.get(f"{case.name} {copy}", []) for copy in range(_COPIES)]
+        for told in filter(None, (difference(answer, case.expected) for answer in copies)):
+            yield f"{case.name} in {buckets} buckets: {told}\n{case.query}"
+
+
+_EACH_TOGETHER = 20
+"""One query in so many is in the suite as a stream of its cases."""
+
+
+def test_cases_of_some_queries_as_partitions_of_one_stream() -> None:
+    problems: list[str] = []
+    compared = 0
+    for folder, stem in _STEMS:
+        for number, (query, cases) in enumerate(_queries(folder, stem).items()):
+            if (number + len(stem)) % _EACH_TOGETHER:
+                continue
+            for buckets in _BUCKETS:
+                compared += 1
+                problems += _problems_together(query, cases, buckets)
+    assert not problems, "\n".join(problems)
+    assert compared >= 50
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("buckets", _BUCKETS)
+@pytest.mark.parametrize(("folder", "stem"), _STEMS, ids=lambda part: Path(part).name)
+def test_all_cases_as_partitions_of_one_stream(folder: Path, stem: str, buckets: int) -> None:
+    problems: list[str] = []
+    for query, cases in _queries(folder, stem).items():
+        problems += _problems_together(query, cases, buckets)
     assert not problems, "\n".join(problems)

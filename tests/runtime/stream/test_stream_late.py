@@ -5,15 +5,15 @@ from __future__ import annotations
 import random
 from functools import cache
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery, EventError
+from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.match import stream_matches
-from celc_runtime.stream.tasks import StreamOptions
 from engines import engines, interpreted, only_query, table_of
-from streams_by_hand import EVENT_TIME, Operator, instant
+from streams_by_hand import EVENT_TIME, Operator, instant, microseconds, same_rows
 
 from celc.options import Options
 
@@ -74,16 +74,47 @@ def test_what_another_partition_has_run_makes_no_event_late() -> None:
     assert operator.counts["late"] == 1
 
 
+def test_a_partition_has_been_run_up_to_the_watermark_of_its_last_events() -> None:
+    """Not up to that of its bucket, which others move, and not up to one that events wait for."""
+    operator = Operator(_query())
+    _advance(operator, 20, _event("A", 10))
+    _advance(operator, 40, _event("A", 30, 2), _event("A", 60))
+    _advance(operator, 50)
+    assert _pairs(_advance(operator, 50, _event("B", 21), _event("A", 20))) == [(0, 1)]
+    assert operator.counts["late"] == 1
+    _advance(operator, 50, _event("A", 50))
+    assert operator.counts["late"] == 2
+
+
+def test_an_event_is_late_when_what_it_could_match_with_is_gone() -> None:
+    """Kept events go when the window behind them has passed, which others' events may find out."""
+    for body, late in ((_PAIRS, 1), ("SELECT * WHERE A ; B PARTITION BY id WITHIN 9 EVENTS", 0)):
+        operator = Operator(_query(body))
+        _advance(operator, 50, _event("A", 10), _event("A", 11, 2))
+        _advance(operator, 200)
+        # Its window begins before events that are gone, and behind nothing that was run.
+        rows = _advance(operator, 200, _event("B", 100))
+        assert operator.counts["late"] == late
+        assert len(rows) == 1 - late
+        # Of partition 3 nothing was run, so nothing is gone.
+        assert len(_advance(operator, 200, _event("A", 30, 3), _event("B", 40, 3))) == 1
+        # This window begins behind what is gone.
+        assert _advance(operator, 300, _event("A", 210), _event("B", 250))
+        assert operator.counts["late"] == late
+
+
 @pytest.mark.parametrize("forgets", ["positions", "key_ttl"])
-def test_where_partitions_are_forgotten_a_new_one_begins_at_the_watermark(forgets: str) -> None:
+def test_where_partitions_are_forgotten_a_new_one_begins_behind_what_was_run(forgets: str) -> None:
+    """Nobody knows if it is new: so up to the watermark that its bucket has seen, it is late."""
     query, options = _query(), StreamOptions({}, key_ttl=10**6)
     if forgets == "positions":
         query, options = query.with_options(positions=False), StreamOptions({})
     operator = Operator(query, options)
     _advance(operator, 50, _event("A", 40), _event("A", 51, 2))
-    assert operator.counts["late"] == 1
-    rows = _advance(operator, 90, _event("B", 52, 2))
+    assert operator.counts["late"] == 0
+    rows = _advance(operator, 90, _event("B", 52, 2), _event("A", 50, 3), _event("A", 51, 4))
     assert [row["id"] for row in rows] == [2]
+    assert operator.counts["late"] == 1
 
 
 def test_late_events_change_nothing() -> None:
@@ -126,6 +157,22 @@ def test_late_events_come_back_with_all_that_is_known_of_them() -> None:
     ]
 
 
+def test_late_events_have_no_column_of_a_key_that_is_chosen_by_their_type() -> None:
+    """They have the columns that it is chosen among."""
+    with interpreted():
+        compiled = engines(
+            "CREATE STREAM S { EVENT A { id: INT, event_time: TIMESTAMP },\n"
+            "  EVENT B { other: INT, event_time: TIMESTAMP } }\n"
+            "SELECT * WHERE A ; B PARTITION BY [other, id] WITHIN 9 EVENTS",
+            Options((EVENT_TIME,)),
+        )
+    operator = Operator(only_query(compiled["general"]), StreamOptions({}, late="side"))
+    _advance(operator, 30, _event("A", 10, 5))
+    late = _event("B", 20, None, other=5)
+    (row,) = _advance(operator, 30, late)
+    assert row["event"] == late
+
+
 def test_events_too_far_ahead_are_refused_like_late_ones() -> None:
     options = StreamOptions({}, late="side", ahead="ahead")
     operator = Operator(_query(), options)
@@ -135,9 +182,126 @@ def test_events_too_far_ahead_are_refused_like_late_ones() -> None:
     rows = operator.advance(marked, 0)
     assert operator.counts["ahead"] == 2
     assert [(row["kind"], row["event"]["id"]) for row in rows] == [("ahead", 1), ("ahead", 2)]
-    assert sum(operator.waiting.values()) == 1
+    assert operator.sum("waiting") == 1
     with pytest.raises(EventError, match="too far ahead of the clock"):
         Operator(_query(), options._replace(late="error")).advance(marked, 0)
+
+
+# --- random late events ---------------------------------------------------------------------------
+
+_BY_COUNT = "SELECT * WHERE A ; B PARTITION BY id WITHIN 7 EVENTS"
+_BY_TIME = "SELECT * WHERE A ; B PARTITION BY id WITHIN 9 MILLISECONDS"
+
+
+_MicroBatches = list[tuple[int, list[dict[str, Any]]]]
+"""Watermarks, and the events that come with them."""
+
+
+class _Told(NamedTuple):
+    """What came of a stream: rows, and the numbers of events late, or too far ahead."""
+
+    matches: list[dict[str, Any]]
+    late: set[int]
+    ahead: set[int]
+
+
+def _micro_batches(rng: random.Random, keys: int) -> _MicroBatches:
+    """Watermarks, and events of which many are behind them. Events have even times and watermarks
+    odd ones: what a watermark reaches, it passes."""
+    found = []
+    watermark, number = 0, 0
+    for _ in range(rng.randint(5, 25)):
+        events = []
+        for _ in range(rng.choice((0, 1, 1, 2, 5))):
+            time = max(2, watermark // 2 * 2 + 2 * rng.randint(-8, 8))
+            type, id = rng.choice("AABBC"), rng.randrange(keys)
+            events.append(_event(type, time, id, row=number, ahead=rng.random() < 0.05))
+            number += 1
+        found.append((watermark, events))
+        watermark = max(watermark, rng.choice((0, watermark + 1 + watermark % 2, watermark + 6)))
+        watermark += watermark % 2 == 0 and watermark > 0
+    return found
+
+
+def _told(query: CompiledQuery, options: StreamOptions, stream: _MicroBatches, seed: int) -> _Told:
+    operator = Operator(query, options, rng=random.Random(seed))
+    rows: list[dict[str, Any]] = []
+    for watermark, events in stream:
+        rows += operator.advance(table_of(query.plan, events) if events else None, watermark)
+    rows += operator.finish()
+    told = _Told([], set(), set())
+    for row in rows:
+        if row.get("kind", "match") == "match":
+            told.matches.append({name: row[name] for name in query.output_schema.names})
+        else:
+            (told.late if row["kind"] == "late" else told.ahead).add(row["event"]["row"])
+    if options.late == "side":
+        counts = operator.counts["late"], operator.counts["ahead"]
+        assert counts == (len(told.late), len(told.ahead))
+    return told
+
+
+def _behind_what_was_run(stream: _MicroBatches, refused: set[int]) -> set[int]:
+    """The numbers of the events up to whose times their partitions had been run, where these
+    events were not."""
+    found = set()
+    run_to: dict[int, int] = {}
+    waiting: list[tuple[int, int]] = []
+    for watermark, events in stream:
+        for event in events:
+            time = microseconds(event[EVENT_TIME]) // 1000
+            if not event["ahead"] and time <= run_to.get(event["id"], -1):
+                found.add(event["row"])
+            if event["row"] not in refused:
+                waiting.append((time, event["id"]))
+        run_to |= {id: watermark for time, id in waiting if time <= watermark}
+        waiting = [(time, id) for time, id in waiting if time > watermark]
+    return found
+
+
+@pytest.mark.parametrize("buckets", [1, 3])
+@pytest.mark.parametrize("body", [_BY_COUNT, _BY_TIME])
+@pytest.mark.parametrize("key_ttl", [None, 20_000])
+def test_matches_are_those_of_the_events_that_were_not_late(
+    body: str, buckets: int, key_ttl: int | None
+) -> None:
+    """Late are those up to the time to which their partition has been run, and no others, unless
+    what they could match with may be gone. And late='drop' and 'error' know the same ones."""
+    late, more = 0, 0
+    for seed in range(8):
+        rng = random.Random(seed)
+        query = _query(body).with_options(tiebreak="row")
+        if rng.random() < 0.3:
+            query = query.with_options(positions=False)
+        side = StreamOptions(
+            {"row": "LONG"}, late="side", ahead="ahead", buckets=buckets, key_ttl=key_ttl
+        )
+        stream = _micro_batches(rng, rng.randint(1, 4))
+        events = sorted(
+            (event for _, batch in stream for event in batch),
+            key=lambda event: (event[EVENT_TIME], event["row"]),
+        )
+        told = _told(query, side, stream, seed)
+        assert told.ahead == {event["row"] for event in events if event["ahead"]}
+        in_time = [event for event in events if event["row"] not in told.late | told.ahead]
+        if key_ttl is None:
+            wanted = query.match_table(table_of(query.plan, in_time)).to_pylist()
+            assert not same_rows(told.matches, wanted), stream
+            behind = _behind_what_was_run(stream, told.late | told.ahead)
+            assert told.late >= behind
+            if body == _BY_COUNT and query.plan.positions:
+                assert told.late == behind
+            more += len(told.late - behind)
+        late += len(told.late)
+        dropped = _told(query, side._replace(late="drop"), stream, seed)
+        assert not same_rows(dropped.matches, told.matches)
+        if told.late | told.ahead:
+            with pytest.raises(EventError, match=r"is late|too far ahead"):
+                _told(query, side._replace(late="error"), stream, seed)
+        else:
+            _told(query, side._replace(late="error"), stream, seed)
+    assert late >= 20
+    assert more or body == _BY_COUNT or key_ttl
 
 
 # --- order ----------------------------------------------------------------------------------------
@@ -247,7 +411,7 @@ def test_values_that_are_measured_by_the_window_must_not_fall() -> None:
     operator = Operator(query)
     _advance(operator, 0, _event("C", 1, at=7), _event("C", 2, at=7))
     _advance(operator, 2)
-    assert not sum(operator.kept.values())
+    assert not operator.sum("kept")
     with pytest.raises(EventError, match="falls"):
         _advance(operator, 9, _event("B", 3, at=6))
     with pytest.raises(EventError, match=r"decreases|falls|descend"):
@@ -273,4 +437,5 @@ _DEFAULTS: dict[str, Any] = {
     "allow_unbounded_state": False,
     "max_event_time_skew": None,
     "key_ttl": None,
+    "buckets": None,
 }

@@ -1,4 +1,4 @@
-"""The state of a partition as bytes: written and read, cut off, changed, and of other queries.
+"""The state of a bucket as bytes: written and read, cut off, changed, and of other queries.
 
 Whatever bytes there are: an error that says what is wrong, or an ordinary micro-batch.
 """
@@ -12,13 +12,30 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import pairwise
+from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery, EventError
 from celc_runtime.plan.errors import StateError
-from celc_runtime.stream.state import IDENTITY, normalised
-from celc_runtime.stream.tasks import PartitionTask, StreamFormats, StreamOptions, packed
+from celc_runtime.stream.formats import StreamFormats, StreamOptions
+from celc_runtime.stream.identity import IDENTITY, normalised
+from celc_runtime.stream.packing import packed
+from celc_runtime.stream.segments import Segments
+from celc_runtime.stream.state import (
+    KEPT,
+    KEYS,
+    WAITING,
+    BucketState,
+    KeptEvents,
+    KeyRecords,
+    Segment,
+    StateFormat,
+    buckets_in,
+)
+from celc_runtime.stream.tasks import BucketTask, check_header
 from engines import engines, interpreted, only_query, table_of
 from streams_by_hand import AFTER_ALL, EVENT_TIME, Operator, instant
 
@@ -53,6 +70,34 @@ _QUERIES = {
 
 _OPTIONS = StreamOptions({"row": "LONG", "tag": "STRING"}, key_ttl=10**9)
 
+_HEADER, _ENTRY = 88, 48
+"""The bytes of a header, and of what it says of a segment."""
+
+_KEYS = ("k", "l", None)
+
+
+class _Stored(NamedTuple):
+    """What a checkpoint has of a bucket."""
+
+    header: bytes
+    segments: dict[int, bytes]
+
+    def sealed(self) -> _Stored:
+        """With the sizes and checksums that the bytes should have."""
+        header = bytearray(self.header)
+        for at in range(_HEADER, len(header) - _ENTRY + 1, _ENTRY):
+            number, pieces = struct.unpack_from("<q2xH", header, at)
+            places = [number << 16 | piece for piece in range(pieces)]
+            data = b"".join(self.segments.get(place, b"") for place in places)
+            struct.pack_into("<I", header, at + 16, zlib.crc32(data))
+            struct.pack_into("<Q", header, at + 24, len(data))
+        return _Stored(_with_checksum(bytes(header)), self.segments)
+
+
+def _with_checksum(data: bytes) -> bytes:
+    """The bytes of a header with the checksum that they should have."""
+    return data[:8] + struct.pack("<I", zlib.crc32(data[12:], zlib.crc32(data[:8]))) + data[12:]
+
 
 @cache
 def _query(name: str) -> CompiledQuery:
@@ -62,12 +107,18 @@ def _query(name: str) -> CompiledQuery:
     return only_query(matcher).with_options(tiebreak=("row", "tag"))
 
 
-def _table(query: CompiledQuery, rng: random.Random, first: int, count: int) -> pa.Table:
+def _table(
+    query: CompiledQuery,
+    rng: random.Random,
+    first: int,
+    count: int,
+    keys: tuple[str | None, ...] = _KEYS,
+) -> pa.Table:
     events = [
         {
             "type": rng.choice("AABBC"),
             "id": rng.choice((1, 2, None)),
-            "k": "k",
+            "k": rng.choice(keys),
             "ok": rng.choice((True, False, None)),
             "v": rng.choice((0.5, 2.0, 3.0, None)),
             "name": rng.choice(("p", "äöü", "", None)),
@@ -82,17 +133,16 @@ def _table(query: CompiledQuery, rng: random.Random, first: int, count: int) -> 
 
 
 @cache
-def _states(name: str) -> list[bytes]:
-    """The states of one partition after each micro-batch of a stream, most with waiting events."""
+def _states(name: str, keys: tuple[str | None, ...] = _KEYS) -> list[_Stored]:
+    """The states of a bucket after each micro-batch of a stream, most with waiting events."""
     query, rng = _query(name), random.Random(name)
     operator = Operator(query, _OPTIONS, rng=rng)
-    found: list[bytes] = []
+    found: list[_Stored] = []
     time = 1
     for _ in range(12):
-        operator.advance(_table(query, rng, time, 6), max(0, time - 4))
+        operator.advance(_table(query, rng, time, 6, keys), max(0, time - 4))
         time += 6
-        found += operator.states.values()
-    assert len(operator.states) == 1
+        found.append(_Stored(operator.headers[0], dict(operator.segments[0])))
     return found
 
 
@@ -100,9 +150,20 @@ def _formats(name: str) -> StreamFormats:
     return StreamFormats(_query(name).program, _OPTIONS)
 
 
-def _with_checksum(data: bytes) -> bytes:
-    """The bytes with the checksum that they should have."""
-    return data[:8] + struct.pack("<I", zlib.crc32(data[:8] + data[12:])) + data[12:]
+def _read(states: StateFormat, stored: _Stored) -> tuple[BucketState, Segments]:
+    state = states.read(stored.header, 0)
+    return state, Segments(state, states, stored.segments.get)
+
+
+def _again(states: StateFormat, segment: Segment, data: bytes) -> bytes:
+    """The bytes that are written of what a segment's bytes say."""
+    if segment.kind == WAITING:
+        return states.waiting_bytes(states.waiting(segment, data))
+    if segment.kind == KEPT:
+        return states.kept_bytes(states.kept(segment, data))
+    again, values = states.key_bytes(states.keys(segment, data))
+    assert values == segment.values
+    return again
 
 
 # --- as it was written ----------------------------------------------------------------------------
@@ -111,85 +172,157 @@ def _with_checksum(data: bytes) -> bytes:
 @pytest.mark.parametrize("name", _QUERIES)
 def test_what_is_written_is_read(name: str) -> None:
     states = _formats(name).states
-    kept = waiting = 0
-    for data in _states(name):
-        state = states.read(data)
-        assert states.written(state) == data
-        kept += len(state.kept.records)
-        waiting += len(state.waiting.records)
-    assert kept
-    assert waiting
+    rows = [0, 0, 0]
+    for stored in _states(name):
+        state, segments = _read(states, stored)
+        assert states.written(state) == stored.header
+        assert state.size == len(stored.header) + sum(map(len, stored.segments.values()))
+        assert stored.sealed() == stored
+        assert [place for segment in state.segments for place in segment.places] == [
+            *stored.segments
+        ]
+        for segment in state.segments:
+            rows[segment.kind] += segment.rows
+            assert _again(states, segment, segments.data(segment)) == segments.data(segment)
+    assert rows[WAITING]
+    assert rows[KEPT]
+    assert bool(rows[KEYS]) == bool(states.values)
 
 
 @pytest.mark.parametrize("name", _QUERIES)
-def test_no_beginning_of_a_state_is_one(name: str) -> None:
-    states = _formats(name).states
-    data = _states(name)[-1]
-    for length in range(len(data)):
+def test_a_segment_in_several_pieces(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("celc_runtime.stream.segments.PIECE", 50)
+    states, stored = _formats(name).states, _states(name)[-1]
+    state, segments = _read(states, stored)
+    segment = max(state.segments, key=lambda one: one.size)
+    data = segments.data(segment)
+    times = np.array([segment.least, segment.latest])
+    segments.add(segment.kind, segment.rows, data, times, segment.values)
+    added = state.segments[-1]
+    assert added.pieces == -(-len(data) // 50) > 1
+    assert max(map(len, segments.written.values())) == 50
+    header = states.written(state)
+    again = _Stored(header, stored.segments | segments.written)
+    assert _read(states, again)[1].data(added) == data
+    for place in added.places:
+        rest = {at: piece for at, piece in again.segments.items() if at != place}
+        with pytest.raises(StateError, match="is not there"):
+            _read(states, _Stored(header, rest))[1].data(added)
+
+
+def test_the_number_of_buckets_is_read_without_the_query() -> None:
+    assert buckets_in(_states("time")[0].header) == 1
+    assert buckets_in(_states("time")[0].header[:80]) is None
+    assert buckets_in(b"clec" + bytes(100)) is None
+
+
+# --- cut off, and changed -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", _QUERIES)
+def test_no_beginning_of_a_header_is_one(name: str) -> None:
+    states, header = _formats(name).states, _states(name)[-1].header
+    for length in range(len(header)):
         with pytest.raises(StateError, match=r"cut off|checksum"):
-            states.read(data[:length])
-        if length >= 64:
+            states.read(header[:length], 0)
+        if length >= _HEADER:
+            with pytest.raises(StateError, match="segments do not fit in"):
+                states.read(_with_checksum(header[:length]), 0)
+    for more in (b"\0", bytes(_ENTRY)):
+        with pytest.raises(StateError, match="segments do not fit in"):
+            states.read(_with_checksum(header + more), 0)
+
+
+@pytest.mark.parametrize("name", _QUERIES)
+def test_no_beginning_of_a_segment_is_one(name: str) -> None:
+    states, stored = _formats(name).states, _states(name)[-1]
+    state, segments = _read(states, stored)
+    assert len({segment.kind for segment in state.segments}) >= 2
+    for segment in state.segments:
+        data = segments.data(segment)
+        for length in range(len(data)):
             with pytest.raises(StateError, match="is damaged"):
-                states.read(_with_checksum(data[:length]))
-    with pytest.raises(StateError, match="left over"):
-        states.read(_with_checksum(data + b"\0"))
+                _again(states, segment, data[:length])
+        with pytest.raises(StateError, match="left over|decompressed"):
+            _again(states, segment, data + b"\0")
 
 
-# --- changed --------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", _QUERIES)
+def test_no_flipped_bit_goes_unnoticed(name: str) -> None:
+    """Each bit of a header: of its mark, version, flags, entries, and of the checksum; and of each
+    segment."""
+    states, stored = _formats(name).states, _states(name)[-1]
+    for data in _flipped(stored.header):
+        with pytest.raises(StateError):
+            states.read(data, 0)
+    state, _ = _read(states, stored)
+    for segment in state.segments:
+        (place,) = segment.places
+        for data in _flipped(stored.segments[place]):
+            changed = _Stored(stored.header, stored.segments | {place: data})
+            with pytest.raises(StateError, match="a segment is not there, or its checksum"):
+                _read(states, changed)[1].data(segment)
+
+
+def _flipped(data: bytes) -> Iterator[bytes]:
+    """The bytes with each of their bits changed, one at a time."""
+    changed = bytearray(data)
+    for place in range(len(data)):
+        for bit in range(8):
+            changed[place] ^= 1 << bit
+            yield bytes(changed)
+            changed[place] ^= 1 << bit
+
 
 _NUMBERS = (
-    0,
-    1,
-    2,
-    255,
-    2**15,
-    2**31 - 1,
-    2**31,
-    2**32 - 1,
-    2**62 - 1,
-    2**62,
-    2**63 - 1,
-    2**64 - 1,
+    *(0, 1, 2, 255, 2**15, 2**31 - 1, 2**31, 2**32 - 1),
+    *(2**47, 2**62 - 1, 2**62, 2**63 - 1, 2**63, 2**64 - 1),
 )
 
-_HEADER_FIELDS = (
-    (6, 2),
-    (30, 2),
-    (32, 4),
-    (36, 4),
-    (40, 8),
-    (48, 8),
-    (56, 8),
-    (64, 8),
-    (72, 8),
-    (80, 8),
-)
+# Places and sizes of what a header says of itself, and of a segment.
+_FIELDS = ((4, 2), (6, 2), (30, 2), (32, 4), (36, 4), *((at, 8) for at in range(40, 88, 8)))
+_OF_ENTRY = ((0, 8), (8, 1), (9, 1), (10, 2), (12, 4), (20, 4), (32, 8), (40, 8))
 
 
-def _mutated(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
-    """The bytes with something changed, the checksum mostly too."""
-    changed = bytearray(data)
+def _mutated(stored: _Stored, others: list[_Stored], rng: random.Random) -> _Stored:
+    """The state with something changed, checksums mostly too."""
+    header, segments = bytearray(stored.header), dict(stored.segments)
     for _ in range(rng.choice((1, 1, 2, 4))):
-        kind = rng.randrange(5)
-        if kind == 0:
-            place = rng.randrange(12, len(changed))
-            changed[place] ^= 1 << rng.randrange(8)
-        elif kind == 1:
-            place, size = rng.choice(_HEADER_FIELDS)
-            _put(changed, place, size, rng)
-        elif kind == 2:
-            size = rng.choice((1, 2, 4, 8))
-            _put(changed, rng.randrange(64, max(65, len(changed) - size)), size, rng)
-        elif kind == 3:
-            other = rng.choice(others)
-            place = rng.randrange(min(len(other), len(changed)))
-            changed[place:] = other[place:]
-        else:
-            start, end = sorted(rng.randrange(64, len(changed) + 1) for _ in range(2))
-            changed[start:end] = rng.choice((b"", changed[start:end] * 2))
-        if len(changed) < 88:
-            changed += bytes(88 - len(changed))
-    return bytes(changed) if rng.random() < 0.1 else _with_checksum(bytes(changed))
+        place = rng.choice([*segments])
+        match rng.randrange(6):
+            case 0:
+                header[rng.randrange(12, len(header))] ^= 1 << rng.randrange(8)
+            case 1:
+                at, size = rng.choice(_FIELDS)
+                _put(header, at, size, rng)
+            case 2:
+                at, size = rng.choice(_OF_ENTRY)
+                entry = rng.randrange((len(header) - _HEADER) // _ENTRY)
+                _put(header, _HEADER + _ENTRY * entry + at, size, rng)
+            case 3:
+                other = rng.choice(others).segments
+                segments[place] = other[rng.choice([*other])]
+            case 4:
+                del segments[place]
+                segments[place] = b""
+            case _:
+                segments[place] = _bytes_mutated(segments[place], rng)
+    changed = _Stored(bytes(header), segments)
+    return changed if rng.random() < 0.1 else changed.sealed()
+
+
+def _bytes_mutated(data: bytes, rng: random.Random) -> bytes:
+    changed = bytearray(data or b"\0")
+    kind = rng.randrange(3)
+    if kind == 0:
+        changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
+    elif kind == 1:
+        size = rng.choice((1, 2, 4, 8))
+        _put(changed, rng.randrange(max(1, len(changed) - size)), size, rng)
+    else:
+        start, end = sorted(rng.randrange(len(changed) + 1) for _ in range(2))
+        changed[start:end] = rng.choice((b"", changed[start:end] * 2))
+    return bytes(changed)
 
 
 def _put(data: bytearray, place: int, size: int, rng: random.Random) -> None:
@@ -207,6 +340,16 @@ def _little_memory() -> Iterator[None]:
     assert grown < 256 * 1024, f"{grown:,} KiB"
 
 
+def _go_on(task: BucketTask, stored: _Stored, blocks: list[bytes]) -> None:
+    """A micro-batch with events, and the end of the stream."""
+    there = dict(stored.segments)
+    step, _ = task.step(0, stored.header, there.get, blocks, 1002)
+    there |= step.written
+    assert all(0 <= place < 2**63 for place in there), "Spark has no such number"
+    task.last_matches(0, step.header, there.get)
+    task.step(0, step.header, there.get, [], AFTER_ALL)
+
+
 def _run_mutated(name: str, count: int, seed: int) -> tuple[int, int]:
     """How many changed states were refused, and how many were gone on with."""
     query, rng = _query(name), random.Random(f"{name} {seed}")
@@ -215,36 +358,19 @@ def _run_mutated(name: str, count: int, seed: int) -> tuple[int, int]:
     (block,) = pa.Table.from_batches(
         packed(query.program, _OPTIONS, fresh.to_batches())
     ).to_pylist()
-    task = PartitionTask(query.program, _OPTIONS)
+    task = BucketTask(query.program, _OPTIONS)
     refused: list[str] = []
     went_on = 0
     for _ in range(count):
-        data = _mutated(rng.choice(states), states, rng)
+        stored = _mutated(rng.choice(states), states, rng)
         try:
-            step, _ = task.step(block["key"], data, [block["events"]], 1002)
-            if step.state is not None:
-                task.step(block["key"], step.state, [], AFTER_ALL)
+            _go_on(task, stored, [block["events"]])
         except (StateError, EventError) as error:
             refused.append(str(error))
         else:
             went_on += 1
     assert all("query 'query': " in told for told in refused), refused
     return len(refused), went_on
-
-
-@pytest.mark.parametrize("name", _QUERIES)
-def test_no_flipped_bit_goes_unnoticed(name: str) -> None:
-    """Each bit of a state: of its mark, version, flags, header, events, and of the checksum."""
-    states = _formats(name).states
-    for data in (min(_states(name), key=len), _states(name)[-1]):
-        changed = bytearray(data)
-        for place in range(len(data)):
-            for bit in range(8):
-                changed[place] ^= 1 << bit
-                with pytest.raises(StateError):
-                    states.read(bytes(changed))
-                changed[place] ^= 1 << bit
-        assert changed == data
 
 
 @pytest.mark.parametrize("name", _QUERIES)
@@ -262,6 +388,130 @@ def test_many_changed_states(name: str) -> None:
         refused, went_on = _run_mutated(name, 10_000, 1)
     assert refused >= 2_000
     assert went_on >= 200
+
+
+@pytest.mark.parametrize("name", _QUERIES)
+def test_segments_that_are_missing_or_swapped(name: str) -> None:
+    """Whichever: what reads them says that a segment is not there, or not what it was."""
+    states, stored = _formats(name).states, _states(name)[-1]
+    state, _ = _read(states, stored)
+    places = [*stored.segments]
+    for one, other in pairwise(places):
+        swapped = {one: stored.segments[other], other: stored.segments[one]}
+        gone = {place: data for place, data in stored.segments.items() if place != one}
+        for there in (stored.segments | swapped, gone):
+            with pytest.raises(StateError, match="a segment is not there, or its checksum"):
+                [*map(Segments(state, states, there.get).data, state.segments)]
+
+
+def _changed(stored: _Stored, at: int, format: str, value: int) -> bytes:
+    header = bytearray(stored.header)
+    struct.pack_into(format, header, at, value)
+    return _with_checksum(bytes(header))
+
+
+@pytest.mark.parametrize(
+    ("at", "format", "value"),
+    [
+        (6, "<H", 4),  # no such flag
+        (30, "<H", 1),
+        (36, "<I", 1),  # another bucket
+        (64, "<q", -1),
+        (72, "<q", 2**62),
+        (72, "<q", 2**50),  # its segments could not be numbered
+        (72, "<q", 0),  # behind its segments
+        (_HEADER, "<q", -1),
+        (_HEADER + 8, "<B", 3),
+        (_HEADER + 9, "<B", 128),
+        (_HEADER + 10, "<H", 0),
+        (_HEADER + 12, "<I", 0),
+        (_HEADER + 20, "<I", 1),
+        (_HEADER + 32, "<q", 2**63 - 1),
+    ],
+)
+def test_a_header_that_says_what_none_does(at: int, format: str, value: int) -> None:
+    for name in ("time", "contexts"):
+        with pytest.raises(StateError, match="is damaged"):
+            _formats(name).states.read(_changed(_states(name)[-1], at, format, value), 0)
+
+
+def test_more_rows_than_a_segment_has_fill_no_memory() -> None:
+    """The header says how many there are, and is not believed."""
+    for name in _QUERIES:
+        states, stored = _formats(name).states, _states(name)[-1]
+        state, segments = _read(states, stored)
+        for number, segment in enumerate(state.segments):
+            data = segments.data(segment)
+            at = _HEADER + number * _ENTRY + 12
+            changed = states.read(_changed(stored, at, "<I", 2**32 - 1), 0).segments[number]
+            with _little_memory(), pytest.raises(StateError, match="do not fit"):
+                _again(states, changed, data)
+
+
+def test_positions_far_apart_fill_no_memory() -> None:
+    """Rows that stand for what was left out are no more than the window holds."""
+    for name in ("events", "by definition", "no window"):
+        states, stored = _formats(name).states, _states(name, ("k",))[-1]
+        state, segments = _read(states, stored)
+        for segment in (state.of_kind(KEPT)[-1], state.of_kind(KEYS)[-1]):
+            data = segments.data(segment)
+            segments.remove(segment)
+            if segment.kind == KEPT:
+                kept = states.kept(segment, data)
+                kept.positions[-1] = 2**61
+                segments.add_kept(KeptEvents(*kept))
+            else:
+                records = states.keys(segment, data)
+                records.values["position"] = 2**61 + 1
+                segments.add_keys(KeyRecords(*records))
+        there = stored.segments | segments.written
+        task = BucketTask(_query(name).program, _OPTIONS)
+        with _little_memory():
+            if name == "events":
+                with pytest.raises(StateError, match="too old for the window"):
+                    task.step(0, states.written(state), there.get, [], AFTER_ALL)
+            else:
+                step, _ = task.step(0, states.written(state), there.get, [], AFTER_ALL)
+                assert step.events
+
+
+# --- of other buckets -----------------------------------------------------------------------------
+
+
+def test_the_header_of_another_bucket_is_refused() -> None:
+    query, options = _query("time"), _OPTIONS._replace(buckets=2)
+    operator = Operator(query, options)
+    operator.advance(_table(query, random.Random(1), 1, 40), 0)
+    zero, one = sorted(operator.headers)
+    task = BucketTask(query.program, options)
+    for label, other in ((zero, one), (one, zero)):
+        with pytest.raises(StateError, match="is damaged"):
+            task.step(label, operator.headers[other], operator.segments[other].get, [], 5)
+    check_header(query.program, options._asdict(), one, operator.headers[one])
+
+
+@pytest.mark.parametrize(("before", "after"), [(3, 1), (3, 2), (3, 4), (1, 3), (2, 4)])
+def test_another_number_of_buckets_is_refused(before: int, after: int) -> None:
+    """By the next micro-batch with rows, whichever bucket they are of, or by a timer."""
+    query = _query("time")
+    rng, options = random.Random(1), _OPTIONS._replace(buckets=before)
+    operator = Operator(query, options)
+    operator.advance(_table(query, rng, 1, 40), 0)
+    said = rf"begun with {before} buckets, and this stream has {after}: say match_stream\(df, "
+    said += rf"buckets={before}\)"
+    changed = _OPTIONS._replace(buckets=after)
+    with pytest.raises(StateError, match=said):
+        check_header(query.program, changed._asdict(), 0, operator.headers[0])
+    other = BucketTask(query.program, changed)
+    for label, header in operator.headers.items():
+        with pytest.raises(StateError, match=said):
+            other.step(label, header, operator.segments[label].get, [], 9)
+    for key in _KEYS:
+        started = Operator(query, changed)
+        started.headers, started.segments = dict(operator.headers), dict(operator.segments)
+        rows = _table(query, rng, 50, 1, (key,))
+        with pytest.raises(StateError, match=said):
+            started.advance(rows, 9)
 
 
 # --- of another query, or another version ---------------------------------------------------------
@@ -284,8 +534,7 @@ def _state_of(query: CompiledQuery, options: StreamOptions) -> bytes:
     operator = Operator(query, options)
     operator.advance(_table(query, random.Random(1), 1, 6), 0)
     operator.advance(None, 4)
-    (data,) = operator.states.values()
-    return data
+    return operator.headers[0]
 
 
 def _told(text: str, *, order_by: tuple[str, ...] = (EVENT_TIME,)) -> str:
@@ -294,7 +543,7 @@ def _told(text: str, *, order_by: tuple[str, ...] = (EVENT_TIME,)) -> str:
     written = _state_of(_compiled(_TEXT).with_options(tiebreak="row"), options)
     query = _compiled(text, order_by=order_by).with_options(tiebreak="row")
     try:
-        StreamFormats(query.program, options).states.read(written)
+        StreamFormats(query.program, options).states.read(written, 0)
     except StateError as error:
         return str(error)
     return ""
@@ -324,13 +573,13 @@ def test_the_state_of_another_query_is_refused(old: str, new: str, differs: str)
 
 def test_each_part_of_the_identity_is_told_by_itself() -> None:
     """Whichever of the hashes differs: what it is of is said, and nothing else."""
-    states, data = _formats("time").states, _states("time")[-1]
+    states, data = _formats("time").states, _states("time")[-1].header
     places = [range(12, 18), *(range(at, at + 2) for at in range(18, 30, 2))]
     for what, (first, *_) in zip(IDENTITY, places, strict=True):
         changed = bytearray(data)
         changed[first] ^= 1
         with pytest.raises(StateError) as raised:
-            states.read(_with_checksum(bytes(changed)))
+            states.read(_with_checksum(bytes(changed)), 0)
         assert f"what differs: {what}. Run" in str(raised.value)
 
 
@@ -348,10 +597,10 @@ def test_options_are_part_of_what_a_query_is() -> None:
         states = StreamFormats(changed.program, StreamOptions(types)).states
         if differs:
             with pytest.raises(StateError, match=rf"what differs: .*{differs}"):
-                states.read(written)
+                states.read(written, 0)
         else:
             # What the column of types is called is no matter: types are numbers in a state.
-            assert states.read(written).position
+            assert states.read(written, 0).segments
 
 
 @pytest.mark.parametrize(
@@ -385,44 +634,16 @@ def test_of_a_file_with_several_queries_only_its_own_counts() -> None:
     assert normalised(first + second, "two") != normalised(changed + first, "two")
 
 
-@pytest.mark.parametrize("version", [0, 1, 3, 2**16 - 1])
+@pytest.mark.parametrize("version", [0, 1, 2, 4, 2**16 - 1])
 def test_another_version_of_the_format_is_refused(version: int) -> None:
     """Before the checksum is looked at, which another format may make otherwise."""
-    data = bytearray(_states("time")[0])
+    data = bytearray(_states("time")[0].header)
     struct.pack_into("<H", data, 4, version)
     with pytest.raises(StateError, match=f"of format {version}, and this version of celc reads"):
-        _formats("time").states.read(bytes(data))
+        _formats("time").states.read(bytes(data), 0)
 
 
 @pytest.mark.parametrize("data", [b"", b"celc", bytes(64), b"clec" + bytes(100), b"\x80\x04" * 50])
 def test_bytes_of_something_else_are_no_state(data: bytes) -> None:
     with pytest.raises(StateError, match="not one of celc, or has been cut off"):
-        _formats("time").states.read(data)
-
-
-def test_positions_far_apart_fill_no_memory() -> None:
-    """Rows that stand for what was left out are no more than the window holds."""
-    for name in ("events", "by definition", "no window"):
-        formats, data = _formats(name), _states(name)[-1]
-        state = formats.states.read(data)
-        state.positions = state.positions.copy()
-        state.positions[-1] = 2**61
-        state.position = 2**61 + 1
-        changed = formats.states.written(state)
-        task = PartitionTask(_query(name).program, _OPTIONS)
-        with _little_memory():
-            if name == "events":
-                with pytest.raises(StateError, match="too old for the window"):
-                    task.step(_key(), changed, [], AFTER_ALL)
-            else:
-                step, _ = task.step(_key(), changed, [], AFTER_ALL)
-                assert step.events
-
-
-def _key() -> bytes:
-    """The bytes of the partition `k` of all queries here."""
-    query, rng = _query("time"), random.Random(0)
-    (block,) = packed(query.program, _OPTIONS, _table(query, rng, 1, 1).to_batches())
-    key = block["key"][0].as_py()
-    assert isinstance(key, bytes)
-    return key
+        _formats("time").states.read(data, 0)

@@ -1,4 +1,4 @@
-"""Partitions of a stream, micro-batch by micro-batch: the rows of `match_table` on the same events,
+"""Buckets of a stream, micro-batch by micro-batch: the rows of `match_table` on the same events,
 whatever the micro-batches, the watermark's delay, and the order in which events come."""
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from celc_runtime import CompiledQuery, EventWarning
-from celc_runtime.stream import partition as stream_partition
-from celc_runtime.stream.tasks import StreamOptions
+from celc_runtime.stream import bucket_run, segments
+from celc_runtime.stream.formats import StreamOptions
 from engines import engines, interpreted, only_query, table_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -107,7 +107,9 @@ def _compare(
     query: CompiledQuery, events: list[dict[str, Any]], rng: random.Random, text: str
 ) -> int:
     with cramped(rng), warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stream_partition, "_ROWS_AT_ONCE", rng.choice((1, 3, 1 << 18)))
+        patch.setattr(bucket_run, "_ROWS_AT_ONCE", rng.choice((1, 3, 1 << 20)))
+        patch.setattr(segments, "_TOGETHER", rng.choice((2, 4)))
+        patch.setattr(segments, "PIECE", rng.choice((100, 1 << 22)))
         warnings.simplefilter("ignore", EventWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
         wanted = query.match_table(table_of(query.plan, events)).to_pylist()
@@ -115,7 +117,7 @@ def _compare(
             query,
             events,
             rng,
-            options=StreamOptions({"row": "LONG"}),
+            options=StreamOptions({"row": "LONG"}, buckets=rng.choice((1, 2, 7))),
             largest=rng.choice((1, 3, 8)),
         )
     told = same_rows(found, wanted)
@@ -239,24 +241,56 @@ def test_a_micro_batch_that_is_run_again_does_the_same(seed: int) -> None:
     query, rng = _wide("name"), random.Random(seed)
     events = _wide_events(rng, 0.2, "name")
     table = table_of(query.plan, events)
-    states: dict[bytes, bytes] = {}
-    timers: dict[bytes, set[int]] = {}
+    options = StreamOptions({}, buckets=3)
+    headers: dict[int, bytes] = {}
+    segments: dict[int, dict[int, bytes]] = {}
+    timers: dict[int, set[int]] = {}
     rows: list[dict[str, Any]] = []
+
+    def process(number: int) -> Operator:
+        made = Operator(query, options, rng=random.Random(number))
+        made.headers = dict(headers)
+        made.segments = {label: dict(of_label) for label, of_label in segments.items()}
+        made.timers = {label: set(of_label) for label, of_label in timers.items()}
+        return made
+
     for place in range(0, len(events) + 10, 5):
         part = table.slice(place, 5) if place < len(events) else None
         tries = []
         for _ in range(2):
-            process = Operator(query, rng=random.Random(place))
-            process.states = dict(states)
-            process.timers = {key: set(of_key) for key, of_key in timers.items()}
-            found = process.advance(part, max(0, place - 3))
-            tries.append((found, process.states, process.timers))
+            one = process(place)
+            found = one.advance(part, max(0, place - 3))
+            tries.append((found, one.headers, one.segments, one.timers))
         assert repr(tries[0]) == repr(tries[1])  # NaN is not equal to itself
-        found, states, timers = tries[1]
+        found, headers, segments, timers = tries[1]
         rows += found
-    ended = Operator(query, rng=random.Random(seed))
-    ended.states, ended.timers = states, timers
-    rows += ended.finish()
+    rows += process(seed).finish()
+    wanted = query.match_table(table).to_pylist()
+    assert wanted
+    assert not same_rows(rows, wanted)
+
+
+def test_rows_of_one_partition_that_are_as_many_as_those_of_all() -> None:
+    """Partitions are run one by one here. Of partition 2, a row stands for one that was left out,
+    so it reads as many rows as the micro-batch has."""
+    text = timed(
+        "CREATE STREAM S { EVENT A { id: INT }, EVENT B { id: INT }, EVENT C { id: INT } }\n"
+    )
+    with interpreted():
+        matcher = engines(
+            f"{text}SELECT * WHERE A ; B PARTITION BY id WITHIN 9 EVENTS", Options((EVENT_TIME,))
+        )
+    query = only_query(matcher["general"])
+    events = [
+        {"type": type, "id": id, EVENT_TIME: instant(time)}
+        for type, id, time in (("A", 2, 1), ("C", 2, 2), ("A", 1, 3), ("B", 2, 4))
+    ]
+    table = table_of(query.plan, events)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bucket_run, "_ROWS_AT_ONCE", 1)
+        operator = Operator(query)
+        operator.advance(table.slice(0, 2), 2)
+        rows = operator.advance(table.slice(2), 5)
     wanted = query.match_table(table).to_pylist()
     assert wanted
     assert not same_rows(rows, wanted)
@@ -268,7 +302,8 @@ def test_a_stream_without_events() -> None:
     operator = Operator(query)
     assert operator.advance(table_of(query.plan, []), 10) == []
     assert operator.advance(None, 20) == []
-    assert not operator.states
+    assert not any(operator.segments.values())
+    assert not operator.timers
 
 
 def test_a_limit_holds_for_each_end() -> None:

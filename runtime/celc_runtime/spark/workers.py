@@ -1,0 +1,33 @@
+"""Python workers of Spark, from inside."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from typing import TypeVar
+
+_Batch = TypeVar("_Batch")
+
+_settled = False
+
+
+def settled_after(batches: Iterator[_Batch]) -> Iterator[_Batch]:
+    """The batches of a task; after the first task of a process, its modules are garbage no more.
+
+    Spark's worker collects all garbage after each task. With the modules that a query needs, it
+    looks at some hundred thousand objects that live as long as the process, each time anew: more
+    than a small task of a stream takes. So they are frozen once (`gc.freeze`).
+    """
+    try:
+        yield from batches
+    finally:
+        settle()
+
+
+def settle() -> None:
+    """Freeze all objects of this process, once. For processes of Spark, not of users."""
+    global _settled
+    if not _settled:
+        _settled = True
+        gc.collect()
+        gc.freeze()

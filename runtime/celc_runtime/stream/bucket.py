@@ -1,0 +1,322 @@
+"""One bucket of a stream: what happens to its events in a micro-batch, without Spark.
+
+Events wait until the watermark has passed them, because until then an earlier event may come. Then
+they are run behind the events of their partitions that were kept (`bucket_run`). Partitions without
+new events are not run. Nothing is done in Python once for each partition: all that is known of
+partitions is in columns (`known_keys`).
+
+An event is *late* if events of its partition up to its time have been run, or if events that it
+could make a match with are gone: then it cannot be put in its place any more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from celc_runtime.engine.arena import NEVER
+from celc_runtime.program import Program
+from celc_runtime.stream.bucket_run import BucketRun, less
+from celc_runtime.stream.event_order import EventSort
+from celc_runtime.stream.known_keys import KnownKeys, merged_keys, window_length
+from celc_runtime.stream.rows import RowLayout, Rows
+from celc_runtime.stream.segments import Segments, due_for_merge
+from celc_runtime.stream.state import (
+    KEPT,
+    KEYS,
+    WAITING,
+    BucketState,
+    KeptEvents,
+    Segment,
+    StateFormat,
+)
+from celc_runtime.stream.step import Step
+
+END_OF_TIME = 2**63 - 1
+"""The watermark of a stream that has ended."""
+
+_LAST_TIMER = END_OF_TIME - 1000
+
+_SHARE_OF_WINDOW = 8
+"""Segments of kept events are merged up to this part of the window: so much longer may the first
+events of one stay."""
+
+
+class BucketReader:
+    """Advances the buckets of a query from one micro-batch to the next.
+
+    key_ttl: microseconds without an event after which a partition begins anew; None: never.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        layout: RowLayout,
+        states: StateFormat,
+        *,
+        key_ttl: int | None = None,
+    ) -> None:
+        plan = program.plan
+        self._layout = layout
+        self._states = states
+        self._order = EventSort(plan, layout)
+        self._run = BucketRun(program, layout, states, self._order, key_ttl)
+        self._window_length = window_length(program)
+        self._forgets = key_ttl is not None or not plan.positions
+        # What nested selectors know of the past has no end, and positions have none.
+        stays = plan.positions or len(program.contexts) > 0
+        lifetimes = [key_ttl, None if stays else self._window_length]
+        self._key_lifetime = min((t for t in lifetimes if t is not None), default=None)
+        self._drops_kept = bool({"first", "since"} & set(states.values)) or key_ttl is not None
+
+    def advance(
+        self,
+        number: int,
+        header: bytes | None,
+        load: Callable[[int], bytes | None],
+        arrived: Sequence[Rows],
+        watermark: int | None,
+    ) -> Step:
+        """Take in the events that arrived, and run the events up to the watermark (microseconds;
+        None: there is none yet).
+
+        number: of the bucket. header: of the state before, None if there is none; load: the bytes
+        stored under a number, None if there are none. Raises EventError where events are equal in
+        all order columns or cannot be measured, StateError where the state is not in order.
+        """
+        begun = time.perf_counter_ns()
+        state = self._states.fresh(number) if header is None else self._states.read(header, number)
+        segments = Segments(state, self._states, load)
+        step = Step(late=self._layout.nothing)
+        fresh = self._layout.joined([rows for rows in arrived if len(rows.records)])
+        if watermark is not None:
+            fresh, behind = self._parted(fresh, self._times(fresh) > watermark)
+            passed = self._passed(state, segments, watermark)
+            if len(behind.records) or len(passed.records):
+                self._run_ready(step, state, segments, behind, passed, watermark)
+            state.frontier = max(watermark, NEVER if state.frontier is None else state.frontier)
+            self._evict(state, segments, watermark)
+        segments.add(
+            WAITING,
+            len(fresh.records),
+            self._states.waiting_bytes(fresh),
+            self._times(fresh),
+        )
+        self._merge(state, segments, watermark)
+        self._set_timer(step, state, segments, watermark)
+        step.waiting = sum(
+            len(self._waiting_in(state, segments, segment)) for segment in state.of_kind(WAITING)
+        )
+        step.kept = sum(segment.rows for segment in state.of_kind(KEPT))
+        step.known = sum(segment.rows for segment in state.of_kind(KEYS))
+        step.header = self._states.written(state)
+        step.is_changed = step.header != header
+        step.size = state.size
+        step.written, step.removed = segments.written, segments.removed
+        step.state_time = time.perf_counter_ns() - begun - step.sort_time - step.kernel_time
+        return step
+
+    # --- waiting ----------------------------------------------------------------------------------
+
+    def _times(self, rows: Rows) -> np.ndarray:
+        return self._layout.values(rows, self._order.time)
+
+    def _parted(self, rows: Rows, where: np.ndarray) -> tuple[Rows, Rows]:
+        """The rows at which a condition (bool[rows]) is true, and the others."""
+        if where.all():
+            return rows, self._layout.nothing
+        if not where.any():
+            return self._layout.nothing, rows
+        return (
+            self._layout.taken(rows, np.flatnonzero(where)),
+            self._layout.taken(rows, np.flatnonzero(~where)),
+        )
+
+    def _waiting_in(
+        self, state: BucketState, segments: Segments, segment: Segment
+    ) -> np.ndarray | range:
+        """The times of the events of a segment that have not been run; only their number where all
+        have not."""
+        if state.frontier is None or segment.least > state.frontier:
+            return range(segment.rows)
+        rows = self._states.waiting(segment, segments.data(segment))
+        times = self._times(rows)
+        return times[times > state.frontier]
+
+    def _passed(self, state: BucketState, segments: Segments, watermark: int) -> Rows:
+        """The waiting events that the watermark has passed. Their segments go, or stay as they are
+        while most of their events wait on."""
+        passed, left = [], []
+        for segment in state.of_kind(WAITING):
+            if segment.least > watermark:
+                continue
+            rows = self._states.waiting(segment, segments.data(segment))
+            times = self._times(rows)
+            now = times <= watermark
+            if state.frontier is not None:
+                now &= times > state.frontier
+            chosen, _ = self._parted(rows, now)
+            if len(chosen.records):
+                passed.append(chosen)
+            rest, _ = self._parted(rows, times > watermark)
+            if 2 * len(rest.records) <= segment.rows:
+                segments.remove(segment)
+                left.append(rest)
+        rest = self._layout.joined([rows for rows in left if len(rows.records)])
+        data = self._states.waiting_bytes(rest)
+        segments.add(WAITING, len(rest.records), data, self._times(rest))
+        return self._layout.joined(passed)
+
+    # --- running ----------------------------------------------------------------------------------
+
+    def _run_ready(
+        self,
+        step: Step,
+        state: BucketState,
+        segments: Segments,
+        behind: Rows,
+        passed: Rows,
+        watermark: int,
+    ) -> None:
+        """Run the events that the watermark has passed: those of this micro-batch, which may be
+        late, and those that waited."""
+        begun = time.perf_counter_ns()
+        rows = self._layout.joined([r for r in (behind, passed) if len(r.records)])
+        known = KnownKeys(self._layout, self._states, state, segments, rows)
+        codes = known.codes
+        late = np.zeros(len(codes), np.bool_)
+        count = len(behind.records)
+        late[:count] = self._late(state, known, self._times(behind), codes[:count])
+        if late.any():
+            rows, step.late = self._parted(rows, ~late)
+            codes = codes[~late]
+        if len(codes):
+            order = self._order.of(rows, codes)
+            step.sort_time = time.perf_counter_ns() - begun
+            self._run.run(step, state, segments, known, rows, codes, order, watermark)
+
+    def _late(
+        self, state: BucketState, known: KnownKeys, times: np.ndarray, codes: np.ndarray
+    ) -> np.ndarray:
+        """bool[rows]: which events of this micro-batch that the watermark has passed are late."""
+        run_to = known.values["frontier"]
+        if not self._states.values or self._forgets:
+            # A partition of which nothing is known may have been run.
+            frontier = NEVER if state.frontier is None else state.frontier
+            run_to = np.where(known.is_known, run_to, frontier)
+        run_to = run_to[codes]
+        late = times <= run_to
+        if self._window_length is not None:
+            floors = less(times, self._window_length)
+            late |= (floors < state.evicted) & (floors <= run_to)
+        found: np.ndarray = late
+        return found
+
+    # --- what goes, and what is merged ------------------------------------------------------------
+
+    def _evict(self, state: BucketState, segments: Segments, watermark: int) -> None:
+        """Drop the kept events that no window of an event behind the watermark reaches, and the
+        partitions that are forgotten, where they are all that a segment has."""
+        if self._window_length is not None:
+            for segment in state.of_kind(KEPT):
+                if segment.latest + self._window_length <= watermark:
+                    segments.remove(segment)
+                    state.evicted = max(state.evicted, segment.latest + 1)
+        if self._key_lifetime is not None:
+            for segment in state.of_kind(KEYS):
+                if segment.latest + self._key_lifetime <= watermark:
+                    segments.remove(segment)
+
+    def _merge(self, state: BucketState, segments: Segments, watermark: int | None) -> None:
+        longest = None
+        if self._window_length is not None:
+            longest = self._window_length // _SHARE_OF_WINDOW
+        while due := due_for_merge(state.of_kind(WAITING), None):
+            self._merge_waiting(state, segments, due)
+        while due := due_for_merge(state.of_kind(KEYS), None):
+            self._merge_keys(segments, due, watermark)
+        while due := due_for_merge(state.of_kind(KEPT), longest):
+            self._merge_kept(state, segments, due)
+
+    def _merge_waiting(self, state: BucketState, segments: Segments, due: list[Segment]) -> None:
+        rows = self._layout.joined([self._states.waiting(s, segments.data(s)) for s in due])
+        if state.frontier is not None:
+            rows, _ = self._parted(rows, self._times(rows) > state.frontier)
+        for segment in due:
+            segments.remove(segment)
+        data = self._states.waiting_bytes(rows)
+        segments.add(WAITING, len(rows.records), data, self._times(rows))
+
+    def _merge_keys(self, segments: Segments, due: list[Segment], watermark: int | None) -> None:
+        records = merged_keys(self._layout, [self._states.keys(s, segments.data(s)) for s in due])
+        if self._key_lifetime is not None and watermark is not None:
+            left = np.flatnonzero(
+                less(np.int64(watermark), self._key_lifetime) < self._states.times_of(records)
+            )
+            records = records._replace(
+                rows=self._layout.of_keys.taken(records.rows, left),
+                values=records.values.take(left),
+            )
+        for segment in due:
+            segments.remove(segment)
+        segments.add_keys(records)
+
+    def _merge_kept(self, state: BucketState, segments: Segments, due: list[Segment]) -> None:
+        parts = [self._states.kept(s, segments.data(s)) for s in due]
+        kept = KeptEvents(
+            self._layout.joined([part.rows for part in parts]),
+            np.concatenate([part.positions for part in parts]),
+            np.concatenate([part.contexts for part in parts]),
+        )
+        alive = self._times(kept.rows) >= state.evicted
+        if self._drops_kept:
+            known = KnownKeys(self._layout, self._states, state, segments, kept.rows)
+            alive &= self._run.is_alive(known, kept, known.codes, self._times(kept.rows))
+        for segment in due:
+            segments.remove(segment)
+        segments.add_kept(self._run.taken(kept, np.flatnonzero(alive)))
+
+    # --- timers -----------------------------------------------------------------------------------
+
+    def _set_timer(
+        self, step: Step, state: BucketState, segments: Segments, watermark: int | None
+    ) -> None:
+        """Set the one timer of a bucket: at the earliest time at which the watermark makes work
+        although no event comes.
+
+        A timer that is too early stays: it goes off once for nothing. A timer that the watermark
+        has reached is unset here, because Spark would report it within this micro-batch, after the
+        bucket's step.
+        """
+        due = self._due(state, segments)
+        if due is not None and watermark is not None and 1000 * due <= watermark:
+            due = None  # the time is that of the stream's end
+        if state.timer is not None and (
+            due is None
+            or due < state.timer
+            or (watermark is not None and 1000 * state.timer <= watermark)
+        ):
+            step.unset_timers.append(state.timer)
+            state.timer = None
+        if due is not None and state.timer is None:
+            state.timer = due
+            step.set_timers.append(due)
+
+    def _due(self, state: BucketState, segments: Segments) -> int | None:
+        """Milliseconds; None: nothing is ever due without an event."""
+        moments = []
+        for segment in state.of_kind(WAITING):
+            times = self._waiting_in(state, segments, segment)
+            if isinstance(times, range):
+                moments.append(segment.least)
+            elif len(times):
+                moments.append(int(times.min()))
+        for kind, length in ((KEPT, self._window_length), (KEYS, self._key_lifetime)):
+            if length is not None:
+                moments += [segment.latest + length for segment in state.of_kind(kind)]
+        if not moments:
+            return None
+        # Events before 1970 wait as well: for the first watermark, since Spark begins with 0.
+        return max(1, -(-min(*moments, _LAST_TIMER) // 1000))

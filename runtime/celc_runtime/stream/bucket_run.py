@@ -1,0 +1,448 @@
+"""The run of a bucket's events behind the events of their partitions that were kept.
+
+The events of all partitions of a bucket are run in one go, partition by partition. Kept events are
+read once more, so that the matches they began are there (`Run.push_stretches`). In the end the
+events that matter to the query are kept, with their positions.
+
+*Exact*: a match is made of events inside the window and depends on events between its first and its
+last only. So a run that begins with the first event that any later window reaches finds the same
+matches. Three things depend on events before the window: nested selectors, by the number of a
+context, which is kept; CONSUME BY, which makes everything before its last match the past of another
+stream; and positions, which are kept. Rows that matter to no match are not kept. Where it matters
+that such rows were there (`:`, STRICT, `;!;`), one row stands for all of them between two kept
+events, because a second one changes nothing; in a window of EVENTS there are as many as there were.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.engine.arena import ALWAYS, NEVER
+from celc_runtime.plan.errors import EventError
+from celc_runtime.program import Program
+from celc_runtime.run.run import Run, Stretches
+from celc_runtime.stream.event_order import EventSort
+from celc_runtime.stream.key_table import grouped
+from celc_runtime.stream.known_keys import (
+    KnownKeys,
+    has_own_clock,
+    relevant_types,
+    window_length,
+)
+from celc_runtime.stream.rows import RowLayout, Rows
+from celc_runtime.stream.segments import Segments
+from celc_runtime.stream.state import (
+    KEPT,
+    BucketState,
+    KeptEvents,
+    KeyRecords,
+    StateFormat,
+    unknown_keys,
+)
+from celc_runtime.stream.step import Step
+
+_ROWS_AT_ONCE = 1 << 20
+"""About so many rows are run at once, the rows that stand for others included."""
+
+
+class _Parts(NamedTuple):
+    """The partitions whose events are run; one that is forgotten in between stands here twice.
+
+    keys: int64[parts], the numbers of the partitions, ascending; goes_on: bool[parts], whether it
+    goes on with what the bucket knows; counts: int64[parts], how many events are run; begins, ends:
+    int64[parts], the times of the first and the last of these.
+    """
+
+    keys: np.ndarray
+    goes_on: np.ndarray
+    counts: np.ndarray
+    begins: np.ndarray
+    ends: np.ndarray
+
+    def taken(self, index: np.ndarray) -> _Parts:
+        """Some parts (int64)."""
+        return _Parts(*(column[index] for column in self))
+
+
+class _Events(NamedTuple):
+    """Events of parts: rows, their positions, and the number of each one's part (both int64)."""
+
+    rows: Rows
+    positions: np.ndarray
+    parts: np.ndarray
+
+
+class _Stretches(NamedTuple):
+    """Kept events and events to be run together, part by part.
+
+    events: all of them; starts: int64[parts], where parts begin; silent: bool[rows], which were
+    kept; contexts: int64[parts], in which they begin.
+    """
+
+    events: _Events
+    starts: np.ndarray
+    silent: np.ndarray
+    contexts: np.ndarray
+
+
+@dataclass(slots=True)
+class _Found:
+    """What runs have told of `_Stretches`, with the meanings of `run.Behind`; values: int64[rows],
+    the window's attribute, where it is not the time; ends: int64[parts], the last rows."""
+
+    matters: np.ndarray
+    contexts: np.ndarray
+    firsts: np.ndarray
+    behind: np.ndarray
+    values: np.ndarray
+    ends: np.ndarray
+
+
+class BucketRun:
+    """Runs events of a query's buckets, and keeps those that later matches can hold."""
+
+    def __init__(
+        self,
+        program: Program,
+        layout: RowLayout,
+        states: StateFormat,
+        order: EventSort,
+        key_ttl: int | None,
+    ) -> None:
+        self._program = program
+        self._plan = program.plan
+        self._layout = layout
+        self._states = states
+        self._order = order
+        self._key_ttl = key_ttl
+        window = self._plan.window
+        self._in_events = window is not None and window.unit == "EVENTS" and not program.sees_all
+        self._own_clock = has_own_clock(self._plan)
+        self._window_length = window_length(program)
+        self._has_contexts = len(program.contexts) > 0
+        self._types = relevant_types(self._plan)
+
+    def run(
+        self,
+        step: Step,
+        state: BucketState,
+        segments: Segments,
+        known: KnownKeys,
+        rows: Rows,
+        codes: np.ndarray,
+        order: np.ndarray,
+        watermark: int,
+    ) -> None:
+        """Run events; `codes`: int64[rows], the numbers of their partitions in `known`; `order`:
+        int64[rows], the rows partition by partition, each in its order. Matches and counts go into
+        `step`, what is kept into `segments`."""
+        begun = time.perf_counter_ns()
+        codes = codes[order]
+        parts = self._parts(known, self._layout.values(rows, self._order.time)[order], codes)
+        step.events, step.keys = len(codes), int(np.count_nonzero(np.diff(parts.keys)) + 1)
+        events, read = self._relevant(state, known, rows, order, parts)
+        found = None
+        if len(read):
+            of_parts = parts.taken(read)
+            stretches = self._stretches(state, segments, known, events, of_parts)
+            sorted_by = time.perf_counter_ns()
+            found = self._matches(step, stretches)
+            if self._own_clock:
+                self._check_clock(known, of_parts, stretches, found)
+            step.kernel_time += time.perf_counter_ns() - sorted_by
+            chosen = np.flatnonzero(found.matters & ~stretches.silent)
+            together = stretches.events
+            segments.add_kept(
+                self.taken(KeptEvents(together.rows, together.positions, found.contexts), chosen)
+            )
+        if self._states.values:
+            segments.add_keys(self._records(known, parts, read, found, watermark))
+        step.sort_time += time.perf_counter_ns() - begun - step.kernel_time
+
+    def taken(self, kept: KeptEvents, index: np.ndarray) -> KeptEvents:
+        """Some kept events (int64)."""
+        contexts = kept.contexts[index] if self._has_contexts else kept.contexts
+        return KeptEvents(self._layout.taken(kept.rows, index), kept.positions[index], contexts)
+
+    def is_alive(
+        self, known: KnownKeys, kept: KeptEvents, codes: np.ndarray, times: np.ndarray
+    ) -> np.ndarray:
+        """bool[rows]: which kept events later matches can hold, as far as the records of their
+        partitions tell; `codes`: int64[rows], the numbers of these in `known`."""
+        values = known.values[codes]
+        found: np.ndarray = (kept.positions >= values["first"]) & (times >= values["since"])
+        if self._states.values:
+            found &= known.is_known[codes]
+        return found
+
+    # --- parts ------------------------------------------------------------------------------------
+
+    def _parts(self, known: KnownKeys, times: np.ndarray, codes: np.ndarray) -> _Parts:
+        """The parts of events; the times and partitions of these are in order.
+
+        A partition without an event for `key_ttl` is forgotten, and begins anew. That depends on
+        the times of its events alone, not on micro-batches.
+        """
+        begins = np.diff(codes, prepend=-1) != 0
+        firsts = np.flatnonzero(begins)
+        goes_on = begins.copy()
+        if self._states.values:
+            goes_on[firsts] = known.is_known[codes[firsts]]
+        if self._key_ttl is not None and "last" in self._states.values:
+            before = np.empty(len(times), np.int64)
+            before[1:] = times[:-1]
+            before[firsts] = np.where(
+                goes_on[firsts], known.values["last"][codes[firsts]], times[firsts]
+            )
+            forgotten = less(times, self._key_ttl) >= before
+            begins |= forgotten
+            goes_on &= ~forgotten
+        starts = np.flatnonzero(begins)
+        counts = np.diff(np.append(starts, len(codes)))
+        return _Parts(
+            codes[starts], goes_on[starts], counts, times[starts], times[starts + counts - 1]
+        )
+
+    def _relevant(
+        self, state: BucketState, known: KnownKeys, rows: Rows, order: np.ndarray, parts: _Parts
+    ) -> tuple[_Events, np.ndarray]:
+        """The events whose types can matter, with their positions, and the parts (int64) that have
+        such events; the numbers of parts of the events are places among these."""
+        if self._states.values:
+            base = np.where(parts.goes_on, known.values["position"][parts.keys], 0)
+            starts = np.cumsum(parts.counts) - parts.counts
+            positions = np.arange(len(order)) + np.repeat(base - starts, parts.counts)
+        else:
+            # Only their order counts.
+            positions = state.next_event + np.arange(len(order))
+            state.next_event += len(order)
+        of_rows = np.repeat(np.arange(len(parts.keys)), parts.counts)
+        if self._types is None:
+            taken = self._layout.taken(rows, order)
+            return _Events(taken, positions, of_rows), np.arange(len(parts.keys))
+        index = np.flatnonzero(self._types[self._layout.codes(rows)[order]])
+        of_rows = of_rows[index]
+        is_first = np.diff(of_rows, prepend=-1) != 0
+        taken = self._layout.taken(rows, order[index])
+        return (
+            _Events(taken, positions[index], np.cumsum(is_first) - 1),
+            of_rows[is_first],
+        )
+
+    def _stretches(
+        self,
+        state: BucketState,
+        segments: Segments,
+        known: KnownKeys,
+        events: _Events,
+        parts: _Parts,
+    ) -> _Stretches:
+        """The events behind the kept events of their parts."""
+        kept, kept_parts = self._kept(state, segments, known, parts)
+        rows = self._layout.joined([r for r in (kept.rows, events.rows) if len(r.records)])
+        positions = np.concatenate([kept.positions, events.positions])
+        by_part, edges = grouped(np.concatenate([kept_parts, events.parts]), len(parts.keys))
+        together = _Events(
+            self._layout.taken(rows, by_part),
+            positions[by_part],
+            np.repeat(np.arange(len(parts.keys)), np.diff(edges)),
+        )
+        silent, starts = by_part < len(kept_parts), edges[:-1]
+        contexts = np.where(parts.goes_on, known.values["context"][parts.keys], 0)
+        contexts = contexts.astype(np.int64)
+        if self._has_contexts:
+            first_kept = np.flatnonzero(silent[starts])
+            contexts[first_kept] = kept.contexts[by_part[starts[first_kept]]]
+        rises = np.diff(together.positions) > 0
+        rises[starts[1:] - 1] = True
+        if not rises.all():
+            raise self._states.damaged("the positions of a partition do not ascend")
+        return _Stretches(together, starts, silent, contexts)
+
+    def _kept(
+        self, state: BucketState, segments: Segments, known: KnownKeys, parts: _Parts
+    ) -> tuple[KeptEvents, np.ndarray]:
+        """The kept events that the parts go on with, the oldest segment first, and their parts."""
+        part_of_key = np.full(len(known.values), -1, np.int64)
+        places = np.flatnonzero(parts.goes_on)
+        part_of_key[parts.keys[places]] = places
+        found, found_parts = [], [np.zeros(0, np.int64)]
+        for segment in state.of_kind(KEPT):
+            kept = self._states.kept(segment, segments.data(segment))
+            codes = known.numbers_of(kept.rows, self._layout)
+            of_rows = np.where(codes >= 0, part_of_key[codes], -1)
+            index = np.flatnonzero(of_rows >= 0)
+            kept, of_rows, codes = self.taken(kept, index), of_rows[index], codes[index]
+            times = self._layout.values(kept.rows, self._order.time)
+            alive = self.is_alive(known, kept, codes, times)
+            if self._window_length is not None:
+                alive &= times >= less(parts.begins, self._window_length)[of_rows]
+            if not alive.all():
+                index = np.flatnonzero(alive)
+                kept, of_rows = self.taken(kept, index), of_rows[index]
+            if len(of_rows):
+                found.append(kept)
+                found_parts.append(of_rows)
+        together = KeptEvents(
+            self._layout.joined([kept.rows for kept in found]),
+            np.concatenate([np.zeros(0, np.int64), *(kept.positions for kept in found)]),
+            np.concatenate([np.zeros(0, np.uint16), *(kept.contexts for kept in found)]),
+        )
+        return together, np.concatenate(found_parts)
+
+    # --- matches ----------------------------------------------------------------------------------
+
+    def _matches(self, step: Step, stretches: _Stretches) -> _Found:
+        """Run all parts, some at a time, so that the rows that stand for others fit into memory."""
+        count = len(stretches.silent)
+        found = _Found(
+            np.zeros(count, np.bool_),
+            np.zeros(count if self._has_contexts else 0, np.uint16),
+            np.zeros(len(stretches.starts), np.int64),
+            np.zeros(len(stretches.starts), np.int64),
+            np.zeros(count if self._own_clock else 0, np.int64),
+            np.append(stretches.starts[1:], count) - 1,
+        )
+        repeats = self._repeats(stretches)
+        for first, last in _pieces(stretches.starts, repeats):
+            self._run_parts(step, stretches, repeats, found, first, last)
+        return found
+
+    def _repeats(self, stretches: _Stretches) -> np.ndarray:
+        """int64: how often each row is read: once, and before it once for each row that was left
+        out and must be seen."""
+        positions = stretches.events.positions
+        repeats: np.ndarray = np.ones(len(positions), np.int64)
+        if self._plan.relevant is not None:
+            return repeats
+        gaps = np.diff(positions, prepend=0) - 1
+        gaps[stretches.starts] = 0
+        if self._in_events:
+            window = self._plan.window
+            assert window is not None
+            if (np.add.reduceat(gaps, stretches.starts) > window.size).any():
+                raise self._states.damaged("an event is too old for the window")
+            repeats += gaps
+            return repeats
+        repeats += np.minimum(gaps, 1)
+        return repeats
+
+    def _run_parts(
+        self,
+        step: Step,
+        stretches: _Stretches,
+        repeats: np.ndarray,
+        found: _Found,
+        first: int,
+        last: int,
+    ) -> None:
+        """Run the parts from `first` on and before `last`."""
+        start = int(stretches.starts[first])
+        end = int(stretches.starts[last]) if last < len(stretches.starts) else len(repeats)
+        times_read = repeats[start:end]
+        index = np.repeat(np.arange(start, end), times_read)
+        places = np.cumsum(times_read) - 1  # of the events themselves
+        # A row that stands for the rows before an event is a copy of it, so that times do not fall.
+        absent = np.ones(len(index), np.bool_)
+        absent[places] = False
+        own_starts = stretches.starts[first:last] - start
+        starts = places[own_starts] - (times_read[own_starts] - 1)
+        events = stretches.events
+        positions = events.positions[index]
+        if self._in_events:
+            lengths = np.diff(np.append(starts, len(index)))
+            begin = events.positions[stretches.starts[first:last]] - starts
+            positions = np.arange(len(index)) + np.repeat(begin, lengths)
+        whole = end - start == len(index) == len(repeats)
+        rows = events.rows if whole else self._layout.taken(events.rows, index)
+        pushed = Stretches(
+            self._events(rows),
+            self._layout.codes(rows),
+            positions,
+            starts,
+            stretches.silent[index],
+            absent,
+            stretches.contexts[first:last],
+        )
+        run = Run(self._program)
+        step.matches += run.push_stretches(pushed)
+        told = run.behind(pushed)
+        found.matters[start:end] = told.matters[places]
+        found.firsts[first:last] = told.firsts
+        if self._has_contexts:
+            found.contexts[start:end] = told.contexts[places]
+            found.behind[first:last] = told.behind
+        if self._own_clock:
+            found.values[start:end] = told.keys[places]
+
+    def _events(self, rows: Rows) -> pa.RecordBatch:
+        names = [field.name for field in self._layout.fields]
+        return pa.RecordBatch.from_arrays(self._order.columns(rows), names)
+
+    def _check_clock(
+        self, known: KnownKeys, parts: _Parts, stretches: _Stretches, found: _Found
+    ) -> None:
+        """Raises EventError where the attribute that the window is measured on has fallen."""
+        own = np.flatnonzero(~stretches.silent)
+        firsts = own[np.searchsorted(stretches.events.parts[own], np.arange(len(parts.keys)))]
+        before = np.where(parts.goes_on, known.values["value"][parts.keys], NEVER)
+        if (found.values[firsts] < before).any():
+            raise EventError(
+                f"query {self._plan.name!r}: WITHIN is measured on "
+                f"{self._plan.window_attribute!r}, which falls from one event of a partition to "
+                "the next: order the events by it, or measure on another attribute"
+            )
+
+    # --- what stays -------------------------------------------------------------------------------
+
+    def _records(
+        self,
+        known: KnownKeys,
+        parts: _Parts,
+        read: np.ndarray,
+        found: _Found | None,
+        watermark: int,
+    ) -> KeyRecords:
+        """What is known of the partitions now; `read`: the parts that `found` tells of."""
+        old = known.values.take(parts.keys)
+        values = np.where(parts.goes_on, old, unknown_keys(1))
+        values["position"] += parts.counts
+        values["frontier"] = np.maximum(watermark, old["frontier"])
+        values["last"] = parts.ends
+        values["since"] = np.where(parts.goes_on, old["since"], parts.begins)
+        if found is not None:
+            values["first"][read] = found.firsts
+            if self._has_contexts:
+                values["context"][read] = found.behind
+            if self._own_clock:
+                values["value"][read] = found.values[found.ends]
+        is_last = np.flatnonzero(np.append(np.diff(parts.keys) > 0, True))
+        keys = self._layout.of_keys.taken(known.rows(), parts.keys[is_last])
+        return KeyRecords(keys, values.take(is_last))
+
+
+def less(times: np.ndarray | np.int64, length: int) -> np.ndarray:
+    """int64: times less a length, at the least `ALWAYS`."""
+    found: np.ndarray = np.maximum(times, ALWAYS + length) - length
+    return found
+
+
+def _pieces(starts: np.ndarray, repeats: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Parts to run together: the first one, and the one behind the last."""
+    if int(repeats.sum()) <= _ROWS_AT_ONCE:
+        yield 0, len(starts)
+        return
+    read = np.add.reduceat(repeats, starts)
+    first, rows = 0, 0
+    for part, of_part in enumerate(read.tolist()):
+        if rows and rows + of_part > _ROWS_AT_ONCE:
+            yield first, part
+            first, rows = part, 0
+        rows += of_part
+    yield first, len(starts)

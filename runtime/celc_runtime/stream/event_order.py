@@ -1,0 +1,111 @@
+"""The order of a bucket's events: by the order columns and the tiebreak columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from celc_runtime.arrow.arrays import sortable
+from celc_runtime.plan.errors import EventError, StateError
+from celc_runtime.plan.plan import Plan
+from celc_runtime.stream.key_table import grouped
+from celc_runtime.stream.rows import RowLayout, Rows
+
+
+class EventSort:
+    """Puts the rows of a query in order. time: the place of the first order column in a row."""
+
+    def __init__(self, plan: Plan, layout: RowLayout) -> None:
+        self._plan = plan
+        self._layout = layout
+        names = [field.name for field in layout.fields]
+        self.time = names.index(plan.order_by[0])
+        self._places = [
+            names.index(name)
+            for name in (*plan.order_by, *plan.tiebreak)
+            if name in names and name not in plan.key_columns
+        ]
+
+    def of(self, rows: Rows, codes: np.ndarray) -> np.ndarray:
+        """int64[rows]: the rows partition by partition, each in its order; `codes` (int64, from 0)
+        tell partitions apart.
+
+        Raises EventError where two events of a partition are equal in all the columns.
+        """
+        found = _by_time(self._layout.values(rows, self.time), codes)
+        if found is not None:
+            return found
+        keys = self._sort_keys(rows)
+        order: np.ndarray = np.lexsort(keys[::-1])
+        groups = int(codes.max()) + 1 if len(codes) else 0
+        by_partition: np.ndarray = order[grouped(codes[order], groups)[0]]
+        equal = np.ones(max(0, len(order) - 1), np.bool_)
+        for key in (codes, *keys):
+            in_order = key[by_partition]
+            equal &= in_order[1:] == in_order[:-1]
+        if equal.any():
+            self._refuse_tie(rows, by_partition[int(equal.argmax())])
+        return by_partition
+
+    def _sort_keys(self, rows: Rows) -> list[np.ndarray]:
+        keys: list[np.ndarray] = []
+        texts: list[pa.Array] | None = None
+        for place in self._places:
+            field = self._layout.fields[place]
+            if field.is_text:
+                texts = texts or self.columns(rows)
+                values = _ranks(texts[place])
+            elif field.type in ("FLOAT", "DOUBLE"):
+                values = np.asarray(sortable(pa.array(self._layout.values(rows, place))))
+            else:
+                values = self._layout.values(rows, place)
+            missing = self._layout.missing(rows, place)
+            if missing.any():
+                keys.append(~missing)  # NULL comes first, as in Spark
+            keys.append(values)
+        return keys
+
+    def columns(self, rows: Rows) -> list[pa.Array]:
+        """The columns of rows. Raises StateError where a text is not UTF-8."""
+        try:
+            return self._layout.columns(rows)
+        except StateError as error:
+            raise StateError(f"query {self._plan.name!r}: {error}") from None
+
+    def _refuse_tie(self, rows: Rows, row: int) -> None:
+        names = ", ".join((*self._plan.order_by, *self._plan.tiebreak))
+        one = self._layout.taken(rows, np.array([row]))
+        time = self.columns(one)[self.time]
+        raise EventError(
+            f"query {self._plan.name!r}: two events of a partition are equal in {names} "
+            f"({self._plan.order_by[0]} is {time[0]}), and a stream has no order of its own: name "
+            "a column that tells them apart, as in match_stream(df, tiebreak='id')"
+        )
+
+
+def _by_time(times: np.ndarray, codes: np.ndarray) -> np.ndarray | None:
+    """int64[rows]: the rows by partition and time, where these tell all rows apart; None: they do
+    not, or do not fit into one number with the row. NumPy sorts numbers several times as fast as
+    rows by several columns."""
+    if not len(times):
+        return np.zeros(0, np.int64)
+    first = int(times.min())
+    row_bits, time_bits = len(times).bit_length(), (int(times.max()) - first).bit_length()
+    if int(codes.max()).bit_length() + time_bits + row_bits > 62:
+        return None
+    places = (codes << time_bits) + (times - first)
+    in_order = np.sort((places << row_bits) + np.arange(len(times)))
+    if (np.diff(in_order >> row_bits) == 0).any():
+        return None
+    return in_order & ((1 << row_bits) - 1)
+
+
+def _ranks(column: pa.Array) -> np.ndarray:
+    """int64: the places of texts in their order, by bytes; equal texts have one place."""
+    coded = column.dictionary_encode(null_encoding="encode")
+    places = pc.rank(coded.dictionary, tiebreaker="dense")
+    ranks: np.ndarray = np.asarray(places, np.int64)[
+        np.asarray(coded.indices.to_numpy(zero_copy_only=False))
+    ]
+    return ranks

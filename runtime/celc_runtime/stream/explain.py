@@ -1,0 +1,61 @@
+"""The plan of a query on a stream, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from celc_runtime.program import Program
+from celc_runtime.spark.columns import needed_columns
+from celc_runtime.spark.pushdown import why_not_filtered
+from celc_runtime.stream.buckets import FOR_EACH_TASK
+from celc_runtime.stream.known_keys import key_values, window_length
+from celc_runtime.stream.match import check_stream, default_buckets
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_VALUES = {
+    "position": "its next position",
+    "frontier": "the time up to which it has been run",
+    "first": "the first position that later matches can use",
+    "context": "the context of nested selectors",
+    "value": "the last value that WITHIN is measured on",
+}
+
+
+def explain_stream(program: Program, events: DataFrame) -> str:
+    """The plan of `match_stream` for a DataFrame, with its default options, and its reasons.
+
+    Raises EventError where the query cannot run on it, whether its state is bounded or not.
+    """
+    check_stream(program, events, allow_unbounded_state=True)
+    plan = program.plan
+    columns = needed_columns(plan, events).columns
+    unfiltered = why_not_filtered(plan)
+    lines = [
+        f"query {plan.name!r}",
+        f"columns: {', '.join(columns)} ({len(columns)} of the DataFrame's {len(events.columns)})",
+        (
+            f"rows: all are packed and shuffled, because {unfiltered}"
+            if unfiltered
+            else "rows: those that can change nothing are filtered before they are packed"
+        ),
+    ]
+    if plan.key_columns:
+        buckets = default_buckets(events.sparkSession)
+        lines.append(
+            f"buckets: {buckets} of the keys of {', '.join(plan.partition_by)} (at most "
+            f"{FOR_EACH_TASK} for each task that keeps states)"
+        )
+    else:
+        lines.append("buckets: 1, because without PARTITION BY there is one partition")
+    length = window_length(program)
+    kept = "until their window has passed"
+    if length is None:
+        kept = "until later events put them out of the window"
+    if plan.window is None or program.sees_all:
+        kept = "for ever"
+    lines.append(f"state: the events that can matter, {kept}")
+    values = [_VALUES[name] for name in key_values(program, None)]
+    lines.append(f"state of a partition besides: {'; '.join(values) or 'nothing'}")
+    return "\n".join(lines)

@@ -1,0 +1,57 @@
+"""How a query is run on a stream, and the layouts of its events and states that follow from it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from celc_runtime.plan.plan import Plan
+from celc_runtime.program import Program
+from celc_runtime.stream.known_keys import key_values
+from celc_runtime.stream.rows import RowField, RowLayout
+from celc_runtime.stream.state import StateFormat
+
+
+class StreamOptions(NamedTuple):
+    """How a query is run on a stream; sent to workers as a plain dictionary.
+
+    tiebreak_types: the types of the tiebreak columns that are not attributes. key_ttl: in
+    microseconds. has_types: whether rows have a column of event types. ahead: the column that says
+    whether an event's time is too far ahead of the clock; empty: there is no such limit. buckets:
+    how many there are.
+    """
+
+    tiebreak_types: dict[str, str]
+    late: str = "drop"
+    key_ttl: int | None = None
+    has_types: bool = True
+    ahead: str = ""
+    buckets: int = 1
+
+
+class StreamFormats:
+    """The layouts of a query's events and states."""
+
+    def __init__(self, program: Program, options: StreamOptions) -> None:
+        self.events: RowLayout = row_layout(program.plan, options.tiebreak_types)
+        self.states = StateFormat(
+            program.plan,
+            self.events,
+            program.text,
+            program.contexts,
+            key_values(program, options.key_ttl),
+            buckets=options.buckets,
+        )
+
+
+def row_layout(plan: Plan, tiebreak_types: dict[str, str]) -> RowLayout:
+    """The rows of a query's events: all columns that it reads, those of `key_columns` last."""
+    types = {a.name: a.type for a in plan.attributes}
+    names = dict.fromkeys([*plan.order_by, *(a.name for a in plan.attributes)])
+    fields = [RowField(name, types[name]) for name in names if name not in plan.key_columns]
+    fields += [
+        RowField(name, tiebreak_types[name])
+        for name in plan.tiebreak
+        if name not in types and name in tiebreak_types
+    ]
+    keys = [RowField(name, plan.type_of(name)) for name in plan.key_columns]
+    return RowLayout(fields, keys, max(1, len(plan.declared_types)))

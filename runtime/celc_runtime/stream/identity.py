@@ -1,0 +1,82 @@
+"""The query that wrote a state, as a few bytes that tell what differs in another one."""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+from itertools import pairwise
+
+from celc_runtime.plan.plan import Plan
+from celc_runtime.stream.rows import RowLayout
+
+_LONG_HASH = 6
+
+IDENTITY = (
+    "the query's text",
+    "WITHIN",
+    "PARTITION BY",
+    "the output (SELECT, CONSUME BY, LIMIT, positions)",
+    "the order columns",
+    "the tiebreak columns or their types",
+    "the columns that are read, or their types",
+)
+"""The parts in which the query that reads a state must equal the query that wrote it."""
+
+
+def differences(found: bytes, wanted: bytes) -> list[str]:
+    """The parts of `IDENTITY` in which two identities differ."""
+    edges = [0, *range(_LONG_HASH, len(found) + 1, 2)]
+    return [
+        what
+        for what, (start, end) in zip(IDENTITY, pairwise(edges), strict=True)
+        if found[start:end] != wanted[start:end]
+    ]
+
+
+def identity(plan: Plan, layout: RowLayout, text: str, contexts: bytes) -> bytes:
+    """The hashes of `IDENTITY`: six bytes for the first part, two for each other part. They are the
+    same on every machine."""
+    window = plan.window
+    fields = [tuple(field) for field in layout.fields[: len(layout.fields) - len(layout.keys)]]
+    own = {*plan.order_by, *plan.tiebreak}
+    parts: tuple[object, ...] = (
+        (normalised(text, plan.name), contexts.hex()),
+        window and (window.unit, window.size, plan.window_attribute),
+        plan.key_columns,
+        (plan.output_ddl(), plan.consume_by, plan.limit, plan.positions),
+        plan.order_by,
+        (plan.tiebreak, [field for field in fields if field[0] in plan.tiebreak]),
+        ([field for field in fields if field[0] not in own], layout.types, plan.type_column),
+    )
+    return b"".join(
+        blake2b(repr(part).encode(), digest_size=2 if number else _LONG_HASH).digest()
+        for number, part in enumerate(parts)
+    )
+
+
+_TOKEN = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|\w+|\s+|.", re.DOTALL)
+
+
+def normalised(text: str, query: str) -> str:
+    """A query's part of its file, without comments and meaningless spaces: the declarations, and
+    the text from its name to the next query."""
+    tokens = [
+        token
+        for token in _TOKEN.findall(text)
+        if not token.isspace() and not token.startswith(("--", "/*"))
+    ]
+    starts = [
+        place
+        for place in range(len(tokens) - 2)
+        if tokens[place].upper() == "QUERY" and tokens[place + 2] == ":"
+    ]
+    if not starts:
+        return " ".join(tokens)
+    ends = [*starts[1:], len(tokens)]
+    names = [tokens[start + 1].strip("`") for start in starts]
+    own = [
+        tokens[start:end]
+        for name, start, end in zip(names, starts, ends, strict=True)
+        if name == query
+    ]
+    return " ".join([*tokens[: starts[0]], *(own[0] if own else tokens)])

@@ -1,0 +1,105 @@
+"""What a bucket knows of partitions besides their events: which values it needs, and those of the
+partitions of some rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from celc_runtime.plan.plan import Plan
+from celc_runtime.program import Program
+from celc_runtime.stream.key_table import found_in, hashes_of, numbered
+from celc_runtime.stream.rows import RowLayout, Rows
+from celc_runtime.stream.segments import Segments
+from celc_runtime.stream.state import KEYS, BucketState, KeyRecords, StateFormat, unknown_keys
+
+
+def window_length(program: Program) -> int | None:
+    """How long (microseconds) an event stays in the window; None: only later events tell."""
+    plan = program.plan
+    window = plan.window
+    if window is None or window.unit == "EVENTS" or has_own_clock(plan) or program.sees_all:
+        return None
+    return int(window.size)
+
+
+def has_own_clock(plan: Plan) -> bool:
+    """Whether the window is measured on another attribute than the first order column."""
+    return plan.window_attribute not in (None, plan.order_by[0])
+
+
+def relevant_types(plan: Plan) -> np.ndarray | None:
+    """bool[types]: which of the types that a query declares can matter; None: every event is
+    looked at, because rows in between matter, or the window is measured on their attribute."""
+    if plan.relevant is None or has_own_clock(plan):
+        return None
+    relevant = {(r.stream, r.type) for r in plan.relevant}
+    return np.array([pair in relevant for pair in plan.declared_types], np.bool_)
+
+
+def key_values(program: Program, key_ttl: int | None) -> tuple[str, ...]:
+    """The names of the `KEY_VALUES` that must be known of partitions; empty: nothing must."""
+    plan, length = program.plan, window_length(program)
+    in_events = plan.window is not None and plan.window.unit == "EVENTS"
+    has_first = plan.consume_by != "NONE" or has_own_clock(plan) or in_events
+    # A window that is shorter than key_ttl has forgotten all events by then.
+    forgets_events = key_ttl is not None and (length is None or length >= key_ttl)
+    needed = {
+        "first": has_first,
+        "context": len(program.contexts) > 0,
+        "value": has_own_clock(plan),
+        "last": key_ttl is not None,
+        "since": forgets_events,
+    }
+    counts = plan.positions or plan.relevant is None
+    if not counts and not any(needs for name, needs in needed.items() if name != "last"):
+        return ()
+    return ("position", "frontier", *(name for name, needs in needed.items() if needs))
+
+
+class KnownKeys:
+    """The partitions of some rows, numbered, and what a bucket knows of them.
+
+    codes: int64[rows], the number of each row's partition. values: KEY_VALUES[partitions];
+    is_known: bool[partitions], whether the bucket has a record of it.
+    """
+
+    def __init__(
+        self,
+        layout: RowLayout,
+        states: StateFormat,
+        state: BucketState,
+        segments: Segments,
+        rows: Rows,
+    ) -> None:
+        self._layout = layout
+        keys = layout.keys_of(rows)
+        self.codes, self._table = numbered(keys, hashes_of(keys))
+        count = len(self._table.first)
+        self.values = unknown_keys(count)
+        self.is_known = np.zeros(count, np.bool_)
+        for segment in reversed(state.of_kind(KEYS)):
+            records = states.keys(segment, segments.data(segment))
+            found = self.numbers_of(records.rows, layout.of_keys)
+            places = np.flatnonzero(found >= 0)
+            places = places[~self.is_known[found[places]]]  # a newer record counts
+            self.values[found[places]] = records.values.take(places)
+            self.is_known[found[places]] = True
+
+    def numbers_of(self, rows: Rows, layout: RowLayout) -> np.ndarray:
+        """int64[rows]: the numbers of other rows' partitions; −1: of none of these."""
+        keys = layout.keys_of(rows)
+        return found_in(self._table, keys, hashes_of(keys))
+
+    def rows(self) -> Rows:
+        """The partitions as rows of `RowLayout.of_keys`, by their numbers."""
+        return self._layout.rows_of_keys(self._table.keys, self._table.first)
+
+
+def merged_keys(layout: RowLayout, parts: list[KeyRecords]) -> KeyRecords:
+    """The records of several segments, the oldest first: the last one of each partition."""
+    newest_first = parts[::-1]
+    rows = layout.of_keys.joined([part.rows for part in newest_first])
+    values = np.concatenate([part.values for part in newest_first])
+    keys = layout.of_keys.keys_of(rows)
+    _, table = numbered(keys, hashes_of(keys))
+    return KeyRecords(layout.of_keys.taken(rows, table.first), values.take(table.first))

@@ -1,0 +1,138 @@
+"""Packing: the rows of a task become one value for each bucket, before Spark shuffles them.
+
+Rejected: one row for each event, because the row interface makes Python objects of every value, and
+pandas has no NULL in a column of whole numbers.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from celc_runtime.arrow.arrays import plain
+from celc_runtime.arrow.conforming import conforming
+from celc_runtime.arrow.event_types import type_numbers
+from celc_runtime.arrow.partition_keys import with_keys
+from celc_runtime.arrow.paths import received
+from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.plan import Plan
+from celc_runtime.program import Program
+from celc_runtime.stream.buckets import labels_of
+from celc_runtime.stream.compression import compressed
+from celc_runtime.stream.formats import StreamOptions, row_layout
+from celc_runtime.stream.key_table import grouped, hashes_of
+from celc_runtime.stream.known_keys import relevant_types
+from celc_runtime.stream.rows import RowLayout, Rows, key_columns, row_bytes
+
+PACKED_DDL = "bucket INT, events BINARY"
+
+IN_TIME, TOO_FAR = 0, 1
+"""The kinds of blocks: events as they came, and events too far ahead of the clock."""
+
+BLOCK = struct.Struct("<IBI")
+"""The head of a block: the number of the bucket, the kind, the number of events. The events follow,
+compressed."""
+
+_ROWS_AT_ONCE = 1 << 18
+"""So many rows or more are packed together: each value has its price in Spark."""
+
+_PACKED_SCHEMA = pa.schema([("bucket", pa.int32()), ("events", pa.binary())])
+
+
+def packed(
+    program: Program, options: StreamOptions, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a task, as values of bytes for buckets."""
+    layout = row_layout(program.plan, options.tiebreak_types)
+    labels = labels_of(options.buckets)
+    parts: list[tuple[Rows, np.ndarray]] = []
+    count = 0
+    for batch in map(received, batches):
+        if len(batch):
+            part = _encoded(program.plan, layout, options, batch)
+            parts.append(part)
+            count += len(part[1])
+            if count >= _ROWS_AT_ONCE:
+                yield _packed_rows(layout, labels, parts)
+                parts, count = [], 0
+    if parts:
+        yield _packed_rows(layout, labels, parts)
+
+
+def _encoded(
+    plan: Plan, layout: RowLayout, options: StreamOptions, batch: pa.RecordBatch
+) -> tuple[Rows, np.ndarray]:
+    """The rows of a batch, and which of them are too far ahead of the clock (bool)."""
+    ahead = np.zeros(len(batch), np.bool_)
+    if options.ahead:
+        place = batch.schema.get_field_index(options.ahead)
+        ahead = np.asarray(batch.column(place).to_numpy(zero_copy_only=False), np.bool_)
+        batch = batch.remove_column(place)
+    events = with_keys(plan, conforming(plan, batch))
+    for name in plan.order_by:
+        _check_order(plan, name, events.column(name))
+    codes = type_numbers(plan, events, "an event of the stream")
+    known = codes >= 0
+    if not known.all():
+        events, codes, ahead = events.filter(pa.array(known)), codes[known], ahead[known]
+    columns = {f.name: plain(events.column(f.name)) for f in layout.fields}
+    keys = [f.name for f in layout.keys]
+    columns |= dict(zip(keys, key_columns([columns[name] for name in keys]), strict=True))
+    idle = _idle(plan, options, codes)
+    if idle is not None:
+        # Of such an event only its place counts.
+        needed = {*plan.order_by, *plan.tiebreak, *keys}
+        for name in columns.keys() - needed:
+            columns[name] = pc.if_else(idle, pa.scalar(None, columns[name].type), columns[name])
+    typed = [
+        column if column.type == f.arrow_type else column.cast(f.arrow_type)
+        for f, column in zip(layout.fields, columns.values(), strict=True)
+    ]
+    return layout.encoded(typed, codes), ahead
+
+
+def _idle(plan: Plan, options: StreamOptions, codes: np.ndarray) -> pa.Array | None:
+    """bool[rows]: the events whose types cannot matter, if no one will see them."""
+    types = relevant_types(plan)
+    if types is None or options.late == "side":
+        return None
+    idle = ~types[codes]
+    return pa.array(idle) if idle.any() else None
+
+
+def _packed_rows(
+    layout: RowLayout, labels: np.ndarray, parts: list[tuple[Rows, np.ndarray]]
+) -> pa.RecordBatch:
+    """A value for each bucket that has rows, and one for bucket 0, where every micro-batch finds
+    out if the checkpoint fits."""
+    rows = layout.joined([rows for rows, _ in parts])
+    ahead = np.concatenate([ahead for _, ahead in parts])
+    buckets = (hashes_of(layout.keys_of(rows)) % np.uint64(len(labels))).astype(np.int64)
+    codes = 2 * buckets + np.where(ahead, TOO_FAR, IN_TIME)
+    order, edges = grouped(codes, 2 * len(labels))
+    found, blocks = [], []
+    for code, part in enumerate(layout.cut(layout.taken(rows, order), edges)):
+        bucket, kind = divmod(code, 2)
+        if len(part.records) or code == 0:
+            found.append(labels[bucket])
+            head = BLOCK.pack(bucket, kind, len(part.records))
+            blocks.append(head + compressed(row_bytes(part)))
+    arrays = [pa.array(found, pa.int32()), pa.array(blocks, pa.binary())]
+    return pa.RecordBatch.from_arrays(arrays, schema=_PACKED_SCHEMA)
+
+
+def _check_order(plan: Plan, name: str, column: pa.Array) -> None:
+    is_float = pa.types.is_floating(column.type)
+    for what, wrong in (
+        ("NULL", column.null_count),
+        ("NaN", is_float and pc.any(pc.is_nan(column)).as_py()),
+    ):
+        if wrong:
+            raise EventError(
+                f"query {plan.name!r}: the order column {name!r} is {what} in an event of the "
+                "stream: filter such rows out before match_stream, or order by another column"
+            )
