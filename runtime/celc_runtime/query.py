@@ -242,9 +242,10 @@ class CompiledQuery:
         not move the watermark, and are treated like late events. key_ttl: forget a partition, with
         its positions, this long after its last event. buckets: into how many buckets partitions are
         hashed, each of which is run and kept as a whole; fixed for a checkpoint; None: the number
-        in `checkpoint`, or four for each task that keeps states. checkpoint: the stream's
-        checkpoint; it is refused here if `celc_runtime.finish` has ended it or another query has
-        written it (without this option the first micro-batch refuses another query's).
+        in `checkpoint`, or four for each task that keeps states; without PARTITION BY there is one.
+        checkpoint: the stream's checkpoint; it is refused here if `celc_runtime.finish` has ended
+        it or another query has written it (without this option the first micro-batch refuses
+        another query's).
 
         Needs PySpark 4.0 and, in the session, Spark's RocksDB state store. Raises EventError where
         the query or the DataFrame does not fit a stream, ValueError for options that cannot be,

@@ -12,11 +12,11 @@ _settled = False
 
 
 def settled_after(batches: Iterator[_Batch]) -> Iterator[_Batch]:
-    """The batches of a task; after the first task of a process, its modules are garbage no more.
+    """The batches of a task; after the first task of a process, its objects are frozen.
 
-    Spark's worker collects all garbage after each task. With the modules that a query needs, it
-    looks at some hundred thousand objects that live as long as the process, each time anew: more
-    than a small task of a stream takes. So they are frozen once (`gc.freeze`).
+    Spark's worker collects all garbage after each task, and looks at all objects of the modules
+    that a query needs each time anew. They live as long as the process, so they are frozen once
+    (`gc.freeze`).
     """
     try:
         yield from batches

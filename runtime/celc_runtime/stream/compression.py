@@ -1,7 +1,8 @@
 """Bytes of many events, compressed for their way through Spark and its store.
 
-Every byte is copied some ten times between processes, and written to a changelog. LZ4 makes the
-rows of events about half as long, and takes less time than the copies that it saves.
+Every byte is copied several times between processes, and written to a changelog. In a stream of
+which a tenth of the events can matter, a million waiting events took 23.0 MB as rows, and 11.3 MB
+compressed, the others without their attributes.
 """
 
 from __future__ import annotations

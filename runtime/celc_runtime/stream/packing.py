@@ -33,8 +33,8 @@ PACKED_DDL = "bucket INT, events BINARY"
 IN_TIME, TOO_FAR = 0, 1
 """The kinds of blocks: events as they came, and events too far ahead of the clock."""
 
-BLOCK = struct.Struct("<IBI")
-"""The head of a block: the number of the bucket, the kind, the number of events. The events follow,
+BLOCK = struct.Struct("<BI")
+"""The head of a block: its kind, and the number of events. The events follow,
 compressed."""
 
 _ROWS_AT_ONCE = 1 << 18
@@ -119,7 +119,7 @@ def _packed_rows(
         bucket, kind = divmod(code, 2)
         if len(part.records) or code == 0:
             found.append(labels[bucket])
-            head = BLOCK.pack(bucket, kind, len(part.records))
+            head = BLOCK.pack(kind, len(part.records))
             blocks.append(head + compressed(row_bytes(part)))
     arrays = [pa.array(found, pa.int32()), pa.array(blocks, pa.binary())]
     return pa.RecordBatch.from_arrays(arrays, schema=_PACKED_SCHEMA)

@@ -68,7 +68,7 @@ class BucketTask:
         arrived: list[Rows] = []
         ahead: list[Rows] = []
         for block in blocks:
-            _, kind, count = BLOCK.unpack_from(block)
+            kind, count = BLOCK.unpack_from(block)
             data = decompressed(memoryview(block)[BLOCK.size :])
             rows, _ = self._formats.events.read(data, 0, count, checked=False)
             (ahead if kind == TOO_FAR else arrived).append(rows)
