@@ -249,7 +249,7 @@ class CompiledQuery:
 
         Needs PySpark 4.0 and, in the session, Spark's RocksDB state store. Raises EventError where
         the query or the DataFrame does not fit a stream, ValueError for options that cannot be,
-        RuntimeError for a session that cannot run it.
+        TypeError where `buckets` is no whole number, RuntimeError for a session that cannot run it.
         """
         query = self
         if tiebreak is not None:

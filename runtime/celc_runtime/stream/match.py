@@ -229,10 +229,10 @@ def _buckets(
 ) -> int:
     """The number of buckets: that of the checkpoint if it is known and no other one is wanted."""
     if wanted is not None:
-        if type(wanted) is not int or not 1 <= wanted <= MOST_BUCKETS:
-            raise ValueError(
-                f"buckets must be a whole number from 1 to {MOST_BUCKETS:,}, not {wanted!r}"
-            )
+        if type(wanted) is not int:
+            raise TypeError(f"buckets must be a whole number, not {wanted!r}")
+        if not 1 <= wanted <= MOST_BUCKETS:
+            raise ValueError(f"buckets must be between 1 and {MOST_BUCKETS:,}, not {wanted:,}")
     if not program.plan.key_columns:
         return 1  # there is one partition
     if wanted is not None:
