@@ -17,8 +17,10 @@ from celc_runtime import CompiledQuery
 from celc_runtime.stream.bucket import END_OF_TIME
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.packing import packed
+from celc_runtime.stream.processor import HEADER
 from celc_runtime.stream.step import Step
 from celc_runtime.stream.tasks import BucketTask, finished, unpacked
+from celc_runtime.stream.texts import text_of
 from engines import Event, Row, batches_of, table_of
 
 AFTER_ALL = END_OF_TIME // 1000
@@ -26,8 +28,8 @@ AFTER_ALL = END_OF_TIME // 1000
 
 EVENT_TIME = "event_time"
 
-_PIECES = pa.list_(pa.struct([("place", pa.int64()), ("data", pa.binary())]))
-_STATES = pa.schema([("bucket", pa.int32()), ("header", pa.binary()), ("segments", _PIECES)])
+_PIECES = pa.list_(pa.struct([("place", pa.int64()), ("data", pa.string())]))
+_STATES = pa.schema([("bucket", pa.int32()), ("state", _PIECES)])
 
 
 def instant(milliseconds: int) -> dt.datetime:
@@ -94,17 +96,17 @@ class Operator:
         """What is left when no more events come: as a last micro-batch would tell it, or as what
         ends a stream reads it from the states."""
         if self._rng.random() < 0.5:
-            pieces = [
-                [{"place": place, "data": data} for place, data in self.segments[label].items()]
-                for label in self.headers
+            states = [
+                {
+                    "bucket": label,
+                    "state": [
+                        {"place": place, "data": text_of(data)}
+                        for place, data in {HEADER: header, **self.segments[label]}.items()
+                    ],
+                }
+                for label, header in self.headers.items()
             ]
-            batch = pa.RecordBatch.from_pylist(
-                [
-                    {"bucket": label, "header": header, "segments": of_label or None}
-                    for (label, header), of_label in zip(self.headers.items(), pieces, strict=True)
-                ],
-                schema=_STATES,
-            )
+            batch = pa.RecordBatch.from_pylist(states, schema=_STATES)
             return [
                 row
                 for found in finished(self.query.program, self.options, [batch])

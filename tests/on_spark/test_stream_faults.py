@@ -15,8 +15,9 @@ import pytest
 from celc_runtime import CompiledQuery, finish
 from celc_runtime.stream.buckets import labels_of
 from celc_runtime.stream.formats import StreamFormats, StreamOptions
-from celc_runtime.stream.processor import HEADER
+from celc_runtime.stream.processor import HEADER, STATE
 from celc_runtime.stream.state import KEPT, KEYS, WAITING, BucketState, buckets_in
+from celc_runtime.stream.texts import bytes_of
 from stream_routes import (
     END,
     SETTINGS,
@@ -131,9 +132,9 @@ def _states(
 ) -> list[BucketState]:
     """The headers of all buckets."""
     found = spark.read.format("statestore").option("path", str(checkpoint))
-    found = found.option("stateVarName", HEADER).load()
-    rows = found.selectExpr("key.bucket AS label", f"value.{HEADER} AS header").collect()
-    headers = {row.label: bytes(row.header) for row in rows}
+    found = found.option("stateVarName", STATE).load().where(f"user_map_key.place = {HEADER}")
+    rows = found.selectExpr("key.bucket AS label", "user_map_value.data AS header").collect()
+    headers = {row.label: bytes_of(row.header) for row in rows}
     buckets = buckets_in(headers[0])
     assert buckets
     states = StreamFormats(

@@ -18,6 +18,7 @@ import numpy as np
 
 from celc_runtime.engine.arena import NEVER
 from celc_runtime.program import Program
+from celc_runtime.stream.blocks import Block, block_of
 from celc_runtime.stream.bucket_run import BucketRun, less
 from celc_runtime.stream.event_order import EventSort
 from celc_runtime.stream.known_keys import KnownKeys, merged_keys, window_length
@@ -76,7 +77,7 @@ class BucketReader:
         number: int,
         header: bytes | None,
         load: Callable[[int], bytes | None],
-        arrived: Sequence[Rows],
+        arrived: Sequence[Block],
         watermark: int | None,
     ) -> Step:
         """Take in the events that arrived, and run the events up to the watermark (microseconds;
@@ -90,20 +91,18 @@ class BucketReader:
         state = self._states.fresh(number) if header is None else self._states.read(header, number)
         segments = Segments(state, self._states, load)
         step = Step(late=self._layout.nothing)
-        fresh = self._layout.joined([rows for rows in arrived if len(rows.records)])
+        waits = [block for block in arrived if watermark is None or block.least > watermark]
         if watermark is not None:
-            fresh, behind = self._parted(fresh, self._times(fresh) > watermark)
+            fresh, behind = self._arrived(
+                [block for block in arrived if block.least <= watermark], watermark
+            )
+            waits.append(self._block(fresh))
             passed = self._passed(state, segments, watermark)
             if len(behind.records) or len(passed.records):
                 self._run_ready(step, state, segments, behind, passed, watermark)
             state.frontier = max(watermark, NEVER if state.frontier is None else state.frontier)
             self._evict(state, segments, watermark)
-        segments.add(
-            WAITING,
-            len(fresh.records),
-            self._states.waiting_bytes(fresh),
-            self._times(fresh),
-        )
+        segments.add_waiting(waits)
         self._merge(state, segments, watermark)
         self._set_timer(step, state, segments, watermark)
         step.waiting = sum(
@@ -119,6 +118,14 @@ class BucketReader:
         return step
 
     # --- waiting ----------------------------------------------------------------------------------
+
+    def _arrived(self, blocks: Sequence[Block], watermark: int) -> tuple[Rows, Rows]:
+        """The events that wait, and those that the watermark has passed."""
+        rows = self._layout.joined([block.rows(self._layout) for block in blocks if block.events])
+        return self._parted(rows, self._times(rows) > watermark)
+
+    def _block(self, rows: Rows) -> Block:
+        return block_of(self._layout, rows, self._order.time)
 
     def _times(self, rows: Rows) -> np.ndarray:
         return self._layout.values(rows, self._order.time)
@@ -164,9 +171,7 @@ class BucketReader:
             if 2 * len(rest.records) <= segment.rows:
                 segments.remove(segment)
                 left.append(rest)
-        rest = self._layout.joined([rows for rows in left if len(rows.records)])
-        data = self._states.waiting_bytes(rest)
-        segments.add(WAITING, len(rest.records), data, self._times(rest))
+        segments.add_waiting([self._block(rows) for rows in left])
         return self._layout.joined(passed)
 
     # --- running ----------------------------------------------------------------------------------
@@ -246,8 +251,7 @@ class BucketReader:
             rows, _ = self._parted(rows, self._times(rows) > state.frontier)
         for segment in due:
             segments.remove(segment)
-        data = self._states.waiting_bytes(rows)
-        segments.add(WAITING, len(rows.records), data, self._times(rows))
+        segments.add_waiting([self._block(rows)])
 
     def _merge_keys(self, segments: Segments, due: list[Segment], watermark: int | None) -> None:
         records = merged_keys(self._layout, [self._states.keys(s, segments.data(s)) for s in due])

@@ -1,8 +1,12 @@
 """Bytes of many events, compressed for their way through Spark and its store.
 
-Every byte is copied several times between processes, and written to a changelog. In a stream of
-which a tenth of the events can matter, a million waiting events took 23.0 MB as rows, and 11.3 MB
-compressed, the others without their attributes.
+Every byte is copied several times between processes, and written to a changelog: what Python
+reads of a state costs Spark some 25 ns a byte, because it sends bytes as text. Records are written
+column by column, all first bytes of a number, then all second ones (`planes`), because the higher
+bytes of times, keys and positions hardly change from one event to the next. In a stream of which a
+tenth of the events can matter, a million waiting events take 26 MB as rows, 7.5 MB as compressed
+planes, and would take 8.8 MB as compressed rows; with LZ4 these are 9.3 and 11.7 MB, in the same
+time.
 """
 
 from __future__ import annotations
@@ -10,36 +14,61 @@ from __future__ import annotations
 import struct
 import zlib
 
+import numpy as np
 import pyarrow as pa
 
 from celc_runtime.plan.errors import StateError
 
-_CODEC = pa.Codec("lz4_raw")
+_CODEC = pa.Codec("zstd", compression_level=1)
 _HEAD = struct.Struct("<QQI")
-"""The number of bytes, the number of compressed bytes, and the CRC-32 of the former."""
-
-_GREATEST_RATIO = 255
-"""No byte of LZ4 stands for more bytes."""
+"""The number of bytes, the number of compressed bytes, and the CRC-32 of the latter, begun with
+the former, so that no wrong number asks for memory. Where the
+numbers are equal, the bytes are as they were."""
 
 
 def compressed(data: bytes) -> bytes:
-    """The bytes compressed, behind numbers that tell if some are missing."""
+    """The bytes compressed, behind numbers that tell if some are missing or have been changed."""
     packed: bytes = _CODEC.compress(data, asbytes=True)
-    return _HEAD.pack(len(data), len(packed), zlib.crc32(data)) + packed
+    if len(packed) >= len(data):
+        packed = data
+    return _HEAD.pack(len(data), len(packed), _checksum(len(data), packed)) + packed
 
 
-def decompressed(data: bytes | memoryview) -> bytes:
-    """The bytes that `compressed` was given. Raises StateError where these are not from there."""
-    if len(data) < _HEAD.size:
+def decompressed(data: bytes, start: int = 0) -> tuple[bytes, int]:
+    """The bytes that `compressed` was given, whose result begins at `start`, and the first place
+    behind it. Raises StateError where these bytes are not from there."""
+    if len(data) < start + _HEAD.size:
         raise StateError("compressed bytes are cut off")
-    size, length, checksum = _HEAD.unpack_from(data)
-    # Of bytes that have been cut off, LZ4 makes fewer, and Arrow does not tell.
-    if length != len(data) - _HEAD.size or size > _GREATEST_RATIO * len(data):
+    size, length, checksum = _HEAD.unpack_from(data, start)
+    begin = start + _HEAD.size
+    if length > len(data) - begin:
         raise StateError(f"{length:,} bytes that stand for {size:,} cannot be decompressed")
+    packed = memoryview(data)[begin : begin + length]
+    if _checksum(size, packed) != checksum:
+        raise StateError("bytes cannot be decompressed: their checksum does not fit")
+    if size == length:
+        return bytes(packed), begin + length
     try:
-        found: bytes = _CODEC.decompress(memoryview(data)[_HEAD.size :], size, asbytes=True)
+        found: bytes = _CODEC.decompress(packed, size, asbytes=True)
     except (OSError, pa.ArrowException) as problem:
         raise StateError(f"bytes cannot be decompressed: {problem}") from None
-    if zlib.crc32(found) != checksum:
-        raise StateError("bytes cannot be decompressed: their checksum does not fit")
-    return found
+    return found, begin + length
+
+
+def _checksum(size: int, packed: bytes | memoryview) -> int:
+    return zlib.crc32(packed, size & 0xFFFF_FFFF)
+
+
+def planes(values: np.ndarray) -> bytes:
+    """The bytes of an array of any dtype with one dimension, plane by plane: the first bytes of all
+    its values, then the second ones, and so on."""
+    rows = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), values.itemsize)
+    return rows.T.tobytes()
+
+
+def from_planes(data: bytes, start: int, count: int, dtype: np.dtype) -> np.ndarray:
+    """The array whose planes begin at a byte. The bytes must be there."""
+    size = dtype.itemsize
+    found = np.frombuffer(data, np.uint8, count * size, start).reshape(size, count)
+    # Bytes of a row lie together again, and are a copy that may be written to.
+    return found.T.copy().reshape(-1).view(dtype)

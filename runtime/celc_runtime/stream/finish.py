@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 from celc_runtime.plan.errors import StateError
 from celc_runtime.program import Program
-from celc_runtime.stream.processor import HEADER, SEGMENTS
+from celc_runtime.stream.processor import HEADER, STATE
 from celc_runtime.stream.state import buckets_in
 from celc_runtime.stream.tasks import check_header, finishing_route
+from celc_runtime.stream.texts import bytes_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -97,51 +98,46 @@ def check_checkpoint(
         )
     if not _batches(spark, posixpath.join(checkpoint, "commits")):
         return
-    found = _headers(spark, checkpoint).limit(1).collect()
-    if found:
-        check_header(program, options, found[0][0], bytes(found[0][1]))
+    found = _first_header(spark, checkpoint)
+    if found is not None:
+        check_header(program, options, *found)
 
 
 def recorded_buckets(spark: SparkSession, checkpoint: str) -> int | None:
     """The number of buckets that a checkpoint was begun with; None where it has none yet.
 
-    Raises StateError for a checkpoint of a version that kept a state for each partition.
+    Raises StateError for a checkpoint of an earlier version of celc.
     """
     if not _batches(spark, posixpath.join(checkpoint, "commits")):
         return None
-    found = _headers(spark, checkpoint).limit(1).collect()
-    return buckets_in(bytes(found[0][1])) if found else None
+    found = _first_header(spark, checkpoint)
+    return None if found is None else buckets_in(found[1])
 
 
 def _states(spark: SparkSession, checkpoint: str) -> DataFrame:
     """The states of the stream's operator: a row for each bucket, as `finished` reads it."""
     from pyspark.sql import functions
 
-    operator = _operator(spark, checkpoint)
-    pieces = (
-        _variable(spark, checkpoint, operator, SEGMENTS)
-        .selectExpr("key.bucket AS bucket", "user_map_key.place", "user_map_value.data")
-        .groupBy("bucket")
-        .agg(functions.collect_list(functions.struct("place", "data")).alias("segments"))
-    )
-    return _headers(spark, checkpoint, operator).join(pieces, "bucket", "left")
+    pieces = functions.collect_list(functions.struct("place", "data"))
+    return _pieces(spark, checkpoint).groupBy("bucket").agg(pieces.alias("state"))
 
 
-def _headers(spark: SparkSession, checkpoint: str, operator: int | None = None) -> DataFrame:
-    """The labels of buckets, and their headers."""
-    number = _operator(spark, checkpoint) if operator is None else operator
-    return _variable(spark, checkpoint, number, HEADER).selectExpr(
-        "key.bucket AS bucket", f"value.{HEADER} AS header"
-    )
+def _first_header(spark: SparkSession, checkpoint: str) -> tuple[int, bytes] | None:
+    """The label of a bucket, and its header; None where there is no bucket."""
+    headers = _pieces(spark, checkpoint).where(f"place = {HEADER}").select("bucket", "data")
+    found = headers.limit(1).collect()
+    return (found[0][0], bytes_of(found[0][1])) if found else None
 
 
-def _variable(spark: SparkSession, checkpoint: str, operator: int, name: str) -> DataFrame:
+def _pieces(spark: SparkSession, checkpoint: str) -> DataFrame:
+    """The pieces of all buckets' states."""
     return (
         spark.read.format("statestore")
         .option("path", checkpoint)
-        .option("operatorId", operator)
-        .option("stateVarName", name)
+        .option("operatorId", _operator(spark, checkpoint))
+        .option("stateVarName", STATE)
         .load()
+        .selectExpr("key.bucket AS bucket", "user_map_key.place", "user_map_value.data")
     )
 
 
@@ -161,10 +157,10 @@ def _operator(spark: SparkSession, checkpoint: str) -> int:
             "and finish serves a stream with one: run each match_stream as a stream by itself"
         )
     number, properties = operators[0]
-    if f'"{HEADER}"' not in properties:
+    if f'"{STATE}"' not in properties:
         raise StateError(
-            f"the checkpoint {checkpoint} is of an earlier version of celc, which kept a state for "
-            "each partition: end the stream with that version (availableNow, then finish), and "
+            f"the checkpoint {checkpoint} is of an earlier version of celc, whose states this one "
+            "does not read: end the stream with that version (availableNow, then finish), and "
             "begin a new checkpoint"
         )
     return int(number)

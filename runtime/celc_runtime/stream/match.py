@@ -21,7 +21,6 @@ from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import ARROW_TYPES, Plan, quoted
 from celc_runtime.program import Program
 from celc_runtime.spark.columns import column_named, mapped, needed_columns, unordered_error
-from celc_runtime.spark.event_types import is_of_types
 from celc_runtime.spark.key_columns import utc_instant
 from celc_runtime.spark.order_column import OrderColumn
 from celc_runtime.spark.probe import has_class
@@ -29,7 +28,7 @@ from celc_runtime.spark.pushdown import can_matter, why_not_filtered
 from celc_runtime.stream.buckets import FOR_EACH_TASK, MOST_BUCKETS
 from celc_runtime.stream.finish import check_checkpoint, recorded_buckets, remember_plan
 from celc_runtime.stream.formats import StreamOptions
-from celc_runtime.stream.monitor import METRICS, READ_METRICS
+from celc_runtime.stream.monitor import METRICS
 from celc_runtime.stream.packing import PACKED_DDL
 from celc_runtime.stream.processor import bucket_processor
 from celc_runtime.stream.tasks import (
@@ -315,12 +314,6 @@ def _steps(program: Program, rows: DataFrame, options: StreamOptions, api: str) 
 
     plan = program.plan
     sent = options._asdict()
-    undeclared = _undeclared(plan, rows)
-    rows = rows.observe(
-        READ_METRICS + program.name,
-        functions.count(functions.lit(1)).alias("rows"),
-        functions.coalesce(functions.count_if(undeclared), functions.lit(0)).alias("undeclared"),
-    )
     blocks = mapped(rows, partial(packing_route(program), sent), PACKED_DDL)
     grouped = blocks.groupBy("bucket")
     run = grouped.transformWithState if api == "row" else grouped.transformWithStateInPandas
@@ -333,15 +326,6 @@ def _steps(program: Program, rows: DataFrame, options: StreamOptions, api: str) 
     )
     matches = steps.mapInArrow(partial(unpacking_route(program), sent), _ddl(plan, options))
     return remember_plan(matches, program, sent)
-
-
-def _undeclared(plan: Plan, rows: DataFrame) -> Column:
-    """Whether a row is of an event type that the query's streams do not declare."""
-    from pyspark.sql import functions
-
-    if plan.type_name not in rows.columns:
-        return functions.lit(False)
-    return ~is_of_types(plan, plan.declared_types)
 
 
 def _ddl(plan: Plan, options: StreamOptions) -> str:

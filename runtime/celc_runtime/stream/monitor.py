@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 METRICS = "celc_"
-READ_METRICS = "celc_read_"
-"""The beginnings of the names of a stream's observed metrics; the query's name follows."""
+"""The beginning of the name of a stream's observed metrics; the query's name follows."""
 
 _OLD_STATE = "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE"
 """Spark's error where a checkpoint has states for partitions and not for buckets."""
@@ -72,8 +71,8 @@ def monitor(query: StreamingQuery, *, stream: TextIO | None = None, every: float
         return
     if _OLD_STATE in str(problem) and "bucket" in str(problem):
         raise StateError(
-            "the checkpoint is of an earlier version of celc, which kept a state for each "
-            "partition: end the stream with that version (availableNow, then finish), and begin a "
+            "the checkpoint is of an earlier version of celc, whose states this one does not "
+            "read: end the stream with that version (availableNow, then finish), and begin a "
             "new checkpoint"
         ) from problem
     raise problem
@@ -81,15 +80,14 @@ def monitor(query: StreamingQuery, *, stream: TextIO | None = None, every: float
 
 def micro_batch(progress: Any) -> dict[str, Any]:
     """The figures of `monitor` for one micro-batch, from Spark's progress of it."""
-    read, steps = _sums(observed(progress))
+    steps = _sums(observed(progress))
     took = progress["durationMs"].get("triggerExecution", 0)
     return {
         "batch": progress["batchId"],
         "seconds": took / 1000,
-        "rows": read.get("rows", 0),
-        "undeclared": read.get("undeclared", 0),
-        **{name: steps.get(name, 0) for name in ("events", "matches", "late", "ahead")},
-        **{name: steps.get(name, 0) for name in ("waiting", "kept", "keys", "known", "bytes")},
+        **{name: steps.get(name, 0) for name in ("rows", "undeclared", "events", "matches")},
+        **{name: steps.get(name, 0) for name in ("late", "ahead", "waiting", "kept", "keys")},
+        **{name: steps.get(name, 0) for name in ("known", "bytes")},
         **{name: steps.get(f"{name}_us", 0) / 1e6 for name in ("sort", "kernel", "state")},
         "watermark": progress["eventTime"].get("watermark", ""),
     }
@@ -110,17 +108,13 @@ def observed(progress: Any) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _sums(metrics: Mapping[str, dict[str, Any]]) -> tuple[dict[str, int], dict[str, int]]:
-    read: dict[str, int] = {}
-    steps: dict[str, int] = {}
+def _sums(metrics: Mapping[str, dict[str, Any]]) -> dict[str, int]:
+    sums: dict[str, int] = {}
     for name, values in metrics.items():
-        if not name.startswith(METRICS):
-            continue
-        # The content decides, not the name: a query may be called read_something.
-        into = read if "rows" in values else steps
-        for key, value in values.items():
-            into[key] = into.get(key, 0) + (value or 0)
-    return read, steps
+        if name.startswith(METRICS):
+            for key, value in values.items():
+                sums[key] = sums.get(key, 0) + (value or 0)
+    return sums
 
 
 def _line(figures: Mapping[str, Any]) -> str:

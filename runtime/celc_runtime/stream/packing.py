@@ -6,8 +6,8 @@ pandas has no NULL in a column of whole numbers.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,21 +21,14 @@ from celc_runtime.arrow.paths import received
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
+from celc_runtime.stream.blocks import IN_TIME, TOO_FAR, block_of
 from celc_runtime.stream.buckets import labels_of
-from celc_runtime.stream.compression import compressed
 from celc_runtime.stream.formats import StreamOptions, row_layout
 from celc_runtime.stream.key_table import grouped, hashes_of
 from celc_runtime.stream.known_keys import relevant_types
-from celc_runtime.stream.rows import RowLayout, Rows, key_columns, row_bytes
+from celc_runtime.stream.rows import RowLayout, Rows, key_columns
 
 PACKED_DDL = "bucket INT, events BINARY"
-
-IN_TIME, TOO_FAR = 0, 1
-"""The kinds of blocks: events as they came, and events too far ahead of the clock."""
-
-BLOCK = struct.Struct("<BI")
-"""The head of a block: its kind, and the number of events. The events follow,
-compressed."""
 
 _ROWS_AT_ONCE = 1 << 18
 """So many rows or more are packed together: each value has its price in Spark."""
@@ -47,26 +40,30 @@ def packed(
     program: Program, options: StreamOptions, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a task, as values of bytes for buckets."""
-    layout = row_layout(program.plan, options.tiebreak_types)
-    labels = labels_of(options.buckets)
-    parts: list[tuple[Rows, np.ndarray]] = []
+    packer = _Packer(program.plan, options)
+    parts: list[_Part] = []
     count = 0
     for batch in map(received, batches):
         if len(batch):
-            part = _encoded(program.plan, layout, options, batch)
-            parts.append(part)
-            count += len(part[1])
+            parts.append(_encoded(program.plan, packer.layout, options, batch))
+            count += len(batch)
             if count >= _ROWS_AT_ONCE:
-                yield _packed_rows(layout, labels, parts)
+                yield packer.packed(parts)
                 parts, count = [], 0
     if parts:
-        yield _packed_rows(layout, labels, parts)
+        yield packer.packed(parts)
 
 
-def _encoded(
-    plan: Plan, layout: RowLayout, options: StreamOptions, batch: pa.RecordBatch
-) -> tuple[Rows, np.ndarray]:
-    """The rows of a batch, and which of them are too far ahead of the clock (bool)."""
+class _Part(NamedTuple):
+    """The events of a batch, which of them are too far ahead of the clock (bool), and how many more
+    rows the batch has, of types that are not declared."""
+
+    rows: Rows
+    ahead: np.ndarray
+    undeclared: int
+
+
+def _encoded(plan: Plan, layout: RowLayout, options: StreamOptions, batch: pa.RecordBatch) -> _Part:
     ahead = np.zeros(len(batch), np.bool_)
     if options.ahead:
         place = batch.schema.get_field_index(options.ahead)
@@ -77,7 +74,8 @@ def _encoded(
         _check_order(plan, name, events.column(name))
     codes = type_numbers(plan, events, "an event of the stream")
     known = codes >= 0
-    if not known.all():
+    undeclared = int(np.count_nonzero(~known))
+    if undeclared:
         events, codes, ahead = events.filter(pa.array(known)), codes[known], ahead[known]
     columns = {f.name: plain(events.column(f.name)) for f in layout.fields}
     keys = [f.name for f in layout.keys]
@@ -92,7 +90,7 @@ def _encoded(
         column if column.type == f.arrow_type else column.cast(f.arrow_type)
         for f, column in zip(layout.fields, columns.values(), strict=True)
     ]
-    return layout.encoded(typed, codes), ahead
+    return _Part(layout.encoded(typed, codes), ahead, undeclared)
 
 
 def _idle(plan: Plan, options: StreamOptions, codes: np.ndarray) -> pa.Array | None:
@@ -104,25 +102,35 @@ def _idle(plan: Plan, options: StreamOptions, codes: np.ndarray) -> pa.Array | N
     return pa.array(idle) if idle.any() else None
 
 
-def _packed_rows(
-    layout: RowLayout, labels: np.ndarray, parts: list[tuple[Rows, np.ndarray]]
-) -> pa.RecordBatch:
-    """A value for each bucket that has rows, and one for bucket 0, where every micro-batch finds
-    out if the checkpoint fits."""
-    rows = layout.joined([rows for rows, _ in parts])
-    ahead = np.concatenate([ahead for _, ahead in parts])
-    buckets = (hashes_of(layout.keys_of(rows)) % np.uint64(len(labels))).astype(np.int64)
-    codes = 2 * buckets + np.where(ahead, TOO_FAR, IN_TIME)
-    order, edges = grouped(codes, 2 * len(labels))
-    found, blocks = [], []
-    for code, part in enumerate(layout.cut(layout.taken(rows, order), edges)):
-        bucket, kind = divmod(code, 2)
-        if len(part.records) or code == 0:
-            found.append(labels[bucket])
-            head = BLOCK.pack(kind, len(part.records))
-            blocks.append(head + compressed(row_bytes(part)))
-    arrays = [pa.array(found, pa.int32()), pa.array(blocks, pa.binary())]
-    return pa.RecordBatch.from_arrays(arrays, schema=_PACKED_SCHEMA)
+class _Packer:
+    """Packs the events of one query."""
+
+    def __init__(self, plan: Plan, options: StreamOptions) -> None:
+        self.layout = row_layout(plan, options.tiebreak_types)
+        self._labels = labels_of(options.buckets)
+        self._time = [field.name for field in self.layout.fields].index(plan.order_by[0])
+
+    def packed(self, parts: Sequence[_Part]) -> pa.RecordBatch:
+        """A value for each bucket that has rows, and one for bucket 0, where every micro-batch
+        finds out if the checkpoint fits, and which has the counts that no bucket has."""
+        layout = self.layout
+        rows = layout.joined([part.rows for part in parts])
+        ahead = np.concatenate([part.ahead for part in parts])
+        undeclared = sum(part.undeclared for part in parts)
+        count = len(self._labels)
+        buckets = (hashes_of(layout.keys_of(rows)) % np.uint64(count)).astype(np.int64)
+        codes = 2 * buckets + np.where(ahead, TOO_FAR, IN_TIME)
+        order, edges = grouped(codes, 2 * count)
+        found, blocks = [], []
+        for code, of_code in enumerate(layout.cut(layout.taken(rows, order), edges)):
+            bucket, kind = divmod(code, 2)
+            if len(of_code.records) or code == 0:
+                extra = undeclared if code == 0 else 0
+                block = block_of(layout, of_code, self._time, kind=kind, undeclared=extra)
+                found.append(self._labels[bucket])
+                blocks.append(block.data)
+        arrays = [pa.array(found, pa.int32()), pa.array(blocks, pa.binary())]
+        return pa.RecordBatch.from_arrays(arrays, schema=_PACKED_SCHEMA)
 
 
 def _check_order(plan: Plan, name: str, column: pa.Array) -> None:

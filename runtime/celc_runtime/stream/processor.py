@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-HEADER, SEGMENTS = "header", "segments"
-"""The names of the state variables."""
+STATE = "pieces"
+"""The name of the state variable: a map from numbers to texts (`texts`). Each further variable
+would cost every task of every micro-batch some milliseconds, in which Spark makes its encoders."""
+
+HEADER = -1
+"""The number of a bucket's header. The other numbers are those of its segments' pieces."""
 
 
 def bucket_processor(make_task: Callable[[], Any], api: str) -> Any:
@@ -17,15 +21,14 @@ def bucket_processor(make_task: Callable[[], Any], api: str) -> Any:
     """
     from pyspark.sql.streaming import StatefulProcessor
 
-    names = HEADER, SEGMENTS
+    variable, of_header = STATE, HEADER
     rows_of = _rows_of if api == "row" else _frames_of
     blocks_of, rows_out = rows_of()
 
     class Buckets(StatefulProcessor):  # type: ignore[misc]
         def init(self, handle: Any) -> None:
             self._handle = handle
-            self._header = handle.getValueState(names[0], "header BINARY")
-            self._segments = handle.getMapState(names[1], "place BIGINT", "data BINARY")
+            self._state = handle.getMapState(variable, "place BIGINT", "data STRING")
             self._task: Any = None
 
         # Spark calls these by their names, and looks for the names of their arguments.
@@ -47,24 +50,29 @@ def bucket_processor(make_task: Callable[[], Any], api: str) -> Any:
             self._task = None
 
         def _load(self, place: int) -> Any:
-            found = self._segments.getValue((place,))
-            return None if found is None else bytes(found[0])
+            found = self._state.getValue((place,))
+            return None if found is None else self._task.bytes_of(found[0])
+
+        def _store(self, place: int, data: bytes) -> None:
+            self._state.updateValue((place,), (self._task.text_of(data),))
 
         def _step(self, key: Any, blocks: Any, times: Any, expired: Any) -> Any:
             # Made here and not in `init`, which the driver calls too.
             if self._task is None:
                 self._task = make_task()
-            before = self._header.get()
-            header = None if before is None else bytes(before[0])
             step, rows = self._task.step(
-                int(key[0]), header, self._load, blocks, times.getCurrentWatermarkInMs()
+                int(key[0]),
+                self._load(of_header),
+                self._load,
+                blocks,
+                times.getCurrentWatermarkInMs(),
             )
             if step.is_changed:
-                self._header.update((step.header,))
+                self._store(of_header, step.header)
             for place, data in step.written.items():
-                self._segments.updateValue((place,), (data,))
+                self._store(place, data)
             for place in step.removed:
-                self._segments.removeKey((place,))
+                self._state.removeKey((place,))
             for timer in step.unset_timers:
                 if timer != expired:  # which Spark unsets itself
                     self._handle.deleteTimer(timer)

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from celc_runtime.arrow.arrays import numbers, plain, zeros
 from celc_runtime.plan.errors import StateError
 from celc_runtime.plan.plan import ARROW_TYPES
+from celc_runtime.stream.compression import from_planes, planes
 
 _FORMATS = {
     "BOOLEAN": "u1",
@@ -320,7 +321,7 @@ class RowLayout:
         end = start + count * self.dtype.itemsize
         if end > len(data):
             raise StateError(f"{count:,} events do not fit into {len(data):,} bytes")
-        records = np.frombuffer(data, self.dtype, count, start)
+        records = from_planes(data, start, count, self.dtype)
         if checked and count:
             self._check(records)
         if not self._texts:
@@ -340,8 +341,8 @@ class RowLayout:
 
 
 def row_bytes(rows: Rows) -> bytes:
-    """The bytes that `RowLayout.read` reads."""
-    return rows.records.tobytes() + rows.texts.tobytes()
+    """The bytes that `RowLayout.read` reads: the records plane by plane, and the texts."""
+    return planes(rows.records) + rows.texts.tobytes()
 
 
 def key_columns(columns: Sequence[pa.Array]) -> list[pa.Array]:

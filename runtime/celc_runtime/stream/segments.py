@@ -11,12 +11,12 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from celc_runtime.plan.errors import StateError
+from celc_runtime.stream.blocks import Block
 from celc_runtime.stream.state import (
     KEPT,
     KEYS,
+    WAITING,
     BucketState,
     KeptEvents,
     KeyRecords,
@@ -85,10 +85,10 @@ class Segments:
             self._read[segment.number] = found
         return found
 
-    def add(self, kind: int, rows: int, data: bytes, times: np.ndarray, values: int = 0) -> None:
-        """Add a segment; `times`: int64[rows], those of its events or partitions."""
-        if not rows:
-            return
+    def add(
+        self, kind: int, rows: int, data: bytes, least: int, latest: int, values: int = 0
+    ) -> None:
+        """Add a segment of so many events or partitions, and the times between which they lie."""
         pieces = max(1, -(-len(data) // PIECE))
         if pieces >= _MOST_PIECES:
             raise StateError(f"a segment of {len(data):,} bytes is too large: use more buckets")
@@ -102,8 +102,8 @@ class Segments:
             rows,
             zlib.crc32(data),
             len(data),
-            int(times.min()),
-            int(times.max()),
+            least,
+            latest,
         )
         self._state.segments.append(segment)
         self._read[number] = data
@@ -117,13 +117,28 @@ class Segments:
             if self.written.pop(place, None) is None:
                 self.removed.append(place)
 
+    def add_waiting(self, blocks: Sequence[Block]) -> None:
+        """Add a segment of waiting events, unless there are none."""
+        found = [block for block in blocks if block.events]
+        if found:
+            self.add(
+                WAITING,
+                sum(block.events for block in found),
+                b"".join(block.data for block in found),
+                min(block.least for block in found),
+                max(block.latest for block in found),
+            )
+
     def add_kept(self, kept: KeptEvents) -> None:
-        """Add a segment of kept events."""
+        """Add a segment of kept events, unless there are none."""
         times = self._format.times_of_rows(kept.rows)
-        self.add(KEPT, len(times), self._format.kept_bytes(kept), times)
+        if len(times):
+            data = self._format.kept_bytes(kept)
+            self.add(KEPT, len(times), data, int(times.min()), int(times.max()))
 
     def add_keys(self, records: KeyRecords) -> None:
-        """Add a segment of partitions."""
-        data, values = self._format.key_bytes(records)
+        """Add a segment of partitions, unless there are none."""
         times = self._format.times_of(records)
-        self.add(KEYS, len(times), data, times, values)
+        if len(times):
+            data, values = self._format.key_bytes(records)
+            self.add(KEYS, len(times), data, int(times.min()), int(times.max()), values)

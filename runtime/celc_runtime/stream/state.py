@@ -44,11 +44,11 @@ offset type
 40     i8    the greatest
 ====== ===== =================================================================================
 
-All numbers are little-endian. Events are rows as in `rows`, those that wait compressed
-(`compression`), because they are all that came; behind kept events come their positions
-(int64) and, where nested selectors need them, the contexts before them (uint16). A segment of keys
-has the partitions as rows, and behind them the values of `KEY_VALUES` that it has, one after
-another.
+All numbers are little-endian. Waiting events are in blocks, as they came or behind one another
+(`blocks`). The other segments are compressed as a whole (`compression`): events are rows as in
+`rows`; behind kept events come their positions (int64) and, where nested selectors need them, the
+contexts before them (uint16). A segment of keys has the partitions as rows, and behind them the
+values of `KEY_VALUES` that it has, one after another. All of these are written as planes of bytes.
 
 A state holds no nodes of the kernels, only events. To read an event again costs some 0.1 µs, where
 a query has code of its own. Nodes would have to be written too, and each reference in them checked
@@ -69,14 +69,15 @@ import numpy as np
 from celc_runtime.engine.arena import ALWAYS, NEVER
 from celc_runtime.plan.errors import StateError
 from celc_runtime.plan.plan import Plan
-from celc_runtime.stream.compression import compressed, decompressed
+from celc_runtime.stream.blocks import stored_rows
+from celc_runtime.stream.compression import compressed, decompressed, from_planes, planes
 from celc_runtime.stream.identity import differences, identity
 from celc_runtime.stream.rows import RowLayout, Rows, row_bytes
 
 _HEADER = struct.Struct("<4sHHI18sHIIqqqqqQ")
 _ENTRY = struct.Struct("<qBBHIIIQqq")
 _MAGIC = b"celc"
-_VERSION = 3
+_VERSION = 4
 _HAS_FRONTIER, _HAS_TIMER = 1, 2
 _CHECKSUM = slice(8, 12)
 _MOST_POSITIONS = 2**62
@@ -309,21 +310,19 @@ class StateFormat:
 
     # --- segments ---------------------------------------------------------------------------------
 
-    def waiting_bytes(self, rows: Rows) -> bytes:
-        """The bytes of a segment of waiting events."""
-        return compressed(row_bytes(rows))
-
     def kept_bytes(self, kept: KeptEvents) -> bytes:
         """The bytes of a segment of kept events."""
-        contexts = kept.contexts.astype("<u2").tobytes() if self._has_contexts else b""
-        return row_bytes(kept.rows) + kept.positions.astype("<i8").tobytes() + contexts
+        parts = [row_bytes(kept.rows), planes(kept.positions.astype("<i8", copy=False))]
+        if self._has_contexts:
+            parts.append(planes(kept.contexts.astype("<u2", copy=False)))
+        return compressed(b"".join(parts))
 
     def key_bytes(self, records: KeyRecords) -> tuple[bytes, int]:
         """The bytes of a segment of partitions, and the bits of the values in it."""
         parts = [row_bytes(records.rows)]
-        parts += [np.ascontiguousarray(records.values[name]).tobytes() for name in self.values]
+        parts += [planes(records.values[name]) for name in self.values]
         names = KEY_VALUES.names or ()
-        return b"".join(parts), sum(1 << names.index(name) for name in self.values)
+        return compressed(b"".join(parts)), sum(1 << names.index(name) for name in self.values)
 
     def times_of_rows(self, rows: Rows) -> np.ndarray:
         """int64[rows]: the times of events."""
@@ -338,14 +337,16 @@ class StateFormat:
     def waiting(self, segment: Segment, data: bytes) -> Rows:
         """The events of a segment. Raises StateError where bytes cannot be they."""
         with _Damage(self):
-            plain = decompressed(data)
-            rows, end = self._layout.read(plain, 0, segment.rows)
-            _check_end(plain, end)
+            rows = self._layout.joined(stored_rows(data, self._layout))
+            if len(rows.records) != segment.rows:
+                found = len(rows.records)
+                raise StateError(f"{segment.rows:,} events do not fit: {found:,} are there")
         return rows
 
     def kept(self, segment: Segment, data: bytes) -> KeptEvents:
         """The events of a segment, with positions. Raises StateError where bytes cannot be they."""
         with _Damage(self):
+            data = _all_decompressed(data)
             rows, end = self._layout.read(data, 0, segment.rows)
             positions, end = _numbers(data, end, "<i8", segment.rows)
             contexts = np.zeros(0, np.uint16)
@@ -359,6 +360,7 @@ class StateFormat:
     def keys(self, segment: Segment, data: bytes) -> KeyRecords:
         """The partitions of a segment. Raises StateError where bytes cannot be they."""
         with _Damage(self):
+            data = _all_decompressed(data)
             rows, end = self._layout.of_keys.read(data, 0, segment.rows)
             values = unknown_keys(segment.rows)
             for bit, name in enumerate(KEY_VALUES.names or ()):
@@ -407,7 +409,13 @@ def _numbers(data: bytes, start: int, format: str, count: int) -> tuple[np.ndarr
     end = start + count * dtype.itemsize
     if end > len(data):
         raise StateError(f"{count:,} numbers do not fit in")
-    return np.frombuffer(data, dtype, count, start).copy(), end
+    return from_planes(data, start, count, dtype), end
+
+
+def _all_decompressed(data: bytes) -> bytes:
+    plain, end = decompressed(data)
+    _check_end(data, end)
+    return plain
 
 
 def _check_end(data: bytes, end: int) -> None:

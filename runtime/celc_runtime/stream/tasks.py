@@ -19,18 +19,20 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import ARROW_TYPES, Plan
 from celc_runtime.program import Program, Route
 from celc_runtime.spark.workers import settle, settled_after
+from celc_runtime.stream.blocks import IN_TIME, TOO_FAR, Block
 from celc_runtime.stream.bucket import END_OF_TIME, BucketReader
 from celc_runtime.stream.buckets import labels_of
-from celc_runtime.stream.compression import decompressed
 from celc_runtime.stream.formats import StreamFormats, StreamOptions, row_layout
-from celc_runtime.stream.packing import BLOCK, TOO_FAR, packed
+from celc_runtime.stream.packing import packed
+from celc_runtime.stream.processor import HEADER
 from celc_runtime.stream.rows import Rows
 from celc_runtime.stream.step import Step
+from celc_runtime.stream.texts import bytes_of, text_of
 
 STEP_DDL = (
-    "events BIGINT, matches BIGINT, late BIGINT, ahead BIGINT, waiting BIGINT, kept BIGINT, "
-    "keys BIGINT, known BIGINT, bytes BIGINT, sort_us BIGINT, kernel_us BIGINT, state_us BIGINT, "
-    "found BINARY, refused BINARY"
+    "rows BIGINT, undeclared BIGINT, events BIGINT, matches BIGINT, late BIGINT, ahead BIGINT, "
+    "waiting BIGINT, kept BIGINT, keys BIGINT, known BIGINT, bytes BIGINT, sort_us BIGINT, "
+    "kernel_us BIGINT, state_us BIGINT, found BINARY, refused BINARY"
 )
 """The outcome of a micro-batch for a bucket: counts (those of `Step`), microseconds, and as Arrow
 messages its matches and the events that were not run. Where matches are many, further rows follow
@@ -41,7 +43,13 @@ _MESSAGE = 1 << 24
 
 
 class BucketTask:
-    """The steps of the operator's processor, without Spark's own objects."""
+    """The steps of the operator's processor, without Spark's own objects.
+
+    text_of, bytes_of: how Spark's store has bytes.
+    """
+
+    text_of = staticmethod(text_of)
+    bytes_of = staticmethod(bytes_of)
 
     def __init__(self, program: Program, options: StreamOptions) -> None:
         self._program = program
@@ -65,18 +73,18 @@ class BucketTask:
         `watermark` in milliseconds; 0: there is none yet.
         """
         number = self._number(label, header)
-        arrived: list[Rows] = []
-        ahead: list[Rows] = []
-        for block in blocks:
-            kind, count = BLOCK.unpack_from(block)
-            data = decompressed(memoryview(block)[BLOCK.size :])
-            rows, _ = self._formats.events.read(data, 0, count, checked=False)
-            (ahead if kind == TOO_FAR else arrived).append(rows)
+        received = [Block.of(block) for block in blocks]
+        arrived = [block for block in received if block.kind == IN_TIME]
+        ahead = [block for block in received if block.kind == TOO_FAR]
         step = self._reader.advance(number, header, load, arrived, 1000 * watermark or None)
-        too_far = self._formats.events.joined(ahead)
+        layout = self._formats.events
+        too_far = layout.joined([block.rows(layout) for block in ahead])
         if self._options.late == "error":
             self._refuse(step.late, too_far, watermark)
+        undeclared = sum(block.undeclared for block in received)
         row: dict[str, Any] = {
+            "rows": undeclared + sum(block.events for block in received),
+            "undeclared": undeclared,
             "events": step.events,
             "matches": step.match_count,
             "late": len(step.late.records),
@@ -227,14 +235,14 @@ def finished(
 ) -> Iterator[pa.RecordBatch]:
     """The matches that end in waiting events.
 
-    The batches have a row for each bucket: `bucket`, its label; `header`; and `segments`, a list of
-    structs of `place` and `data`.
+    The batches have a row for each bucket: `bucket`, its label; and `state`, a list of structs of
+    `place` and `data`, the pieces of its state as Spark's store has them.
     """
     task = BucketTask(program, options)
     for batch in batches:
         for row in batch.to_pylist():
-            stored = {piece["place"]: piece["data"] for piece in row["segments"] or ()}
-            for matches in task.last_matches(row["bucket"], row["header"], stored.get):
+            stored = {piece["place"]: bytes_of(piece["data"]) for piece in row["state"]}
+            for matches in task.last_matches(row["bucket"], stored[HEADER], stored.get):
                 table = pa.Table.from_batches([matches])
                 if options.late == "side":
                     table = _with_kind(table, side_schema(program.plan, options), "match")

@@ -25,6 +25,9 @@ _DECLARED = """CREATE STREAM S {
 """
 
 _HEADER, _ENTRY = 88, 48
+_SEGMENT = _ENTRY + 20
+"""What a segment has besides its records: its entry in the header, and the head of compressed
+bytes."""
 """The bytes of a header, and of what it says of a segment."""
 
 _ROW = 3 + 3 * 8 + 4 + 10
@@ -75,7 +78,7 @@ def _has_shrunk(operator: Operator) -> bool:
     segments = _segments(operator)
     return not operator.timers and (
         {segment.kind for segment in segments} == {KEYS}
-        and _size(operator) <= _HEADER + sum(_ENTRY + _KEY * segment.rows for segment in segments)
+        and _size(operator) <= _HEADER + sum(_SEGMENT + _KEY * s.rows for s in segments)
     )
 
 
