@@ -17,6 +17,10 @@ from pyarrow import parquet
 WINDOW = 600
 SECONDS_OF_A_FILE = 60
 FILES_OF_A_WINDOW = WINDOW // SECONDS_OF_A_FILE
+
+WARM_UP = 4 * FILES_OF_A_WINDOW
+"""Files before the measured ones. Ten fill the window; for thirty more the JVM still compiles the
+code of Spark's planner and of its serialization, and takes a third of all CPU for that."""
 QUERY = f"""
 CREATE STREAM S {{
   EVENT A {{ key: INT, v: DOUBLE, ts: TIMESTAMP }},
@@ -54,7 +58,7 @@ class Cell(NamedTuple):
 
     keys: int
     rows: int
-    warm_up: int = FILES_OF_A_WINDOW
+    warm_up: int = WARM_UP
     files: int = 5
     buckets: int | None = None
 

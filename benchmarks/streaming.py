@@ -6,7 +6,7 @@
 A *cell* is a number of keys and a number of rows in a micro-batch. Its files hold a minute of event
 time each, and come one at a time into a folder that a stream watches. So each file costs a
 micro-batch of data and the micro-batch that the watermark asks for when it has moved; "a file"
-means both. The first files fill the window and are not counted. Spark's count of rows by key and
+means both. The first files fill the window, warm the JVM, and are not counted. Spark's count of rows by key and
 tumbling window (`groupBy(window, key).count()`) has the same keys, watermark, state store and sink,
 and never leaves the JVM: the ratio to it says what patterns cost. The streams run one after
 another, since a stream that waits looks for new files all the time; speeds are compared file by
@@ -29,7 +29,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cells import FILES_OF_A_WINDOW, QUERY, WINDOW, Cell, write_files
+from cells import FILES_OF_A_WINDOW, QUERY, WARM_UP, WINDOW, Cell, write_files
 from common import Figure, Settings
 from processes import tree_seconds, worker_seconds
 from spark import session
@@ -338,9 +338,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--warm-up",
         type=_size,
-        default=FILES_OF_A_WINDOW,
+        default=WARM_UP,
         metavar="N",
-        help=f"files before those; {FILES_OF_A_WINDOW} (the default) fill the window",
+        help=f"files before those; {FILES_OF_A_WINDOW} fill the window (default: {WARM_UP})",
     )
     parser.add_argument("--buckets", type=_size, metavar="N", help="the option of match_stream")
     parser.add_argument(
