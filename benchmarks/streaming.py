@@ -6,11 +6,11 @@
 A *cell* is a number of keys and a number of rows in a micro-batch. Its files hold a minute of event
 time each, and come one at a time into a folder that a stream watches. So each file costs a
 micro-batch of data and the micro-batch that the watermark asks for when it has moved; "a file"
-means both. The first files fill the window, warm the JVM, and are not counted. Spark's count of rows by key and
-tumbling window (`groupBy(window, key).count()`) has the same keys, watermark, state store and sink,
-and never leaves the JVM: the ratio to it says what patterns cost. The streams run one after
-another, since a stream that waits looks for new files all the time; speeds are compared file by
-file.
+means both. The first files fill the window, warm the JVM, and are not counted. Spark's count of
+rows by key and tumbling window (`groupBy(window, key).count()`) has the same keys, watermark, state
+store and sink, and never leaves the JVM: the ratio to it says what patterns cost. The streams run
+one after another, since a stream that waits looks for new files all the time; speeds are compared
+file by file.
 
 As a script this measures one cell; the suite's full mode measures all eight. `--buckets` is passed
 to `match_stream`; without it `match_stream` chooses.
