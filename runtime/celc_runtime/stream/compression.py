@@ -21,8 +21,8 @@ from celc_runtime.plan.errors import StateError
 
 _CODEC = pa.Codec("zstd", compression_level=1)
 _HEAD = struct.Struct("<QQI")
-"""The number of bytes, the number of compressed bytes, and the CRC-32 of the latter, begun with
-the former, so that no wrong number asks for memory. Where the
+"""The number of bytes, the number of compressed bytes, and the CRC-32 of the former and of the
+latter's bytes, so that no wrong number asks for memory. Where the
 numbers are equal, the bytes are as they were."""
 
 
@@ -56,7 +56,7 @@ def decompressed(data: bytes, start: int = 0) -> tuple[bytes, int]:
 
 
 def _checksum(size: int, packed: bytes | memoryview) -> int:
-    return zlib.crc32(packed, size & 0xFFFF_FFFF)
+    return zlib.crc32(packed, zlib.crc32(size.to_bytes(8, "little")))
 
 
 def planes(values: np.ndarray) -> bytes:
