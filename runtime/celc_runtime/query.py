@@ -24,6 +24,7 @@ from celc_runtime.run.matching import (
 )
 from celc_runtime.run.run import Run
 from celc_runtime.spark.match import spark_matches, spark_plan
+from celc_runtime.spark.numbering import numbered_route
 from celc_runtime.spark.progress import watched
 from celc_runtime.spark.range_reader import ranges_route
 from celc_runtime.spark.sql import TaskStream, registered
@@ -137,6 +138,11 @@ class CompiledQuery:
         limit.
         """
         return Route(self.program, "match_pandas", matches_of_frame)
+
+    @property
+    def numbered_route(self) -> Route:
+        """The function of Spark tasks that read rows which Spark has numbered."""
+        return numbered_route(self.program)
 
     @property
     def ranges_route(self) -> Route:

@@ -31,13 +31,15 @@ class Prepared:
     """A batch ready for the kernels, with the columns that the output needs.
 
     `events`: the conforming columns without the rows of undeclared types. `dropped`: the number of
-    those rows. `parts`: the rows at which partitions begin.
+    those rows; `known`: bool, which rows of the batch are left, None: all. `parts`: the rows at
+    which partitions begin.
     """
 
     batch: Batch
     events: pa.RecordBatch
     dropped: int
     parts: np.ndarray
+    known: np.ndarray | None = None
 
 
 class Columns:
@@ -88,6 +90,7 @@ class Columns:
         parts = self._order.part_starts(events) if plan.key_columns and not plan.interleaves else []
         self._order.check(events, parts)
         prepared = self._laid_out(events, parts, dropped)
+        prepared.known = known
         self._order.leave(events)
         self._rows.seen += rows + dropped
         self._types_of_batch = codes, of_types

@@ -25,6 +25,16 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 
 
+def tie_error(plan: Plan, which: str) -> EventError:
+    """The error for two events of a distributed table that the order leaves equal."""
+    names = ", ".join((*plan.order_by, *plan.tiebreak))
+    return EventError(
+        f"query {plan.name!r}: two events are equal in {names} ({which}), and a distributed table "
+        "has no order of its own: name a column that tells them apart, as in "
+        "with_options(tiebreak=['event_id']) or celc compile --tiebreak event_id"
+    )
+
+
 class EventOrder:
     """Checks the order of one run's events.
 
@@ -143,12 +153,8 @@ class EventOrder:
                 )
             undecided &= order == 0
         if self._ties_are_errors and undecided.any():
-            raise EventError(
-                f"query {plan.name!r}: two events are equal in {', '.join(names)} "
-                f"({self._rows.first(events, undecided)} and the one before it), and a distributed "
-                "table has no order of its own: name a column that tells them apart, as in "
-                "with_options(tiebreak=['event_id']) or celc compile --tiebreak event_id"
-            )
+            which = f"{self._rows.first(events, undecided)} and the one before it"
+            raise tie_error(plan, which)
 
     def _is_in_order(self, column: pa.Array, parts: list[int], *, alone: bool) -> bool:
         """Whether the first order column by itself proves that all events are in order.

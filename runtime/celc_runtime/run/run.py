@@ -171,15 +171,20 @@ class Run:
         """How many past events are kept for output; events of a batch being read do not count."""
         return self._events.rows
 
-    def push(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    def push(
+        self, events: pa.RecordBatch, positions: np.ndarray | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """Read a batch of events; yields the matches that end in it, in batches of bounded size.
 
-        Raises EventError where the events do not fit the query.
+        positions: int64[rows], of the rows in their partitions, where rows that cannot matter have
+        been left out; None: all rows come, and are counted. Raises EventError where the events do
+        not fit the query.
         """
         most = self._listing.most_rows
         if most is not None and len(events) > most:
             for start in range(0, len(events), most):
-                yield from self.push(events.slice(start, most))
+                given = None if positions is None else positions[start : start + most]
+                yield from self.push(events.slice(start, most), given)
             return
         prepared = self._columns.prepare(events)
         self.dropped += prepared.dropped
@@ -187,12 +192,16 @@ class Run:
         if not rows:
             return
         self._program.classify(*self._columns.arguments(prepared.events), prepared.batch.symbols)
-        positions = self._update.positions(prepared, self._memory, self._columns.partitions_seen)
-        prepared = self._enter(prepared, positions)
-        yield from self._listed(prepared, positions)
+        if positions is None:
+            of_rows = self._update.positions(prepared, self._memory, self._columns.partitions_seen)
+        else:
+            known = prepared.known
+            of_rows = GivenPositions(prepared, positions if known is None else positions[known])
+        prepared = self._enter(prepared, of_rows)
+        yield from self._listed(prepared, of_rows)
         self._update.leave(prepared.batch)
         self._listing.leave(
-            partial(self._update.floors_behind, prepared, positions), self._oldest_entry
+            partial(self._update.floors_behind, prepared, of_rows), self._oldest_entry
         )
         self._events.leave(self._oldest_entry(), int(self._memory.counters[ENTRY]))
         self._leave_batch(prepared, rows)

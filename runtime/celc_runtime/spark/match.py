@@ -37,6 +37,7 @@ from celc_runtime.spark.columns import (
 from celc_runtime.spark.event_types import is_of_types
 from celc_runtime.spark.hot_keys import HotKey, hot_keys, range_numbers, sampled_keys
 from celc_runtime.spark.key_columns import with_key_columns
+from celc_runtime.spark.numbering import numbered, numbered_reader, why_not_numbered
 from celc_runtime.spark.order_column import OrderColumn, ValueColumn
 from celc_runtime.spark.probe import is_spread_by, parallelism, why_not_read_twice
 from celc_runtime.spark.pushdown import can_matter, why_not_filtered
@@ -53,7 +54,7 @@ from celc_runtime.spark.time_ranges import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 
 _ROWS_PER_RANGE = 1 << 20
@@ -170,6 +171,7 @@ class _Planner:
         self._sort_in_key = [
             column_named(name) for name in sort_columns(plan) if name not in plan.key_columns
         ]
+        self._is_numbered = bool(unfiltered) and not why_not_numbered(plan)
 
     # --- plans ------------------------------------------------------------------------------------
 
@@ -201,6 +203,8 @@ class _Planner:
         )
         if not hot:
             self._lines.append(f"hot keys: none is cut into time ranges, because {why}")
+            if self._is_numbered:
+                return self._made(self._numbered([key.column for key in self._keys]))
             spread = self._rows.repartition(*(key.column for key in self._keys))
             return self._made(self._mapped(spread.sortWithinPartitions(*self._sort)))
         for key in hot:
@@ -216,6 +220,8 @@ class _Planner:
         parts, why, warning = self._time_ranges(ranges)
         if len(parts) < 2:
             self._lines.append(f"plan: one task reads all events, because {why}")
+            if self._is_numbered:
+                return self._made(self._numbered([]), warning)
             ordered = self._rows.coalesce(1).sortWithinPartitions(*self._sort)
             return self._made(self._mapped(ordered), warning)
         self._lines.append(
@@ -236,6 +242,14 @@ class _Planner:
             kept = [name for name in ordered.columns if name not in made]
             ordered = ordered.select(*map(column_named, kept))
         return mapped(ordered, function, self._program.output_ddl, self._counting)
+
+    def _numbered(self, keys: Sequence[Column]) -> DataFrame:
+        """The events in the order of each partition, those that cannot matter left out."""
+        rows, columns = numbered(self._plan, self._rows, keys, self._sort_in_key)
+        self._lines.append(
+            "numbers: Spark numbers the sorted rows, and hands to Python those that can matter"
+        )
+        return self._mapped(rows, numbered_reader(self._program, columns))
 
     def _part(self, part: TimeRange) -> DataFrame:
         ordered = (

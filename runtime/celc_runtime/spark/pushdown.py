@@ -2,8 +2,9 @@
 
 Rows that are filtered before the shuffle are neither moved nor sorted nor handed to Python, and
 from columnar files most of them are not read. Only a query that does not show positions can do
-without such rows. Rows that are wrong or are counted in a warning (no type, an undeclared type, no
-value in an order column) are kept, so that their errors and warnings do not change.
+without such rows; for others they are numbered first (`numbering`). Rows that are wrong or are
+counted in a warning (no type, an undeclared type, no value in an order column) are kept, so that
+their errors and warnings do not change.
 """
 
 from __future__ import annotations
@@ -37,10 +38,15 @@ _PADDED = "__CHAR_VARCHAR_TYPE_STRING"
 
 def why_not_filtered(plan: Plan) -> str:
     """Why every row has to be read; empty where some rows need not be read."""
+    if plan.relevant is not None and plan.positions:
+        return "positions count every event; with_options(positions=False) does without"
+    return why_all_matter(plan)
+
+
+def why_all_matter(plan: Plan) -> str:
+    """Why every row can change the answer, its positions aside; empty where some rows cannot."""
     if plan.relevant is None:
         return "the query counts events, asks which are neighbours, or has a selector inside"
-    if plan.positions:
-        return "positions count every event; with_options(positions=False) does without"
     all_types = len(plan.relevant) == len(plan.types) and not plan.other_types
     if all_types and not any(relevant.ways for relevant in plan.relevant):
         return "every event can change the answer, as far as Spark can tell"

@@ -1,0 +1,226 @@
+"""Rows that Spark numbers and filters: positions, ties, undeclared types; by hand and in Spark."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from celc_runtime import CompiledQuery, EventError, EventWarning
+from celc_runtime.plan.plan import Plan
+from celc_runtime.spark.numbering import NumberColumns, matches_of_numbered, why_not_numbered
+from celc_runtime.spark.probe import explained
+from engines import interpreted, only_query, table_of
+from strategies import EVERYTHING, REGULAR, random_query, random_stream
+
+import celc
+
+_COLUMNS = NumberColumns("number", "tied")
+_DECLARATION = (
+    "CREATE STREAM S { EVENT A { id: LONG, value: DOUBLE, note: STRING, ts: LONG }, "
+    "EVENT B { id: LONG, value: DOUBLE, note: STRING, ts: LONG }, EVENT X { id: LONG, value: DOUBLE, ts: LONG } } "
+)
+_KEYED = "SELECT a[value], b[note] FROM S WHERE A AS a ; B AS b FILTER a.value > 1"
+
+
+def _compiled(clauses: str, *, tiebreak: str = "row") -> CompiledQuery:
+    with interpreted():
+        return only_query(
+            celc.compile(
+                f"{_DECLARATION}{_KEYED} {clauses}", order_by="ts", tiebreak=tiebreak or ()
+            )
+        )
+
+
+# --- by hand --------------------------------------------------------------------------------------
+
+
+def _by_hand(plan: Plan, table: pa.Table) -> pa.Table:
+    """The rows that Spark would hand over, with their numbers, where types alone decide."""
+    keys = [(name, "ascending") for name in plan.key_columns]
+    table = table.sort_by([*keys, ("row", "ascending")])
+    columns = [table.column(name).to_pylist() for name in plan.key_columns]
+    partitions = [repr(key) for key in zip(*columns, strict=True)] or [""] * len(table)
+    streams = table["stream"].to_pylist() if plan.stream_column else [None] * len(table)
+    types = table["type"].to_pylist() if "type" in table.column_names else [None] * len(table)
+    declared, relevant = set(plan.declared_types), {(r.stream, r.type) for r in plan.relevant or ()}
+    seen: dict[tuple[str, bool], int] = {}
+    numbers, kept = [], []
+    for partition, stream, type_ in zip(partitions, streams, types, strict=True):
+        pairs = {
+            pair
+            for pair in declared
+            if (type_ is None or pair[1] == type_) and (stream is None or pair[0] == stream)
+        }
+        counter = partition, bool(pairs)
+        seen[counter] = seen.get(counter, 0) + 1
+        numbers.append(seen[counter])
+        kept.append(not pairs or bool(pairs & relevant))
+    table = table.append_column("number", pa.array(numbers, pa.int32()))
+    table = table.append_column("tied", pa.array([False] * len(table)))
+    return table.filter(pa.array(kept, pa.bool_()))
+
+
+def _cut(table: pa.Table, rng: random.Random) -> list[pa.RecordBatch]:
+    batches, start = [], 0
+    while start < len(table):
+        length = rng.randint(1, 4)
+        batches += table.slice(start, length).combine_chunks().to_batches()
+        start += length
+    return batches
+
+
+def _rows(batches: Any) -> list[str]:
+    return sorted(repr(row) for batch in batches for row in batch.to_pylist())
+
+
+def _random_queries(seed: int, count: int) -> int:
+    """How many rows were left out of the streams of random queries that give the same matches."""
+    rng = random.Random(seed)
+    left_out = 0
+    while count:
+        text = random_query(rng, rng.choice([REGULAR, EVERYTHING]))
+        with interpreted():
+            try:
+                query = only_query(celc.compile(text, order_by="ts", tiebreak="row"))
+            except celc.CelError:
+                continue
+        if why_not_numbered(query.plan):
+            continue
+        count -= 1
+        events = [
+            {**event, "row": row}
+            for row, event in enumerate(random_stream(rng, 14, nulls=0.2, strangers=0.1))
+        ]
+        table = table_of(query.plan, events)
+        handed = _by_hand(query.plan, table)
+        left_out += len(table) - len(handed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EventWarning)
+            found = matches_of_numbered(query.program, _COLUMNS, _cut(handed, rng))
+            assert _rows(found) == _rows(query.match_table(table).to_batches()), text
+    return left_out
+
+
+def test_random_queries() -> None:
+    assert _random_queries(21, 25) > 40
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(700, 710))
+def test_many_random_queries(seed: int) -> None:
+    assert _random_queries(seed, 600) > 1_000
+
+
+def test_a_mark_of_equal_rows_is_an_error() -> None:
+    query = _compiled("PARTITION BY id")
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "type": ["A", None],
+            "id": [1, 1],
+            "value": [2.0, None],
+            "note": [None, None],
+            "ts": [5, 5],
+            "row": [7, 7],
+            "number": [1, 2],
+            "tied": [False, True],
+        }
+    )
+    with pytest.raises(EventError, match=r"equal in ts, row \(ts=5, row=7\), and a distributed"):
+        list(matches_of_numbered(query.program, _COLUMNS, [batch]))
+
+
+@pytest.mark.parametrize(
+    ("clauses", "why"),
+    [
+        ("PARTITION BY id", ""),
+        ("PARTITION BY id WITHIN 9 [ts]", ""),
+        ("WITHIN 9 [ts]", ""),
+        ("PARTITION BY id WITHIN 9 EVENTS", "counts events"),
+        ("PARTITION BY ts", "at one place of the order"),
+        ("PARTITION BY id WITHIN 9 [value]", "must not fall"),
+        ("PARTITION BY id CONSUME BY ANY", "side by side"),
+    ],
+)
+def test_which_queries_are_numbered(clauses: str, why: str) -> None:
+    found = why_not_numbered(_compiled(clauses).plan)
+    assert why in found
+    assert bool(why) == bool(found)
+
+
+# --- in Spark -------------------------------------------------------------------------------------
+
+
+def _stream(rows: int) -> pa.Table:
+    rng = np.random.default_rng(3)
+    types = rng.choice(["A", "B", "X", "Stranger"], rows, p=[0.1, 0.1, 0.7, 0.1])
+    return pa.table(
+        {
+            "type": types,
+            "id": pa.array(rng.integers(0, 9, rows), mask=rng.random(rows) < 0.05),
+            "value": rng.choice([0.5, 1.5, 2.5], rows),
+            "note": rng.choice(["p", "q"], rows),
+            "ts": np.sort(rng.integers(0, rows // 3, rows)),
+            "row": np.arange(rows),
+        }
+    )
+
+
+def _written(spark: Any, events: pa.Table, folder: Path) -> Any:
+    folder.mkdir(exist_ok=True)
+    shuffled = events.take(pa.array(np.random.default_rng(4).permutation(len(events))))
+    pq.write_table(shuffled, folder / "events.parquet")
+    return spark.read.parquet(str(folder))
+
+
+@pytest.mark.parametrize("clauses", ["PARTITION BY id WITHIN 60 [ts]", "WITHIN 9 [ts]"])
+def test_positions_are_those_of_all_rows(clauses: str, spark: Any, tmp_path: Path) -> None:
+    events, query = _stream(900), _compiled(clauses)
+    frame = _written(spark, events, tmp_path)
+    assert "Spark numbers the sorted rows" in query.explain_plan(frame)
+    found = query.match(frame)
+    text = explained(found)
+    assert text.count("Window ") == text.count("Sort ") == 1
+    assert text.count("Exchange") == ("PARTITION" in clauses)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EventWarning)
+        wanted = query.match_table(events)
+    assert len(wanted) > 50
+    rows = found.toArrow().cast(query.output_schema)
+    assert _rows(rows.to_batches()) == _rows(wanted.to_batches())
+    assert query.match(frame.limit(0)).toArrow().num_rows == 0
+
+
+def test_equal_rows_are_an_error_whether_they_matter_or_not(spark: Any) -> None:
+    query = _compiled("PARTITION BY id", tiebreak="")
+    schema = "type STRING, id LONG, value DOUBLE, note STRING, ts LONG"
+    whole = ("A", 1, 2.0, "p", 1), ("X", 1, 2.0, "p", 2), ("B", 1, 2.0, "p", 3)
+    for tie in (
+        [("X", 1, 0.0, "", 1)],
+        [("X", 1, 0.0, "", 2)],
+        [("A", 1, 9.0, "", 3)],
+    ):
+        frame = spark.createDataFrame([*whole, *tie], schema)
+        with pytest.raises(Exception, match="two events are equal in ts"):
+            query.match(frame).toArrow()
+    # Neither rows of undeclared types nor those of other partitions are at any place of the order.
+    fine = [("Stranger", 1, 0.0, "", 1), ("Stranger", 1, 0.0, "", 1), ("X", 2, 0.0, "", 1)]
+    found = query.match(spark.createDataFrame([*whole, *fine], schema)).toArrow()
+    assert [(row["start_pos"], row["end_pos"]) for row in found.to_pylist()] == [(0, 2)]
+
+
+def test_rows_that_are_wrong_are_refused_though_they_cannot_matter(spark: Any) -> None:
+    query = _compiled("PARTITION BY id")
+    schema = "type STRING, id LONG, value DOUBLE, note STRING, ts LONG, row LONG"
+    for wrong, said in (
+        ((None, 1, 0.0, "", 1, 0), "column 'type' is NULL"),
+        (("X", 1, 0.0, "", None, 0), "order column 'ts' is NULL"),
+    ):
+        frame = spark.createDataFrame([("A", 1, 2.0, "p", 1, 1), wrong], schema)
+        with pytest.raises(Exception, match=said):
+            query.match(frame).toArrow()
