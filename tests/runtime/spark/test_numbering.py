@@ -23,18 +23,16 @@ import celc
 _COLUMNS = NumberColumns("number", "tied")
 _DECLARATION = (
     "CREATE STREAM S { EVENT A { id: LONG, value: DOUBLE, note: STRING, ts: LONG }, "
-    "EVENT B { id: LONG, value: DOUBLE, note: STRING, ts: LONG }, EVENT X { id: LONG, value: DOUBLE, ts: LONG } } "
+    "EVENT B { id: LONG, value: DOUBLE, note: STRING, ts: LONG }, "
+    "EVENT X { id: LONG, value: DOUBLE, ts: LONG } } "
 )
 _KEYED = "SELECT a[value], b[note] FROM S WHERE A AS a ; B AS b FILTER a.value > 1"
 
 
 def _compiled(clauses: str, *, tiebreak: str = "row") -> CompiledQuery:
+    text = f"{_DECLARATION}{_KEYED} {clauses}"
     with interpreted():
-        return only_query(
-            celc.compile(
-                f"{_DECLARATION}{_KEYED} {clauses}", order_by="ts", tiebreak=tiebreak or ()
-            )
-        )
+        return only_query(celc.compile(text, order_by="ts", tiebreak=tiebreak or ()))
 
 
 # --- by hand --------------------------------------------------------------------------------------
