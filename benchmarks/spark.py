@@ -6,9 +6,10 @@ reads.
 
 *Keyed*: rows in no order, a hundred for each key, 1 % of them of types that the query names.
 `match` stands beside the same plan with a function that reads all columns and returns nothing:
-what the shuffle, the sort and Arrow cost where all rows are handed to Python. *Keyless*: rows in the order of time; there two
-time ranges on two cores stand beside one on one core, by the clock on the wall. *Join*: what a user
-would write instead with DataFrames, a self-join of events in buckets of the window's size.
+what the shuffle, the sort and Arrow cost where all rows are handed to Python. *Keyless*: rows in
+the order of time; there two time ranges on two cores stand beside one on one core, by the clock on
+the wall. *Join*: what a user would write instead with DataFrames, a self-join of events in buckets
+of the window's size.
 """
 
 from __future__ import annotations
