@@ -76,8 +76,7 @@ def numbered(
     needed = {*plan.key_columns, *plan.order_by, *plan.tiebreak}
     moved = [name for name in names if name in needed]
     left = [name for name in names if name not in needed]
-    # A struct of nothing would be NULL nowhere.
-    whole = functions.struct(*map(column_named, left), functions.lit(True).alias(declared))
+    whole = functions.struct(*map(column_named, left)) if left else functions.lit(True)
     thin = rows.select(
         *map(column_named, moved),
         _is_declared(plan, rows).alias(declared),
@@ -85,10 +84,14 @@ def numbered(
     )
     # Rows of undeclared types have no positions; they are numbered by themselves.
     window = Window.partitionBy(*keys, column_named(declared)).orderBy(*order)
-    number, rank = functions.row_number().over(window), functions.rank().over(window)
+    # Spark's own numbers of rows end at 2 ** 31.
+    number = functions.count(functions.lit(1)).over(
+        window.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    )
+    row, rank = functions.row_number().over(window), functions.rank().over(window)
     together = thin.repartition(*keys) if keys else thin.coalesce(1)
     spread = together.withColumn(of_numbers.number, number)
-    tied = column_named(declared) & (rank != column_named(of_numbers.number))
+    tied = column_named(declared) & (rank != row)
     spread = spread.withColumn(of_numbers.tied, tied)
     kept = spread.where(column_named(rest).isNotNull() | column_named(of_numbers.tied))
     columns = [
