@@ -60,10 +60,14 @@ def _write(folder: Path) -> None:
 
 
 def test_keys_that_come_and_go(spark: Any, tmp_path: Path) -> None:
-    """500 micro-batches; the last 400 take no more than the first 100 do, but for some noise."""
+    """500 micro-batches; the last 400 take no more than the first 100 do, but for some noise.
+
+    Beside the states a checkpoint has the list of all files that the source has read, which grows.
+    """
     _write(tmp_path / "in")
     fewer = {"spark.sql.streaming.minBatchesToRetain": "5"}
     checkpoint = tmp_path / "checkpoint"
+    states = checkpoint / "state"
     samples: list[tuple[int, int, int]] = []
     with settings(spark, SETTINGS | fewer):
         stream = PAIRS.match_stream(
@@ -75,7 +79,7 @@ def test_keys_that_come_and_go(spark: Any, tmp_path: Path) -> None:
             while not started.awaitTermination(0.5):
                 progress = started.lastProgress
                 if progress:
-                    samples.append((progress["batchId"], _resident(), _stored(checkpoint)))
+                    samples.append((progress["batchId"], _resident(), _stored(states)))
         finally:
             started.stop()
     assert samples[-1][0] >= MICRO_BATCHES - 5
