@@ -51,6 +51,7 @@ def test_long_on_spark(kind: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("marked", ["long", "not long"])
-def test_plans_over_connect(marked: str) -> None:
+@pytest.mark.parametrize("name", ["test_spark_plans.py", "test_numbering.py"])
+def test_plans_over_connect(name: str, marked: str) -> None:
     """Those of a classic session are in the suite."""
-    assert "passed" in _run("connect", marked, TESTS / "test_spark_plans.py")
+    assert "passed" in _run("connect", marked, TESTS / "runtime" / "spark" / name)
