@@ -56,7 +56,7 @@ def why_all_matter(plan: Plan) -> str:
 def can_matter(plan: Plan, schema: StructType) -> Column:
     """A condition that is TRUE of every row that can change the answer, and of every faulty row.
 
-    Only for plans for which `why_not_filtered` is empty. `schema`: of the DataFrame of needed
+    Only for plans for which `why_all_matter` is empty. `schema`: of the DataFrame of needed
     columns.
     """
     from pyspark.sql import functions

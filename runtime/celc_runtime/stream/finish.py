@@ -157,7 +157,8 @@ def _operator(spark: SparkSession, checkpoint: str) -> int:
             "and finish serves a stream with one: run each match_stream as a stream by itself"
         )
     number, properties = operators[0]
-    if f'"{STATE}"' not in properties:
+    # An earlier version had the headers of buckets in a variable of their own.
+    if f'"{STATE}"' not in properties or '"header"' in properties:
         raise StateError(
             f"the checkpoint {checkpoint} is of an earlier version of celc, whose states this one "
             "does not read: end the stream with that version (availableNow, then finish), and "

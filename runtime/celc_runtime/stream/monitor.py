@@ -15,8 +15,12 @@ if TYPE_CHECKING:
 METRICS = "celc_"
 """The beginning of the name of a stream's observed metrics; the query's name follows."""
 
-_OLD_STATE = "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE"
-"""Spark's error where a checkpoint has states for partitions and not for buckets."""
+_OLD_STATES = (
+    "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE",
+    "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",
+)
+"""Spark's errors where a checkpoint has states for partitions and not for buckets, or bytes and not
+texts."""
 
 _COLUMNS = (
     ("batch", 6),
@@ -69,7 +73,7 @@ def monitor(query: StreamingQuery, *, stream: TextIO | None = None, every: float
     problem = query.exception()
     if problem is None:
         return
-    if _OLD_STATE in str(problem) and "bucket" in str(problem):
+    if any(name in str(problem) for name in _OLD_STATES) and "bucket" in str(problem):
         raise StateError(
             "the checkpoint is of an earlier version of celc, whose states this one does not "
             "read: end the stream with that version (availableNow, then finish), and begin a "

@@ -64,6 +64,7 @@ class _Part(NamedTuple):
 
 
 def _encoded(plan: Plan, layout: RowLayout, options: StreamOptions, batch: pa.RecordBatch) -> _Part:
+    """A batch as rows of the layout, without the rows of undeclared types."""
     ahead = np.zeros(len(batch), np.bool_)
     if options.ahead:
         place = batch.schema.get_field_index(options.ahead)

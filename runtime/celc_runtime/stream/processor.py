@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-STATE = "pieces"
-"""The name of the state variable: a map from numbers to texts (`texts`). Each further variable
+STATE = "segments"
+"""The name of the state variable: a map from numbers to texts (`texts`). An earlier version had a
+map of bytes under this name, so Spark refuses its checkpoints: under another name it would begin
+with nothing. Each further variable
 would cost every task of every micro-batch some milliseconds, in which Spark makes its encoders."""
 
 HEADER = -1

@@ -25,10 +25,11 @@ _DECLARED = """CREATE STREAM S {
 """
 
 _HEADER, _ENTRY = 88, 48
+"""The bytes of a header, and of what it says of a segment."""
+
 _SEGMENT = _ENTRY + 20
 """What a segment has besides its records: its entry in the header, and the head of compressed
 bytes."""
-"""The bytes of a header, and of what it says of a segment."""
 
 _ROW = 3 + 3 * 8 + 4 + 10
 """The most bytes of an event: type and NULLs, values, key; if it is kept, position and context."""
