@@ -16,12 +16,14 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import hypothesis
 import pytest
-from spark_routes import worker_python
+from spark_routes import INTERPRETED_PLANS, worker_python
+
+_Test = TypeVar("_Test", bound=Callable[..., Any])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -65,6 +67,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 ON_SPARK = os.environ.get("CELC_TEST_SPARK", "")
 """`classic` or `connect`: the session that the tests in on_spark run with; see test_on_spark."""
 
+
+def long_over_connect(test: _Test) -> _Test:
+    """Leave a test of on_spark to the suite's classic session.
+
+    Its plan is the same over both kinds, and other tests send such a plan over Connect.
+    """
+    return pytest.mark.long(test) if ON_SPARK == "connect" else test
+
+
 collect_ignore = [] if ON_SPARK else ["on_spark"]
 
 # Sessions in tests live for seconds: a JVM that compiles less, and with one thread, takes half.
@@ -95,6 +106,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         os.environ["SPARK_TESTING"] = "1"  # the server takes a free port, not always the same one
         session = builder.remote("local[2]").getOrCreate()
     else:
+        if ON_SPARK:
+            # To compile a plan takes Spark longer than to run it on some rows. Over Connect it
+            # does, as it would for users, and for the tests outside of on_spark.
+            for name, value in INTERPRETED_PLANS.items():
+                builder = builder.config(name, value)
         session = (
             builder.master("local[2]")
             .config("spark.ui.enabled", "false")

@@ -1,4 +1,7 @@
-"""The conformance cases through every way to run a query on one machine, and through Spark."""
+"""The conformance cases through every way to run a query on one machine.
+
+`on_spark` has the ways through Spark.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,11 @@ import io
 import json
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cases_io import Case, case_stems, load_cases
 from engines import answers, engines, interpreted, only_query
 from reference import difference
-from spark_routes import table
 
 import celc
 from celc.cli import main
@@ -151,72 +152,3 @@ def test_compiled_by_numba() -> None:
                 if found:
                     problems.append(f"{case.name} {route}: {found}")
     assert not problems, "\n".join(problems)
-
-
-# Queries without PARTITION BY, whose cases are parts of one table all the same: of each way to
-# decide conditions across labels.
-_IN_PARTS = (("15", 13), ("16", 7), ("17", 1), ("19", 2))
-
-
-def test_partitions_on_spark(spark: Any) -> None:
-    """The cases of one query in one job, their names being a further key of its partitions.
-
-    Not CONSUME BY ANY, which looks at the whole stream: its cases run one by one.
-    """
-    problems = []
-    queries = [
-        item for stem in ("09", "10") for item in _by_query(stem).items() if "PARTITION" in item[0]
-    ]
-    assert len(queries) == 8
-    queries += [list(_by_query(stem).items())[place] for stem, place in _IN_PARTS]
-    for query, cases in queries:
-        together = "CONSUME BY ANY" not in query
-        groups = [cases] if together else [[case] for case in cases]
-        text = _by_case(query) if together else query
-        matcher: Any = celc.compile(text, order_by="ts", tiebreak="row")
-        for group in groups:
-            tables = [
-                table(case.events).append_column("case", [[case.name] * len(case.events)])
-                for case in group
-            ]
-            events = pa_concat(tables)
-            rows = spark.createDataFrame(events).transform(matcher.match).collect()
-            for case in group:
-                answer = [
-                    _expected_form(row, matcher)
-                    for row in rows
-                    if not together or row["case"] == case.name
-                ]
-                found = difference(answer, case.expected)
-                if found:
-                    problems.append(f"{case.name}: {found}")
-    assert not problems, "\n".join(problems)
-
-
-def _by_case(query: str) -> str:
-    """The query with parts of their own for the events of each case."""
-    text = query.replace("ts: LONG", "ts: LONG, `case`: STRING")
-    if "PARTITION BY" in text:
-        text = text.replace("PARTITION BY [name]", "PARTITION BY name")
-        return text.replace("PARTITION BY ", "PARTITION BY `case`, ")
-    return f"{text}\nPARTITION BY `case`"
-
-
-def pa_concat(tables: list[Any]) -> Any:
-    """Several tables of one schema as one, with row numbers that run on."""
-    import pyarrow as pa
-
-    whole = pa.concat_tables(tables)
-    return whole.set_column(
-        whole.schema.get_field_index("row"), "row", pa.array(range(len(whole)), pa.int64())
-    )
-
-
-def _expected_form(row: Any, matcher: Any) -> dict[str, Any]:
-    plan = only_query(matcher).plan
-    return {
-        "partition": {name: row[name] for name in plan.partition_by if name != "case"},
-        "start": row["start_pos"],
-        "end": row["end_pos"],
-        "labels": {label.name: [e["pos"] for e in row[label.name]] for label in plan.labels},
-    }
