@@ -18,7 +18,9 @@ from reference import difference
 
 import celc
 from celc.cli import main
+from celc.diagnostics.source import Source
 from celc.options import Options
+from celc.pipeline import compile_source
 
 # How many queries (and cases) each file has, so that a file that lost some does not go unnoticed.
 _SIZES = {
@@ -123,25 +125,35 @@ def _run(arguments: list[str]) -> tuple[int, list[str]]:
         return code, out.buffer.getvalue().decode().splitlines()  # type: ignore[attr-defined]
 
 
-_BY_NUMBA = (
-    *(("01", 2), ("02", 3), ("02", 5), ("05", 10), ("08", 7), ("10", 1)),
-    # A selector on the whole formula, and two nested ones: contexts.
-    *(("06", 10), ("07", 6)),
-    # NXT, LAST and MAX in a window, each of which chooses in its own way.
-    *(("08", 4), ("08", 11), ("08", 13)),
-    # ALL, UNLESS, and a condition on a count.
-    *(("12", 3), ("13", 4), ("18", 5)),
-    # Conditions across labels, and on a label from outside.
-    *(("15", 4), ("19", 2)),
-    # PREV, PRIOR and sums.
-    *(("17", 1), ("17", 5), ("18", 1), ("21", 2)),
+# A query of each form of generated code: how its update runs, and how matches are listed.
+_EACH_FORM = (
+    # Branch-free: all matches, in runs, the latest and the earliest in a window, checked ones (by
+    # sums over what came before), and those that the definition finds.
+    *(("08", 7), ("05", 10), ("08", 11), ("08", 13), ("17", 5), ("20", 0)),
+    # Straight-line: all matches, consumed, and checked ones under a selector.
+    *(("10", 1), ("16", 9)),
+    # With keys: all matches, and checked ones, with a correlated absence.
+    *(("15", 0), ("19", 3)),
+    # The general engine: nested selectors, which are contexts, and checked matches.
+    *(("07", 6), ("16", 11)),
+)
+_MORE_FORMS = (
+    *(("01", 2), ("02", 3), ("02", 5), ("06", 10), ("08", 4), ("12", 3), ("13", 4), ("15", 4)),
+    *(("17", 1), ("18", 1), ("18", 5), ("19", 2), ("20", 8), ("21", 2)),
 )
 
 
-def test_compiled_by_numba() -> None:
-    """A few queries of each kind as users run them: with the generated code compiled."""
+@pytest.mark.parametrize(
+    "places",
+    [
+        pytest.param(_EACH_FORM, id="each form"),
+        pytest.param(_MORE_FORMS, id="more", marks=pytest.mark.long),
+    ],
+)
+def test_compiled_by_numba(places: tuple[tuple[str, int], ...]) -> None:
+    """As users run them: with the generated code compiled."""
     problems = []
-    for stem, place in _BY_NUMBA:
+    for stem, place in places:
         query, cases = list(_by_query(stem).items())[place]
         matcher = celc.compile(query)
         for case in cases:
@@ -152,3 +164,16 @@ def test_compiled_by_numba() -> None:
                 if found:
                     problems.append(f"{case.name} {route}: {found}")
     assert not problems, "\n".join(problems)
+
+
+def test_each_form_is_compiled_by_numba() -> None:
+    """No two of the queries are of one form, and they are as many as there are in the cases."""
+    forms = [_form(list(_by_query(stem))[place]) for stem, place in _EACH_FORM]
+    assert len({*forms}) == len(forms)
+    everywhere = {_form(query) for stem in case_stems() for query in _by_query(stem)}
+    assert everywhere == {*forms}
+
+
+def _form(query: str) -> tuple[type, type]:
+    (stages,) = compile_source(Source("query.cel", query), Options()).queries
+    return type(stages.program.update), type(stages.program.listing)

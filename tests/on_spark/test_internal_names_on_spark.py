@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from celc_runtime import CompiledQuery
-from conftest import ON_SPARK
 from engines import interpreted, only_query
 from pyspark.sql import functions
 from spark_routes import has_table_functions
@@ -32,8 +31,8 @@ _MORE_CASTS = [
     ("place", "hash", "Range", "celc:zz"),
 ]
 _LONG = [pytest.param(names, marks=pytest.mark.long) for names in _MORE_CASTS]
-# Over Connect the same plans are made: there one cast goes by each way.
-_SECOND = pytest.param(_CASTS[1], marks=[pytest.mark.long] if ON_SPARK == "connect" else [])
+# In the suite one cast goes by each way.
+_SECOND = pytest.param(_CASTS[1], marks=pytest.mark.long)
 
 
 def _query(names: tuple[str, ...], clauses: str) -> CompiledQuery:
