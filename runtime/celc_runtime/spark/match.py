@@ -337,7 +337,7 @@ class _Planner:
         most = most_rows(self._rows)
         if most is None or most >= 2 * _ROWS_PER_RANGE:
             return ""
-        return f"it has {most:,} events at most, as Spark estimates"
+        return f"by its size it has hardly more than {most:,} events"
 
     def _why_not_cut(self) -> str:
         """Why the query cannot be run on parts of the stream, or of a key."""

@@ -35,9 +35,9 @@ _MOST_BYTES = 1 << 60
 _BYTES_OF_A_ROW = 16
 """The size that Spark gives to a row of one number of 64 bits."""
 
-_ROWS_FOR_ONE = 5
+_ROWS_FOR_ONE = 6
 """Columns in files are compressed. Measured: where Spark's size says one row of a number there were
-three to four, of events with eight columns and of events with three."""
+three to four of a million events, with eight columns and with three."""
 
 
 def explained(frame: DataFrame, mode: str = "") -> str:
