@@ -132,6 +132,15 @@ def test_partitions_in_one_table_need_their_order(queries: Any, spark: Any) -> N
     assert found.num_rows == len(queries["fires"].match_table(_table()))
 
 
+def test_a_table_that_is_spread_and_sorted_needs_no_partition_by(queries: Any, spark: Any) -> None:
+    """Spark hands over whole batches, and the run sees where a partition ends."""
+    spread = "SELECT * FROM events DISTRIBUTE BY station SORT BY station"
+    found = spark.sql(f"SELECT * FROM fires(TABLE({spread}, ts))").toArrow()
+    wanted = queries["fires"].match_table(_table())
+    assert _sorted(found.to_pylist()) == _sorted(wanted.to_pylist())
+    assert "not in the order of ts" in _said(spark, f"fires(TABLE({spread}, ts DESC))")
+
+
 def test_a_query_with_keys(queries: Any, spark: Any) -> None:
     """More events than such a query looks ahead."""
     queries["same"].register(spark)
