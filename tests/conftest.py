@@ -35,6 +35,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.fixture
+def update(request: pytest.FixtureRequest) -> bool:
+    """Whether golden files are written anew."""
+    chosen = bool(request.config.getoption("--update-golden"))
+    assert not (chosen and os.environ.get("CI")), "goldens are never written in CI"
+    return chosen
+
+
 # How long an example takes, or is drawn, says more of what else the machine does than of celc.
 hypothesis.settings.register_profile(
     "celc", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]

@@ -96,6 +96,9 @@ def _by_sql(matcher: Any, frame: Any) -> Any:
     return frame.sparkSession.sql(f"SELECT * FROM {name}({table})")
 
 
+Way = str | Callable[[Any, Any], Any]
+"""A name in `ROUTES`, or a function from a matcher and a DataFrame to the matches."""
+
 ROUTES: dict[str, Callable[[Any, Any], Any]] = {
     "match": _by_match,
     "arrow": _by_arrow,
@@ -104,12 +107,13 @@ ROUTES: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def answers(route: str, items: Sequence[tuple[Any, Any]]) -> list[list[dict[str, Any]]]:
+def answers(way: Way, items: Sequence[tuple[Any, Any]]) -> list[list[dict[str, Any]]]:
     """The answer of each matcher to its DataFrame in the form of the cases' `expected`."""
     from pyspark.sql import functions
 
+    matches = ROUTES[way] if isinstance(way, str) else way
     parts = [
-        ROUTES[route](matcher, frame).select(
+        matches(matcher, frame).select(
             functions.lit(number).alias("number"),
             functions.to_json(functions.struct("*"), {"ignoreNullFields": "false"}).alias("json"),
         )

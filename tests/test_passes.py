@@ -8,7 +8,6 @@ idea is sqlglot's `fixtures/optimizer`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -211,13 +210,6 @@ _PASSES: dict[str, Callable[[str], str]] = {
     "plan/earliest": _earliest,
     "plan/choose": _choose,
 }
-
-
-@pytest.fixture
-def update(request: pytest.FixtureRequest) -> bool:
-    chosen = bool(request.config.getoption("--update-golden"))
-    assert not (chosen and os.environ.get("CI")), "goldens are never written in CI"
-    return chosen
 
 
 @pytest.mark.parametrize("name", _PASSES)

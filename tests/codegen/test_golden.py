@@ -15,6 +15,7 @@ from pathlib import Path
 
 import black
 import pytest
+from golden_files import compare
 from places import ROOT, TESTS
 
 import celc
@@ -43,7 +44,7 @@ _FORMATTED_AS_PINNED = all(version(name) == pin for name, pin in _PINS.items())
 def _compare_modules(path: Path, text: str, update: bool) -> None:
     """The same bytes; with other versions of black, Jinja or Lark the same program."""
     if _FORMATTED_AS_PINNED or update:
-        _compare(path, text, update)
+        compare(path, text, update)
     else:
         assert _program(text) == _program(path.read_text("utf-8"))
 
@@ -65,22 +66,6 @@ def test_the_pins_are_those_of_the_golden_files() -> None:
     # Users can have celc beside packages that need other versions.
     assert not any("==" in requirement for requirement in users)
     assert all(">=" in requirement for requirement in users)
-
-
-def _compare(path: Path, text: str, update: bool) -> None:
-    if update:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", newline="\n")
-        return
-    assert path.exists(), f"{path.name} is missing; pytest --update-golden writes it"
-    assert path.read_bytes().decode() == text, f"{path} is not what the compiler makes now"
-
-
-@pytest.fixture
-def update(request: pytest.FixtureRequest) -> bool:
-    chosen = bool(request.config.getoption("--update-golden"))
-    assert not (chosen and os.environ.get("CI")), "goldens are never written in CI"
-    return chosen
 
 
 def test_there_are_queries() -> None:
@@ -110,10 +95,10 @@ def test_stages(name: str, update: bool) -> None:
     text = (_GENERATED / f"{name}.cel").read_text("utf-8")
     (stages,) = compile_source(Source(f"{name}.cel", text), Options()).queries
     folder = _GOLDEN / name
-    _compare(folder / "formula.txt", dump.dump_formula(stages), update)
-    _compare(folder / "cea.txt", dump.dump_automaton(stages), update)
-    _compare(folder / "det.txt", dump.dump_deterministic(stages), update)
-    _compare(folder / "tables.txt", dump.dump_tables(stages), update)
+    compare(folder / "formula.txt", dump.dump_formula(stages), update)
+    compare(folder / "cea.txt", dump.dump_automaton(stages), update)
+    compare(folder / "det.txt", dump.dump_deterministic(stages), update)
+    compare(folder / "tables.txt", dump.dump_tables(stages), update)
 
 
 def test_every_golden_is_used() -> None:

@@ -1,0 +1,80 @@
+"""Conformance cases as partitions of tables, one for each query, on Spark.
+
+A query's cases run in one job, and several queries in one as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+from cases_io import Case
+from engines import interpreted
+from reference import difference
+from spark_routes import Way, answers, table
+
+import celc
+from celc import Matcher
+
+_JOB = 40
+"""Queries in one Spark job: more make plans that Spark takes ever longer to read."""
+
+
+@cache
+def matcher(query: str) -> Matcher:
+    """A query whose events are ordered by their times, and where these tie by their rows."""
+    with interpreted():
+        return celc.compile(query, order_by="ts", tiebreak="row")
+
+
+def problems_of(cases: list[Case], way: Way, made: Callable[[pa.Table], Any]) -> list[str]:
+    """What is wrong with the answers to cases, where those of a query are one table.
+
+    Each is a partition of its own. Where all partitions are consumed together, each case alone.
+    `made` makes a DataFrame of a table.
+    """
+    groups: dict[str, list[Case]] = {}
+    for case in cases:
+        alone = "CONSUME BY ANY" in case.query
+        groups.setdefault(case.name if alone else case.query, []).append(case)
+    wanted = list(groups.values())
+    problems, read = [], 0
+    for at in range(0, len(wanted), _JOB):
+        items = [_as_partitions(made, cases) for cases in wanted[at : at + _JOB]]
+        for group, found in zip(wanted[at : at + _JOB], answers(way, items), strict=True):
+            for case in group:
+                read += 1
+                if wrong := difference(_of_case(case, found), case.expected):
+                    problems.append(f"{case.name}: {wrong}")
+    assert read == len(cases)
+    return problems
+
+
+def _as_partitions(made: Callable[[pa.Table], Any], cases: list[Case]) -> tuple[Any, Any]:
+    """The matcher of some cases' query with one more partition attribute, and their events."""
+    query = cases[0].query
+    if len(cases) > 1:
+        query = query.replace("ts: LONG }", "ts: LONG, part: STRING }")
+        query, count = re.subn(r"PARTITION BY ", r"\g<0>part, ", query)
+        if not count:
+            query = re.sub(
+                r"(?= WITHIN | CONSUME | LIMIT |$)", " PARTITION BY part", query, count=1
+            )
+    tables = [
+        table(case.events).append_column("part", pa.array([case.name] * len(case.events)))
+        for case in cases
+    ]
+    return matcher(query), made(pa.concat_tables(tables))
+
+
+def _of_case(case: Case, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The answers that are a case's, in the form of its `expected`."""
+    own = []
+    for match in found:
+        partition = dict(match["partition"])
+        if partition.pop("part", case.name) == case.name:
+            own.append({**match, "partition": partition})
+    return own

@@ -1,0 +1,111 @@
+"""What `explain_plan` says of each plan, in golden files.
+
+`pytest --update-golden` writes them anew; read the difference before you commit it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from celc_runtime import CompiledQuery
+from celc_runtime.spark import match
+from engines import interpreted, only_query
+from golden_files import compare
+from places import TESTS
+
+import celc
+
+_FOLDER = TESTS / "spark_plans"
+_ROWS = 3000
+
+_DECLARATION = "CREATE STREAM S {{ {} }} ".format(
+    ", ".join(f"EVENT {name} {{ id: LONG, value: DOUBLE, ts: LONG }}" for name in "ABC")
+)
+_IN_ORDER = "SELECT a[value], b FROM S WHERE (A AS a ; B AS b) FILTER a.value > 3"
+_BY_KEY = f"{_IN_ORDER} PARTITION BY id WITHIN 30 [ts]"
+
+
+def _query(text: str, **options: Any) -> CompiledQuery:
+    with interpreted():
+        return only_query(
+            celc.compile(_DECLARATION + text, order_by="ts", tiebreak="row")
+        ).with_options(**options)
+
+
+@pytest.fixture(scope="module")
+def frame(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Events in the order of their times, three fifths of one key."""
+    rng = np.random.default_rng(21)
+    table = pa.table(
+        {
+            "type": rng.choice(["A", "B", "C"], _ROWS),
+            "id": np.where(rng.random(_ROWS) < 0.6, 3, rng.integers(0, 7, _ROWS)),
+            "value": rng.random(_ROWS) * 5,
+            "ts": np.arange(_ROWS),
+            "row": np.arange(_ROWS),
+            "note": ["unread"] * _ROWS,
+        }
+    )
+    folder = tmp_path_factory.mktemp("events")
+    pq.write_table(table, folder / "events.parquet", row_group_size=500)
+    return spark.read.parquet(str(folder))
+
+
+def _spread(frame: Any) -> Any:
+    return frame.repartition(3, "id").sortWithinPartitions("id", "ts", "row")
+
+
+def _of_two_parts(frame: Any) -> Any:
+    return frame.where("id = 3").unionAll(frame.where("id = 4"))
+
+
+def _in_one(frame: Any) -> Any:
+    return frame.coalesce(1)
+
+
+def _as_it_is(frame: Any) -> Any:
+    return frame
+
+
+def _plan(
+    text: str,
+    options: dict[str, Any] | None = None,
+    made: Callable[[Any], Any] = _as_it_is,
+    **asked: Any,
+) -> Callable[[Any], str]:
+    return lambda frame: _query(text, **(options or {})).explain_plan(made(frame), **asked)
+
+
+_NO_POSITIONS = {"positions": False}
+_PLANS: dict[str, Callable[[Any], str]] = {
+    "one_task": _plan(_IN_ORDER),
+    "one_task_of_all_rows": _plan("SELECT * FROM S WHERE A : B WITHIN 30 [ts]"),
+    "one_task_without_positions": _plan(_IN_ORDER, _NO_POSITIONS),
+    "one_task_presorted": _plan(_IN_ORDER, made=_in_one, presorted=True),
+    "one_task_consuming": _plan(f"{_BY_KEY} CONSUME BY ANY"),
+    "small_data": _plan(f"{_IN_ORDER} WITHIN 30 [ts]"),
+    "time_ranges": _plan(f"{_IN_ORDER} WITHIN 30 [ts]", ranges=4),
+    "time_ranges_of_events": _plan(f"{_IN_ORDER} WITHIN 30 EVENTS", ranges=4),
+    "by_key": _plan(_BY_KEY, ranges=1),
+    "by_key_of_all_rows": _plan("SELECT * FROM S WHERE A : B PARTITION BY id", ranges=1),
+    "by_key_without_positions": _plan(_BY_KEY, _NO_POSITIONS, ranges=1),
+    "by_key_presorted": _plan(_BY_KEY, made=_spread, presorted=True),
+    "by_key_presorted_unknown": _plan(_BY_KEY, made=_of_two_parts, presorted=True),
+    "hot_key": _plan(_BY_KEY, ranges=4),
+}
+
+
+@pytest.mark.parametrize("name", _PLANS)
+def test_golden_plan(name: str, frame: Any, update: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What Spark expects depends on the writer of the file.
+    monkeypatch.setattr(match, "most_rows", lambda _: 5_000)
+    compare(_FOLDER / f"{name}.txt", _PLANS[name](frame) + "\n", update)
+
+
+def test_every_golden_plan_is_compared() -> None:
+    assert {path.stem for path in _FOLDER.glob("*.txt")} == {*_PLANS}
