@@ -6,10 +6,12 @@ reads.
 
 *Keyed*: rows in no order, a hundred for each key, 1 % of them of types that the query names.
 `match` stands beside the same plan with a function that reads all columns and returns nothing:
-what the shuffle, the sort and Arrow cost where all rows are handed to Python. *Keyless*: rows in
-the order of time; there two time ranges on two cores stand beside one on one core, by the clock on
-the wall. *Join*: what a user would write instead with DataFrames, a self-join of events in buckets
-of the window's size, with keys and without.
+what the shuffle, the sort and Arrow cost where all rows are handed to Python; beside a loop over
+rows in Python; and beside the query in SQL, of a table in partitions and of one that is sorted.
+*Keyless*: rows in the order of time; there two time ranges on two cores stand beside one on one
+core, by the clock on the wall. *Join*: what a user would write instead with DataFrames, a self-join
+of events in buckets of the window's size, with keys and without. It knows no positions; so it
+stands beside `match` without them, and numbers the rows first to stand beside `match` with them.
 """
 
 from __future__ import annotations
@@ -171,6 +173,7 @@ def keyed_figures(frame: DataFrame, rows: int, settings: Settings) -> Iterator[F
     ways: dict[str, Callable[[], DataFrame]] = {
         "the plan alone": lambda: plan_alone(query, frame),
         "match": lambda: query.match(frame),
+        "a loop by hand": lambda: by_hand(frame),
     }
     if _takes(query.with_options, "positions"):
         without = query.with_options(positions=False)
@@ -193,6 +196,10 @@ def keyed_figures(frame: DataFrame, rows: int, settings: Settings) -> Iterator[F
     for way in list(ways)[1:]:
         name = f"keyed, cost of {way} beside the plan alone"
         yield quotient(name, timings[way].seconds, alone, goals.get(way), **context)
+    for way in ways:
+        if way.startswith("SQL"):
+            name = f"keyed, cost of {way} beside match"
+            yield quotient(name, timings[way].seconds, timings["match"].seconds, 1.5, **context)
     if not settings.full:
         return
     pandas = settings.repeated(
@@ -223,8 +230,9 @@ def check(query: Any, ways: dict[str, Callable[[], DataFrame]]) -> None:
         if way in ("match", "the plan alone"):
             continue
         found = answer(make())
-        # Without positions the rows are others, but there are as many.
-        same = found[0] == expected[0] if "positions" in way else found == expected
+        # Without positions, and by hand, the rows are others, but there are as many.
+        other = "positions" in way or "by hand" in way
+        same = found[0] == expected[0] if other else found == expected
         if not same:
             raise RuntimeError(f"{way}: {found}, but match: {expected} (rows, checksum)")
 
@@ -249,6 +257,38 @@ def plan_alone(query: Any, frame: DataFrame) -> DataFrame:
         .sortWithinPartitions(*plan.partition_by, *plan.order_by)
     )
     return ordered.mapInArrow(read_all, query.output_ddl)
+
+
+def by_hand(frame: DataFrame) -> DataFrame:
+    """A;B;C by a loop over rows in Python, as a user would write it for `mapInArrow`: the same
+    plan, and for each match its key and its times."""
+    window = 600_000_000
+
+    # In here, so that Spark ships it by its content: workers cannot import this file.
+    def loop(batches: Any) -> Any:
+        import pyarrow
+
+        now, first, pairs = None, [], []
+        for batch in batches:
+            found: list[tuple[Any, ...]] = []
+            types, keys = batch.column("type").to_pylist(), batch.column("key").to_pylist()
+            times = batch.column("ts").cast("int64").to_pylist()
+            for kind, key, at in zip(types, keys, times, strict=True):
+                if key != now:
+                    now, first, pairs = key, [], []
+                if kind == "C":
+                    found += [(key, a, b, at) for a, b in pairs if at - a <= window]
+                elif kind == "B":
+                    pairs += [(a, at) for a in first if at - a <= window]
+                elif kind == "A":
+                    first.append(at)
+            if found:
+                columns = map(list, zip(*found, strict=True))
+                yield pyarrow.record_batch(list(columns), names=["key", "a", "b", "c"])
+
+    narrow = frame.select("type", "key", "ts").repartition("key")
+    ordered = narrow.sortWithinPartitions("key", "ts")
+    return ordered.mapInArrow(loop, "key LONG, a LONG, b LONG, c LONG")
 
 
 def by_sql(
@@ -367,17 +407,17 @@ def join_figures(
 
 
 def _figures_of_join(frame: DataFrame, join: Join, settings: Settings) -> Iterator[Figure]:
-    from pyspark.sql import functions
-
-    query = _query_of_join(join)
-    places = "ts" if join.keyed else "pos"
-    shown = [functions.col(f"`{label}`")[0][places].alias(label) for label in ("a", "b", "c")]
+    own = "ts" if join.keyed else "row"
+    query = _query_of_join(join, "ts")
+    without = _query_of_join(join, own).with_options(positions=False)
     ways = {
-        "match": lambda: query.match(frame).select(*shown),
+        "match": lambda: _fields(query.match(frame), "ts" if join.keyed else "pos"),
+        "match, positions=False": lambda: _fields(without.match(frame), own),
         "self-join": lambda: by_join(frame, join),
+        "self-join of numbered rows": lambda: by_join(_with_numbers(frame, join), join),
     }
     answers = {way: answer(make()) for way, make in ways.items()}
-    if answers["match"] != answers["self-join"]:
+    if len(set(answers.values())) > 1:
         raise RuntimeError(f"the self-join finds other matches (rows, checksum): {answers}")
     tasks = [Task(way, partial(_run_made, make)) for way, make in ways.items()]
     timings = settings.repeated(tasks, repetitions=settings.fewer, clock=tree_seconds)
@@ -390,25 +430,49 @@ def _figures_of_join(frame: DataFrame, join: Join, settings: Settings) -> Iterat
     name = f"A;B;C W={join.window}{', keyed' if join.keyed else ''}"
     for way in ways:
         yield rate(f"{name}, {way}", "rows/s", join.rows, timings[way], **context)
-    yield quotient(
-        f"{name}, match's speed beside the self-join",
-        timings["self-join"].seconds,
-        timings["match"].seconds,
-        join.goal,
-        higher_is_better=True,
-        **context,
+    for way, other in (
+        ("match", "self-join"),
+        ("match", "self-join of numbered rows"),
+        ("match, positions=False", "self-join"),
+    ):
+        yield quotient(
+            f"{name}, speed of {way} beside the {other}",
+            timings[other].seconds,
+            timings[way].seconds,
+            join.goal,
+            higher_is_better=True,
+            **context,
+        )
+
+
+def _fields(matches: DataFrame, field: str) -> DataFrame:
+    """A field of each label's only event."""
+    from pyspark.sql import functions
+
+    return matches.select(
+        *(functions.col(f"`{label}`")[0][field].alias(label) for label in ("a", "b", "c"))
     )
 
 
-def _query_of_join(join: Join) -> Any:
-    declared = ", ".join(f"EVENT {name} {{ id: LONG, ts: LONG }}" for name in baselines.TYPES)
+def _query_of_join(join: Join, shown: str) -> Any:
+    """The pattern with an attribute of each event."""
+    attributes = "id: LONG, ts: LONG, row: LONG"
+    declared = ", ".join(f"EVENT {name} {{ {attributes} }}" for name in baselines.TYPES)
     clauses = "PARTITION BY id " if join.keyed else ""
     text = (
-        f"CREATE STREAM S {{ {declared} }} SELECT a[ts], b[ts], c[ts] FROM S "
+        f"CREATE STREAM S {{ {declared} }} SELECT a[{shown}], b[{shown}], c[{shown}] FROM S "
         f"WHERE {baselines.QUERY} {clauses}WITHIN {join.window} [ts]"
     )
     compiled = celc.compile(text, order_by="ts", tiebreak="row")
     return next(iter(compiled.queries.values()))
+
+
+def _with_numbers(frame: DataFrame, join: Join) -> DataFrame:
+    """The rows with their positions, which `match` gives by default, in place of a given number."""
+    from pyspark.sql import Window, functions
+
+    window = Window.partitionBy(*(["id"] if join.keyed else [])).orderBy("ts", "row")
+    return frame.withColumn("row", functions.row_number().over(window).cast("bigint") - 1)
 
 
 def by_join(frame: DataFrame, join: Join) -> DataFrame:
