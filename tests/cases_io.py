@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,17 @@ CASES_FOLDER = TESTS / "cases"
 
 @dataclass(frozen=True)
 class Case:
-    """One case: the text of a `.cel` file, the stream, and every complex event of the answer."""
+    """One case: the text of a `.cel` file, the stream, and every complex event of the answer.
+
+    `options` are those of the call. `error`: why the query is refused, in place of an answer.
+    """
 
     name: str
     query: str
     events: list[dict[str, Any]]
     expected: list[dict[str, Any]]
+    options: dict[str, Any] = field(default_factory=dict)
+    error: str = ""
 
 
 def case_stems(folder: Path = CASES_FOLDER) -> list[str]:
@@ -28,10 +33,19 @@ def case_stems(folder: Path = CASES_FOLDER) -> list[str]:
 
 
 def load_cases(stem_prefix: str | None = None, folder: Path = CASES_FOLDER) -> list[Case]:
-    """The cases of all files, or of those whose names begin with `stem_prefix`, in order.
+    """The cases with an answer, of all files or of those whose names begin with `stem_prefix`.
 
     ValueError where there are no such files, or where two cases have one name.
     """
+    return [case for case in _all_cases(stem_prefix, folder) if not case.error]
+
+
+def load_refused() -> list[Case]:
+    """The cases whose queries are errors."""
+    return [case for case in _all_cases(None, CASES_FOLDER) if case.error]
+
+
+def _all_cases(stem_prefix: str | None, folder: Path) -> list[Case]:
     stems = [stem for stem in case_stems(folder) if stem.startswith(stem_prefix or "")]
     if not stems:
         raise ValueError(f"no files of cases like {stem_prefix or ''}*.jsonl in {folder}")

@@ -62,7 +62,9 @@ class DefinitionCode:
                     text = self._call("Then", text, self.of(following), repr(contiguous))
                 return text
             case lp.Iteration():
-                return self._call("Rounds", self.of(form.operand), repr(form.contiguous))
+                bounds = () if (form.least, form.most) == (1, None) else (form.least, form.most)
+                arguments = map(repr, (form.contiguous, *bounds))
+                return self._call("Rounds", self.of(form.operand), *arguments)
             case lp.Disjunction():
                 return self._call("Alternatives", tuple_text(map(self.of, form.operands)))
             case lp.Conjunction():

@@ -73,6 +73,11 @@ class EventType:
         return None
 
 
+def text_of_type(event_type: EventType) -> str:
+    """An event type as a value that conditions compare."""
+    return f"{event_type.stream}>{event_type.name}"
+
+
 @dataclass(frozen=True, slots=True)
 class Stream:
     """A declared stream."""
@@ -96,6 +101,11 @@ class Constant:
     value: Value | None
     type: DataType
     span: Span = _span()
+
+
+TYPE = "type"
+"""In place of an attribute: the event type, of the type STRING, as `text_of_type` spells it. No
+attribute is called so. `x IS R` is a `Membership` of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,12 +190,13 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Previous:
-    """`PREV(x.a)`: the value at the position of x before the chosen one."""
+    """`PREV(x.a, distance)`: the value at that position of x before the chosen one."""
 
     label: str
     attribute: str
     type: DataType
     span: Span = _span()
+    distance: int = 1
 
 
 Expression: TypeAlias = (
@@ -341,11 +352,13 @@ class Absence:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """`φ+`, or `φ:+` where `contiguous`; a scope."""
+    """`φ+`, or `φ:+` where `contiguous`; `φ{least,most}`, most None: no limit. A scope."""
 
     operand: Formula
     contiguous: bool
     span: Span = _span()
+    least: int = 1
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

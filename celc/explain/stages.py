@@ -88,8 +88,7 @@ def form_lines(form: NormalForm, indent: str = "") -> list[str]:
         case Event():
             return [f"{indent}{show_event(form.type, form.clauses)} {show_labels(form.labels)}"]
         case Iteration():
-            sign = ":+" if form.contiguous else "+"
-            return [f"{indent}{sign}", *form_lines(form.operand, indent + "  ")]
+            return [f"{indent}{_rounds(form)}", *form_lines(form.operand, indent + "  ")]
         case Disjunction():
             lines = [f"{indent}OR" if form.operands else f"{indent}nothing"]
             for operand in form.operands:
@@ -129,6 +128,17 @@ def form_lines(form: NormalForm, indent: str = "") -> list[str]:
             return [f"{indent}scope of {show_labels(form.labels)}", *_inner(form, indent)]
         case _:
             assert_never(form)
+
+
+def _rounds(form: Iteration) -> str:
+    """The sign of an iteration: `+`, `{2,}`, `:{3}`."""
+    if (form.least, form.most) == (1, None):
+        sign = "+"
+    elif form.least == form.most:
+        sign = f"{{{form.least}}}"
+    else:
+        sign = f"{{{form.least},{'' if form.most is None else form.most}}}"
+    return f":{sign}" if form.contiguous else sign
 
 
 def _inner(form: NormalForm, indent: str) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from celc.core.formula import Clause
 from celc.diagnostics.source import Span
 from celc.normal import normal_form as lp
@@ -34,11 +36,27 @@ def sequence(
     return Sequence(operands, contiguous, span)
 
 
-def iteration(operand: NormalForm, contiguous: bool, span: Span) -> NormalForm:
-    """`+` and `:+`; empty where the operand is."""
-    if is_empty(operand):
-        return Disjunction((), span)
-    return Iteration(operand, contiguous, span)
+def iteration(
+    operand: NormalForm, contiguous: bool, span: Span, least: int = 1, most: int | None = None
+) -> NormalForm:
+    """`+`, `:+`, `{least,most}` and `:{…}`; for one round, and where it is empty, the operand."""
+    if is_empty(operand) or most == 1:
+        return operand
+    return Iteration(operand, contiguous, span, None, least, most)
+
+
+def rounds_of(form: Iteration, operand: NormalForm) -> NormalForm:
+    """As many rounds of another operand; empty where it is."""
+    return Disjunction((), form.span) if is_empty(operand) else replace(form, operand=operand)
+
+
+def rounds_but_one(form: Iteration) -> NormalForm | None:
+    """The rounds of an iteration beside one of them; None: there is never another one."""
+    least = max(1, form.least - 1)
+    most = None if form.most is None else form.most - 1
+    if most == 0:
+        return None
+    return form.operand if most == 1 else replace(form, least=least, most=most)
 
 
 def conjunction(left: NormalForm, right: NormalForm, span: Span) -> NormalForm:

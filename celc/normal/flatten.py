@@ -104,7 +104,7 @@ class _Flattener:
                 self._iterations.append(number)
                 flat = self._flat(form.operand)
                 self._iterations.pop()
-                return lp.Iteration(flat, form.contiguous, form.span, number)
+                return replace(form, operand=flat, number=number)
             case lp.All():
                 return replace(form, left=self._flat(form.left), right=self._flat(form.right))
             case lp.Unless() if not is_correlated(form.right):

@@ -61,13 +61,24 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """One or more rounds of the operand, with nothing between two where `contiguous`."""
+    """Rounds of the operand, with nothing between two where `contiguous`.
+
+    From `least` (≥ 1) to `most` of them, None: without a limit. `most` is 2 or more: a single round
+    is the operand.
+    """
 
     operand: NormalForm
     contiguous: bool
     span: Span = _span()
     number: int | None = None
     """The number of the iteration, while its rounds get marks (`flatten`)."""
+    least: int = 1
+    most: int | None = None
+
+    @property
+    def written_out(self) -> int:
+        """How many times the operand stands in the automaton."""
+        return self.least if self.most is None else self.most
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,7 +215,9 @@ class _Normalizer:
             case core.Project():
                 return relabel(self.scope(formula.operand), KeepLabels(formula.labels))
             case core.Iteration():
-                return iteration(self.scope(formula.operand), formula.contiguous, formula.span)
+                operand = self.scope(formula.operand)
+                bounds = (formula.least, formula.most)
+                return iteration(operand, formula.contiguous, formula.span, *bounds)
             case core.Sequence():
                 return sequence(
                     tuple(map(self._form, formula.operands)), formula.contiguous, formula.span

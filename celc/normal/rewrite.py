@@ -26,7 +26,7 @@ from celc.normal.constructors import (
     conjunction,
     disjunction,
     is_empty,
-    iteration,
+    rounds_of,
     sequence,
     unless,
 )
@@ -83,7 +83,7 @@ def restrict(form: NormalForm, parts: Parts) -> NormalForm:
             facts = tuple(every_event(label, part) for label, part in parts.items())
             return Where(form, AnyOf(facts) if len(facts) > 1 else facts[0], form.span)
         case Iteration() if len(parts) == 1:
-            return iteration(restrict(form.operand, parts), form.contiguous, form.span)
+            return rounds_of(form, restrict(form.operand, parts))
         case lp.Conjunction() if len(parts) == 1:
             return conjunction(restrict(form.left, parts), restrict(form.right, parts), form.span)
         case lp.All() if len(parts) == 1:
@@ -145,7 +145,7 @@ def _restrict_each(form: NormalForm, asked: Mapping[str, list[_Asked]]) -> Norma
             operands = tuple(_restrict_each(o, here) for o in form.operands)
             return sequence(operands, form.contiguous, form.span)
         case Iteration():
-            return iteration(_restrict_each(form.operand, here), form.contiguous, form.span)
+            return rounds_of(form, _restrict_each(form.operand, here))
         case _:
             each = [(number, label, p) for label in here for number, p in here[label]]
             for _, label, predicates in sorted(each, key=itemgetter(0)):
@@ -204,10 +204,13 @@ class _Clauses:
 
 
 def on_type(predicate: Predicate, event_type: core.EventType) -> Predicate:
-    """The predicate on an event of a type: attributes that the type lacks are NULL."""
+    """The predicate on an event of a type: attributes that the type lacks are NULL, and it is no
+    question which type it is."""
 
     def known(node: Leaf) -> Expression:
         assert node.attribute is not None
+        if node.attribute == core.TYPE:
+            return core.Constant(core.text_of_type(event_type), node.type, node.span)
         if event_type.type_of(node.attribute) is not None:
             return node
         return core.Constant(None, node.type, node.span)

@@ -24,6 +24,7 @@ from celc.core.formula import (
     Predicate,
     Previous,
 )
+from celc.core.terms import type_tested
 from celc.normal.normal_form import EVENT, ROLE, SUPPORT, EventClause
 
 _LONGEST_LIST = 8
@@ -53,7 +54,8 @@ def show_expression(expression: Expression) -> str:
             )
             return f"{expression.function}({'PRIOR ' if expression.prior else ''}{argument})"
         case Previous():
-            return f"PREV({_attribute(expression.label, expression.attribute)})"
+            before = "" if expression.distance == 1 else f", {expression.distance}"
+            return f"PREV({_attribute(expression.label, expression.attribute)}{before})"
         case _:
             assert_never(expression)
 
@@ -94,6 +96,10 @@ def show_predicate(predicate: Predicate) -> str:
         case Comparison():
             left, right = show_expression(predicate.left), show_expression(predicate.right)
             return f"{left} {predicate.operator} {right}"
+        case Membership() if type_tested(predicate) is not None:
+            names = dict.fromkeys(str(value).partition(">")[2] for value in predicate.values)
+            word = "IS NOT" if predicate.negated else "IS"
+            return f"{type_tested(predicate)} {word} {' or '.join(names)}"
         case Membership():
             type = predicate.operand.type
             values = [show_constant(value, type) for value in predicate.values[:_LONGEST_LIST]]

@@ -113,8 +113,14 @@ def types_of(form: NormalForm, label: str) -> tuple[EventType, ...]:
 
 
 def count_events(form: NormalForm) -> int:
-    """The size of a form: how many events are written in it."""
-    return sum(isinstance(part, Event) for part in forms_in(form))
+    """The size of a form: how many events are written in it, with each round by itself."""
+    waiting, found = [(form, 1)], 0
+    while waiting:
+        part, times = waiting.pop()
+        found += times * isinstance(part, Event)
+        times *= part.written_out if isinstance(part, Iteration) else 1
+        waiting += [(operand, times) for operand in operands_of(part)]
+    return found
 
 
 def open_labels(form: NormalForm) -> frozenset[str]:

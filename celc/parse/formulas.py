@@ -15,6 +15,7 @@ from celc.diagnostics.errors import Diagnostic, Diagnostics
 from celc.diagnostics.messages.functions import NOW
 from celc.diagnostics.source import Span
 from celc.parse import syntax
+from celc.parse.mistakes import repeats
 from celc.parse.mistakes import trees as tree_errors
 from celc.parse.mistakes.tokens import is_full, report
 from celc.parse.syntax import Name
@@ -24,6 +25,7 @@ Values = list[Any]
 
 _COMPARISONS: dict[str, syntax.ComparisonOperator] = {"==": "=", "<>": "!="}
 STRATEGY_SYNONYMS = {"NEXT": "NXT"}
+MOST_DISTANCE = 2**31 - 1
 
 
 def name_of(token: Token) -> Name:
@@ -41,6 +43,14 @@ class _Negated:
 
 
 @dataclass(slots=True)
+class _Optional:
+    """An operand before `?`, until the sequence around it is known."""
+
+    operand: syntax.Formula
+    sign: Span
+
+
+@dataclass(slots=True)
 class _Range:
     """`{3..9}`, where either limit may be missing."""
 
@@ -54,11 +64,13 @@ class _Step:
 
     operator: Token | None
     operand: syntax.Formula
-    bang: Span | None
+    bang: Span | None = None
+    question: Span | None = None
 
     @property
     def span(self) -> Span:
-        return self.bang.to(self.operand.span) if self.bang else self.operand.span
+        start, end = self.bang or self.operand.span, self.question or self.operand.span
+        return start.to(end)
 
 
 class FormulaBuilder:
@@ -151,6 +163,32 @@ class FormulaBuilder:
     def iteration(self, c: Values) -> syntax.Iteration:
         return syntax.Iteration(c[0], c[1].type == "COLON_PLUS", c[0].span.to(c[1].span))
 
+    def exact_bound(self, c: Values) -> repeats.Bounds:
+        return repeats.Bounds(c[0], c[0])
+
+    def both_bounds(self, c: Values) -> repeats.Bounds:
+        return repeats.Bounds(c[0], c[2])
+
+    def least_bound(self, c: Values) -> repeats.Bounds:
+        return repeats.Bounds(c[0], None)
+
+    def greatest_bound(self, c: Values) -> repeats.Bounds:
+        return repeats.Bounds(None, c[1])
+
+    def counted(self, c: Values) -> syntax.Iteration:
+        operand, opener, bounds, closer = c
+        contiguous, span = opener.type == "COLON_LBRACE", operand.span.to(closer.span)
+        problem = repeats.wrong_bounds(bounds, contiguous, opener.span.to(closer.span))
+        if problem is not None:
+            self.report(problem)
+            return syntax.Iteration(operand, contiguous, span)
+        least = 1 if bounds.least is None else bounds.least.value
+        most = None if bounds.most is None else bounds.most.value
+        return syntax.Iteration(operand, contiguous, span, least, most)
+
+    def optional(self, c: Values) -> _Optional:
+        return _Optional(c[0], c[1].span)
+
     def selection(self, c: Values) -> syntax.Selector:
         strategy = STRATEGY_SYNONYMS.get(c[0].type, c[0].type)
         return syntax.Selector(strategy, c[2], c[0].span.to(c[3].span))
@@ -168,17 +206,27 @@ class FormulaBuilder:
         bang, operand = c
         if isinstance(operand, _Negated):
             return _Negated(bang.span.to(operand.bang), operand.operand, doubled=True)
+        if isinstance(operand, _Optional):
+            self.report(repeats.optional_absence(operand.sign))
+            return _Negated(bang.span, operand.operand)
         return _Negated(bang.span, operand)
 
     def lone_operand(self, c: Values) -> syntax.Formula:
         step = self._step(None, c[0])
         if step.bang is not None:
             self.report(tree_errors.lone_negation(step.bang))
+        if step.question is not None:
+            source = self.diagnostics.source
+            self.report(repeats.lone_optional(source, step.operand.span, step.question))
         return step.operand
 
-    def _step(self, operator: Token | None, operand: syntax.Formula | _Negated) -> _Step:
+    def _step(
+        self, operator: Token | None, operand: syntax.Formula | _Negated | _Optional
+    ) -> _Step:
+        if isinstance(operand, _Optional):
+            return _Step(operator, operand.operand, question=operand.sign)
         if not isinstance(operand, _Negated):
-            return _Step(operator, operand, None)
+            return _Step(operator, operand)
         if operand.doubled:
             self.report(tree_errors.doubled_bang(operand.bang))
         return _Step(operator, operand.operand, operand.bang)
@@ -195,11 +243,36 @@ class FormulaBuilder:
         for at, step in enumerate(steps):
             if step.bang is not None:
                 self._check_negation(steps, at)
+        self._check_optional(steps)
         return syntax.Sequence(
             first=steps[0].operand,
             links=tuple(_link(step) for step in steps[1:]),
             span=steps[0].span.to(steps[-1].span),
+            first_is_optional=steps[0].question is not None,
         )
+
+    def _check_optional(self, steps: list[_Step]) -> None:
+        """Report operands that are optional where they cannot be."""
+        signs = [step.question for step in steps if step.question is not None]
+        if signs and all(step.question or step.bang for step in steps):
+            self.report(repeats.all_optional(signs[0]))
+            return
+        for at, step in enumerate(steps):
+            if step.question is None:
+                continue
+            near = (steps[at - 1] if at else None, *steps[at + 1 : at + 2])
+            if any(other is not None and other.bang for other in near):
+                span = steps[0].span.to(steps[-1].span)
+                both = self.diagnostics.source.slice(span)
+                self.report(repeats.optional_beside_absence(step.question, both))
+            elif 0 < at < len(steps) - 1:
+                before, after = step.operator, steps[at + 1].operator
+                assert before is not None
+                assert after is not None
+                if before.type != after.type:
+                    texts = [self._written(one.operand) for one in steps[at - 1 : at + 2]]
+                    signs_there = (before.text, after.text)
+                    self.report(repeats.mixed_joints(step.question, after.span, texts, signs_there))
 
     def _check_negation(self, steps: list[_Step], at: int) -> None:
         step = steps[at]
@@ -232,8 +305,8 @@ class FormulaBuilder:
         other = next((name for name in here if name not in texts), None)
         self.report(tree_errors.negation_at_end(step.bang, *texts, other, first=first, span=span))
 
-    def _written(self, formula: syntax.Formula) -> str:
-        return self.diagnostics.source.slice(formula.span)
+    def _written(self, node: syntax.Formula | syntax.Expression) -> str:
+        return self.diagnostics.source.slice(node.span)
 
     def new_joints(self, c: Values) -> Values:
         return [c[0], _joint(c)]
@@ -305,6 +378,22 @@ class FormulaBuilder:
     def null_test(self, c: Values) -> syntax.NullTest:
         return syntax.NullTest(c[0], len(c) == 4, c[0].span.to(c[-1].span))
 
+    def event_type(self, c: Values) -> tuple[Name | None, Name, Span]:
+        stream = name_of(c[0]) if len(c) == 3 else None
+        return stream, name_of(c[-1]), c[0].span.to(c[-1].span)
+
+    def type_test(self, c: Values) -> syntax.TypeTest:
+        left, (stream, event_type, end) = c[0], c[-1]
+        is_own = syntax.is_bare_name(left) and left.span.start not in self._bare
+        label = self.taken_as_label(left)
+        if label is None:
+            label = Name("", left.span)
+            of = left.label if isinstance(left, syntax.Attribute) else None
+            written = self.diagnostics.source.slice(c[1].span.to(end))
+            wrong = tree_errors.type_test_in_brackets if is_own else tree_errors.type_test_of_value
+            self.report(wrong(left.span.to(end), written, of))
+        return syntax.TypeTest(label, stream, event_type, len(c) == 4, left.span.to(end))
+
     def event_condition(self, c: Values) -> syntax.EventCondition:
         return syntax.EventCondition(name_of(c[0]), c[2], c[0].span.to(c[3].span))
 
@@ -340,6 +429,19 @@ class FormulaBuilder:
         argument = c[-2]
         self.taken_as_label(argument)
         return syntax.Call(name_of(c[0]), argument, len(c) == 5, c[0].span.to(c[-1].span))
+
+    def call_at_distance(self, c: Values) -> syntax.Call:
+        function, _, argument, _, distance, closer = c
+        self.taken_as_label(argument)
+        self.taken_as_label(distance)
+        span = function.span.to(closer.span)
+        is_literal = isinstance(distance, syntax.IntegerLiteral)
+        if not is_literal or not distance.value:
+            written = (self._written(argument), self._written(distance))
+            self.report(tree_errors.distance(distance.span, span, *written))
+        value = distance.value if is_literal else 1
+        # No label has so many positions that a larger number would say something else.
+        return syntax.Call(name_of(function), argument, False, span, min(value, MOST_DISTANCE))
 
     def own_attribute(self, c: Values) -> syntax.Attribute:
         return syntax.Attribute(None, name_of(c[0]), c[0].span)
@@ -380,6 +482,7 @@ def _link(step: _Step) -> syntax.Link:
         negated=step.bang is not None,
         operand=step.operand,
         operator_span=step.operator.span,
+        optional=step.question is not None,
     )
 
 

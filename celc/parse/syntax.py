@@ -60,30 +60,41 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """`φ +`, or `φ :+` where `contiguous`."""
+    """`φ +`, or `φ :+` where `contiguous`; `φ{least,most}` and `φ:{…}`, most None: no limit."""
 
     operand: Formula
     contiguous: bool
     span: Span = _span()
+    least: int = 1
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One step of a sequence: its operator (`;`, or `:` where `contiguous`), `!`, and operand."""
+    """One step of a sequence: its operator (`;`, or `:` where `contiguous`), `!`, and operand.
+
+    `optional`: a `?` follows the operand.
+    """
 
     contiguous: bool
     negated: bool
     operand: Formula
     operator_span: Span = _span()
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """`φ ; φ : φ ; !φ ; φ …`, left to right, at least one link."""
+    """`φ ; φ : φ? : φ ; !φ ; φ …`, left to right, at least one link.
+
+    An operand that is optional has the same operator on both sides, and no `!` beside it; not all
+    operands are optional.
+    """
 
     first: Formula
     links: tuple[Link, ...]
     span: Span = _span()
+    first_is_optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +267,17 @@ class NullTest:
 
 
 @dataclass(frozen=True, slots=True)
+class TypeTest:
+    """`x IS R`, `x IS NOT S>R`: the type of the event of a label."""
+
+    label: Name
+    stream: Name | None
+    type: Name
+    negated: bool
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class EventCondition:
     """CEQL's `x[p]`, where a bare attribute in p is x's."""
 
@@ -273,6 +295,7 @@ Condition: TypeAlias = (
     | InList
     | PatternMatch
     | NullTest
+    | TypeTest
     | EventCondition
 )
 
@@ -358,13 +381,15 @@ class Negation:
 class Call:
     """`F(e)`, `F(x)` or `F(PRIOR e)`; the function's name is not checked by the parser.
 
-    A bare identifier as argument (`COUNT(x)`) is an `Attribute` without label.
+    A bare identifier as argument (`COUNT(x)`) is an `Attribute` without label. `distance` is the
+    second argument of `PREV(e, k)`.
     """
 
     function: Name
     argument: Expression
     prior: bool
     span: Span = _span()
+    distance: int = 1
 
 
 Expression: TypeAlias = (

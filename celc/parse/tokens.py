@@ -88,7 +88,7 @@ _AFTER = {
 }
 _OPEN_COMMENT = {"OPEN_COMMENT": r"/\*[\s\S]*"}
 # Signs of other languages, each of which has a meaning there.
-_UNKNOWN_SIGNS = frozenset("?^~")
+_UNKNOWN_SIGNS = frozenset("^~")
 _COMPARING = frozenset(
     {"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "FOREIGN"}
 )
@@ -282,6 +282,8 @@ def _is_keyword(keyword: str, following: Sequence[Token], accepts: Callable[[str
             return after.type == "LPAR"
         case "PROJECT":
             return after.type == "LSQB"
+        case "PREV":
+            return after.type == "LPAR"
         case "PRIOR":
             return after.type in ("NAME", "LPAR")
         case "TIMESTAMP" | "DATE":

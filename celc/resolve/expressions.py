@@ -32,7 +32,8 @@ from celc.diagnostics.messages.wording import written
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.resolve import literals
-from celc.resolve.labels import Binding, Hidden
+from celc.resolve.extents import Binding
+from celc.resolve.labels import Hidden
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Frame, look_up, visible_labels
 
@@ -408,7 +409,7 @@ def _previous(node: syntax.Call, site: Site) -> Expression | None:
     if argument is None:
         return None
     label, attribute, data_type = argument
-    return Previous(label, attribute, data_type, node.span)
+    return Previous(label, attribute, data_type, node.span, node.distance)
 
 
 def _aggregate(name: AggregateFunction, node: syntax.Call, site: Site) -> Expression | None:

@@ -18,15 +18,15 @@ from celc.resolve.cnf import clauses_of, size_of
 from celc.resolve.conditions import condition
 from celc.resolve.contradictions import by_subject, check_clauses, excluding, exclusive
 from celc.resolve.expressions import Site
+from celc.resolve.extents import merge, one_after_another
 from celc.resolve.impossible import check_joints, check_unless
 from celc.resolve.labels import (
     Hidden,
     Scoped,
     fold_joints,
-    merge,
-    one_after_another,
-    positive_parts,
+    operands_taken,
 )
+from celc.resolve.optional_parts import Chain, ways_of
 from celc.resolve.other_events import STANDS_FOR
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Beside, Frame, surely_bound
@@ -74,7 +74,8 @@ class Builder:
                 return core.Project(operand, tuple(scoped.labels), node.span)
             case syntax.Iteration():
                 operand = self._scope(parts[0], frame, repeated=True)
-                return core.Iteration(operand, node.contiguous, node.span)
+                bounds = (node.least, node.most)
+                return core.Iteration(operand, node.contiguous, node.span, *bounds)
             case syntax.Sequence():
                 return self._sequence(node, parts, frame)
             case syntax.Conjunction():
@@ -104,24 +105,24 @@ class Builder:
         taken = [k for k in range(len(parts)) if not negated[k]]
         assert taken[-1] == len(parts) - 1, "the parser refuses '!' at the end of a sequence"
         operators = sorted({"':'" if link.contiguous else "';'" for link in node.links})
-        sides = [parts[k].labels for k in taken]
-        check_sides(sides, " or ".join(operators), self.schema, self.found)
-        sure = surely_bound([{} if negated[k] else part.labels for k, part in enumerate(parts)])
+        sides = operands_taken(node, parts)
+        bound = [side.labels for side in sides]
+        check_sides(bound, " or ".join(operators), self.schema, self.found)
+        placed = dict(zip(taken, bound, strict=True))
+        sure = surely_bound([placed.get(k, {}) for k in range(len(parts))])
         operands = [self.build(parts[0], _beside(frame, sure, 0))]
-        gaps: list[bool] = []
+        gaps: list[bool | core.Formula] = []
         for before, k in pairwise(taken):
-            right = self.build(parts[k], _beside(frame, sure, k))
+            operands.append(self.build(parts[k], _beside(frame, sure, k)))
             if k == before + 1:
-                operands.append(right)
                 gaps.append(node.links[k - 1].contiguous)
                 continue
             assert k == before + 2, "the parser refuses '!' twice in a row"
-            labels = merge([parts[j].labels for j in taken if j <= k], one_after_another)
+            labels = merge([placed[j] for j in taken if j <= k], one_after_another)
             around = Frame(labels, None, _beside(frame, sure, before + 1), frame.repeated)
-            middle = self._scope(parts[before + 1], around)
-            left = _chain(operands, gaps)
-            operands, gaps = [core.Absence(left, middle, right, left.span.to(right.span))], []
-        return _chain(operands, gaps, node.span)
+            gaps.append(self._scope(parts[before + 1], around))
+        optional = [side.optional for side in sides]
+        return ways_of(Chain(operands, optional, gaps), node.span)
 
     def _conjunction(self, scoped: Scoped, node: syntax.Conjunction, frame: Frame) -> core.Formula:
         parts = scoped.parts
@@ -215,7 +216,8 @@ def _filters_within(scoped: Scoped) -> Iterator[Span]:
         case syntax.Filter():
             yield node.span
         case syntax.Sequence():
-            parts = positive_parts(node, parts)
+            # An operand that may be missing judges no match without it.
+            parts = tuple(one.part for one in operands_taken(node, parts) if not one.optional)
         case syntax.Unless():
             parts = parts[:1]
         case syntax.As() | syntax.Iteration() | syntax.Conjunction() | syntax.Selector():
@@ -230,15 +232,6 @@ def _filters_within(scoped: Scoped) -> Iterator[Span]:
 
 def _beside(frame: Frame, sure: Mapping[str, tuple[int, ...]], own: int) -> Frame:
     return replace(frame, beside=Beside(sure, own, frame.beside))
-
-
-def _chain(
-    operands: Sequence[core.Formula], gaps: Sequence[bool], span: Span | None = None
-) -> core.Formula:
-    if len(operands) == 1:
-        return operands[0]
-    covered = operands[0].span.to(operands[-1].span) if span is None else span
-    return core.Sequence(tuple(operands), tuple(gaps), covered)
 
 
 def _balanced(operator: Literal["AND", "ALL"], operands: Sequence[core.Formula]) -> core.Formula:

@@ -69,6 +69,8 @@ def _query(
     if scoped.depth > MAX_FORMULA_DEPTH:
         found.add(clauses.formula_too_deep(scoped.depth, MAX_FORMULA_DEPTH, node.formula.span))
         return None
+    if annotator.too_large:
+        return None
     check_window_length(around.window, scoped.length, node.formula.span, found)
     strategy, strategy_span = _strategy(node)
     bounded = node.window is not None or strategy == "STRICT"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from celc.resolve.labels import Binding, Labels
+from celc.resolve.extents import Binding, Labels
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,8 @@ from celc.diagnostics.messages import warnings
 from celc.diagnostics.messages.wording import quote
 from celc.diagnostics.source import Span
 from celc.parse import syntax
-from celc.resolve.labels import MANY, Binding, Labels, Scoped, fold_joints, positive_parts
+from celc.resolve.extents import MANY, Binding, Labels
+from celc.resolve.labels import Scoped, fold_joints, positive_parts
 from celc.resolve.other_events import STANDS_FOR
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Frame, look_up
@@ -189,7 +190,7 @@ def _growing(scoped: Scoped, kept: frozenset[str]) -> tuple[Span, ...]:
             return ()
         case syntax.Iteration():
             shown = any(label in kept for label in scoped.labels)
-            if shown and (not node.contiguous or _has_gaps(parts[0])):
+            if shown and node.most is None and (not node.contiguous or _has_gaps(parts[0])):
                 return (node.span,)
         case syntax.As():
             if node.label.text in kept:

@@ -105,7 +105,7 @@ def labels_of_expression(expression: n.Expression) -> frozenset[str]:
     return frozenset(
         part.label
         for part in n.parts(expression)
-        if isinstance(part, n.Attribute | n.Previous | n.Aggregate)
+        if isinstance(part, n.Attribute | n.Previous | n.HasType | n.Aggregate)
     )
 
 
@@ -202,7 +202,10 @@ def _made_labels(formula: n.Formula) -> frozenset[str]:
 def _check_attributes(expressions: Iterable[n.Expression], schema: Schema) -> None:
     for expression in expressions:
         for part in n.parts(expression):
-            if isinstance(part, n.Attribute | n.Previous | n.Aggregate) and part.name is not None:
+            if isinstance(part, n.HasType):
+                if not schema.has_type(n.Atom(part.stream, part.type, 0)):
+                    raise CelError(f"no event type is called {part.type}")
+            elif isinstance(part, n.Attribute | n.Previous | n.Aggregate) and part.name is not None:
                 _check_attribute(part.name, schema)
 
 

@@ -35,10 +35,20 @@ class Attribute:
 
 @dataclass(frozen=True, eq=False)
 class Previous:
-    """`PREV(x.a)`: the attribute at the position of x before the chosen one."""
+    """`PREV(x.a, k)`: the attribute at the k-th position of x before the chosen one."""
 
     label: str
     name: str
+    distance: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class HasType:
+    """`x IS R` or `x IS S>R` as a value: whether the event at the chosen position of x is one."""
+
+    label: str
+    stream: str | None
+    type: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +81,7 @@ class Binary:
     right: Expression
 
 
-Expression = Literal | Attribute | Previous | Aggregate | Unary | Binary
+Expression = Literal | Attribute | Previous | HasType | Aggregate | Unary | Binary
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +148,7 @@ def mentioned(condition: Condition) -> Labels:
         for comparison in comparisons(condition)
         for operand in comparison.operands
         for part in parts(operand)
-        if isinstance(part, Attribute | Previous | Aggregate)
+        if isinstance(part, Attribute | Previous | HasType | Aggregate)
     )
 
 
@@ -299,9 +309,11 @@ class _Scope(Formula):
 
 @dataclass(frozen=True, eq=False)
 class Repeat(_Scope):
-    """`φ+`, or `φ:+` where `contiguous`."""
+    """`φ+`, or `φ:+` where `contiguous`; `φ{least,most}`, most None: as many as there are."""
 
     contiguous: bool
+    least: int = 1
+    most: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,10 @@ It is lenient where leniency cannot change a meaning, and rejects what has none.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import product
+from typing import NamedTuple
 
 from .condition_parser import ConditionParser
 from .conditions import conjunctive_normal_form
@@ -56,6 +59,30 @@ def parse(text: str) -> File:
     return _FileParser(text).file()
 
 
+MOST_ROUNDS = 10_000
+
+
+class _Step(NamedTuple):
+    """An operand of a sequence, with the sign before it, and what must be absent before it."""
+
+    joint: str
+    absent: Formula | None
+    operand: Formula
+    optional: bool
+
+
+def _chain(steps: Sequence[_Step]) -> Formula:
+    left = steps[0].operand
+    for step in steps[1:]:
+        if step.joint == ":":
+            left = Next(left, step.operand)
+        elif step.absent is not None:
+            left = NotBetween(left, step.absent, step.operand)
+        else:
+            left = Then(left, step.operand)
+    return left
+
+
 class _FormulaParser:
     """Formulas, by precedence: each method reads one level, the loosest first."""
 
@@ -87,17 +114,36 @@ class _FormulaParser:
         return left
 
     def _sequence(self) -> Formula:
-        left = self._postfix()
+        """`A ; B? ; C` is `(A ; B ; C) OR (A ; C)`: every way to leave operands out."""
+        first = self._postfix()
+        steps = [_Step("", None, first, self.cursor.accept("?") is not None)]
         while symbol := self.cursor.accept(";", ":"):
-            if symbol == ":":
-                left = Next(left, self._postfix())
-            elif self.cursor.accept("!"):
+            absent: Formula | None = None
+            if symbol == ";" and self.cursor.accept("!"):
                 absent = self._postfix()
                 self.cursor.expect(";")
-                left = NotBetween(left, absent, self._postfix())
-            else:
-                left = Then(left, self._postfix())
-        return left
+            operand = self._postfix()
+            steps.append(_Step(symbol, absent, operand, self.cursor.accept("?") is not None))
+        self._check_optional(steps)
+        whether = [(True, False) if step.optional else (True,) for step in steps]
+        ways = [
+            _chain([step for step, is_there in zip(steps, there, strict=True) if is_there])
+            for there in product(*whether)
+        ]
+        whole = ways[0]
+        for way in ways[1:]:
+            whole = Or(whole, way)
+        return whole
+
+    def _check_optional(self, steps: list[_Step]) -> None:
+        if all(step.optional for step in steps):
+            raise self.cursor.error("an operand without ?")
+        for k, step in enumerate(steps):
+            after = steps[k + 1] if k + 1 < len(steps) else None
+            if step.optional and (step.absent or (after and after.absent)):
+                raise self.cursor.error("no ? beside a !")
+            if step.optional and k and after and step.joint != after.joint:
+                raise self.cursor.error("one sign on both sides of ?")
 
     def _postfix(self) -> Formula:
         cursor = self.cursor
@@ -105,6 +151,8 @@ class _FormulaParser:
         while True:
             if symbol := cursor.accept("+", ":+"):
                 formula = Repeat(formula, contiguous=symbol == ":+")
+            elif symbol := cursor.accept("{", ":{"):
+                formula = self._rounds(formula, contiguous=symbol == ":{")
             elif cursor.accept_word("AS", "IN"):
                 place = cursor.peek().place
                 formula = As(formula, cursor.name(), place)
@@ -116,6 +164,19 @@ class _FormulaParser:
                 cursor.expect("]")
             else:
                 return formula
+
+    def _rounds(self, formula: Formula, contiguous: bool) -> Repeat:
+        cursor = self.cursor
+        least = 1 if cursor.at(",") else cursor.number()
+        most: int | float | None = least
+        if cursor.accept(","):
+            most = None if cursor.at("}") else cursor.number()
+        cursor.expect("}")
+        upper = MOST_ROUNDS if most is None else most
+        whole = isinstance(least, int) and (most is None or isinstance(most, int))
+        if not whole or not 1 <= least <= upper <= MOST_ROUNDS:
+            raise CelError(f"no number of rounds: {least} to {most}")
+        return Repeat(formula, contiguous, int(least), None if most is None else int(most))
 
     def _primary(self) -> Formula:
         cursor = self.cursor

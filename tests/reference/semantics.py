@@ -212,20 +212,24 @@ class Evaluator:
         links: dict[int, list[ComplexEvent]] = defaultdict(list)
         for match in self.scope(formula.body, nu):
             links[match[0]].append(match)
-        # The chains that begin at each position; later ones first, as a chain is a match and
-        # (perhaps) a chain that begins after the match's end.
-        chains: dict[int, set[ComplexEvent]] = {}
-        for i in range(len(self.rows) - 1, self.first - 1, -1):
-            chains[i] = set()
-            for match in links[i]:
-                _, k, mu1 = match
-                chains[i].add(match)
-                for start in [k + 1] if formula.contiguous else range(k + 1, len(self.rows)):
-                    following = chains.get(start, set())
-                    self._spend(1 + len(following))
-                    chains[i].update((i, j, mu1 | mu2) for _, j, mu2 in following)
-        for group in chains.values():
-            yield from group
+        # The chains of so many rounds that begin at each position: a match, and a chain of one
+        # round less that begins after the match's end.
+        most = len(self.rows) if formula.most is None else min(formula.most, len(self.rows))
+        chains = {i: set(group) for i, group in links.items()}
+        for rounds in range(1, most + 1):
+            if rounds >= formula.least:
+                for group in chains.values():
+                    yield from group
+            longer: dict[int, set[ComplexEvent]] = defaultdict(set)
+            for i, group in links.items():
+                for _, k, mu1 in group:
+                    for start in [k + 1] if formula.contiguous else range(k + 1, len(self.rows)):
+                        following = chains.get(start, set())
+                        self._spend(1 + len(following))
+                        longer[i].update((i, j, mu1 | mu2) for _, j, mu2 in following)
+            chains = longer
+            if not any(chains.values()):
+                return
 
     def _all(self, formula: n.All, nu: Environment) -> Iterable[ComplexEvent]:
         left, right = self.matches(formula.left, nu), self.matches(formula.right, nu)

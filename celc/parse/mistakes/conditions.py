@@ -23,6 +23,8 @@ def _wrong(code: str, span: Span, message: str, mended: str, why: str = "write")
 
 # --- NULL, IS and lists ---------------------------------------------------------------------------
 
+_IS = "IS asks whether a value is NULL, or for the event type of a label, and nothing else"
+
 
 def null_test(place: Place) -> Diagnostic | None:
     """`x.a NOT NULL`, `x.a NOTNULL`, `x.a ISNULL`."""
@@ -46,16 +48,15 @@ def is_value(place: Place) -> Diagnostic | None:
         hints = ["leave IS TRUE out; for IS FALSE write NOT before the condition"]
         is_true = keyword_of(place.following) == "TRUE"
         fixes = [Fix(span, "")] if is_true else []
-        message = "IS asks whether a value is NULL, and nothing else"
-        return error("misplaced-is", span, message, help=hints, fixes=fixes)
-    negated = place.before == "NOT" and place.tokens[place.index - 2].type == "IS"
-    if place.before != "IS" and not negated:
+        return error("misplaced-is", span, _IS, help=hints, fixes=fixes)
+    # Of `x.a IS y.b`, `y` could be an event type.
+    end = place.index - (place.found.type == "DOT" and place.before == "NAME")
+    negated = place.tokens[end - 1].type == "NOT" and place.tokens[end - 2].type == "IS"
+    if place.tokens[end - 1].type != "IS" and not negated:
         return None
-    start = place.index - 1 - negated
     mended = "!=" if negated else "="
-    span = place.span(start, place.index)
-    message = "IS asks whether a value is NULL, and nothing else"
-    return _wrong("misplaced-is", span, message, mended)
+    span = place.span(end - 1 - negated, end)
+    return _wrong("misplaced-is", span, _IS, mended)
 
 
 def between(place: Place) -> Diagnostic | None:

@@ -48,8 +48,10 @@ _CASES = (
     foreign_words.clause_in_parentheses,
     foreign_words.condition_after_clause,
     foreign_words.sequence_function,
-    repeats.counted,
-    repeats.optional,
+    repeats.bounds,
+    repeats.not_after_formula,
+    repeats.postfix_after_optional,
+    repeats.none_or_more,
     selects.all_of_label,
     selects.star_in_list,
     selects.name_without_as,
@@ -126,11 +128,12 @@ def _unexpected_end(place: Place, hints: list[str]) -> Diagnostic:
 # --- what could have stood there ------------------------------------------------------------------
 
 _OPERATORS = frozenset({"SEMICOLON", "COLON", "PLUS", "COLON_PLUS", "ALL", "AND", "OR"})
+_POSTFIXES = frozenset({"IN", "LSQB", "LBRACE", "COLON_LBRACE", "QUESTION"})
 _ARITHMETIC = frozenset({"PLUS", "MINUS", "STAR", "SLASH", "PERCENT"})
 _COMPARING = frozenset({*COMPARISONS} | {"BETWEEN", "IN", "LIKE", "RLIKE", "IS", "NOT"})
 _VALUE = frozenset(
     {"NAME", "ATTRIBUTE", "INTEGER", "DOUBLE", "TEXT", "TRUE", "FALSE", "NULL", "TIMESTAMP"}
-    | {"DATE", "MINUS", "PLUS", "LPAR", "PRIOR"}
+    | {"DATE", "MINUS", "PLUS", "LPAR", "PREV", "PRIOR"}
 )
 _ATOM = frozenset(
     {"NAME", "LPAR", "BANG", "NOT", "STRICT", "NXT", "NEXT", "LAST", "MAX", "PROJECT"}
@@ -162,7 +165,7 @@ def expected(place: Place) -> list[str]:
     if "ATTRIBUTE" in rest:
         take(frozenset({"ATTRIBUTE"}), _kind_of_attribute(place))
     if "COLON_PLUS" in rest:
-        take(_OPERATORS | {"IN", "LSQB"}, "an operator such as ; : OR")
+        take(_OPERATORS | _POSTFIXES, "an operator such as ; : OR")
     if "EQUAL" in rest:
         take(_COMPARING, "a comparison such as =")
     if "STAR" in rest:

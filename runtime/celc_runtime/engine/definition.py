@@ -16,7 +16,7 @@ import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from celc_runtime.engine.open_questions import (
@@ -94,16 +94,49 @@ class Then(Node):
 
 @dataclass(eq=False, slots=True)
 class Rounds(Node):
-    """`+`, or `:+` where `contiguous`."""
+    """`+`, or `:+` where `contiguous`; from `least` to `most` rounds, None: without a limit."""
 
     part: Node
     contiguous: bool
+    least: int = 1
+    most: int | None = None
+    _chains: list[_Chain] = field(init=False)
+
+    def __post_init__(self) -> None:
+        chain, self._chains = None, []
+        written_out = self.least if self.most is None else self.most
+        for number in range(1, written_out + 1):
+            begins = self.least - (written_out - number) <= 1
+            chain = _Chain(self.part, self.contiguous, chain, begins)
+            if number == 1 and self.most is None:
+                chain.before = chain
+            self._chains.append(chain)
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        # The shorter chains first, so that no chain has to ask for all others at once.
+        for chain in self._chains[:-1]:
+            for earlier in range(stretch.first, end):
+                chain.ending(stretch, earlier)
+        return self._chains[-1].ending(stretch, end)
+
+
+@dataclass(eq=False, slots=True)
+class _Chain(Node):
+    """A round after those of another chain; `begins`: also without any before it."""
+
+    part: Node
+    contiguous: bool
+    before: _Chain | None
+    begins: bool
 
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
         for last in self.part.ending(stretch, end):
-            yield last
-            for before in ends_before(stretch, last.start, self.contiguous):
-                for rounds in self.ending(stretch, before):
+            if self.begins:
+                yield last
+            if self.before is None:
+                continue
+            for previous in ends_before(stretch, last.start, self.contiguous):
+                for rounds in self.before.ending(stretch, previous):
                     yield joined(rounds, last)
 
 
