@@ -63,6 +63,11 @@ class Feature(enum.Enum):
     N_ARY = "conditions of which most compare several labels, in every way"
     KEYS = "formulas whose labels are tied by equality"
     LOOK_BACK = "PREV, PRIOR and aggregates compared with anything"
+    COUNTED = "{m,n}"
+    COUNTED_CONTIGUOUS = ":{m,n}"
+    OPTIONAL = "?"
+    TYPE_TEST = "IS R"
+    DISTANCE = "PREV(x.a, k)"
     ROUNDS = "iterations whose rounds are compared with labels from outside"
 
 
@@ -93,7 +98,17 @@ CLAUSES = frozenset(
 REGULAR = REGULAR_OPERATORS | SELECT_FORMS | CLAUSES
 # What dwells on comparisons across labels, and is about a wider declaration.
 DWELLING = frozenset({Feature.N_ARY, Feature.KEYS, Feature.LOOK_BACK, Feature.ROUNDS})
-EVERYTHING = frozenset(Feature) - DWELLING
+# The shorter ways to write; a run of their own dwells on them.
+SHORTER = frozenset(
+    {
+        Feature.COUNTED,
+        Feature.COUNTED_CONTIGUOUS,
+        Feature.OPTIONAL,
+        Feature.TYPE_TEST,
+        Feature.DISTANCE,
+    }
+)
+EVERYTHING = frozenset(Feature) - DWELLING - SHORTER
 # Everything but the functions of what lies before; facts such as COUNT(x) > 1 come with N_ARY.
 ACROSS = (EVERYTHING | {Feature.N_ARY, Feature.KEYS}) - {
     Feature.PREV,
@@ -332,6 +347,9 @@ class _Generator:
             F.NOT_BETWEEN: self.not_between,
             F.REPEAT: self.repeat,
             F.REPEAT_CONTIGUOUS: self.repeat,
+            F.COUNTED: self.counted,
+            F.COUNTED_CONTIGUOUS: self.counted,
+            F.OPTIONAL: self.with_options,
             F.FILTER: self.filtered,
             F.OR: self.either,
             F.AS: self.labelled,
@@ -345,6 +363,7 @@ class _Generator:
             F.ROUNDS: self.in_rounds,
         }
         weights = {F.THEN: 5, F.REPEAT: 2, F.FILTER: 4, F.OR: 2, F.KEYS: 2, F.ROUNDS: 4}
+        weights |= {F.COUNTED: 3, F.OPTIONAL: 4}
         usable = [feature for feature in makers if self.has(feature)]
         if depth == 0 or not usable or not _chance(self.rng, 0.9):
             return self.atom()
@@ -395,6 +414,39 @@ class _Generator:
     def repeat(self, feature: Feature, depth: int, visible: _Words) -> _Piece:
         body = self.formula(depth, visible)
         return _Piece(body.at(_Level.POSTFIX) + feature.value, _Level.POSTFIX, body.bound)
+
+    def counted(self, feature: Feature, depth: int, visible: _Words) -> _Piece:
+        rng = self.rng
+        body = self.formula(depth, visible)
+        least, most = sorted((rng.choice((1, 2, 2, 3)), rng.choice((1, 2, 3))))
+        bounds = rng.choice((f"{most}", f"{least},{most}", f"{least},", f",{most}"))
+        colon = ":" if feature is Feature.COUNTED_CONTIGUOUS else ""
+        text = f"{body.at(_Level.POSTFIX)}{colon}{{{bounds}}}"
+        return _Piece(text, _Level.POSTFIX, body.bound)
+
+    def with_options(self, _: Feature, depth: int, visible: _Words) -> _Piece:
+        """A sequence of a few operands, some of which may be missing, perhaps with an absence."""
+        rng = self.rng
+        optional = rng.choice(((True, False), (False, True), (False, True, False)) * 2 + _OPTIONAL)
+        joint = rng.choice((";", ";", ":"))
+        parts, bound = list[_Piece](), frozenset[str]()
+        for _at in optional:
+            parts.append(self.formula(depth - 1 if depth else 0, visible | bound))
+            bound |= parts[-1].bound
+        level = _Level.POSTFIX
+        text = ""
+        for at, (part, is_optional) in enumerate(zip(parts, optional, strict=True)):
+            is_free = at and not optional[at - 1] and not is_optional
+            if is_free and self.has(Feature.NOT_BETWEEN) and _chance(rng, 0.5):
+                text += f" ; !{self.formula(0, visible | bound).at(level)} ; "
+            elif is_free and _chance(rng, 0.5):
+                # Only beside an operand that may be missing the signs must be the same.
+                text += rng.choice((" ; ", " : "))
+            elif at:
+                text += f" {joint} "
+            text += f"{part.at(level)}{'?' if is_optional else ''}"
+        # In a longer sequence, other signs could follow the last operand.
+        return _Piece(text, _Level.AND, bound)
 
     def either(self, _: Feature, depth: int, visible: _Words) -> _Piece:
         left, right = self.formula(depth, visible), self.formula(depth, visible)
@@ -456,6 +508,16 @@ class _Generator:
         return _Piece(text, _Level.POSTFIX, bound)
 
 
+# Which operands of a sequence may be missing.
+_OPTIONAL = (
+    (True, False, True),
+    (False, True, True, False),
+    (False, False, True),
+    (True, False, False),
+    (False, True, False, True, False),
+)
+
+
 class _ConditionGenerator:
     """The conditions of one query."""
 
@@ -491,6 +553,8 @@ class _ConditionGenerator:
             y = rng.choice(others)
             return rng.choice((self.across(x, y), self.across(x, y), self.unary(y)))
         forms += [self.previous] if F.PREV in self.features else []
+        forms += [self.at_distance] * 2 if F.DISTANCE in self.features else []
+        forms += [self.type_test] * 2 if F.TYPE_TEST in self.features else []
         forms += [self.prior] if F.PRIOR in self.features else []
         forms += [self.aggregate] if F.AGGREGATE in self.features else []
         first = rng.choice(forms)(x)
@@ -600,6 +664,26 @@ class _ConditionGenerator:
                 f"PREV({x}.value) IS NULL",
             )
         )
+
+    def at_distance(self, x: str) -> str:
+        k = self.rng.choice((1, 2, 2, 3))
+        return self.rng.choice(
+            (
+                f"{x}.value >= PREV({x}.value, {k})",
+                f"PREV({x}.id, {k}) = {x}.id",
+                f"PREV({x}.value, {k}) > PREV({x}.value)",
+                f"NOT {x}.name = PREV({x}.name, {k})",
+                f"({x}.value > 3 OR {x}.value < PREV({x}.value, {k}))",
+                f"{x}.value BETWEEN PREV({x}.value) AND PREV({x}.value, {k})",
+                f"PREV({x}.value, {k}) IS NULL",
+            )
+        )
+
+    def type_test(self, x: str) -> str:
+        test = f"IS {self.rng.choice(('', '', 'NOT '))}"
+        name = self.rng.choice(TYPES)
+        name = f"S>{name}" if _chance(self.rng, 0.15) else name
+        return self.rng.choice((f"{x} {test}{name}", f"NOT {x} {test}{name}"))
 
     def prior(self, x: str) -> str:
         function = self.rng.choice(("MAX", "MIN", "AVG", "SUM", "FIRST", "LAST"))

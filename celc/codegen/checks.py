@@ -12,13 +12,14 @@ from celc.core.bits import bits_of
 from celc.core.formula import (
     Aggregate,
     AttributeValue,
+    Clause,
     Comparison,
     ComparisonOperator,
     Expression,
     NullTest,
     Previous,
 )
-from celc.core.terms import labels_in_order
+from celc.core.terms import distances_looked_back, labels_in_order, nodes_named_in
 from celc.core.traversal import Leaf, map_leaves
 from celc.normal.flat_form import ABSENT, AbsentEvent, RoleClause
 from celc.normal.normal_form import ROLE
@@ -29,16 +30,26 @@ from celc.plan.tables import Kind, Tables
 @dataclass(slots=True)
 class EventCode(ChoiceCode):
     """Conditions over `event_k`, the event that plays role k of a clause, and over `here`, the
-    newest event, which PREV reads."""
+    newest event, which PREV reads.
+
+    Where a clause looks further back, `here` is the event at the greatest distance, and `before_d`
+    the one at a distance d.
+    """
+
+    _furthest: int = 1
+
+    def of_clause(self, clause: Clause, named: Mapping[str, str] | None = None) -> str:
+        self._furthest = furthest(clause)
+        return ChoiceCode.of_clause(self, clause, named)
 
     def _event(self, node: AttributeValue | Previous | Aggregate) -> str:
         if isinstance(node, Previous):
-            return "here"
+            return "here" if node.distance == self._furthest else f"before_{node.distance}"
         assert isinstance(node, AttributeValue)
         return self._named.get(node.label, f"event_{self._labels.index(node.label)}")
 
-    def _at_first(self, label: str) -> str | None:
-        return None  # the condition is asked when the event before it is there
+    def _lacks(self, label: str, distance: int) -> str | None:
+        return None  # the condition is asked when the events before it are there
 
 
 @dataclass(slots=True)
@@ -187,18 +198,23 @@ class CheckCode:
         ]
 
     def _for_later(self, clause: RoleClause, code: str) -> list[str]:
-        """Lines for a condition of the newest event with the next event of its role, or with all
-        later ones."""
+        """Lines for a condition of the newest event with the next event of its role (or with the
+        k-th next), or with all later ones."""
         (role,) = clause.clause.labels
         bit = 1 << self._bit(role)
         there = self._roles_at("place_0")
-        lines = [f"if roles & {bit}:", "    for place_0 in range(depth - 1, -1, -1):"]
+        lines = [f"if roles & {bit}:"]
+        if furthest(clause.clause) > 1:
+            nearer = sorted(_distances(clause.clause) - {furthest(clause.clause)})
+            lines.append("    steps = 0")
+            lines += [f"    before_{distance} = here" for distance in nearer]
+        lines.append("    for place_0 in range(depth - 1, -1, -1):")
         if clause.round_mark is not None:
             begins = f"        if {there} & {1 << self._bit(clause.round_mark)}:"
             lines += [begins, "            break  # this event begins a later round"]
+        lines += [f"        if not {there} & {bit}:", "            continue"]
+        lines += self._until_chosen(clause)
         lines += [
-            f"        if not {there} & {bit}:",
-            "            continue",
             f"        event_0 = (path[place_0] >> {self.kind_bits}) - first",
             f"        if not ({code}):",
             "            return False",
@@ -206,6 +222,19 @@ class CheckCode:
         if clause.when == "neighbours":
             lines.append("        break")
         return lines
+
+    def _until_chosen(self, clause: RoleClause) -> list[str]:
+        """Lines that pass the events between the newest one and the one that looks back at it."""
+        most = furthest(clause.clause)
+        if most == 1:
+            return []
+        lines = ["        steps += 1"]
+        for distance in sorted(_distances(clause.clause) - {most}, reverse=True):
+            lines += [
+                f"        if steps == {most - distance}:",
+                f"            before_{distance} = (path[place_0] >> {self.kind_bits}) - first",
+            ]
+        return [*lines, f"        if steps < {most}:", "            continue"]
 
     def roles_of(self, kinds: Sequence[Kind]) -> tuple[int, ...]:
         """The roles of an event of each kind, as a bit set."""
@@ -321,6 +350,18 @@ def roles_later(tables: Tables) -> dict[str, frozenset[str]]:
         for role in roles:
             later[role] |= seen
     return {role: frozenset(names[k] for k in bits_of(mask)) for role, mask in later.items()}
+
+
+def furthest(clause: Clause) -> int:
+    """How many events before the chosen one there must be for a clause to be asked, at least 1."""
+    found = [d for p in clause.predicates for d in distances_looked_back(p).values()]
+    return max(found, default=1)
+
+
+def _distances(clause: Clause) -> set[int]:
+    """The distances at which a clause reads a value."""
+    nodes = [node for predicate in clause.predicates for node in nodes_named_in(predicate)]
+    return {node.distance for node in nodes if isinstance(node, Previous)}
 
 
 def is_role(mark: str) -> bool:

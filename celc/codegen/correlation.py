@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from celc.codegen.checks import CheckCode, EventCode, roles_later
-from celc.codegen.choices import ChoiceCode
+from celc.codegen.choices import ChoiceCode, SymbolsOfTypes
 from celc.codegen.conditions import ConditionCode
 from celc.codegen.definition import ConditionFunction, DefinitionCode
 from celc.codegen.escape import string_literal, string_tuple, tuple_text
 from celc.codegen.imports import Imports
 from celc.codegen.templates import TemplateView
+from celc.core.formula import text_of_type
 from celc.normal.normal_form import Event, shown
 from celc.plan.program import Program
 from celc.plan.strategy import ByDefinition, Checked
@@ -78,17 +79,19 @@ def definition_literal(
 
     Adds long IN lists to those of `code`, the query's conditions on single events.
     """
-    choices = ChoiceCode(number, code.imports, members=code.members)
+    types = _symbols_of_types(program)
+    choices = ChoiceCode(number, code.imports, members=code.members, symbols=types)
     writer = DefinitionCode(number, program.alphabet, program.tables.symbol_of, choices)
     selects = program.query.strategy not in ("ALL", "ANY")
     formula = writer.of(listing.form, top=selects)
     code.imports.use("ByDefinition")
+    symbols = choices.asks_for_symbols
     literal = DefinitionLiteral(
         number,
         tuple(writer.conditions.values()),
-        _columns(choices),
+        _columns(choices, symbols=symbols),
         formula,
-        _remembers(choices, code.imports),
+        _remembers(choices, code.imports, symbols=symbols),
         listing.sees_all,
     )
     return literal, choices.attributes_read
@@ -101,7 +104,8 @@ def checks_literal(
 
     Adds long IN lists to those of `code`, the query's conditions on single events.
     """
-    choices = EventCode(number, code.imports, members=code.members)
+    types = _symbols_of_types(program)
+    choices = EventCode(number, code.imports, members=code.members, symbols=types)
     sets = ChoiceCode(
         number,
         code.imports,
@@ -111,12 +115,14 @@ def checks_literal(
         choices.text_attributes,
         choices.codes,
         choices.ranks,
+        types,
     )
     writer = CheckCode(choices, sets, program.kind_bits, later=roles_later(program.tables))
     lines = writer.lines(checks.clauses)
     complete_lines = writer.complete_lines(checks.clauses)
     for place, absent in enumerate(checks.absent):
         complete_lines += writer.absent_lines(place, absent)
+    symbols = bool(checks.absent) or choices.asks_for_symbols or sets.asks_for_symbols
     code.imports.use("Checked", "njit", "np")
     kinds = program.tables.kinds
     literal = ChecksLiteral(
@@ -126,18 +132,27 @@ def checks_literal(
             AbsentSymbols(f"ABSENT_{number}_{place}", _symbols_of(absent.events, program))
             for place, absent in enumerate(checks.absent)
         ),
-        _columns(choices, symbols=bool(checks.absent)),
+        _columns(choices, symbols=symbols),
         program.kind_bits,
         (1 << program.kind_bits) - 1,
         tuple(lines),
         tuple(complete_lines),
-        _remembers(choices, code.imports, symbols=bool(checks.absent)),
+        _remembers(choices, code.imports, symbols=symbols),
         writer.states,
         tuple_text(str(bool(shown(frozenset(kind.marks)))) for kind in kinds),
         string_literal(checks.selector),
         checks.distinct,
     )
     return literal, choices.attributes_read
+
+
+def _symbols_of_types(program: Program) -> SymbolsOfTypes:
+    found: dict[str, set[int]] = {}
+    symbol_of = program.tables.symbol_of
+    for number, symbol in enumerate(program.alphabet.symbols):
+        if symbol.type is not None:
+            found.setdefault(text_of_type(symbol.type), set()).add(symbol_of[number])
+    return {text: frozenset(symbols) for text, symbols in found.items()}
 
 
 def _symbols_of(events: Sequence[Event], program: Program) -> tuple[bool, ...]:

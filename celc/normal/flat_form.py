@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from celc.core.formula import Clause
+from celc.core.terms import type_tested
 from celc.normal.normal_form import ROLE, Event, NormalForm
 
 When: TypeAlias = Literal["pairs", "neighbours", "earlier", "witness", "complete"]
@@ -120,3 +121,12 @@ class FlatForm:
     form: NormalForm
     clauses: tuple[RoleClause, ...]
     absent: tuple[AbsentEvent, ...] = ()
+
+
+def asks_for_types(flat: FlatForm) -> bool:
+    """Whether some clause asks for the type of an event, which its roles do not tell."""
+    return any(
+        type_tested(predicate) is not None
+        for clause in flat.clauses
+        for predicate in clause.clause.predicates
+    )

@@ -159,6 +159,8 @@ def _types(predicate: Predicate, attributes: set[tuple[str, DataType]]) -> Viola
                 right = node.operand.type is node.type
             case core.Cast():
                 right = node.operand.type is not node.type
+            case core.AttributeValue(attribute=core.TYPE):
+                right = node.type is DataType.STRING
             case core.AttributeValue() | core.Previous():
                 if (node.attribute, node.type) not in attributes:
                     name = f"{node.label}.{node.attribute}: {node.type.value}"
