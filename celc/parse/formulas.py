@@ -263,8 +263,8 @@ class FormulaBuilder:
             near = (steps[at - 1] if at else None, *steps[at + 1 : at + 2])
             if any(other is not None and other.bang for other in near):
                 span = steps[0].span.to(steps[-1].span)
-                both = self.diagnostics.source.slice(span)
-                self.report(repeats.optional_beside_absence(step.question, both))
+                ways = self._both_ways(steps, at)
+                self.report(repeats.optional_beside_absence(step.question, span, ways))
             elif 0 < at < len(steps) - 1:
                 before, after = step.operator, steps[at + 1].operator
                 assert before is not None
@@ -378,6 +378,20 @@ class FormulaBuilder:
     def null_test(self, c: Values) -> syntax.NullTest:
         return syntax.NullTest(c[0], len(c) == 4, c[0].span.to(c[-1].span))
 
+    def _both_ways(self, steps: list[_Step], at: int) -> tuple[str, str] | None:
+        """A sequence with an operand that may be missing, and without it; None: it cannot be
+        without, as a `!` would be its end."""
+        if not 0 < at < len(steps) - 1 or (steps[at - 1].bang and steps[at + 1].bang):
+            return None
+        source, step = self.diagnostics.source, steps[at]
+        before = source.slice(steps[0].span.to(steps[at - 1].span))
+        after = source.slice(steps[at + 1].span.to(steps[-1].span))
+        sign = steps[at + 1].operator
+        assert sign is not None
+        assert step.operator is not None
+        middle = f"{step.operator.text} {self._written(step.operand)} {sign.text}"
+        return f"{before} {middle} {after}", f"{before} {sign.text} {after}"
+
     def event_type(self, c: Values) -> tuple[Name | None, Name, Span]:
         stream = name_of(c[0]) if len(c) == 3 else None
         return stream, name_of(c[-1]), c[0].span.to(c[-1].span)
@@ -390,8 +404,12 @@ class FormulaBuilder:
             label = Name("", left.span)
             of = left.label if isinstance(left, syntax.Attribute) else None
             written = self.diagnostics.source.slice(c[1].span.to(end))
-            wrong = tree_errors.type_test_in_brackets if is_own else tree_errors.type_test_of_value
-            self.report(wrong(left.span.to(end), written, of))
+            span = left.span.to(end)
+            if is_own:
+                source = self.diagnostics.source
+                self.report(tree_errors.type_test_in_brackets(source, span, written))
+            else:
+                self.report(tree_errors.type_test_of_value(span, written, of))
         return syntax.TypeTest(label, stream, event_type, len(c) == 4, left.span.to(end))
 
     def event_condition(self, c: Values) -> syntax.EventCondition:

@@ -294,7 +294,7 @@ def attribute_of_call(place: Place) -> Diagnostic | None:
     if found.type == "DOT" and place.before == "RPAR" and place.index >= 4:
         start = place.index - 4
         kinds = [token.type for token in tokens[start + 1 : place.index]]
-        if kinds != ["LPAR", "NAME", "RPAR"] or tokens[start].type != "NAME":
+        if kinds != ["LPAR", "NAME", "RPAR"] or tokens[start].type not in ("NAME", "PREV"):
             return None
         mended = f"{tokens[start].text}({tokens[start + 2].text}.{place.following.text})"
         span = place.span(start, min(place.index + 2, len(tokens) - 1))
@@ -347,7 +347,7 @@ def misplaced_call(place: Place) -> Diagnostic | None:
     if place.opener is None or place.tokens[place.opener].type != "LPAR" or place.opener == 0:
         return None
     function = place.tokens[place.opener - 1]
-    if function.type not in ("NAME", "ATTRIBUTE") or keyword_of(function) in ("IN",):
+    if function.type not in ("NAME", "PREV", "ATTRIBUTE") or keyword_of(function) in ("IN",):
         return None
     closer = place.closer(place.opener)
     if closer is None or place.tokens[closer].type != "RPAR" or place.after_operand:

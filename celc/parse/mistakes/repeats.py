@@ -54,10 +54,9 @@ def wrong_bounds(bounds: Bounds, contiguous: bool, span: Span) -> Diagnostic | N
         message = f"a formula can have at most {MAX_ROUNDS:,} rounds"
         if least is not None and least <= MAX_ROUNDS:
             return _wrong(span, message, f"{opener}{least},}}", "for that many or more write")
-        if least is None:
-            return _wrong(span, message, ":+" if contiguous else "+", "for one or more write")
-        hint = "look for fewer events in a row, or count them: (A AS x)+ FILTER COUNT(x) > 100"
-        return error("round-count", span, message, help=[hint])
+        return _wrong(
+            span, message, ":+" if contiguous else "+", "ask for fewer, or for any number:"
+        )
     return None
 
 
@@ -88,7 +87,7 @@ def _no_round(most: int | None, contiguous: bool, span: Span) -> Diagnostic:
         return error("round-count", span, message, help=[hint])
     colon = ":" if contiguous else ""
     mended = f"{colon}+?" if most is None else f"{colon}{{1,{most}}}?"
-    return _wrong(span, message, mended, "none or more of an operand of a sequence is written")
+    return _wrong(span, message, mended, "for an operand of a sequence that may be missing write")
 
 
 # --- `A?` -----------------------------------------------------------------------------------------
@@ -150,17 +149,19 @@ def optional_absence(sign: Span) -> Diagnostic:
     )
 
 
-def optional_beside_absence(sign: Span, sequence: str) -> Diagnostic:
-    """`A ; !B ; C? ; D`: without C, it is not said between which events there is no B."""
-    return error(
-        "misplaced-optional",
-        sign,
-        "'?' cannot stand beside a '!' between two events",
-        help=[
-            f"say both with OR: once '{shortened(sequence)}' without the ?, once without the part",
-            "such as (A ; !B ; C ; D) OR (A ; !B ; D)",
-        ],
-    )
+def optional_beside_absence(sign: Span, place: Span, ways: tuple[str, str] | None) -> Diagnostic:
+    """`A ; !B ; C? ; D`: without C, it is not said between which events there is no B.
+
+    `ways`: the sequence at a place with the operand and without it, where it can be without.
+    """
+    message = "'?' cannot stand beside a '!' between two events"
+    if ways is None:
+        hint = "a '!' stands between two events: leave the ? out"
+        fixes = [Fix(sign, "")]
+    else:
+        mended = f"(({ways[0]}) OR ({ways[1]}))"
+        hint, fixes = f"say both with OR: {offered(mended)}", [Fix(place, mended)]
+    return error("misplaced-optional", sign, message, help=[hint], fixes=fixes)
 
 
 def mixed_joints(
@@ -209,6 +210,9 @@ def bounds(place: Place) -> Diagnostic | None:
     elif closer is not None and not written and place.found.type == "RBRACE":
         mended = ":+" if sign == ":{" else "+"
         known = "one or more rounds are +, and a number of rounds stands in braces: {2} or {2,4}"
+    elif closer is not None and place.before in _BRACES and place.found.type == "NAME":
+        mended = ":+" if sign == ":{" else "+"
+        known = f"for any number, or a number such as {sign}2}}"
     else:
         return error("round-count", place.found.span, message, help=[known])
     fixes = [Fix(span, mended)]
@@ -234,7 +238,14 @@ def not_after_formula(place: Place) -> Diagnostic | None:
         return error("round-count", span, message, help=[hint], fixes=[Fix(span, mended)])
     if place.wants_formula:
         hint = "a number of rounds follows its formula: A{2}, or (A ; B){2}"
-        return error("round-count", place.found.span, message, help=[hint])
+        fixes = []
+        if place.before == "SEMICOLON":
+            left = place.text(place.index - 2, place.index - 1)
+            hint = f"a number of rounds follows its formula: {left}{braces}, or (A ; B){braces}"
+            span = place.previous.span.to(place.tokens[closer].span)
+            gap = Span(place.tokens[place.index - 2].end, span.end)
+            fixes = [Fix(gap, braces)]
+        return error("round-count", place.found.span, message, help=[hint], fixes=fixes)
     if place.accepts("AND", "OR") and place.last("FILTER") is not None:
         start = place.formula_start()
         mended = f"({place.raw(start, place.index)}){braces}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from celc.diagnostics.errors import Diagnostic, Fix, Related, error
 from celc.diagnostics.messages.functions import NO_PRESENT
 from celc.diagnostics.messages.wording import written
-from celc.diagnostics.source import Span
+from celc.diagnostics.source import Source, Span
 from celc.parse import syntax
 from celc.parse.durations import in_units, is_calendar
 from celc.parse.mistakes.tokens import shortened
@@ -247,13 +248,21 @@ def nested_brackets(label: str, span: Span) -> Diagnostic:
 # --- IS and PREV ----------------------------------------------------------------------------------
 
 
-def type_test_in_brackets(span: Span, test: str, of: syntax.Name | None) -> Diagnostic:
+def type_test_in_brackets(source: Source, span: Span, test: str) -> Diagnostic:
     """`x[a IS R]`; `test` is `IS R` as written."""
+    message = "IS cannot ask for the type of an event inside x[…]"
+    before = re.search(r"(\w+)\s*\[\s*$", source.text[: span.start])
+    after = re.match(r"\s*\]", source.text[span.end :])
+    if before is None or after is None:
+        hint = f"ask beside the brackets: x {shortened(test)} AND x[…]"
+        return error("misplaced-is", span, message, help=[hint])
+    mended = f"{before[1]} {shortened(test)}"
     return error(
         "misplaced-is",
         span,
-        "IS cannot ask for the type of an event inside x[…]",
-        help=[f"ask beside the brackets: x {shortened(test)} AND x[…]"],
+        message,
+        help=[f"write {mended}"],
+        fixes=[Fix(Span(before.start(), span.end + after.end()), mended)],
     )
 
 
@@ -289,5 +298,5 @@ def distance(place: Span, call: Span, value: str, distance: str) -> Diagnostic:
         place,
         message,
         help=[f"such as {shortened(mended)}"],
-        fixes=[Fix(call, mended)] if digits.isdecimal() else [],
+        fixes=[Fix(call, mended)],
     )
