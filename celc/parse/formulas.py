@@ -18,6 +18,14 @@ from celc.parse import syntax
 from celc.parse.mistakes import repeats
 from celc.parse.mistakes import trees as tree_errors
 from celc.parse.mistakes.tokens import is_full, report
+from celc.parse.sequences import (
+    Negated,
+    Optional,
+    RoundsBuilder,
+    Step,
+    check_optional,
+    link_of,
+)
 from celc.parse.syntax import Name
 from celc.parse.tokens import Token, name_text
 
@@ -34,23 +42,6 @@ def name_of(token: Token) -> Name:
 
 
 @dataclass(slots=True)
-class _Negated:
-    """An operand after `!`, until the sequence around it is known."""
-
-    bang: Span
-    operand: syntax.Formula
-    doubled: bool = False
-
-
-@dataclass(slots=True)
-class _Optional:
-    """An operand before `?`, until the sequence around it is known."""
-
-    operand: syntax.Formula
-    sign: Span
-
-
-@dataclass(slots=True)
 class _Range:
     """`{3..9}`, where either limit may be missing."""
 
@@ -58,22 +49,7 @@ class _Range:
     high: syntax.Expression | None
 
 
-@dataclass(slots=True)
-class _Step:
-    """An operand of a growing sequence, with the operator before it."""
-
-    operator: Token | None
-    operand: syntax.Formula
-    bang: Span | None = None
-    question: Span | None = None
-
-    @property
-    def span(self) -> Span:
-        start, end = self.bang or self.operand.span, self.question or self.operand.span
-        return start.to(end)
-
-
-class FormulaBuilder:
+class FormulaBuilder(RoundsBuilder):
     """The methods for everything that is not a clause or a declaration."""
 
     def __init__(self, diagnostics: Diagnostics) -> None:
@@ -163,32 +139,6 @@ class FormulaBuilder:
     def iteration(self, c: Values) -> syntax.Iteration:
         return syntax.Iteration(c[0], c[1].type == "COLON_PLUS", c[0].span.to(c[1].span))
 
-    def exact_bound(self, c: Values) -> repeats.Bounds:
-        return repeats.Bounds(c[0], c[0])
-
-    def both_bounds(self, c: Values) -> repeats.Bounds:
-        return repeats.Bounds(c[0], c[2])
-
-    def least_bound(self, c: Values) -> repeats.Bounds:
-        return repeats.Bounds(c[0], None)
-
-    def greatest_bound(self, c: Values) -> repeats.Bounds:
-        return repeats.Bounds(None, c[1])
-
-    def counted(self, c: Values) -> syntax.Iteration:
-        operand, opener, bounds, closer = c
-        contiguous, span = opener.type == "COLON_LBRACE", operand.span.to(closer.span)
-        problem = repeats.wrong_bounds(bounds, contiguous, opener.span.to(closer.span))
-        if problem is not None:
-            self.report(problem)
-            return syntax.Iteration(operand, contiguous, span)
-        least = 1 if bounds.least is None else bounds.least.value
-        most = None if bounds.most is None else bounds.most.value
-        return syntax.Iteration(operand, contiguous, span, least, most)
-
-    def optional(self, c: Values) -> _Optional:
-        return _Optional(c[0], c[1].span)
-
     def selection(self, c: Values) -> syntax.Selector:
         strategy = STRATEGY_SYNONYMS.get(c[0].type, c[0].type)
         return syntax.Selector(strategy, c[2], c[0].span.to(c[3].span))
@@ -202,14 +152,14 @@ class FormulaBuilder:
             self.report(tree_errors.not_of_several(c[0].span, self._written(c[2])))
         return syntax.OtherEvent(c[2], c[0].span.to(c[3].span))
 
-    def negated(self, c: Values) -> _Negated:
+    def negated(self, c: Values) -> Negated:
         bang, operand = c
-        if isinstance(operand, _Negated):
-            return _Negated(bang.span.to(operand.bang), operand.operand, doubled=True)
-        if isinstance(operand, _Optional):
+        if isinstance(operand, Negated):
+            return Negated(bang.span.to(operand.bang), operand.operand, doubled=True)
+        if isinstance(operand, Optional):
             self.report(repeats.optional_absence(operand.sign))
-            return _Negated(bang.span, operand.operand)
-        return _Negated(bang.span, operand)
+            return Negated(bang.span, operand.operand)
+        return Negated(bang.span, operand)
 
     def lone_operand(self, c: Values) -> syntax.Formula:
         step = self._step(None, c[0])
@@ -220,61 +170,36 @@ class FormulaBuilder:
             self.report(repeats.lone_optional(source, step.operand.span, step.question))
         return step.operand
 
-    def _step(
-        self, operator: Token | None, operand: syntax.Formula | _Negated | _Optional
-    ) -> _Step:
-        if isinstance(operand, _Optional):
-            return _Step(operator, operand.operand, question=operand.sign)
-        if not isinstance(operand, _Negated):
-            return _Step(operator, operand)
+    def _step(self, operator: Token | None, operand: syntax.Formula | Negated | Optional) -> Step:
+        if isinstance(operand, Optional):
+            return Step(operator, operand.operand, question=operand.sign)
+        if not isinstance(operand, Negated):
+            return Step(operator, operand)
         if operand.doubled:
             self.report(tree_errors.doubled_bang(operand.bang))
-        return _Step(operator, operand.operand, operand.bang)
+        return Step(operator, operand.operand, operand.bang)
 
-    def new_links(self, c: Values) -> list[_Step]:
+    def new_links(self, c: Values) -> list[Step]:
         return [self._step(None, c[0]), self._step(c[1], c[2])]
 
-    def more_links(self, c: Values) -> list[_Step]:
+    def more_links(self, c: Values) -> list[Step]:
         c[0].append(self._step(c[1], c[2]))
         return c[0]  # type: ignore[no-any-return]
 
     def sequence(self, c: Values) -> syntax.Sequence:
-        steps: list[_Step] = c[0]
+        steps: list[Step] = c[0]
         for at, step in enumerate(steps):
             if step.bang is not None:
                 self._check_negation(steps, at)
-        self._check_optional(steps)
+        check_optional(steps, self.diagnostics)
         return syntax.Sequence(
             first=steps[0].operand,
-            links=tuple(_link(step) for step in steps[1:]),
+            links=tuple(link_of(step) for step in steps[1:]),
             span=steps[0].span.to(steps[-1].span),
             first_is_optional=steps[0].question is not None,
         )
 
-    def _check_optional(self, steps: list[_Step]) -> None:
-        """Report operands that are optional where they cannot be."""
-        signs = [step.question for step in steps if step.question is not None]
-        if signs and all(step.question or step.bang for step in steps):
-            self.report(repeats.all_optional(signs[0]))
-            return
-        for at, step in enumerate(steps):
-            if step.question is None:
-                continue
-            near = (steps[at - 1] if at else None, *steps[at + 1 : at + 2])
-            if any(other is not None and other.bang for other in near):
-                span = steps[0].span.to(steps[-1].span)
-                ways = self._both_ways(steps, at)
-                self.report(repeats.optional_beside_absence(step.question, span, ways))
-            elif 0 < at < len(steps) - 1:
-                before, after = step.operator, steps[at + 1].operator
-                assert before is not None
-                assert after is not None
-                if before.type != after.type:
-                    texts = [self._written(one.operand) for one in steps[at - 1 : at + 2]]
-                    signs_there = (before.text, after.text)
-                    self.report(repeats.mixed_joints(step.question, after.span, texts, signs_there))
-
-    def _check_negation(self, steps: list[_Step], at: int) -> None:
+    def _check_negation(self, steps: list[Step], at: int) -> None:
         step = steps[at]
         assert step.bang is not None
         near = [self._written(step.operand) for step in steps[max(0, at - 1) : at + 2]]
@@ -295,7 +220,7 @@ class FormulaBuilder:
         if previous is not None and at > 1:
             self.report(tree_errors.negation_twice(step.bang, previous, (before, operand)))
 
-    def _report_open_end(self, steps: list[_Step], first: bool, texts: tuple[str, str]) -> None:
+    def _report_open_end(self, steps: list[Step], first: bool, texts: tuple[str, str]) -> None:
         """`!B ; C` and `A ; !B`, with an event type of the file for the side that is missing."""
         step, beside = (steps[0], steps[1]) if first else (steps[-1], steps[-2])
         assert step.bang is not None
@@ -377,20 +302,6 @@ class FormulaBuilder:
 
     def null_test(self, c: Values) -> syntax.NullTest:
         return syntax.NullTest(c[0], len(c) == 4, c[0].span.to(c[-1].span))
-
-    def _both_ways(self, steps: list[_Step], at: int) -> tuple[str, str] | None:
-        """A sequence with an operand that may be missing, and without it; None: it cannot be
-        without, as a `!` would be its end."""
-        if not 0 < at < len(steps) - 1 or (steps[at - 1].bang and steps[at + 1].bang):
-            return None
-        source, step = self.diagnostics.source, steps[at]
-        before = source.slice(steps[0].span.to(steps[at - 1].span))
-        after = source.slice(steps[at + 1].span.to(steps[-1].span))
-        sign = steps[at + 1].operator
-        assert sign is not None
-        assert step.operator is not None
-        middle = f"{step.operator.text} {self._written(step.operand)} {sign.text}"
-        return f"{before} {middle} {after}", f"{before} {sign.text} {after}"
 
     def event_type(self, c: Values) -> tuple[Name | None, Name, Span]:
         stream = name_of(c[0]) if len(c) == 3 else None
@@ -491,17 +402,6 @@ class FormulaBuilder:
 
     def _text(self, token: Token) -> syntax.TextLiteral:
         return syntax.TextLiteral(token.text[1:-1].replace("''", "'"), token.span)
-
-
-def _link(step: _Step) -> syntax.Link:
-    assert step.operator is not None
-    return syntax.Link(
-        contiguous=step.operator.type == "COLON",
-        negated=step.bang is not None,
-        operand=step.operand,
-        operator_span=step.operator.span,
-        optional=step.question is not None,
-    )
 
 
 def _joint(c: Values) -> syntax.Joint:

@@ -10,8 +10,8 @@ from typing import TypeAlias
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 
-MANY = 2
-"""Positions are counted 0, 1, many."""
+MANY, UNLIMITED = 2, 3
+"""Positions are counted 0, 1, many; the greatest number may be without limit, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,15 @@ def _types(extents: Sequence[Extent]) -> int:
     return types
 
 
+def _together(extents: Sequence[Extent]) -> int:
+    most = [extent.most for extent in extents]
+    return UNLIMITED if UNLIMITED in most else min(MANY, sum(most))
+
+
 def one_after_another(extents: Sequence[Extent]) -> Extent:
     """All parts, on different positions."""
     least = min(MANY, sum(extent.least for extent in extents))
-    return Extent(_types(extents), least, min(MANY, sum(extent.most for extent in extents)))
+    return Extent(_types(extents), least, _together(extents))
 
 
 def one_of(extents: Sequence[Extent]) -> Extent:
@@ -74,7 +79,7 @@ def one_of(extents: Sequence[Extent]) -> Extent:
 def overlaid(extents: Sequence[Extent]) -> Extent:
     """All parts, perhaps on the same positions."""
     least = max(extent.least for extent in extents)
-    return Extent(_types(extents), least, min(MANY, sum(extent.most for extent in extents)))
+    return Extent(_types(extents), least, _together(extents))
 
 
 def identical(extents: Sequence[Extent]) -> Extent:
@@ -114,6 +119,9 @@ def earliest(offsets: Iterable[int | None]) -> int | None:
 
 def repeated(extent: Extent, rounds: syntax.Iteration) -> Extent:
     """As many of one part as there are rounds, on different positions."""
-    most = MANY if rounds.most is None or rounds.most > 1 else 1
     least = min(MANY, extent.least * rounds.least)
-    return Extent(extent.types, least, min(MANY, extent.most * most))
+    if not extent.most or extent.most == UNLIMITED:
+        most = extent.most
+    else:
+        most = UNLIMITED if rounds.most is None else min(MANY, extent.most * rounds.most)
+    return Extent(extent.types, least, most)

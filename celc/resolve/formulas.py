@@ -73,7 +73,7 @@ class Builder:
                 operand = self._scope(parts[0], frame)
                 return core.Project(operand, tuple(scoped.labels), node.span)
             case syntax.Iteration():
-                operand = self._scope(parts[0], frame, repeated=True)
+                operand = self._scope(parts[0], frame, repeated=node.most is None)
                 bounds = (node.least, node.most)
                 return core.Iteration(operand, node.contiguous, node.span, *bounds)
             case syntax.Sequence():

@@ -30,7 +30,7 @@ class Frame:
     """The labels of one match that surrounds a filter, and the frames around it.
 
     `beside` grows on the way from the scope down to the filter. `repeated` says whether the scope
-    stands inside a `+`.
+    stands inside a `+`, or other rounds without a limit.
     """
 
     labels: Labels
