@@ -43,6 +43,11 @@ _CHOSEN = {
     "17": ("SELECT * FROM S WHERE (B ; (A AS x)+ ; C) FILTER x.value > AVG(PRIOR x.value)",),
     "19": ("SELECT * FROM S WHERE A AS x ; !(B AS y FILTER y.id = x.id) ; C",),
     "20": ("SELECT * FROM S WHERE A AS x ; MAX((B AS y FILTER y.id = x.id)+ ; C)",),
+    "22": (
+        "SELECT * FROM S WHERE A{2,3}",
+        "SELECT * FROM S WHERE A ; B? ; C",
+        "SELECT * FROM S WHERE ((A AS x){2,} ; B) FILTER x.value >= PREV(x.value)",
+    ),
 }
 
 
@@ -72,6 +77,8 @@ _MORE = (
     "SELECT NXT * FROM S WHERE A+ ; B PARTITION BY id WITHIN 6 EVENTS",
     "SELECT LAST x FROM S WHERE A AS x ; !C ; B PARTITION BY id WITHIN 8 [ts] CONSUME BY PARTITION",
     "SELECT MAX * FROM S WHERE NXT(A ; B) ; C WITHIN 9 EVENTS CONSUME BY ANY",
+    "SELECT * FROM S WHERE ((A OR B) AS x){3} ; C? FILTER x IS A OR x.value > PREV(x.value, 2) "
+    "WITHIN 8 EVENTS",
 )
 
 

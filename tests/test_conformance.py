@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cases_io import Case, case_stems, load_cases
+from cases_io import Case, case_stems, load_cases, load_refused
 from engines import answers, engines, interpreted, only_query
 from reference import difference
 from spark_routes import table
 
 import celc
 from celc.cli import main
+from celc.diagnostics.errors import CelError
+from celc.diagnostics.source import Source
 from celc.options import Options
+from celc.pipeline import compile_source
 
 # How many queries (and cases) each file has, so that a file that lost some does not go unnoticed.
 _SIZES = {
@@ -80,6 +83,16 @@ def test_python_api(stem: str) -> None:
     assert (queries, compared) == _SIZES[stem]
 
 
+def test_queries_that_are_errors() -> None:
+    refused = load_refused()
+    assert len(refused) >= 12
+    for case in refused:
+        with pytest.raises(CelError) as caught:
+            compile_source(Source("query.cel", case.query), Options())
+        assert any(found.severity == "error" for found in caught.value.diagnostics), case.name
+        assert all(found.help for found in caught.value.diagnostics), case.name
+
+
 @pytest.mark.parametrize(
     "part",
     [
@@ -135,6 +148,8 @@ _BY_NUMBA = (
     *(("15", 4), ("19", 2)),
     # PREV, PRIOR and sums.
     *(("17", 1), ("17", 5), ("18", 1), ("21", 2)),
+    # Rounds whose labels are compared, and PREV over them.
+    *(("22", 7), ("22", 16)),
 )
 
 

@@ -27,6 +27,7 @@ SIMPLIFIED = "an OR has no OR inside, and has two operands or is the form withou
 NOTHING_INSIDE = "the form without matches stands alone"
 FACTS_OPEN = "no fact is decided beforehand"
 BOUND = "conditions across events find their labels in the scopes around them"
+ROUNDS_COUNTED = "rounds are at least one, and two or more at most where there is a limit"
 LETTERS_ONLY = "an automaton is built of conditions on single events"
 """Nothing across events is left."""
 
@@ -71,6 +72,10 @@ def _parts(form: NormalForm) -> Violations:
             case lp.Sequence():
                 if len(part.operands) != len(part.contiguous) + 1 or not part.contiguous:
                     yield Violation(GAPS, f"one has {len(part.operands)} operands")
+            case lp.Iteration():
+                most = part.least + 1 if part.most is None else part.most
+                if not (1 <= part.least <= most and most >= 2):
+                    yield Violation(ROUNDS_COUNTED, f"one has {part.least} to {part.most}")
             case lp.Where():
                 truth = truth_of(part.fact, labels_of(part.operand))
                 if truth is not None:
