@@ -34,7 +34,13 @@ from celc.diagnostics.source import Span
 from celc.resolve.expressions import is_null
 from celc.resolve.scopes import Frame, look_up
 
-_DISCRETE = (DataType.INT, DataType.LONG, DataType.TIMESTAMP, DataType.DATE)
+_DISCRETE = (
+    DataType.INT,
+    DataType.LONG,
+    DataType.TIMESTAMP,
+    DataType.DATE,
+    DataType.INTERVAL,
+)
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ from typing import Literal, assert_never, cast
 from celc.core import fold
 from celc.core.formula import (
     NUMBERS,
+    TIME_OPERANDS,
     TIMES,
     Absolute,
     Aggregate,
@@ -39,10 +40,10 @@ from celc.resolve.scopes import Frame, look_up, visible_labels
 _AGGREGATED_TYPES: Mapping[str, tuple[DataType, ...]] = {
     "FIRST": tuple(DataType),
     "LAST": tuple(DataType),
-    "MIN": (*NUMBERS, *TIMES, DataType.BOOLEAN),
-    "MAX": (*NUMBERS, *TIMES, DataType.BOOLEAN),
-    "SUM": NUMBERS,
-    "AVG": NUMBERS,
+    "MIN": (*NUMBERS, *TIMES, DataType.INTERVAL, DataType.BOOLEAN),
+    "MAX": (*NUMBERS, *TIMES, DataType.INTERVAL, DataType.BOOLEAN),
+    "SUM": (*NUMBERS, DataType.INTERVAL),
+    "AVG": (*NUMBERS, DataType.INTERVAL),
 }
 _AGGREGATES = (*_AGGREGATED_TYPES, "COUNT")
 _FUNCTIONS = {
@@ -95,7 +96,7 @@ def common_type(left: DataType, right: DataType) -> DataType | None:
 
 
 def convert(expression: Expression, data_type: DataType) -> Expression:
-    """The expression in a type that `common_type` gave: literals at once, others with a Cast."""
+    """The expression in a type that holds its values: literals at once, others with a Cast."""
     if isinstance(expression, Constant):
         if expression.value is None:
             return Constant(None, data_type, expression.span)
@@ -201,6 +202,8 @@ def expression(node: syntax.Expression, site: Site) -> Expression | None:
             return Constant(None, DataType.BOOLEAN, node.span)
         case syntax.TimeLiteral():
             return literals.time(node, site.found)
+        case syntax.DurationLiteral():
+            return literals.interval(node, site.found)
         case syntax.Attribute():
             return _attribute(node, site)
         case syntax.Arithmetic():
@@ -252,6 +255,8 @@ def _arithmetic(node: syntax.Arithmetic, site: Site) -> Expression | None:
     if is_null(left) and is_null(right):
         site.found.add(types.two_nulls(node.span))
         return None
+    if any(side.type in (*TIMES, DataType.INTERVAL) for side in (left, right)):
+        return _of_times(node, left, right, site)
     wrong = [side for side in (left, right) if not is_null(side) and not side.type.is_numeric]
     for side in wrong:
         site.found.add(types.arithmetic_type(node.operator, side.type.value, side.span))
@@ -264,6 +269,30 @@ def _arithmetic(node: syntax.Arithmetic, site: Site) -> Expression | None:
     return Arithmetic(
         node.operator, convert(left, data_type), convert(right, data_type), data_type, node.span
     )
+
+
+_READ_AS = {DataType.DATE: DataType.TIMESTAMP, DataType.INT: DataType.LONG}
+
+
+def _of_times(
+    node: syntax.Arithmetic, left: Expression, right: Expression, site: Site
+) -> Expression | None:
+    """Arithmetic with a time or a duration; NULL has the first type that makes sense there."""
+    if node.operator == "-" and left.type is right.type is DataType.DATE:
+        # Exact where a midnight would be beyond 64 bits of microseconds.
+        long = DataType.LONG
+        days = Arithmetic("-", convert(left, long), convert(right, long), long, node.span)
+        day = Constant(fold.MICROSECONDS_PER_DAY, DataType.INTERVAL, node.span)
+        return Arithmetic("*", days, day, DataType.INTERVAL, node.span)
+    first, second = (None if is_null(s) else _READ_AS.get(s.type, s.type) for s in (left, right))
+    for (operator, one, other), data_type in TIME_OPERANDS.items():
+        if operator == node.operator and first in (None, one) and second in (None, other):
+            sides = convert(left, one), convert(right, other)
+            return Arithmetic(node.operator, *sides, data_type, node.span)
+    texts = tuple(site.found.source.slice(side.span) for side in (node.left, node.right))
+    operand_types = (left.type.value, right.type.value)
+    site.found.add(types.time_arithmetic(node.operator, operand_types, texts, node.span))
+    return None
 
 
 def _negation(node: syntax.Negation, site: Site) -> Expression | None:
@@ -289,7 +318,7 @@ def _numeric(operator: str, node: syntax.Expression, site: Site) -> Expression |
     operand = expression(node, site)
     if operand is None or is_null(operand):
         return operand
-    if not operand.type.is_numeric:
+    if not operand.type.is_numeric and operand.type is not DataType.INTERVAL:
         site.found.add(types.arithmetic_type(operator, operand.type.value, operand.span))
         return None
     return operand
@@ -418,9 +447,13 @@ def _aggregate(name: AggregateFunction, node: syntax.Call, site: Site) -> Expres
     label, attribute, data_type = argument
     if data_type not in _AGGREGATED_TYPES[name]:
         allowed = [one.value for one in _AGGREGATED_TYPES[name]]
-        site.found.add(types.aggregate_type(name, data_type.value, allowed, node.argument.span))
+        span = node.argument.span
+        argument_text = site.found.source.slice(span)
+        site.found.add(types.aggregate_type(name, data_type.value, allowed, argument_text, span))
         return None
-    if name == "AVG" or (name == "SUM" and data_type in (DataType.FLOAT, DataType.DOUBLE)):
+    if name in ("SUM", "AVG") and data_type is DataType.INTERVAL:
+        pass
+    elif name == "AVG" or (name == "SUM" and data_type in (DataType.FLOAT, DataType.DOUBLE)):
         data_type = DataType.DOUBLE
     elif name == "SUM":
         data_type = DataType.LONG

@@ -88,15 +88,22 @@ def _moment(text: re.Match[str]) -> datetime.datetime:
     return datetime.datetime(year, month, day, hour, minute, second, microsecond)
 
 
+def interval(node: syntax.DurationLiteral, found: Diagnostics) -> Constant | None:
+    """`1 HOUR 30 MINUTES`, in microseconds."""
+    total = _microseconds(node.parts)
+    if total is None or total >= 1 << 63:
+        found.add(types.interval_range(node.span))
+        return None
+    if total.denominator != 1:
+        found.add(clauses.fraction_of_microsecond(node.span))
+        return None
+    return Constant(int(total), DataType.INTERVAL, node.span)
+
+
 def duration(parts: tuple[syntax.DurationPart, ...], found: Diagnostics) -> int | None:
-    """A duration in microseconds."""
+    """A duration of WITHIN in microseconds."""
     span = parts[0].span.to(parts[-1].span)
-    total: Fraction | None = Fraction(0)
-    for part in parts:
-        if total is None or math.isinf(part.amount.value):
-            total = None
-        else:
-            total += _exact(part.amount) * MICROSECONDS[part.unit.text.removesuffix("S")]
+    total = _microseconds(parts)
     if total is None or total > LARGEST_SIZE:
         found.add(clauses.window_too_large(span))
         return None
@@ -104,6 +111,17 @@ def duration(parts: tuple[syntax.DurationPart, ...], found: Diagnostics) -> int 
         found.add(clauses.fraction_of_microsecond(span))
         return None
     return int(total)
+
+
+def _microseconds(parts: tuple[syntax.DurationPart, ...]) -> Fraction | None:
+    """The exact sum of the parts; None where one is infinite."""
+    total: Fraction | None = Fraction(0)
+    for part in parts:
+        if total is None or math.isinf(part.amount.value):
+            total = None
+        else:
+            total += _exact(part.amount) * MICROSECONDS[part.unit.text.removesuffix("S")]
+    return total
 
 
 def _exact(amount: syntax.IntegerLiteral | syntax.DoubleLiteral) -> Fraction:
