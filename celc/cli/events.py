@@ -23,7 +23,7 @@ from celc.cli.json_fields import Fields, keys_of
 from celc.cli.origins import Feed, Origin
 from celc.cli.problems import CommandProblem, words
 from celc.cli.text_rows import csv_rows, first_wrong, json_rows, whole_lines
-from celc.cli.times import TimeForm, with_times
+from celc.cli.times import TimeForm, with_durations, with_times
 from celc.cli.wanted import Wanted
 
 _BLOCK = 1 << 20
@@ -207,7 +207,8 @@ class EventFile:
             for batch in file.iter_batches(batch_size=1 << 16, columns=columns):
                 progress(stream.tell())
                 batch = with_fields(batch, columns)
-                yield self._completed(self._form.times.zoned(batch, schema))
+                batch = with_durations(self._form.times.zoned(batch, schema), schema)
+                yield self._completed(batch)
 
     def _csv(self, progress: Progress) -> Iterator[pa.RecordBatch]:
         schema = self._wanted.schema

@@ -289,7 +289,8 @@ def _of_times(
         if operator == node.operator and first in (None, one) and second in (None, other):
             sides = convert(left, one), convert(right, other)
             return Arithmetic(node.operator, *sides, data_type, node.span)
-    texts = tuple(site.found.source.slice(side.span) for side in (node.left, node.right))
+    slice_of = site.found.source.slice
+    texts = (slice_of(node.left.span), slice_of(node.right.span))
     operand_types = (left.type.value, right.type.value)
     site.found.add(types.time_arithmetic(node.operator, operand_types, texts, node.span))
     return None

@@ -256,12 +256,15 @@ def _of_times(operator: str, left: Datum, right: Datum) -> Datum:
     The literal NULL is of the first kind that makes sense beside the other side.
     """
     kinds = [_READ_AS.get(datum.kind, datum.kind) for datum in (left, right)]
-    for (sign, *wanted), kind in _KINDS_OF_TIMES.items():
-        fits = zip(kinds, wanted, strict=True)
-        if sign == operator and all(one in (Kind.NULL, other) for one, other in fits):
-            break
-    else:
+    fitting = [
+        result
+        for (sign, *wanted), result in _KINDS_OF_TIMES.items()
+        if sign == operator
+        and all(one in (Kind.NULL, other) for one, other in zip(kinds, wanted, strict=True))
+    ]
+    if not fitting:
         raise CelError(f"{left.kind.value} {operator} {right.kind.value} has no meaning")
+    kind = fitting[0]
     a, b = microseconds(left), microseconds(right)
     if a is None or b is None:
         return Datum(kind, None)

@@ -28,6 +28,9 @@ def compared_types(
     mended = None if text is None else _literal(text[0], {left, right})
     if "INTERVAL" in (left, right):
         mended = duration
+        counted = re.fullmatch(r"(\d+(?:\.\d+)?)\s+(\w+)", "" if text is None else text[0])
+        if counted and {"INT", "LONG", "FLOAT", "DOUBLE"} & {left, right}:
+            return _duration_for_number(left, right, span, text, counted)
     return error(
         "compared-types",
         span,
@@ -46,6 +49,20 @@ def _number_for_duration(left: str, right: str, span: Span, text: tuple[str, Spa
         f"{left} and {right} cannot be compared: it is not said what {text[0]} counts",
         help=(f"write {' or '.join(choices)}",),
         fixes=tuple(Fix(text[1], choice) for choice in choices),
+    )
+
+
+def _duration_for_number(
+    left: str, right: str, span: Span, text: tuple[str, Span] | None, counted: re.Match[str]
+) -> Diagnostic:
+    """`x.seconds > 5 SECONDS`."""
+    number, unit = counted.groups()
+    return error(
+        "compared-types",
+        span,
+        f"{left} and {right} cannot be compared",
+        help=(f"write {number}, if the number that it is compared with counts {unit.upper()}",),
+        fixes=() if text is None else (Fix(text[1], number),),
     )
 
 

@@ -1,7 +1,7 @@
-"""Syntax errors in durations that stand in conditions and in SELECT: `5 MINTUES`, `INTERVAL '5' DAY`.
+"""Syntax errors in durations of conditions and of SELECT: `5 MINTUES`, `INTERVAL '5' DAY`.
 
-Each function returns what it has to say of a place, or None where its case does not apply. Durations
-of WITHIN are in `windows`.
+Each function returns what it has to say of a place, or None where its case does not apply.
+Durations of WITHIN are in `windows`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Arithmetic with times and durations: 64-bit microseconds, NULL where they overflow.
 
-A condition first asks whether a result fits (`can_add`, …), and then computes it as a sum or product
-of LONGs, which would wrap. So the truth that a value is not NULL needs no value beside it, as for
-columns. Rejected: Spark's own rule, by which such a result ends the run, ANSI mode or not.
+A condition first asks whether a result fits (`can_add`, …), and then computes it as a sum or
+product of LONGs, which would wrap. So NULL needs no value of its own: as for columns, a truth
+stands beside the value. Rejected: Spark's rule, by which such a result ends the run, ANSI mode or
+not.
 """
 
 from __future__ import annotations
