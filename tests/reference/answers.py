@@ -56,7 +56,10 @@ def _counted(matches: Iterable[Match | Mapping[str, Any]]) -> Counter[Match]:
         match = one if isinstance(one, Match) else from_expected(one)
         counted[
             Match(
-                tuple(sorted(match.partition, key=lambda pair: pair[0])),
+                tuple(
+                    (name, _comparable(value))
+                    for name, value in sorted(match.partition, key=lambda pair: pair[0])
+                ),
                 match.start,
                 match.end,
                 tuple(sorted(match.labels)),

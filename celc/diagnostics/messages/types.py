@@ -42,7 +42,8 @@ def compared_types(
 
 def _number_for_duration(left: str, right: str, span: Span, text: tuple[str, Span]) -> Diagnostic:
     """`y.ts - x.ts > 5`, which does not say of what unit it has five."""
-    choices = [f"{text[0]} {unit}" for unit in ("SECONDS", "MILLISECONDS", "MINUTES")]
+    plural = "" if text[0] == "1" else "S"
+    choices = [f"{text[0]} {unit}{plural}" for unit in ("SECOND", "MILLISECOND", "MINUTE")]
     return error(
         "compared-types",
         span,
@@ -162,13 +163,20 @@ def _other_arithmetic(operator: str, types: tuple[str, str], texts: tuple[str, s
     moments = ("TIMESTAMP", "DATE")
     if operator == "+" and left in moments and right in moments:
         return f"{one} - {other}"
-    if operator in "+-" and right in ("INT", "LONG") and re.fullmatch(r"\d+", other):
-        return f"{one} {operator} {other} SECONDS"
     if operator in "+-" and right in ("INT", "LONG"):
-        return f"{one} {operator} {other} * 1 SECOND"
+        return f"{one} {operator} {_as_seconds(other)}"
+    if operator in "+-" and left in ("INT", "LONG") and (operator == "+" or right == "INTERVAL"):
+        return f"{_as_seconds(one)} {operator} {other}"
     if operator == "-" and left == "INTERVAL" and right in moments:
         return f"{other} - {one}"
     return None
+
+
+def _as_seconds(text: str) -> str:
+    """A whole number, as it is written, as that many seconds."""
+    if not re.fullmatch(r"\d+", text):
+        return f"{text} * 1 SECOND"
+    return f"{text} SECOND" if text == "1" else f"{text} SECONDS"
 
 
 def _how_to_calculate(
