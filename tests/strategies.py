@@ -94,7 +94,9 @@ CLAUSES = frozenset(
 )
 REGULAR = REGULAR_OPERATORS | SELECT_FORMS | CLAUSES
 # What dwells on comparisons across labels, and is about a wider declaration.
-DWELLING = frozenset({Feature.N_ARY, Feature.KEYS, Feature.LOOK_BACK, Feature.ROUNDS})
+DWELLING = frozenset(
+    {Feature.N_ARY, Feature.KEYS, Feature.LOOK_BACK, Feature.ROUNDS, Feature.TIMES}
+)
 EVERYTHING = frozenset(Feature) - DWELLING
 # Everything but the functions of what lies before; facts such as COUNT(x) > 1 come with N_ARY.
 ACROSS = (EVERYTHING | {Feature.N_ARY, Feature.KEYS}) - {

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cases_io import Case, case_stems, load_cases
+from cases_io import Case, case_stems, load_cases, load_refused
 from engines import answers, engines, interpreted, only_query
 from reference import difference
 from spark_routes import table
@@ -42,6 +42,7 @@ _SIZES = {
     "19-correlated-negation": (4, 16),
     "20-scopes": (10, 40),
     "21-prev-in-or": (4, 16),
+    "23-time-conditions": (33, 33),
 }
 
 
@@ -55,7 +56,7 @@ def _by_query(stem: str) -> dict[str, list[Case]]:
 def test_every_file_is_counted() -> None:
     """By the file; `test_python_api` counts what is in it."""
     assert case_stems() == [*_SIZES]
-    assert sum(cases for _, cases in _SIZES.values()) == 896
+    assert sum(cases for _, cases in _SIZES.values()) == 929
 
 
 @pytest.mark.parametrize("stem", case_stems())
@@ -67,7 +68,8 @@ def test_python_api(stem: str) -> None:
     for query, cases in _by_query(stem).items():
         queries += 1
         with interpreted():
-            compiled = engines(query, Options())
+            order = cases[0].order_by
+            compiled = engines(query, Options(None if order is None else (order,)))
         for case in cases:
             compared += 1
             for engine, matcher in compiled.items():
@@ -77,6 +79,12 @@ def test_python_api(stem: str) -> None:
                         problems.append(f"{case.name} {engine} {route}: {found}")
     assert not problems, "\n".join(problems)
     assert (queries, compared) == _SIZES[stem]
+
+
+@pytest.mark.parametrize("case", load_refused(), ids=lambda case: case.name)
+def test_refused_queries(case: Case) -> None:
+    with pytest.raises(celc.CelError):
+        celc.compile(case.query)
 
 
 @pytest.mark.parametrize(
@@ -98,8 +106,11 @@ def test_command_line(stem: str, part: slice, tmp_path: Path) -> None:
         source.write_text(query)
         for case in sorted(cases, key=lambda case: -len(case.expected))[part]:
             events = tmp_path / "events.jsonl"
-            events.write_text("".join(json.dumps(event) + "\n" for event in case.events))
-            code, lines = _run(["run", str(source), str(events), "--format", "json"])
+            events.write_text(
+                "".join(json.dumps(event, default=str) + "\n" for event in case.events)
+            )
+            order = [f"--order-by={case.order_by}"] if case.order_by else []
+            code, lines = _run(["run", str(source), str(events), "--format", "json", *order])
             assert code == 0, case.name
             found = difference(
                 [{k: v for k, v in json.loads(line).items() if k in _KEYS} for line in lines],

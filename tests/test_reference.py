@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cases_io import case_stems, load_cases
+from cases_io import Case, case_stems, load_cases
 from reference import (
     CelError,
     Match,
@@ -35,12 +35,16 @@ from strategies import DECLARATION, EVERYTHING, random_query, random_stream
 # --- the cases ----------------------------------------------------------------------------------
 
 
+def _answer(case: Case) -> list[Match]:
+    return evaluate(case.query, case.events, order_by=case.order_by)
+
+
 @pytest.mark.parametrize("stem", case_stems())
 def test_cases(stem: str) -> None:
     failing = {
         case.name: told
         for case in load_cases(stem)
-        if (told := difference(evaluate(case.query, case.events), case.expected))
+        if (told := difference(_answer(case), case.expected))
     }
     assert not failing
 

@@ -249,6 +249,7 @@ class _FileParser(_FormulaParser):
         cursor = self.cursor
         is_label = cursor.peek().kind in ("word", "quoted") and not cursor.at(".", "(", ahead=1)
         is_label = is_label and not cursor.at_word("TRUE", "FALSE", "NULL")
+        is_label = is_label and cursor.peek(1).kind != "string"
         if is_label:
             label = cursor.name()
             if not cursor.accept("["):
