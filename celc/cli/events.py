@@ -412,8 +412,11 @@ class EventFile:
         names: list[str] | None,
     ) -> CommandProblem:
         """The problem with the line of the first row that has it, among those after `given`."""
+        schema = self._wanted.schema
+        durations = [field.name for field in schema if pa.types.is_duration(field.type)]
         with self.origin.opened() as stream:
-            line, text = first_wrong(self._rows(stream), given, check, problem, names)
+            rows = self._rows(stream)
+            line, text = first_wrong(rows, given, check, problem, names, durations)
         where = self.name if line is None else f"{self.name}, line {line:,}"
         return CommandProblem(f"{where}: {text}")
 
