@@ -30,7 +30,8 @@ from celc.diagnostics.messages import types, warnings
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.parse.durations import spelled
-from celc.resolve.expressions import Site, binding_of, common_type, convert, expression, is_null
+from celc.resolve.conversions import common_type, convert, is_null
+from celc.resolve.expressions import Site, binding_of, expression
 
 _NEGATED: dict[syntax.ComparisonOperator, syntax.ComparisonOperator] = {
     "=": "!=",

@@ -13,14 +13,12 @@ from typing import Literal, assert_never, cast
 from celc.core import fold
 from celc.core.formula import (
     NUMBERS,
-    TIME_OPERANDS,
     TIMES,
     Absolute,
     Aggregate,
     AggregateFunction,
     Arithmetic,
     AttributeValue,
-    Cast,
     Constant,
     DataType,
     Expression,
@@ -33,6 +31,7 @@ from celc.diagnostics.messages.wording import written
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.resolve import literals
+from celc.resolve.conversions import common_type, convert, is_null, time_arithmetic
 from celc.resolve.labels import Binding, Hidden
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Frame, look_up, visible_labels
@@ -70,43 +69,6 @@ class Site:
     use: Literal["filter", "select"]
     inside: str | None = None
     known: dict[tuple[str, str | None], DataType | Binding | None] = field(default_factory=dict)
-
-
-# --- types ----------------------------------------------------------------------------------------
-
-
-def is_null(expression: Expression) -> bool:
-    """Whether it is the literal NULL, which takes the type of the other operand."""
-    return isinstance(expression, Constant) and expression.value is None
-
-
-def common_type(left: DataType, right: DataType) -> DataType | None:
-    """The type in which Spark SQL compares values of two types; None where it cannot.
-
-    The wider of two numbers, where FLOAT counts as wider than LONG although it cannot hold all of
-    its values; TIMESTAMP of a DATE and a TIMESTAMP.
-    """
-    if left is right:
-        return left
-    if left.is_numeric and right.is_numeric:
-        return max(left, right, key=NUMBERS.index)
-    if left in TIMES and right in TIMES:
-        return DataType.TIMESTAMP
-    return None
-
-
-def convert(expression: Expression, data_type: DataType) -> Expression:
-    """The expression in a type that holds its values: literals at once, others with a Cast."""
-    if isinstance(expression, Constant):
-        if expression.value is None:
-            return Constant(None, data_type, expression.span)
-        if expression.type is data_type:
-            return expression
-        value = fold.cast(expression.value, expression.type, data_type)
-        return Constant(value, data_type, expression.span)
-    if expression.type is data_type:
-        return expression
-    return Cast(expression, data_type, expression.span)
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -271,29 +233,16 @@ def _arithmetic(node: syntax.Arithmetic, site: Site) -> Expression | None:
     )
 
 
-_READ_AS = {DataType.DATE: DataType.TIMESTAMP, DataType.INT: DataType.LONG}
-
-
 def _of_times(
     node: syntax.Arithmetic, left: Expression, right: Expression, site: Site
 ) -> Expression | None:
-    """Arithmetic with a time or a duration; NULL has the first type that makes sense there."""
-    if node.operator == "-" and left.type is right.type is DataType.DATE:
-        # Exact where a midnight would be beyond 64 bits of microseconds.
-        long = DataType.LONG
-        days = Arithmetic("-", convert(left, long), convert(right, long), long, node.span)
-        day = Constant(fold.MICROSECONDS_PER_DAY, DataType.INTERVAL, node.span)
-        return Arithmetic("*", days, day, DataType.INTERVAL, node.span)
-    first, second = (None if is_null(s) else _READ_AS.get(s.type, s.type) for s in (left, right))
-    for (operator, one, other), data_type in TIME_OPERANDS.items():
-        if operator == node.operator and first in (None, one) and second in (None, other):
-            sides = convert(left, one), convert(right, other)
-            return Arithmetic(node.operator, *sides, data_type, node.span)
-    slice_of = site.found.source.slice
-    texts = (slice_of(node.left.span), slice_of(node.right.span))
-    operand_types = (left.type.value, right.type.value)
-    site.found.add(types.time_arithmetic(node.operator, operand_types, texts, node.span))
-    return None
+    found = time_arithmetic(node.operator, left, right, node.span)
+    if found is None:
+        slice_of = site.found.source.slice
+        texts = (slice_of(node.left.span), slice_of(node.right.span))
+        operand_types = (left.type.value, right.type.value)
+        site.found.add(types.time_arithmetic(node.operator, operand_types, texts, node.span))
+    return found
 
 
 def _negation(node: syntax.Negation, site: Site) -> Expression | None:
