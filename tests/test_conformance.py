@@ -145,8 +145,8 @@ _BY_NUMBA = (
     *(("15", 4), ("19", 2)),
     # PREV, PRIOR and sums.
     *(("17", 1), ("17", 5), ("18", 1), ("21", 2)),
-    # Durations: the absolute value of a difference, and a sum that is NULL where it overflows.
-    *(("23", 7), ("23", 26)),
+    # Durations: the absolute value of a difference, and a product that is NULL where it overflows.
+    *(("23", 7), ("23", 27)),
 )
 
 
