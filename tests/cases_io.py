@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,16 @@ class Case:
     expected: list[dict[str, Any]]
     options: dict[str, Any] = field(default_factory=dict)
     error: str = ""
+
+    def __post_init__(self) -> None:
+        """ValueError for an option that no route of the tests gives to its call."""
+        if not self.options.keys() <= {"order_by"} or len(self.options.get("order_by", ())) > 1:
+            raise ValueError(f"{self.name} has options that the tests do not know: {self.options}")
+
+    @property
+    def order_by(self) -> str | None:
+        """The order column of the call."""
+        return next(iter(self.options.get("order_by", ())), None)
 
 
 def case_stems(folder: Path = CASES_FOLDER) -> list[str]:
@@ -53,9 +65,22 @@ def _all_cases(stem_prefix: str | None, folder: Path) -> list[Case]:
     names: set[str] = set()
     for stem in stems:
         for line in (folder / f"{stem}.jsonl").read_text(encoding="utf-8").splitlines():
-            case = Case(**json.loads(line))
+            case = Case(**_with_times(json.loads(line)))
             if case.name in names:
                 raise ValueError(f"two cases are called {case.name}")
             names.add(case.name)
             cases.append(case)
     return cases
+
+
+def _with_times(written: dict[str, Any]) -> dict[str, Any]:
+    """The case with times and days in place of their texts."""
+    times = dict(re.findall(r"\b(\w+): (TIMESTAMP|DATE)\b", written["query"]))
+    for event in written["events"]:
+        for name in times.keys() & event.keys():
+            text = event[name]
+            if text is not None and times[name] == "DATE":
+                event[name] = dt.date.fromisoformat(text)
+            elif text is not None:
+                event[name] = dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC)
+    return written

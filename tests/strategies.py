@@ -16,6 +16,7 @@ from typing import Any
 from hypothesis import strategies as st
 from strategies_across import LABELS, TYPES, WIDE_DECLARATION, AcrossConditions, TiedFormulas
 from strategies_rounds import RoundFormulas
+from strategies_times import DECLARED, selected
 
 DECLARATION = (
     "CREATE STREAM S {\n"
@@ -69,6 +70,7 @@ class Feature(enum.Enum):
     TYPE_TEST = "IS R"
     DISTANCE = "PREV(x.a, k)"
     ROUNDS = "iterations whose rounds are compared with labels from outside"
+    TIMES = "times and durations in conditions and in SELECT"
 
 
 REGULAR_OPERATORS = frozenset(
@@ -97,7 +99,9 @@ CLAUSES = frozenset(
 )
 REGULAR = REGULAR_OPERATORS | SELECT_FORMS | CLAUSES
 # What dwells on comparisons across labels, and is about a wider declaration.
-DWELLING = frozenset({Feature.N_ARY, Feature.KEYS, Feature.LOOK_BACK, Feature.ROUNDS})
+DWELLING = frozenset(
+    {Feature.N_ARY, Feature.KEYS, Feature.LOOK_BACK, Feature.ROUNDS, Feature.TIMES}
+)
 # The shorter ways to write; a run of their own dwells on them.
 SHORTER = frozenset(
     {
@@ -119,6 +123,7 @@ ACROSS = (EVERYTHING | {Feature.N_ARY, Feature.KEYS}) - {
 }
 LOOKING_BACK = ACROSS | {Feature.LOOK_BACK, Feature.PREV, Feature.PRIOR, Feature.AGGREGATE}
 OF_ROUNDS = LOOKING_BACK | {Feature.ROUNDS}
+OF_TIMES = (LOOKING_BACK | {Feature.TIMES, Feature.SELECT_EXPRESSIONS}) - {Feature.LIMIT}
 
 
 def random_query(rng: random.Random, features: frozenset[Feature] = REGULAR, depth: int = 3) -> str:
@@ -132,6 +137,8 @@ def random_query(rng: random.Random, features: frozenset[Feature] = REGULAR, dep
 
 def declaration_for(features: frozenset[Feature]) -> str:
     """The declaration that queries with these features are about."""
+    if Feature.TIMES in features:
+        return WIDE_DECLARATION.replace("day: DATE", f"day: DATE, {DECLARED}")
     return WIDE_DECLARATION if features & DWELLING else DECLARATION
 
 
@@ -273,6 +280,8 @@ class _Generator:
         partitioned = self.has(Feature.PARTITION_BY) and _chance(rng, 0.3)
         if partitioned:
             by = rng.choice(("id", "name", "id, name", "[id]"))
+            if self.has(Feature.TIMES) and _chance(rng, 0.3):
+                by = rng.choice(("took", "took, id"))
             lines.append(f"PARTITION BY {by}")
         windows = []
         if self.has(Feature.WITHIN_EVENTS):
@@ -315,6 +324,8 @@ class _Generator:
 
     def expression(self, labels: Sequence[str], number: int) -> str:
         label = self.rng.choice(labels)
+        if self.has(Feature.TIMES) and _chance(self.rng, 0.6):
+            return f"{selected(self.rng, label, self.rng.choice(labels))} AS value_{number}"
         if _chance(self.rng, 0.25):
             function = self.rng.choice(("FIRST", "LAST", "COLLECT"))
             attribute = self.rng.choice(("name", "value", "id"))
@@ -525,7 +536,9 @@ class _ConditionGenerator:
         self.rng = rng
         self.features = features
         look_back = Feature.LOOK_BACK in features
-        self.across_labels = AcrossConditions(rng, self.unary, look_back=look_back)
+        self.across_labels = AcrossConditions(
+            rng, self.unary, look_back=look_back, times=Feature.TIMES in features
+        )
 
     def condition(self, own: Iterable[str], visible: Iterable[str]) -> str:
         """A condition on labels of the filtered formula; with OUTER on `visible` labels too."""

@@ -28,7 +28,15 @@ import pytest
 from celc_runtime import EventWarning
 from engines import answers, engines, interpreted, only_query
 from reference import Match, WorkLimitError, as_expected, check_answer, evaluate
-from strategies import ACROSS, LOOKING_BACK, OF_ROUNDS, Feature, declaration_for, random_query
+from strategies import (
+    ACROSS,
+    LOOKING_BACK,
+    OF_ROUNDS,
+    OF_TIMES,
+    Feature,
+    declaration_for,
+    random_query,
+)
 from strategies_across import TYPES, wide_stream
 from test_random import TOO_LARGE, Tally, cramped
 
@@ -72,6 +80,13 @@ LANGUAGES = {
         OF_ROUNDS,
         words=frozenset({")+ ;", "):+", "ALL", "BETWEEN", " OR ", "PREV(", "SUM(", "PARTITION BY"}),
     ),
+    "times": Language(
+        OF_TIMES,
+        words=frozenset(
+            {" SECONDS", ".at - ", ".took * ", "BETWEEN", "ABS(", " IN (", " IS NULL", "SUM("}
+            | {"PREV(", "PARTITION BY took", " AS value_", "PARTITION BY", "-("}
+        ),
+    ),
 }
 
 
@@ -110,6 +125,7 @@ def stream_for(rng: random.Random, query: Drawn) -> Events:
         types=[name for name in TYPES if re.search(rf"\b{name}\b", body)] or list(TYPES),
         nulls=rng.choice((0, 0, 0.1)),
         strangers=rng.choice((0, 0, 0.2)),
+        times="took: INTERVAL" in query.text,
     )
     for number, event in enumerate(events):
         event["seq"] = number
@@ -213,8 +229,18 @@ def assert_enough(tally: Tally, *, queries: int, pairs: int) -> None:
     assert tally.too_large <= max(2, MOST_TOO_LARGE * tally.drawn), tally
 
 
-_SEEDS = {"across": range(70, 140), "look back": range(70, 140), "rounds": range(105, 140)}
-_MORE_SEEDS = {"across": range(70), "look back": range(70), "rounds": range(105)}
+_SEEDS = {
+    "across": range(70, 140),
+    "look back": range(70, 140),
+    "rounds": range(105, 140),
+    "times": range(119, 139),
+}
+_MORE_SEEDS = {
+    "across": range(70),
+    "look back": range(70),
+    "rounds": range(105),
+    "times": range(119),
+}
 
 
 def _of_seeds(name: str, seeds: range) -> Tally:

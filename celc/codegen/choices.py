@@ -164,6 +164,9 @@ class ChoiceCode(ConditionCode):
                     known[f"{valid}[{self._event(expression)}]"] = None
                 else:
                     known[self.imports.call("some_known", valid, events)] = None
+                if (expression.function, expression.type) == ("SUM", DataType.INTERVAL):
+                    column, _ = self._column(attribute)
+                    known[self.imports.call("can_sum_interval", column, valid, events)] = None
             case _:
                 ConditionCode._needs(self, expression, known)
 
@@ -186,6 +189,9 @@ class ChoiceCode(ConditionCode):
         column, valid = self._column(node.attribute)
         if node.function in _ENDS or node.function in _EXTREMES:
             return f"{column}[{self._event(node)}]"
+        if node.type is DataType.INTERVAL:
+            function = "average" if node.function == "AVG" else "sum"
+            return self.imports.call(f"{function}_interval", column, valid, events)
         if node.function == "AVG":
             return self.imports.call("average", column, valid, events)
         kind = "real" if node.type is DataType.DOUBLE else "whole"

@@ -51,6 +51,10 @@ _NAMES_OF = {
         *("remainder_real", "remainder_whole", "subtract_int", "subtract_long"),
         *("symbol_steps", "symbol_table", "whole_to_float"),
     ),
+    "celc_runtime.engine.time_arithmetic": (
+        *("average_interval", "begins_at_time", "can_add", "can_multiply", "can_subtract"),
+        *("can_sum_interval", "sum_interval"),
+    ),
     "celc_runtime.engine.runs": ("list_runs",),
     "celc_runtime.plan.strategy": (
         *("All", "BranchFree", "ByDefinition", "Checked", "EarliestInWindow", "InRuns"),

@@ -36,11 +36,20 @@ class DataType(Enum):
     STRING = "STRING"
     TIMESTAMP = "TIMESTAMP"
     DATE = "DATE"
+    INTERVAL = "INTERVAL"
 
     @property
     def is_numeric(self) -> bool:
-        """Whether arithmetic is defined on it."""
+        """Whether it is a type of numbers."""
         return self in (DataType.INT, DataType.LONG, DataType.FLOAT, DataType.DOUBLE)
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether arithmetic with a result of this type is NULL where 64 bits do not hold it.
+
+        Its values are microseconds. Arithmetic on numbers wraps.
+        """
+        return self in (DataType.TIMESTAMP, DataType.INTERVAL)
 
 
 NUMBERS = tuple(one for one in DataType if one.is_numeric)
@@ -95,8 +104,9 @@ Value: TypeAlias = int | float | str | bool
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal. Values: int for INT, LONG, TIMESTAMP (microseconds since 1970-01-01 UTC) and DATE
-    (days since 1970-01-01), float for FLOAT and DOUBLE, str, bool; None for NULL of any type."""
+    """A literal. Values: int for INT, LONG, TIMESTAMP (microseconds since 1970-01-01 UTC), DATE
+    (days since 1970-01-01) and INTERVAL (microseconds), float for FLOAT and DOUBLE, str, bool;
+    None for NULL of any type."""
 
     value: Value | None
     type: DataType
@@ -120,7 +130,13 @@ class AttributeValue:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """Both operands and the result have `type`, except `/`, whose operands are DOUBLE already."""
+    """`left op right`.
+
+    Of numbers, both operands and the result have `type`, except `/`, whose operands are DOUBLE
+    already. A result of type TIMESTAMP or INTERVAL comes from operands of the types
+    `TIME_OPERANDS`; it is NULL where 64 bits do not hold it, and so is an operand that is a DATE's
+    midnight.
+    """
 
     operator: Literal["+", "-", "*", "/", "%"]
     left: Expression
@@ -131,7 +147,7 @@ class Arithmetic:
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """`-e`, wrapping for whole numbers."""
+    """`-e`, wrapping for whole numbers; NULL for the smallest INTERVAL."""
 
     operand: Expression
     type: DataType
@@ -140,7 +156,8 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class Absolute:
-    """`ABS(e)`; of the smallest whole number it is that number itself (ANSI mode off)."""
+    """`ABS(e)`; of the smallest whole number it is that number itself (ANSI mode off), of the
+    smallest INTERVAL NULL."""
 
     operand: Expression
     type: DataType
@@ -149,7 +166,10 @@ class Absolute:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """An implicit widening as Spark SQL inserts it (ANSI mode off), such as INT to DOUBLE."""
+    """An implicit widening as Spark SQL inserts it (ANSI mode off), such as INT to DOUBLE.
+
+    A DATE as a TIMESTAMP is its midnight in UTC, as a LONG the days since 1970-01-01.
+    """
 
     operand: Expression
     type: DataType
@@ -197,6 +217,19 @@ class Previous:
     type: DataType
     span: Span = _span()
     distance: int = 1
+
+
+TIME_OPERANDS: Mapping[tuple[str, DataType, DataType], DataType] = {
+    ("-", DataType.TIMESTAMP, DataType.TIMESTAMP): DataType.INTERVAL,
+    ("+", DataType.TIMESTAMP, DataType.INTERVAL): DataType.TIMESTAMP,
+    ("+", DataType.INTERVAL, DataType.TIMESTAMP): DataType.TIMESTAMP,
+    ("-", DataType.TIMESTAMP, DataType.INTERVAL): DataType.TIMESTAMP,
+    ("+", DataType.INTERVAL, DataType.INTERVAL): DataType.INTERVAL,
+    ("-", DataType.INTERVAL, DataType.INTERVAL): DataType.INTERVAL,
+    ("*", DataType.INTERVAL, DataType.LONG): DataType.INTERVAL,
+    ("*", DataType.LONG, DataType.INTERVAL): DataType.INTERVAL,
+}
+"""The type of arithmetic with times, by the operator and the types of both sides."""
 
 
 Expression: TypeAlias = (

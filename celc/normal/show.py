@@ -75,10 +75,29 @@ def show_constant(value: object, type: DataType) -> str:
             return f"TIMESTAMP '{_timestamp(value)}'"
         case int(), DataType.DATE:
             return f"DATE '{_date(value)}'"
+        case int(), DataType.INTERVAL:
+            return show_interval(value)
         case str(), _:
             return "'" + value.replace("'", "''") + "'"
         case _:
             return repr(value)
+
+
+_UNITS = (("DAY", 86_400_000_000), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_000))
+
+
+def show_interval(microseconds: int) -> str:
+    """A duration as a literal of the language, a negative one with its sign."""
+    if microseconds < 0:
+        return f"-({show_interval(-microseconds)})"
+    parts, rest = [], microseconds
+    for unit, size in (*_UNITS, ("SECOND", 1_000_000), ("MILLISECOND", 1_000)):
+        count, rest = divmod(rest, size)
+        if unit == "MILLISECOND" and rest:
+            parts.append(f"{count}.{rest:03} {unit}S")
+        elif count:
+            parts.append(f"{count} {unit}{'' if count == 1 else 'S'}")
+    return " ".join(parts) or "0 SECONDS"
 
 
 def _timestamp(microseconds: int) -> str:

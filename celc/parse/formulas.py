@@ -394,6 +394,10 @@ class FormulaBuilder(RoundsBuilder):
     def time(self, c: Values) -> syntax.TimeLiteral:
         return syntax.TimeLiteral(c[0].type, c[1], c[0].span.to(c[1].span))
 
+    def duration_literal(self, c: Values) -> syntax.DurationLiteral:
+        parts = tuple(c[0])
+        return syntax.DurationLiteral(parts, parts[0].span.to(parts[-1].span))
+
     def _integer(self, token: Token) -> syntax.IntegerLiteral:
         return syntax.IntegerLiteral(int(token.text), token.span)
 

@@ -351,6 +351,23 @@ class TimeLiteral:
 
 
 @dataclass(frozen=True, slots=True)
+class DurationPart:
+    """`10 MINUTES`; the unit is upper-case, singular or plural as written."""
+
+    amount: IntegerLiteral | DoubleLiteral
+    unit: Name
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class DurationLiteral:
+    """`1 HOUR 30 MINUTES` in an expression."""
+
+    parts: tuple[DurationPart, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class Attribute:
     """`x.a`, or a bare `a` (label None) inside CEQL's `x[…]`."""
 
@@ -399,6 +416,7 @@ Expression: TypeAlias = (
     | BooleanLiteral
     | NullLiteral
     | TimeLiteral
+    | DurationLiteral
     | Attribute
     | Arithmetic
     | Negation
@@ -483,15 +501,6 @@ class SelectClause:
     strategy: Strategy | None
     strategy_span: Span | None
     items: AllItems | NoItems | tuple[SelectItem, ...]
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class DurationPart:
-    """`10 MINUTES`; the unit is upper-case, singular or plural as written."""
-
-    amount: IntegerLiteral | DoubleLiteral
-    unit: Name
     span: Span = _span()
 
 

@@ -31,8 +31,10 @@ from celc.diagnostics.deadline import look
 from celc.diagnostics.messages import types, warnings
 from celc.diagnostics.source import Span
 from celc.parse import syntax
+from celc.parse.durations import spelled
+from celc.resolve.conversions import common_type, convert, is_null
 from celc.resolve.event_types import types_called
-from celc.resolve.expressions import Site, binding_of, common_type, convert, expression, is_null
+from celc.resolve.expressions import Site, binding_of, expression
 
 _NEGATED: dict[syntax.ComparisonOperator, syntax.ComparisonOperator] = {
     "=": "!=",
@@ -151,7 +153,11 @@ def _compared(
         shared = common_type(left.type, right.type)
         if shared is None:
             text = _literal_text(left, right, site)
-            site.found.add(types.compared_types(left.type.value, right.type.value, span, text))
+            is_text = text is not None and DataType.STRING in (left.type, right.type)
+            duration = spelled(text[0].strip("'")) if text is not None and is_text else None
+            site.found.add(
+                types.compared_types(left.type.value, right.type.value, span, text, duration)
+            )
             return None
         data_type = shared
     return Comparison(operator, convert(left, data_type), convert(right, data_type), span)

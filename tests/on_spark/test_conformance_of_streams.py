@@ -166,7 +166,9 @@ def _streams(spark: Any, folder: Path, groups: list[list[Case]], first: int) -> 
 
 
 def _is_stream(case: Case) -> bool:
-    return "CONSUME BY ANY" not in case.query or "PARTITION BY" not in case.query
+    # All cases share the columns of a file.
+    of_numbers = not case.events or not isinstance(case.events[0]["ts"], dt.datetime)
+    return of_numbers and ("CONSUME BY ANY" not in case.query or "PARTITION BY" not in case.query)
 
 
 def _by_query() -> list[list[Case]]:

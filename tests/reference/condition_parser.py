@@ -149,7 +149,7 @@ class ConditionParser:
     def _signed(self) -> Expression:
         if not self.cursor.accept("-"):
             return self._operand()
-        if self.cursor.peek().kind == "number":
+        if self.cursor.peek().kind == "number" and not self.cursor.at_duration():
             return Literal(self._number(negative=True))
         return Unary("-", self._signed())
 
@@ -167,6 +167,11 @@ class ConditionParser:
     def _operand(self) -> Expression:
         cursor = self.cursor
         token = cursor.peek()
+        if cursor.at_duration():
+            size = cursor.duration()
+            if size.denominator != 1 or size >= 1 << 63:
+                raise CelError(f"{size} microseconds are no INTERVAL")
+            return Literal(Datum(Kind.INTERVAL, int(size)))
         if token.kind == "number":
             return Literal(self._number(negative=False))
         if token.kind == "string":

@@ -36,18 +36,10 @@ from .nodes import (
     Unless,
     Window,
 )
-from .tokens import Cursor
+from .tokens import UNITS, Cursor
 from .values import CelError, Kind
 
 _SELECTORS = {"STRICT": "STRICT", "NXT": "NXT", "NEXT": "NXT", "LAST": "LAST", "MAX": "MAX"}
-_MICROSECONDS = {
-    "MILLISECOND": 1_000,
-    "SECOND": 1_000_000,
-    "MINUTE": 60_000_000,
-    "HOUR": 3_600_000_000,
-    "DAY": 86_400_000_000,
-}
-_UNITS = {name + ending: size for name, size in _MICROSECONDS.items() for ending in ("", "S")}
 
 
 @lru_cache(maxsize=64)
@@ -318,6 +310,7 @@ class _FileParser(_FormulaParser):
         cursor = self.cursor
         is_label = cursor.peek().kind in ("word", "quoted") and not cursor.at(".", "(", ahead=1)
         is_label = is_label and not cursor.at_word("TRUE", "FALSE", "NULL")
+        is_label = is_label and cursor.peek(1).kind != "string"
         if is_label:
             label = cursor.name()
             if not cursor.accept("["):
@@ -354,11 +347,11 @@ class _FileParser(_FormulaParser):
         if cursor.accept_word("EVENT", "EVENTS"):
             return Window(size, "EVENTS", None)
         unit = "VALUE"
-        if word := cursor.accept_word(*_UNITS):
-            unit, size = "TIME", size * _UNITS[word]
+        if word := cursor.accept_word(*UNITS):
+            unit, size = "TIME", size * UNITS[word]
             while cursor.peek().kind == "number":
                 more = cursor.number()
-                size += more * _UNITS[cursor.expect_word(*_UNITS)]
+                size += more * UNITS[cursor.expect_word(*UNITS)]
         attribute: str | None = None
         if cursor.accept("["):
             attribute = cursor.attribute()

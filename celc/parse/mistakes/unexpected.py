@@ -11,6 +11,7 @@ from celc.diagnostics.errors import Diagnostic, Related, error
 from celc.parse.mistakes import (
     clauses,
     conditions,
+    durations,
     filters,
     foreign_statements,
     foreign_words,
@@ -65,7 +66,11 @@ _CASES = (
     conditions.attribute_of_call,
     conditions.indexed_label,
     conditions.misplaced_call,
-    windows.duration_in_condition,
+    durations.interval_literal,
+    durations.near_unit,
+    durations.missing_unit,
+    durations.joined_parts,
+    durations.clock,
     conditions.null_test,
     conditions.is_value,
     conditions.between,
@@ -158,6 +163,9 @@ def expected(place: Place) -> list[str]:
         take(_VALUE, "an attribute", "a value such as 10 or 'text'")
     elif place.wants_value:
         take(_VALUE, "a value such as x.price, 10 or 'text'")
+    rest.discard("UNIT")
+    if place.before == "UNIT":
+        rest -= {"INTEGER", "DOUBLE"}  # a duration may go on, but seldom does
     if rest & {"INTEGER"}:
         take(frozenset({"INTEGER", "DOUBLE"}), "a number")
     if "NAME" in rest:

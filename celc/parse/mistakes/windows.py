@@ -1,4 +1,4 @@
-"""Syntax errors in WITHIN and LIMIT, and durations where none can stand.
+"""Syntax errors in WITHIN and LIMIT.
 
 Each function returns what it has to say of a place, or None where its case does not apply.
 """
@@ -86,7 +86,7 @@ def _rewritten(place: Place) -> tuple[str | None, int]:
 def _missing_unit(place: Place) -> Diagnostic:
     number = place.previous
     measure = _measure(place)
-    clock, after = _clock(place)
+    clock, after = clock_time(place)
     if clock is not None:
         choices, span = [clock + measure], Span(number.start, place.tokens[after - 1].end)
         if measure and place.tokens[after].type == "LSQB":
@@ -108,7 +108,7 @@ def _missing_unit(place: Place) -> Diagnostic:
     )
 
 
-def _clock(place: Place) -> tuple[str | None, int]:
+def clock_time(place: Place) -> tuple[str | None, int]:
     """A duration that is written `00:05:00`, and the index after it."""
     start = after = place.index - 1
     while place.tokens[after].type in ("INTEGER", "COLON"):
@@ -184,45 +184,3 @@ def limit_of_two(place: Place) -> Diagnostic | None:
         help=[f"write LIMIT {number}"],
         fixes=[Fix(place.span(place.index - 1, place.index + 2), number)],
     )
-
-
-def duration_in_condition(place: Place) -> Diagnostic | None:
-    """`c.ts - v.ts < 5 MINUTES` and `c.ts < v.ts + INTERVAL 5 MINUTES`."""
-    after_number = place.before == "INTEGER" and place.found.type in ("NAME", "ATTRIBUTE")
-    is_interval = place.before in ("NAME", "ATTRIBUTE") and place.previous.text.upper() in (
-        "INTERVAL",
-    )
-    start = place.index - 1
-    if is_interval and place.found.type in ("INTEGER", "TEXT"):
-        start, unit = place.index, place.index + 1
-    elif after_number and place.found.text.upper() and place.accepts("AND"):
-        unit = place.index
-    else:
-        return None
-    number = place.tokens[start].text.strip("'")
-    duration = spelled(f"{number} {place.tokens[unit].text}") or spelled(number)
-    filter_at = place.last("FILTER")
-    if duration is None or filter_at is None:
-        return None
-    window = f"WITHIN {duration}{_measure(place)}"
-    begin = place.index - 1
-    span = place.span(begin, min(unit + 1, len(place.tokens)))
-    return error(
-        "duration-in-condition",
-        span,
-        "a duration cannot stand in a condition",
-        help=[f"the time from the first event to the last is bounded by a window: {window}"],
-        fixes=_as_window(place, filter_at, unit + 1, window),
-    )
-
-
-def _as_window(place: Place, filter_at: int, end: int, window: str) -> list[Fix]:
-    """The window in place of FILTER, where a comparison from above is all of it."""
-    tokens = place.tokens[filter_at + 1 :]
-    rest = place.tokens[end] if end < len(place.tokens) else None
-    words = {keyword_of(token) for token in tokens} & {"AND", "OR", "NOT", "WITHIN", "PARTITION"}
-    ends = rest is None or rest.type == END
-    below = any(token.type in ("LESS", "LESS_EQUAL") for token in tokens)
-    if words or not ends or not below or place.opener is not None or "[" not in window:
-        return []
-    return [Fix(place.span(filter_at, end), window)]

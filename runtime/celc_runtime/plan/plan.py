@@ -19,10 +19,12 @@ ARROW_TYPES: dict[str, pa.DataType] = {
     "STRING": pa.string(),
     "TIMESTAMP": pa.timestamp("us", tz="UTC"),
     "DATE": pa.date32(),
+    "INTERVAL": pa.duration("us"),
 }
 """The Arrow type of each attribute type."""
 
-_DDL_TYPES = {"LONG": "BIGINT"}
+DDL_TYPES = {"LONG": "BIGINT", "INTERVAL": "INTERVAL DAY TO SECOND"}
+"""The types that Spark's DDL calls otherwise than the language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +283,7 @@ class Plan:
 
     def _ddl_type(self, attribute: str) -> str:
         type = self.type_of(attribute)
-        return _DDL_TYPES.get(type, type)
+        return DDL_TYPES.get(type, type)
 
 
 def computed_type(item: Computed) -> pa.DataType:
@@ -292,7 +294,7 @@ def computed_type(item: Computed) -> pa.DataType:
 
 def computed_ddl(item: Computed) -> str:
     """The type of a computed column as Spark SQL spells it."""
-    element = _DDL_TYPES.get(item.element_type, item.element_type)
+    element = DDL_TYPES.get(item.element_type, item.element_type)
     return f"ARRAY<{element}>" if item.is_array else element
 
 
