@@ -44,7 +44,8 @@ demo: $(INSTALLED) notes ## run both examples, in Spark and without, on a year o
 	@$(SPARK_ENV) "$(PY)" examples/demo.py $(ARGS)
 
 test: $(INSTALLED) notes ## run the test suite
-	@$(SPARK_ENV) "$(PY)" -m pytest -q -m "not long" -n $(PROCESSES) --dist loadgroup $(ARGS)
+	@$(SPARK_ENV) "$(PY)" -m pytest -q -m "not long" -n $(PROCESSES) --dist loadgroup \
+		--no-loadscope-reorder $(ARGS)
 
 long: $(INSTALLED) notes ## run the tests that take longer than the suite may, and lowest
 	@$(SPARK_ENV) "$(PY)" -m pytest -q -m long $(ARGS)

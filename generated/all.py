@@ -165,7 +165,11 @@ query_1 = CompiledQuery(
             order_candidates=(Attribute("id", "INT"),),
             columns=(),
             texts=(),
-            labels=(Label("a", ("id",)), Label("b", ("id",)), Label("c", ("id",))),
+            labels=(
+                Label("a", ("id",), single=True),
+                Label("b", ("id",), single=True),
+                Label("c", ("id",), single=True),
+            ),
             kinds=(
                 Kind((0,), starts=True),
                 Kind((0,), starts=False),

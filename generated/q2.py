@@ -167,10 +167,10 @@ query_1 = CompiledQuery(
             columns=(),
             texts=(),
             labels=(
-                Label("A", ("id",)),
-                Label("B", ("id",)),
-                Label("C", ("id",)),
-                Label("D", ("id",)),
+                Label("A", ("id",), single=True),
+                Label("B", ("id",), single=True),
+                Label("C", ("id",), single=True),
+                Label("D", ("id",), single=True),
             ),
             kinds=(
                 Kind((0,), starts=True),

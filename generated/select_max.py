@@ -200,7 +200,7 @@ query_1 = CompiledQuery(
             order_candidates=(Attribute("id", "INT"),),
             columns=(),
             texts=(),
-            labels=(Label("A", ("id",)), Label("B", ("id",)), Label("C", ("id",))),
+            labels=(Label("A", ("id",)), Label("B", ("id",)), Label("C", ("id",), single=True)),
             kinds=(
                 Kind((0,), starts=True),
                 Kind((0,), starts=False),

@@ -16,12 +16,15 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import hypothesis
 import pytest
-from spark_routes import worker_python
+from spark_routes import INTERPRETED_PLANS, worker_python
+
+_Test = TypeVar("_Test", bound=Callable[..., Any])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,16 +42,21 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("celc")
 
 
+_LONGEST = ("test_on_spark", "spark", "test_random_across")
+"""Files of tests, and groups of them, that take minutes."""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Say which tests belong to one process, where several share them.
+    """Say which tests belong to one process, where several share them, and which come first.
 
-    One of them has the Spark session, and what a module makes for its tests is made once. Tests
-    that take minutes come first: in the end no process shall wait long for another one.
+    One process has the Spark session, and what a module makes for its tests is made once. In the
+    end no process shall wait long for another one: tests that take minutes come first, and last
+    those of files with many tests, which are short. (xdist's own order, by the size of groups, is
+    switched off in the Makefile.)
     """
     if not config.pluginmanager.hasplugin("xdist"):
         return
-    items.sort(key=lambda item: item.path.stem not in ("test_on_spark", "test_random_across"))
     for item in items:
         assert isinstance(item, pytest.Function)
         known = item._fixtureinfo.name2fixturedefs
@@ -60,10 +68,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             for fixture in fixtures
         ):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    tests = Counter(item.path for item in items)
+    items.sort(key=lambda item: (_rank(item), tests[item.path]))
+
+
+def _rank(item: pytest.Item) -> int:
+    """The place in `_LONGEST`, or a greater number."""
+    group = item.get_closest_marker("xdist_group")
+    for rank, name in enumerate(_LONGEST):
+        if name == (group.args[0] if group else item.path.stem):
+            return rank
+    return len(_LONGEST)
 
 
 ON_SPARK = os.environ.get("CELC_TEST_SPARK", "")
 """`classic` or `connect`: the session that the tests in on_spark run with; see test_on_spark."""
+
+
+def long_over_connect(test: _Test) -> _Test:
+    """Leave a test of on_spark to the suite's classic session.
+
+    Its plan is the same over both kinds, and other tests send such a plan over Connect.
+    """
+    return pytest.mark.long(test) if ON_SPARK == "connect" else test
+
 
 collect_ignore = [] if ON_SPARK else ["on_spark"]
 
@@ -71,9 +99,15 @@ collect_ignore = [] if ON_SPARK else ["on_spark"]
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
+_NO_NUMBA = "NUMBA_DISABLE_JIT"
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A Spark session on this machine: UTC, ANSI mode off, two cores."""
+    """A Spark session on this machine: UTC, ANSI mode off, two cores.
+
+    Its workers compile nothing, which takes longer than most tests; see `compiling_workers`.
+    """
     _find_java()
     if ON_SPARK:
         # No file of ours may be what makes a job work.
@@ -95,6 +129,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         os.environ["SPARK_TESTING"] = "1"  # the server takes a free port, not always the same one
         session = builder.remote("local[2]").getOrCreate()
     else:
+        if ON_SPARK:
+            # To compile a plan takes Spark longer than to run it on some rows. Over Connect it
+            # does, as it would for users, and for the tests outside of on_spark.
+            for name, value in INTERPRETED_PLANS.items():
+                builder = builder.config(name, value)
+        else:
+            builder = builder.config(f"spark.executorEnv.{_NO_NUMBA}", "1")
         session = (
             builder.master("local[2]")
             .config("spark.ui.enabled", "false")
@@ -105,6 +146,19 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         )
     yield session
     session.stop()
+
+
+@pytest.fixture
+def compiling_workers(spark: Any) -> Iterator[None]:
+    """Let Spark's workers compile what is generated, as they do for users; not in on_spark."""
+    if ON_SPARK:
+        yield
+        return
+    # What PySpark starts the workers of a plan with, read where the plan is made.
+    environment = spark.sparkContext.environment
+    del environment[_NO_NUMBA]
+    yield
+    environment[_NO_NUMBA] = "1"
 
 
 def _find_java() -> None:

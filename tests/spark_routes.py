@@ -15,6 +15,12 @@ from typing import Any
 
 import pyarrow as pa
 
+INTERPRETED_PLANS = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Settings with which Spark compiles no plan."""
+
 _TYPES = {
     "id": pa.int32(),
     "src": pa.int32(),

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import enum
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from celc_runtime import CompiledQuery
+from engines import interpreted, only_query
 from hypothesis import strategies as st
 from strategies_across import LABELS, TYPES, WIDE_DECLARATION, AcrossConditions, TiedFormulas
 from strategies_rounds import RoundFormulas
 from strategies_times import DECLARED, selected
+
+import celc
 
 DECLARATION = (
     "CREATE STREAM S {\n"
@@ -133,6 +137,21 @@ def random_query(rng: random.Random, features: frozenset[Feature] = REGULAR, dep
     stream, ties in `ts` included.
     """
     return declaration_for(features) + _Generator(rng, features).query(depth)
+
+
+def compiled_queries(rng: random.Random) -> Iterator[CompiledQuery]:
+    """Random queries that are not too large, of regular and of all features, without an end.
+
+    They are interpreted; their streams have a column `row` that tells events of one time apart.
+    """
+    while True:
+        text = random_query(rng, rng.choice([REGULAR, EVERYTHING]))
+        try:
+            with interpreted():
+                query = only_query(celc.compile(text, order_by="ts", tiebreak="row"))
+        except celc.CelError:
+            continue
+        yield query
 
 
 def declaration_for(features: frozenset[Feature]) -> str:

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from celc_runtime import CompiledQuery
 from celc_runtime.stream.monitor import observed
 from engines import interpreted, only_query
+from spark_routes import INTERPRETED_PLANS
 
 import celc
 
@@ -28,8 +29,7 @@ SETTINGS = {
     # Each costs in each micro-batch, and these streams are small.
     "spark.sql.shuffle.partitions": "1",
     # To compile a plan takes longer than to run it on some rows.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    **INTERPRETED_PLANS,
 }
 """What a session needs for streams, and what makes them cheap."""
 

@@ -1,4 +1,7 @@
-"""The conformance cases through every way to run a query on one machine, and through Spark."""
+"""The conformance cases through every way to run a query on one machine.
+
+`on_spark` has the ways through Spark.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,11 @@ import io
 import json
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cases_io import Case, case_stems, load_cases, load_refused
 from engines import answers, engines, interpreted, only_query
 from reference import difference
-from spark_routes import table
 
 import celc
 from celc.cli import main
@@ -146,29 +147,49 @@ def _run(arguments: list[str]) -> tuple[int, list[str]]:
         return code, out.buffer.getvalue().decode().splitlines()  # type: ignore[attr-defined]
 
 
-_BY_NUMBA = (
-    *(("01", 2), ("02", 3), ("02", 5), ("05", 10), ("08", 7), ("10", 1)),
-    # A selector on the whole formula, and two nested ones: contexts.
-    *(("06", 10), ("07", 6)),
-    # NXT, LAST and MAX in a window, each of which chooses in its own way.
-    *(("08", 4), ("08", 11), ("08", 13)),
-    # ALL, UNLESS, and a condition on a count.
-    *(("12", 3), ("13", 4), ("18", 5)),
-    # Conditions across labels, and on a label from outside.
-    *(("15", 4), ("19", 2)),
-    # PREV, PRIOR and sums.
-    *(("17", 1), ("17", 5), ("18", 1), ("21", 2)),
+# A query of each form of generated code: how its update runs, and how matches are listed.
+_EACH_FORM = (
+    # Branch-free: all matches, in runs (with a duration), the latest and the earliest in a window, checked ones (by
+    # sums over what came before), and those that the definition finds.
+    *(("08", 7), ("23", 48), ("08", 11), ("08", 13), ("17", 5), ("20", 0)),
+    # Straight-line: all matches, consumed, and checked ones under a selector.
+    *(("10", 1), ("16", 9)),
+    # With keys: all matches, and checked ones, with a correlated absence.
+    *(("15", 0), ("19", 3)),
+    # The general engine: nested selectors, which are contexts, and checked matches.
+    *(("07", 6), ("16", 11)),
+)
+_MORE_FORMS = (
+    *(
+        ("01", 2),
+        ("02", 3),
+        ("02", 5),
+        ("05", 10),
+        ("06", 10),
+        ("08", 4),
+        ("12", 3),
+        ("13", 4),
+        ("15", 4),
+    ),
+    *(("17", 1), ("18", 1), ("18", 5), ("19", 2), ("20", 8), ("21", 2)),
     # Rounds whose labels are compared, and PREV over them.
     *(("22", 7), ("22", 16)),
-    # Durations: the absolute value of a difference, and a product that is NULL where it overflows.
-    *(("23", 27), ("23", 48)),
+    # The absolute value of a difference of times.
+    ("23", 27),
 )
 
 
-def test_compiled_by_numba() -> None:
-    """A few queries of each kind as users run them: with the generated code compiled."""
+@pytest.mark.parametrize(
+    "places",
+    [
+        pytest.param(_EACH_FORM, id="each form"),
+        pytest.param(_MORE_FORMS, id="more", marks=pytest.mark.long),
+    ],
+)
+def test_compiled_by_numba(places: tuple[tuple[str, int], ...]) -> None:
+    """As users run them: with the generated code compiled."""
     problems = []
-    for stem, place in _BY_NUMBA:
+    for stem, place in places:
         query, cases = list(_by_query(stem).items())[place]
         matcher = celc.compile(query, order_by=cases[0].order_by)
         for case in cases:
@@ -181,70 +202,15 @@ def test_compiled_by_numba() -> None:
     assert not problems, "\n".join(problems)
 
 
-# Queries without PARTITION BY, whose cases are parts of one table all the same: of each way to
-# decide conditions across labels.
-_IN_PARTS = (("15", 13), ("16", 7), ("17", 1), ("19", 2))
+def test_each_form_is_compiled_by_numba() -> None:
+    """No two of the queries are of one form, and they are as many as there are in the cases."""
+    forms = [_form(list(_by_query(stem).values())[place]) for stem, place in _EACH_FORM]
+    assert len({*forms}) == len(forms)
+    everywhere = {_form(cases) for stem in case_stems() for cases in _by_query(stem).values()}
+    assert everywhere == {*forms}
 
 
-def test_partitions_on_spark(spark: Any) -> None:
-    """The cases of one query in one job, their names being a further key of its partitions.
-
-    Not CONSUME BY ANY, which looks at the whole stream: its cases run one by one.
-    """
-    problems = []
-    queries = [
-        item for stem in ("09", "10") for item in _by_query(stem).items() if "PARTITION" in item[0]
-    ]
-    assert len(queries) == 8
-    queries += [list(_by_query(stem).items())[place] for stem, place in _IN_PARTS]
-    for query, cases in queries:
-        together = "CONSUME BY ANY" not in query
-        groups = [cases] if together else [[case] for case in cases]
-        text = _by_case(query) if together else query
-        matcher: Any = celc.compile(text, order_by="ts", tiebreak="row")
-        for group in groups:
-            tables = [
-                table(case.events).append_column("case", [[case.name] * len(case.events)])
-                for case in group
-            ]
-            events = pa_concat(tables)
-            rows = spark.createDataFrame(events).transform(matcher.match).collect()
-            for case in group:
-                answer = [
-                    _expected_form(row, matcher)
-                    for row in rows
-                    if not together or row["case"] == case.name
-                ]
-                found = difference(answer, case.expected)
-                if found:
-                    problems.append(f"{case.name}: {found}")
-    assert not problems, "\n".join(problems)
-
-
-def _by_case(query: str) -> str:
-    """The query with parts of their own for the events of each case."""
-    text = query.replace("ts: LONG", "ts: LONG, `case`: STRING")
-    if "PARTITION BY" in text:
-        text = text.replace("PARTITION BY [name]", "PARTITION BY name")
-        return text.replace("PARTITION BY ", "PARTITION BY `case`, ")
-    return f"{text}\nPARTITION BY `case`"
-
-
-def pa_concat(tables: list[Any]) -> Any:
-    """Several tables of one schema as one, with row numbers that run on."""
-    import pyarrow as pa
-
-    whole = pa.concat_tables(tables)
-    return whole.set_column(
-        whole.schema.get_field_index("row"), "row", pa.array(range(len(whole)), pa.int64())
-    )
-
-
-def _expected_form(row: Any, matcher: Any) -> dict[str, Any]:
-    plan = only_query(matcher).plan
-    return {
-        "partition": {name: row[name] for name in plan.partition_by if name != "case"},
-        "start": row["start_pos"],
-        "end": row["end_pos"],
-        "labels": {label.name: [e["pos"] for e in row[label.name]] for label in plan.labels},
-    }
+def _form(cases: list[Case]) -> tuple[type, type]:
+    source = Source("query.cel", cases[0].query)
+    (stages,) = compile_source(source, _options(cases[0])).queries
+    return type(stages.program.update), type(stages.program.listing)

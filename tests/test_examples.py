@@ -112,6 +112,7 @@ def test_one_machine(example: Example, data: Path, expected: dict[str, list[Plac
     assert sorted(found) == expected[example.query]
 
 
+@pytest.mark.usefixtures("compiling_workers")
 @pytest.mark.parametrize("example", [WEATHER, FLIGHTS], ids=lambda example: example.query)
 def test_spark(
     example: Example, data: Path, expected: dict[str, list[Place]], tmp_path: Path, spark: Any

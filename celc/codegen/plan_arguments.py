@@ -18,6 +18,7 @@ from celc.plan.relevance import (
     has_selectors,
     relevant_events,
 )
+from celc.plan.single_labels import single_labels
 from celc.plan.strategy import ByDefinition, Checked
 from celc.plan.tables import Kind
 
@@ -57,7 +58,7 @@ def plan_arguments(
         "order_candidates": _attributes(common_attributes(query), imports),
         "columns": string_tuple(code.attributes),
         "texts": tuple_text(code.texts),
-        "labels": _labels(query, imports),
+        "labels": _labels(program, imports),
         **expression_fields(query, imports),
         "kinds": _kinds(query, program.output_kinds, imports),
         "kind_bits": str(program.kind_bits),
@@ -135,14 +136,18 @@ def _attributes(attributes: Iterable[core.AttributeDeclaration], imports: Import
     )
 
 
-def _labels(query: core.Query, imports: Imports) -> str:
-    return tuple_text(
-        imports.call(
-            "Label", string_literal(item.label), string_tuple(a.name for a in item.attributes)
-        )
-        for item in query.output
-        if isinstance(item, core.OutputLabel)
-    )
+def _labels(program: Program, imports: Imports) -> str:
+    # By definition matches are found without tables.
+    by_tables = not isinstance(program.listing, ByDefinition)
+    single = single_labels(program.tables) if by_tables else frozenset()
+    labels = []
+    for item in program.query.output:
+        if isinstance(item, core.OutputLabel):
+            fields = [string_literal(item.label), string_tuple(a.name for a in item.attributes)]
+            if item.label in single:
+                fields.append("single=True")
+            labels.append(imports.call("Label", *fields))
+    return tuple_text(labels)
 
 
 def _kinds(query: core.Query, kinds: Iterable[Kind], imports: Imports) -> str:

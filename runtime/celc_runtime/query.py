@@ -24,10 +24,9 @@ from celc_runtime.run.matching import (
 )
 from celc_runtime.run.run import Run
 from celc_runtime.spark.match import spark_matches, spark_plan
-from celc_runtime.spark.numbering import numbered_route
 from celc_runtime.spark.progress import watched
-from celc_runtime.spark.range_reader import ranges_route
 from celc_runtime.spark.sql import TaskStream, registered
+from celc_runtime.spark.tasks import batch_route
 from celc_runtime.stream.explain import explain_stream
 from celc_runtime.stream.match import stream_matches
 from celc_runtime.stream.tasks import finishing_route, packing_route, task_route, unpacking_route
@@ -140,14 +139,9 @@ class CompiledQuery:
         return Route(self.program, "match_pandas", matches_of_frame)
 
     @property
-    def numbered_route(self) -> Route:
-        """The function of Spark tasks that read rows which Spark has numbered."""
-        return numbered_route(self.program)
-
-    @property
-    def ranges_route(self) -> Route:
-        """The function of Spark tasks that read time ranges; see `spark/range_reader`."""
-        return ranges_route(self.program)
+    def batch_task_route(self) -> Route:
+        """The function of the tasks of a batch job on Spark; see `spark/tasks`."""
+        return batch_route(self.program)
 
     def match_table(self, events: Any, *, max_matches: int | None = None) -> pa.Table:
         """All matches of a table, on this machine and without Spark.

@@ -18,7 +18,7 @@ import pytest
 from cases_io import Case, load_cases
 from celc_runtime import CompiledQuery, finish
 from chosen_cases import some_cases
-from conftest import ON_SPARK
+from conftest import ON_SPARK, long_over_connect
 from engines import interpreted, only_query
 from reference import difference
 from spark_routes import expected_form
@@ -47,6 +47,9 @@ _TOGETHER = 10
 
 _FILES = 8
 """Micro-batches with rows."""
+
+_FEW_FILES = 3
+"""The same where few cases will do; they have up to nine events."""
 
 _BUCKETS = (1, 2, 7)
 """How many buckets the partitions of a stream are in, one stream after another."""
@@ -99,7 +102,7 @@ def _table(rows: list[dict[str, Any]]) -> pa.Table:
     return pa.table({f.name: pa.array([r.get(f.name) for r in rows], f.type) for f in SCHEMA})
 
 
-def _write(folder: Path, groups: list[list[Case]], files: int = _FILES) -> str:
+def _write(folder: Path, groups: list[list[Case]], files: int) -> str:
     """Write the files; the delay with which no event is late, which cases have only together: the
     watermark follows the case whose times are ahead."""
     rnd = random.Random(1)
@@ -143,12 +146,14 @@ class _Named:
         self.queries = {query.name: query}
 
 
-def _streams(spark: Any, folder: Path, groups: list[list[Case]], first: int) -> list[str]:
+def _streams(
+    spark: Any, folder: Path, groups: list[list[Case]], first: int, count: int
+) -> list[str]:
     """What is wrong with the answers of some queries' streams, which are one of Spark's.
 
     An event far in the future ends them: `finish` serves one at a time.
     """
-    delay = _write(folder / "in", groups)
+    delay = _write(folder / "in", groups, count)
     write_files(folder / "in", [_table([_END])], first=99)
     frame = files(spark, folder / "in")
     compiled = [_compiled(cases[0].query, first + n) for n, cases in enumerate(groups)]
@@ -178,6 +183,15 @@ def _by_query() -> list[list[Case]]:
     return list(groups.values())
 
 
+def _all_streams(spark: Any, folder: Path, groups: list[list[Case]], count: int) -> list[str]:
+    """The same of any number of queries, whose rows come in so many files."""
+    problems = []
+    with settings(spark, SETTINGS):
+        for at in range(0, len(groups), _TOGETHER):
+            problems += _streams(spark, folder / str(at), groups[at : at + _TOGETHER], at, count)
+    return problems
+
+
 @pytest.mark.long
 def test_all_cases(spark: Any, tmp_path: Path) -> None:
     """Over Connect one query in five: it is the same plan."""
@@ -185,30 +199,44 @@ def test_all_cases(spark: Any, tmp_path: Path) -> None:
     assert sum(map(len, groups)) > 800
     if ON_SPARK == "connect":
         groups = groups[::5]
-    problems = []
-    with settings(spark, SETTINGS):
-        for at in range(0, len(groups), _TOGETHER):
-            folder = tmp_path / str(at)
-            problems += _streams(spark, folder, groups[at : at + _TOGETHER], at)
+    problems = _all_streams(spark, tmp_path, groups, _FILES)
     assert not problems, "\n".join(problems)
 
 
-def test_thirty_queries(spark: Any, tmp_path: Path) -> None:
-    """One stream each; what it leaves in its state at the end is run by `finish`. Over Connect one
-    query in ten: it is the same plan."""
+def _thirty_cases() -> list[Case]:
     cases = [case for case in some_cases(50) if _is_stream(case) and len(case.events) <= 9][:30]
     assert len(cases) == 30
-    if ON_SPARK == "connect":
-        cases = cases[::10]
+    return cases
+
+
+@long_over_connect
+def test_some_queries(spark: Any, tmp_path: Path) -> None:
+    """Five that keep different states; `test_stream_conformance` has more, without Spark."""
+    groups = [[case] for case in _thirty_cases()[1:18:4]]
+    assert len(groups) == 5
+    problems = _all_streams(spark, tmp_path, groups, _FEW_FILES)
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        # `test_streams` has others that end, over Connect too.
+        pytest.param(30 if ON_SPARK == "connect" else 10, id="some"),
+        pytest.param(1, id="thirty", marks=pytest.mark.long),
+    ],
+)
+def test_streams_that_end(step: int, spark: Any, tmp_path: Path) -> None:
+    """A stream for each query; what it leaves in its state at the end is run by `finish`."""
     problems = []
     with settings(spark, SETTINGS):
-        for number, case in enumerate(cases):
+        for number, case in enumerate(_thirty_cases()[::step]):
             problems += _finished(spark, tmp_path / str(number), case, number)
     assert not problems, "\n".join(problems)
 
 
 def _finished(spark: Any, folder: Path, case: Case, number: int) -> list[str]:
-    delay = _write(folder / "in", [[case]], files=3)
+    delay = _write(folder / "in", [[case]], _FEW_FILES)
     compiled = _compiled(case.query, number)
     found = compiled.match_stream(
         files(spark, folder / "in"),

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from cases_io import Case, load_cases
 from chosen_cases import some_cases
+from conftest import ON_SPARK, long_over_connect
 from engines import interpreted
 from reference import difference
 from spark_routes import ROUTES, answers, has_table_functions, table
@@ -39,8 +40,12 @@ def _frame(spark: Any, case: Case) -> Any:
 
 @pytest.mark.parametrize("route", _ROUTES)
 def test_thirty_queries(route: str, spark: Any) -> None:
-    cases = some_cases(_QUERIES, start=_ROUTES.index(route))
+    """Over Connect each route has a share of them: it is the same plan."""
+    place = _ROUTES.index(route)
+    cases = some_cases(_QUERIES, start=place)
     assert len(cases) == _QUERIES
+    if ON_SPARK == "connect":
+        cases = cases[place :: len(_ROUTES)]
     if route == "sql" and not has_table_functions():
         with pytest.raises(RuntimeError, match=r"needs PySpark 4\.1 or newer"):
             _matcher(cases[0].query).register(spark, name="too_early")
@@ -54,35 +59,62 @@ def test_thirty_queries(route: str, spark: Any) -> None:
     assert not problems, "\n".join(problems)
 
 
-# --- all of them ----------------------------------------------------------------------------------
+# --- all cases of a query as partitions -----------------------------------------------------------
 
-_JOB = 40
-"""Queries in one Spark job: more make plans that Spark takes ever longer to read."""
+# Queries without PARTITION BY, whose cases are parts of one table all the same: of each way to
+# decide conditions across labels.
+_IN_PARTS = (("15", 13), ("16", 7), ("17", 1), ("19", 2))
+
+
+@long_over_connect
+def test_cases_of_some_queries(spark: Any) -> None:
+    """Of those with partitions, and of some that get them from their cases."""
+    queries = [query for stem in ("09", "10") for query in _queries(stem) if "PARTITION" in query]
+    assert len(queries) == 8
+    queries += [_queries(stem)[place] for stem, place in _IN_PARTS]
+    cases = [case for case in load_cases() if case.query in queries]
+    assert len(cases) == 4 * len(queries)
+    problems = _problems(spark, "match", cases)
+    assert not problems, "\n".join(problems)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("route", _ROUTES)
 def test_all_cases(route: str, spark: Any) -> None:
-    """All cases of a query go through it at once, each as a partition of its own.
+    assert len(load_cases()) > 800
+    problems = _problems(spark, route, load_cases())
+    assert not problems, "\n".join(problems)
 
-    Where all partitions are consumed together, each case alone.
+
+def _queries(stem: str) -> list[str]:
+    """The queries of a file of cases."""
+    return list(dict.fromkeys(case.query for case in load_cases(stem)))
+
+
+_JOB = 40
+"""Queries in one Spark job: more make plans that Spark takes ever longer to read."""
+
+
+def _problems(spark: Any, route: str, cases: list[Case]) -> list[str]:
+    """What is wrong with the answers to cases, where those of a query are one table.
+
+    Each is a partition of its own. Where all partitions are consumed together, each case alone.
     """
     groups: dict[str, list[Case]] = {}
-    for case in load_cases():
+    for case in cases:
         alone = "CONSUME BY ANY" in case.query
         groups.setdefault(case.name if alone else case.query, []).append(case)
     wanted = list(groups.values())
     problems, read = [], 0
     for at in range(0, len(wanted), _JOB):
         items = [_as_partitions(spark, cases) for cases in wanted[at : at + _JOB]]
-        for cases, found in zip(wanted[at : at + _JOB], answers(route, items), strict=True):
-            for case in cases:
-                answer = _of_case(case, found)
+        for group, found in zip(wanted[at : at + _JOB], answers(route, items), strict=True):
+            for case in group:
                 read += 1
-                if wrong := difference(answer, case.expected):
+                if wrong := difference(_of_case(case, found), case.expected):
                     problems.append(f"{case.name}: {wrong}")
-    assert read == len(load_cases()) > 800
-    assert not problems, "\n".join(problems)
+    assert read == len(cases)
+    return problems
 
 
 def _as_partitions(spark: Any, cases: list[Case]) -> tuple[Any, Any]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import long_over_connect
 from engines import interpreted
 from stream_routes import SETTINGS, settings
 from test_docs import DOCUMENTS, blocks_in
@@ -19,6 +20,7 @@ _SHOWN = {
 }
 
 
+@long_over_connect
 @pytest.mark.parametrize("page", _SHOWN)
 def test_sessions(page: str, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sessions of a page are one; the files that it shows are there."""

@@ -8,6 +8,7 @@ from typing import Any
 import celc_runtime
 import pyarrow as pa
 import pytest
+from conftest import long_over_connect
 from engines import interpreted
 
 import celc
@@ -110,6 +111,7 @@ def test_a_table_without_rows_has_no_matches(queries: Any, spark: Any) -> None:
     assert found.columns == queries["all fires"].output_schema.names
 
 
+@long_over_connect
 def test_what_can_be_told_of_a_wrong_call_is_told(queries: Any, spark: Any) -> None:
     falling = f"{_PARTS[:-3]}ts DESC)"
     assert "not in the order of ts" in _said(spark, f"fires(TABLE(events) {falling})")

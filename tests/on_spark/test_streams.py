@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from celc_runtime import finish, split_late
 from celc_runtime.stream.monitor import micro_batch
+from conftest import long_over_connect
 from engines import interpreted, only_query
 from pyspark import cloudpickle
 from stream_routes import (
@@ -135,6 +136,7 @@ PARTITION BY [other, id] WITHIN 6 SECONDS [ts] CONSUME BY PARTITION
 """
 
 
+@long_over_connect
 def test_a_key_by_the_type_of_the_event(spark: Any, tmp_path: Path) -> None:
     """`other` is the partition of B, and a number that says nothing in rows of A."""
     with interpreted():
@@ -170,6 +172,7 @@ def test_a_key_by_the_type_of_the_event(spark: Any, tmp_path: Path) -> None:
 # --- one after another ----------------------------------------------------------------------------
 
 
+@long_over_connect
 def test_a_stream_gives_what_match_gives(spark: Any, tmp_path: Path) -> None:
     """No partitions, no positions, by pandas, on events shuffled within the watermark's delay.
 

@@ -10,7 +10,7 @@ from celc_runtime import CompiledQuery
 from celc_runtime.program import Program as RunProgram
 from celc_runtime.program import Route
 from celc_runtime.run.matching import sorted_route
-from celc_runtime.spark.range_reader import ranges_route
+from celc_runtime.spark.tasks import batch_route
 from celc_runtime.stream.tasks import finishing_route, packing_route, task_route, unpacking_route
 from engines import interpreted, only_query
 
@@ -205,7 +205,7 @@ def test_what_may_not_be_chosen_is_not_chosen() -> None:
     "route_of",
     [
         sorted_route,
-        ranges_route,
+        batch_route,
         packing_route,
         task_route,
         unpacking_route,

@@ -37,10 +37,12 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label column of the output: its structs hold `pos` and then these attributes."""
+    """A label column of the output: its structs hold `pos` and then these attributes. `single`: it
+    holds exactly one event of every match."""
 
     name: str
     attributes: tuple[str, ...]
+    single: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,22 +266,28 @@ class Plan:
 
     def output_ddl(self) -> str:
         """The output schema as Spark SQL spells it."""
-        parts = []
-        for name in self.partition_by:
-            parts.append(f"{quoted(name)} {self._ddl_type(name)}")
+        return ", ".join(f"{quoted(name)} {type}" for name, type in self.ddl_columns())
+
+    def ddl_columns(self) -> list[tuple[str, str]]:
+        """The names of the output's columns, and their types as Spark SQL spells them."""
+        columns = [(name, self._ddl_type(name)) for name in self.partition_by]
         if self.positions:
-            parts += ["`start_pos` BIGINT", "`end_pos` BIGINT"]
+            columns += [("start_pos", "BIGINT"), ("end_pos", "BIGINT")]
         if self.order_by:
             time = self._ddl_type(self.order_by[0])
-            parts += [f"`start_time` {time}", f"`end_time` {time}"]
+            columns += [("start_time", time), ("end_time", time)]
         for item in self.items:
             if isinstance(item, Computed):
-                parts.append(f"{quoted(item.name)} {computed_ddl(item)}")
+                columns.append((item.name, computed_ddl(item)))
                 continue
-            inner = ["`pos`: BIGINT"] if self.positions else []
-            inner += [f"{quoted(name)}: {self._ddl_type(name)}" for name in item.attributes]
-            parts.append(f"{quoted(item.name)} ARRAY<STRUCT<{', '.join(inner)}>>")
-        return ", ".join(parts)
+            inner = ", ".join(f"{quoted(name)}: {type}" for name, type in self.ddl_fields(item))
+            columns.append((item.name, f"ARRAY<STRUCT<{inner}>>"))
+        return columns
+
+    def ddl_fields(self, label: Label) -> list[tuple[str, str]]:
+        """The names and types of the fields of one event under a label."""
+        fields = [(name, self._ddl_type(name)) for name in label.attributes]
+        return [("pos", "BIGINT"), *fields] if self.positions else fields
 
     def _ddl_type(self, attribute: str) -> str:
         type = self.type_of(attribute)

@@ -18,15 +18,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
-from typing import TYPE_CHECKING, Any
+from functools import reduce
+from typing import TYPE_CHECKING
 
 from celc_runtime.arrow.sorting import sort_columns
 from celc_runtime.plan.errors import EventError, PlanWarning
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
-from celc_runtime.run.matching import sorted_route
 from celc_runtime.spark.columns import (
     Counting,
     column_named,
@@ -37,11 +36,12 @@ from celc_runtime.spark.columns import (
 from celc_runtime.spark.event_types import is_of_types
 from celc_runtime.spark.hot_keys import HotKey, hot_keys, range_numbers, sampled_keys
 from celc_runtime.spark.key_columns import with_key_columns
-from celc_runtime.spark.numbering import numbered, numbered_reader, why_not_numbered
-from celc_runtime.spark.order_column import OrderColumn, ValueColumn
+from celc_runtime.spark.numbering import RangeColumns, numbered, why_not_numbered
+from celc_runtime.spark.order_column import Number, OrderColumn, ValueColumn
 from celc_runtime.spark.probe import is_spread_by, parallelism, why_not_read_twice
 from celc_runtime.spark.pushdown import can_matter, why_not_filtered
-from celc_runtime.spark.range_reader import ranges_route
+from celc_runtime.spark.single_labels import wire_ddl, with_lists
+from celc_runtime.spark.tasks import EVENTS_ALONE, TaskColumns, task_reader
 from celc_runtime.spark.time_ranges import (
     TimeRange,
     counted,
@@ -59,6 +59,8 @@ if TYPE_CHECKING:
 
 _ROWS_PER_RANGE = 1 << 20
 """To read fewer rows than this costs less than to find a range of them."""
+
+_NUMBERS = "numbers: Spark numbers the sorted rows, and hands to Python those that can matter"
 
 _FRACTION_OF_KEYS = 0.01
 _FEW_SAMPLED = 10_000
@@ -204,7 +206,8 @@ class _Planner:
         if not hot:
             self._lines.append(f"hot keys: none is cut into time ranges, because {why}")
             if self._is_numbered:
-                return self._made(self._numbered([key.column for key in self._keys]))
+                by_key = self._numbered(self._rows, [key.column for key in self._keys])
+                return self._made(self._mapped(*by_key))
             spread = self._rows.repartition(*(key.column for key in self._keys))
             return self._made(self._mapped(spread.sortWithinPartitions(*self._sort)))
         for key in hot:
@@ -220,15 +223,15 @@ class _Planner:
         parts, why, warning = self._time_ranges(ranges)
         if len(parts) < 2:
             self._lines.append(f"plan: one task reads all events, because {why}")
-            if self._is_numbered:
-                return self._made(self._numbered([]), warning)
-            ordered = self._rows.coalesce(1).sortWithinPartitions(*self._sort)
-            return self._made(self._mapped(ordered), warning)
+            return self._made(self._by_one_task(self._rows), warning)
         self._lines.append(
             f"plan: {_shown(parts)}; each is read and sorted by one task (no PARTITION BY, window "
             f"on {self._order.name!r} or of EVENTS)"
         )
-        united = reduce(lambda one, other: one.unionAll(other), map(self._part, parts))
+        found = [
+            self._by_one_task(self._rows.where(within(self._order, part)), part) for part in parts
+        ]
+        united = reduce(lambda one, other: one.unionAll(other), found)
         return self._made(self._side_by_side(united))
 
     def _made(self, matches: DataFrame, warning: str = "") -> SparkPlan:
@@ -236,29 +239,49 @@ class _Planner:
 
     # --- building ---------------------------------------------------------------------------------
 
-    def _mapped(self, ordered: DataFrame, reader: Any = None) -> DataFrame:
-        function = reader or sorted_route(self._program)
+    def _mapped(
+        self,
+        ordered: DataFrame,
+        columns: TaskColumns = EVENTS_ALONE,
+        ranges: Sequence[TimeRange] = (),
+    ) -> DataFrame:
+        """The matches that tasks find in rows which are spread and sorted."""
         if made := set(self._plan.chosen_columns):
             kept = [name for name in ordered.columns if name not in made]
             ordered = ordered.select(*map(column_named, kept))
-        return mapped(ordered, function, self._program.output_ddl, self._counting)
+        reader = task_reader(self._program, columns, tuple(part.shipped for part in ranges))
+        found = mapped(ordered, reader, wire_ddl(self._plan), self._counting)
+        return with_lists(self._plan, found)
 
-    def _numbered(self, keys: Sequence[Column]) -> DataFrame:
-        """The events in the order of each partition, those that cannot matter left out."""
-        rows, columns = numbered(self._plan, self._rows, keys, self._sort_in_key)
-        self._lines.append(
-            "numbers: Spark numbers the sorted rows, and hands to Python those that can matter"
-        )
-        return self._mapped(rows, numbered_reader(self._program, columns))
+    def _by_one_task(self, rows: DataFrame, part: TimeRange | None = None) -> DataFrame:
+        """The matches that one task finds, in a time range or in all rows."""
+        from pyspark.sql import functions
 
-    def _part(self, part: TimeRange) -> DataFrame:
-        ordered = (
-            self._rows.where(within(self._order, part))
-            .coalesce(1)
-            .sortWithinPartitions(*self._sort)
-        )
-        reader = partial(ranges_route(self._program), "", (part.shipped,))
-        return self._mapped(ordered, reader)
+        ranges = [] if part is None else [part]
+        if not self._is_numbered:
+            ordered = rows.coalesce(1).sortWithinPartitions(*self._sort)
+            return self._mapped(ordered, ranges=ranges)
+        of_range = None
+        if part is not None:
+            of_range = RangeColumns("", functions.lit(part.rows), self._is_before(part.start))
+        return self._mapped(*self._numbered(rows, [], of_range), ranges)
+
+    def _numbered(
+        self, rows: DataFrame, keys: Sequence[Column], ranges: RangeColumns | None = None
+    ) -> tuple[DataFrame, TaskColumns]:
+        """The rows in the order of each partition, those that cannot matter left out."""
+        if _NUMBERS not in self._lines:
+            self._lines.append(_NUMBERS)
+        return numbered(self._plan, rows, keys, self._sort_in_key, ranges)
+
+    def _is_before(self, start: Number | None) -> Column:
+        """Whether a row is before a range's own events, which begin at `start`; never NULL."""
+        from pyspark.sql import functions
+
+        if start is None:
+            return functions.lit(False)
+        before = self._order.column < self._order.border(start)
+        return functions.coalesce(before, functions.lit(False))
 
     def _side_by_side(self, united: DataFrame) -> DataFrame:
         """The union with one more part, which has no rows and no Spark partition.
@@ -282,13 +305,20 @@ class _Planner:
 
         name = unused_name("range", self._rows.columns)
         numbers = functions.explode(range_numbers(self._keys, self._order, hot))
-        numbered = self._rows.withColumn(name, numbers)
+        in_ranges = self._rows.withColumn(name, numbers)
         by_key = [*(key.column for key in self._keys), functions.col(name)]
-        spread = numbered.repartition(*by_key)
-        ordered = spread.sortWithinPartitions(*by_key, *self._sort_in_key)
-        shipped = tuple(part.shipped for key in hot for part in key.ranges)
-        reader = partial(ranges_route(self._program), name, shipped)
-        return self._mapped(ordered, reader)
+        ranges = [part for key in hot for part in key.ranges]
+        if not self._is_numbered:
+            spread = in_ranges.repartition(*by_key)
+            ordered = spread.sortWithinPartitions(*by_key, *self._sort_in_key)
+            return self._mapped(ordered, TaskColumns(range=name), ranges)
+        rows = functions.when(functions.lit(False), functions.lit(0).cast("bigint"))
+        is_early = functions.when(functions.lit(False), functions.lit(False))
+        for number, part in enumerate(ranges, 1):
+            rows = rows.when(functions.col(name) == number, functions.lit(part.rows))
+            is_early = is_early.when(functions.col(name) == number, self._is_before(part.start))
+        columns = RangeColumns(name, rows, is_early.otherwise(functions.lit(False)))
+        return self._mapped(*self._numbered(in_ranges, by_key, columns), ranges)
 
     # --- looking at the data ----------------------------------------------------------------------
 

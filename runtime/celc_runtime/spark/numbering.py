@@ -2,46 +2,50 @@
 
 A position is the number of a row among its partition's rows in their order, so all rows have to be
 sorted; but only those that can matter have to reach Python. Spark numbers the sorted rows itself,
-in a window over each partition, and they are filtered behind it. Before the shuffle a row that
+in a window over each partition, and they are filtered behind it. Before a shuffle a row that
 cannot matter loses all attributes but those that it is sorted by.
 
 Two rows that the order leaves equal are an error, because their positions would be chance. A row
-whose rank is not its number is equal to the row before it, so it is kept as well, and marked.
+whose rank is not its number is equal to the row before it, so it is kept as well, and marked. A
+time range is to have as many rows as were counted: of its rows the one with the last number is
+kept, and all behind it.
 
-Rejected: `monotonically_increasing_id`, which costs less than the window, but says neither where a
-partition begins nor that two rows are equal.
+Where one task reads one partition, `monotonically_increasing_id` counts the sorted rows, which
+costs less than to count them in the window. With keys it says nowhere where a partition begins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-import pyarrow as pa
-
-from celc_runtime.arrow.arrays import shown
-from celc_runtime.arrow.event_order import tie_error
-from celc_runtime.arrow.paths import received
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
-from celc_runtime.program import Program, Route
-from celc_runtime.run.run import Run
 from celc_runtime.spark.columns import column_named
 from celc_runtime.spark.event_types import is_of_types
 from celc_runtime.spark.pushdown import can_matter, why_all_matter
+from celc_runtime.spark.tasks import COUNTED, MATTERS, TIED, TaskColumns
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, WindowSpec
+
+_LOW_BITS = (1 << 33) - 1
+"""The bits of `monotonically_increasing_id` that count the rows of a Spark partition."""
+
+_BITS_OF_A_RANK = (1 << 32) - 1
 
 
-class NumberColumns(NamedTuple):
-    """The names of the columns that numbering adds: the number of a row in its partition, and
-    whether the order leaves it equal to the row before it."""
+class RangeColumns(NamedTuple):
+    """What numbering has to know of time ranges.
 
-    number: str
-    tied: str
+    name: the column with the number of a row's range; empty where all rows are of one range. rows:
+    how many rows the row's range has, NULL for rows of no range. is_early: whether the row is
+    before its range's own events; never NULL.
+    """
+
+    name: str
+    rows: Column
+    is_early: Column
 
 
 def why_not_numbered(plan: Plan) -> str:
@@ -59,9 +63,14 @@ def why_not_numbered(plan: Plan) -> str:
 
 
 def numbered(
-    plan: Plan, rows: DataFrame, keys: Sequence[Column], order: Sequence[Column]
-) -> tuple[DataFrame, NumberColumns]:
-    """The rows that can matter, sorted within partitions, with the two columns last.
+    plan: Plan,
+    rows: DataFrame,
+    keys: Sequence[Column],
+    order: Sequence[Column],
+    ranges: RangeColumns | None = None,
+) -> tuple[DataFrame, TaskColumns]:
+    """The rows that can matter, sorted within partitions, with the columns of numbers and marks
+    last.
 
     keys: what rows are partitioned by, so that one task reads all of a partition; empty: one task
     reads all. order: what they are sorted by within a partition.
@@ -69,79 +78,76 @@ def numbered(
     from pyspark.sql import Window, functions
 
     names = rows.columns
-    declared, rest, *found = (
-        unused_name(name, names) for name in ("declared", "rest", "number", "tied")
+    undeclared, rest, rank, number, mark = (
+        unused_name(name, names) for name in ("undeclared", "rest", "rank", "number", "mark")
     )
-    of_numbers = NumberColumns(*found)
-    needed = {*plan.key_columns, *plan.order_by, *plan.tiebreak}
-    moved = [name for name in names if name in needed]
-    left = [name for name in names if name not in needed]
-    whole = functions.struct(*map(column_named, left)) if left else functions.lit(True)
-    thin = rows.select(
-        *map(column_named, moved),
-        _is_declared(plan, rows).alias(declared),
-        functions.when(can_matter(plan, rows.schema), whole).alias(rest),
-    )
-    # Rows of undeclared types have no positions; they are numbered by themselves.
-    window = Window.partitionBy(*keys, column_named(declared)).orderBy(*order)
-    # Spark's own numbers of rows end at 2 ** 31.
-    number = functions.count(functions.lit(1)).over(
-        window.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    )
-    row, rank = functions.row_number().over(window), functions.rank().over(window)
-    together = thin.repartition(*keys) if keys else thin.coalesce(1)
-    spread = together.withColumn(of_numbers.number, number)
-    tied = column_named(declared) & (rank != row)
-    spread = spread.withColumn(of_numbers.tied, tied)
-    kept = spread.where(column_named(rest).isNotNull() | column_named(of_numbers.tied))
+    typed = rows.withColumn(undeclared, _is_undeclared(plan, rows))
+    moved = _moved(plan, names, ranges) if keys else names
+    together = _light(plan, typed, [*moved, undeclared], rest)
+    together = together.repartition(*keys) if keys else together.coalesce(1)
+    # Rows of undeclared types have no positions. They are sorted apart from the others and behind
+    # them, so that the numbers of these begin with 1.
+    window = Window.partitionBy(*keys, column_named(undeclared)).orderBy(*order)
+    ranked = together.withColumn(rank, functions.rank().over(window))
+    counted = ranked.withColumn(number, _number(window) if keys else _number_in_task())
+    # A rank has 32 bits.
+    differs = column_named(rank).cast("bigint").bitwiseXOR(column_named(number))
+    is_declared, is_tied = ~column_named(undeclared), differs.bitwiseAND(_BITS_OF_A_RANK) != 0
+    matters = column_named(rest).isNotNull()
+    kept = matters | (is_declared & is_tied)
+    if ranges is not None:
+        kept = kept | (is_declared & (column_named(number) >= ranges.rows))
+        kept = kept & (is_declared | ~ranges.is_early)
+    marked = functions.when(is_declared & is_tied, TIED).when(matters, MATTERS).otherwise(COUNTED)
     columns = [
-        column_named(name) if name in needed else column_named(rest).getField(name).alias(name)
+        column_named(name) if name in moved else column_named(rest).getField(name).alias(name)
         for name in names
     ]
-    return kept.select(*columns, *map(column_named, of_numbers)), of_numbers
+    found = counted.where(kept).select(
+        *columns,
+        functions.when(is_declared, column_named(number)).otherwise(0).alias(number),
+        marked.cast("tinyint").alias(mark),
+    )
+    return found, TaskColumns(ranges.name if ranges else "", number, mark)
 
 
-def _is_declared(plan: Plan, rows: DataFrame) -> Column:
+def _number(window: WindowSpec) -> Column:
+    from pyspark.sql import Window, functions
+
+    # Spark's own numbers of rows end at 2 ** 31.
+    rows_so_far = window.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    return functions.count(functions.lit(1)).over(rows_so_far)
+
+
+def _number_in_task() -> Column:
+    from pyspark.sql import functions
+
+    return functions.monotonically_increasing_id().bitwiseAND(_LOW_BITS) + 1
+
+
+def _moved(plan: Plan, names: Sequence[str], ranges: RangeColumns | None) -> list[str]:
+    """The columns that rows which cannot matter keep on their way through a shuffle."""
+    needed = {*plan.key_columns, *plan.order_by, *plan.tiebreak, ranges.name if ranges else ""}
+    return [name for name in names if name in needed]
+
+
+def _light(plan: Plan, rows: DataFrame, moved: Sequence[str], rest: str) -> DataFrame:
+    """The columns that all rows keep, and `rest` with the others: NULL where a row cannot matter.
+
+    Without a shuffle all columns are kept, because to make a struct costs more than to sort them.
+    """
+    from pyspark.sql import functions
+
+    left = [name for name in rows.columns if name not in moved]
+    whole = functions.struct(*map(column_named, left)) if left else functions.lit(True)
+    matters = can_matter(plan, rows.schema)
+    return rows.select(*map(column_named, moved), functions.when(matters, whole).alias(rest))
+
+
+def _is_undeclared(plan: Plan, rows: DataFrame) -> Column:
     from pyspark.sql import functions
 
     if plan.type_name not in rows.columns:
-        return functions.lit(True)
-    return functions.coalesce(is_of_types(plan, plan.declared_types), functions.lit(True))
-
-
-def numbered_route(program: Program) -> Route:
-    """The function of Spark tasks that read numbered rows: from the names of the columns and
-    batches."""
-
-    def match_numbered(
-        program: Program, columns: tuple[str, str], batches: Iterable[pa.RecordBatch]
-    ) -> Iterator[pa.RecordBatch]:
-        return matches_of_numbered(program, NumberColumns(*columns), map(received, batches))
-
-    return Route(program, "numbered_route", match_numbered)
-
-
-def numbered_reader(program: Program, columns: NumberColumns) -> Any:
-    """The function that `mapInArrow` gets."""
-    return partial(numbered_route(program), tuple(columns))
-
-
-def _order_of(plan: Plan, batch: pa.RecordBatch, row: int) -> str:
-    names = dict.fromkeys((*plan.order_by, *plan.tiebreak))
-    return ", ".join(f"{name}={shown(batch.column(name)[row])}" for name in names)
-
-
-def matches_of_numbered(
-    program: Program, columns: NumberColumns, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """The matches of rows that Spark has numbered. Raises EventError where two rows of a partition
-    are equal in their order."""
-    run = Run(program, ties_are_errors=True)
-    for batch in batches:
-        number, tied = (batch.schema.get_field_index(name) for name in columns)
-        wrong = np.asarray(batch.column(tied).to_numpy(zero_copy_only=False), np.bool_)
-        if wrong.any():
-            raise tie_error(program.plan, _order_of(program.plan, batch, int(wrong.argmax())))
-        positions = np.asarray(batch.column(number), np.int64) - 1
-        yield from run.push(batch.drop_columns([columns.number, columns.tied]), positions=positions)
-    run.finish()
+        return functions.lit(False)
+    declared = is_of_types(plan, plan.declared_types)
+    return ~functions.coalesce(declared, functions.lit(True))

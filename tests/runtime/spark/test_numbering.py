@@ -12,15 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from celc_runtime import CompiledQuery, EventError, EventWarning
-from celc_runtime.plan.plan import Plan
-from celc_runtime.spark.numbering import NumberColumns, matches_of_numbered, why_not_numbered
+from celc_runtime.spark.numbering import why_not_numbered
 from celc_runtime.spark.probe import explained
+from celc_runtime.spark.tasks import TIED, matches_of_task
 from engines import interpreted, only_query, table_of
-from strategies import EVERYTHING, REGULAR, random_query, random_stream
+from numbered_rows import COLUMNS, numbered_rows
+from strategies import compiled_queries, random_stream
 
 import celc
 
-_COLUMNS = NumberColumns("number", "tied")
 _DECLARATION = (
     "CREATE STREAM S { EVENT A { id: LONG, value: DOUBLE, note: STRING, ts: LONG }, "
     "EVENT B { id: LONG, value: DOUBLE, note: STRING, ts: LONG }, "
@@ -36,32 +36,6 @@ def _compiled(clauses: str, *, tiebreak: str = "row") -> CompiledQuery:
 
 
 # --- by hand --------------------------------------------------------------------------------------
-
-
-def _by_hand(plan: Plan, table: pa.Table) -> pa.Table:
-    """The rows that Spark would hand over, with their numbers, where types alone decide."""
-    keys = [(name, "ascending") for name in plan.key_columns]
-    table = table.sort_by([*keys, ("row", "ascending")])
-    columns = [table.column(name).to_pylist() for name in plan.key_columns]
-    partitions = [repr(key) for key in zip(*columns, strict=True)] or [""] * len(table)
-    streams = table["stream"].to_pylist() if plan.stream_column else [None] * len(table)
-    types = table["type"].to_pylist() if "type" in table.column_names else [None] * len(table)
-    declared, relevant = set(plan.declared_types), {(r.stream, r.type) for r in plan.relevant or ()}
-    seen: dict[tuple[str, bool], int] = {}
-    numbers, kept = [], []
-    for partition, stream, type_ in zip(partitions, streams, types, strict=True):
-        pairs = {
-            pair
-            for pair in declared
-            if (type_ is None or pair[1] == type_) and (stream is None or pair[0] == stream)
-        }
-        counter = partition, bool(pairs)
-        seen[counter] = seen.get(counter, 0) + 1
-        numbers.append(seen[counter])
-        kept.append(not pairs or bool(pairs & relevant))
-    table = table.append_column("number", pa.array(numbers, pa.int32()))
-    table = table.append_column("tied", pa.array([False] * len(table)))
-    return table.filter(pa.array(kept, pa.bool_()))
 
 
 def _cut(table: pa.Table, rng: random.Random) -> list[pa.RecordBatch]:
@@ -81,13 +55,9 @@ def _random_queries(seed: int, count: int) -> int:
     """How many rows were left out of the streams of random queries that give the same matches."""
     rng = random.Random(seed)
     left_out = 0
+    queries = compiled_queries(rng)
     while count:
-        text = random_query(rng, rng.choice([REGULAR, EVERYTHING]))
-        with interpreted():
-            try:
-                query = only_query(celc.compile(text, order_by="ts", tiebreak="row"))
-            except celc.CelError:
-                continue
+        query = next(queries)
         if why_not_numbered(query.plan):
             continue
         count -= 1
@@ -96,12 +66,12 @@ def _random_queries(seed: int, count: int) -> int:
             for row, event in enumerate(random_stream(rng, 14, nulls=0.2, strangers=0.1))
         ]
         table = table_of(query.plan, events)
-        handed = _by_hand(query.plan, table)
+        handed = numbered_rows(query.plan, table)
         left_out += len(table) - len(handed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EventWarning)
-            found = matches_of_numbered(query.program, _COLUMNS, _cut(handed, rng))
-            assert _rows(found) == _rows(query.match_table(table).to_batches()), text
+            found = matches_of_task(query.program, COLUMNS, (), _cut(handed, rng))
+            assert _rows(found) == _rows(query.match_table(table).to_batches()), query.text
     return left_out
 
 
@@ -126,11 +96,11 @@ def test_a_mark_of_equal_rows_is_an_error() -> None:
             "ts": [5, 5],
             "row": [7, 7],
             "number": [1, 2],
-            "tied": [False, True],
+            "mark": pa.array([0, TIED], pa.int8()),
         }
     )
     with pytest.raises(EventError, match=r"equal in ts, row \(ts=5, row=7\), and a distributed"):
-        list(matches_of_numbered(query.program, _COLUMNS, [batch]))
+        list(matches_of_task(query.program, COLUMNS, (), [batch]))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from engines import Row, engines, interpreted, only_query
 
 import celc
@@ -123,8 +124,9 @@ _EVERYTHING = ", ".join(
 )
 
 
+@pytest.mark.usefixtures("compiling_workers")
 def test_routes(spark: Any) -> None:
-    """All give what `match_table` gives; in pandas NaN is NULL."""
+    """All give what `match_table` gives, compiled in Spark's workers; in pandas NaN is NULL."""
     select = f"COUNT(x) AS events, {_EVERYTHING}, SUM(x.l) AS total, x[i], AVG(x.i) AS mean"
     matcher: Any = celc.compile(
         f"{DECLARATION}SELECT {select} WHERE STRICT((A AS x)+) PARTITION BY id", order_by="n"
@@ -143,6 +145,16 @@ def test_routes(spark: Any) -> None:
     assert [text.replace("nan", "None") for text in found] == [
         text.replace("nan", "None") for text in wanted
     ]
+
+    # Sent by value, as workers cannot import this file.
+    def compiles(batches: Any) -> Any:
+        from numba import config
+
+        for batch in batches:
+            yield pa.RecordBatch.from_pydict({"compiles": [not config.DISABLE_JIT] * len(batch)})
+
+    told = spark.range(1).mapInArrow(compiles, "compiles BOOLEAN").collect()
+    assert [row.compiles for row in told] == [True]
 
 
 def _sorted(rows: list[Row]) -> list[str]:

@@ -1,8 +1,8 @@
 """Which plan `match` chooses on Spark, and that every one gives the answer of `match_table`.
 
-Few queries, because each costs a worker the time to compile it. What time ranges find is tested
-without Spark in test_time_ranges.py. Only what a classic session and one of Spark Connect both have
-is used.
+Few queries and jobs, because each costs Spark seconds. What time ranges find is tested without
+Spark in test_time_ranges.py. Only what a classic session and one of Spark Connect both have is
+used.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,9 @@ from celc_runtime.spark.pushdown import can_matter
 from celc_runtime.spark.time_ranges import TimeRange, counted, cuts_for, ranges_of, sampled, within
 from engines import interpreted, only_query, table_of
 from spark_conditions import Generator, queries, table_of_values
-from strategies import EVERYTHING, REGULAR, random_query, random_stream
+from spark_routes import INTERPRETED_PLANS
+from strategies import compiled_queries, random_stream
+from stream_routes import settings
 
 import celc
 
@@ -55,6 +57,12 @@ def _compiled(text: str, **options: Any) -> CompiledQuery:
     return only_query(
         celc.compile(DECLARATION + text, **{"order_by": "ts", "tiebreak": "row"} | options)
     )
+
+
+@pytest.fixture(autouse=True)
+def _settings(spark: Any) -> Iterator[None]:
+    with settings(spark, INTERPRETED_PLANS):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +116,9 @@ def _wanted(query: CompiledQuery, events: pa.Table) -> list[str]:
 
 def test_time_ranges(spark: Any, tmp_path: Path) -> None:
     events = stream(1, 3000)
-    frame, query = _read(spark, events, tmp_path), _compiled(EVENTS_WINDOW)
+    frame = _read(spark, events, tmp_path)
+    with interpreted():
+        query = _compiled(EVENTS_WINDOW)
     zone = spark.conf.get("spark.sql.session.timeZone")
     try:
         spark.conf.set("spark.sql.session.timeZone", NEW_YORK)
@@ -123,6 +133,7 @@ def test_time_ranges(spark: Any, tmp_path: Path) -> None:
         query.match(_read(spark, spoilt, tmp_path / "spoilt"), ranges=3).toArrow()
 
 
+@pytest.mark.usefixtures("compiling_workers")
 def test_a_hot_key(spark: Any, tmp_path: Path, keyed: CompiledQuery) -> None:
     events = stream(2, 4000, hot=0.6)
     frame = _read(spark, events, tmp_path)
@@ -287,6 +298,7 @@ def test_a_key_by_the_stream_and_type_of_the_event(spark: Any) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("compiling_workers")
 @pytest.mark.parametrize("seed", range(600, 612))
 def test_random_keys_partitions_and_batches(
     seed: int, spark: Any, tmp_path: Path, keyed: CompiledQuery
@@ -534,13 +546,9 @@ def test_many_filters_keep_what_can_match(seed: int, spark: Any, tmp_path: Path)
 def _same_without_the_rest(spark: Any, folder: Path, seed: int, count: int) -> None:
     rng = random.Random(seed)
     found: list[CompiledQuery] = []
+    drawn = compiled_queries(rng)
     while len(found) < count:
-        text = random_query(rng, rng.choice([REGULAR, EVERYTHING]))
-        with interpreted():
-            try:
-                query = only_query(celc.compile(text, order_by="ts", tiebreak="row"))
-            except celc.CelError:
-                continue
+        query = next(drawn)
         if query.plan.relevant is not None:
             found.append(query.with_options(positions=False))
     # Short streams: under a `+` matches grow exponentially.

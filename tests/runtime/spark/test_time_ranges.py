@@ -18,8 +18,9 @@ import pytest
 from celc_runtime import CompiledQuery, EventError, EventWarning
 from celc_runtime.arrow.sorting import sorted_for
 from celc_runtime.plan.plan import Window
+from celc_runtime.spark.numbering import why_not_numbered
 from celc_runtime.spark.order_column import OrderColumn
-from celc_runtime.spark.range_reader import matches_in_ranges
+from celc_runtime.spark.tasks import EVENTS_ALONE, matches_of_task
 from celc_runtime.spark.time_ranges import (
     Cuts,
     Sample,
@@ -30,6 +31,7 @@ from celc_runtime.spark.time_ranges import (
     worthwhile,
 )
 from engines import batches_of, engines, interpreted, only_query, table_of
+from numbered_rows import COLUMNS, numbered_rows
 from strategies import DECLARATION, random_stream
 
 import celc
@@ -136,7 +138,7 @@ def test_ranges_find_together_what_the_stream_holds(text: str) -> None:
     for matcher in found.values():
         query = only_query(matcher)
         assert not why_not_split(query.plan)
-        matches = 0
+        matches = numbered = 0
         for seed in range(4):
             rng = random.Random(f"{text} {seed}")
             events = table_of(query.plan, _events(rng, 80))
@@ -145,12 +147,17 @@ def test_ranges_find_together_what_the_stream_holds(text: str) -> None:
                 wanted = query.match_table(events)
                 rows: list[dict[str, Any]] = []
                 for part in _ranges(query, events, rng):
-                    batches = batches_of(_rows_of(events, part), rng)
-                    for batch in matches_in_ranges(query.program, "", (part.shipped,), batches):
+                    of_part, columns = _rows_of(events, part), EVENTS_ALONE
+                    if seed % 2 and not why_not_numbered(query.plan):
+                        of_part, columns = numbered_rows(query.plan, of_part, part), COLUMNS
+                        numbered += 1
+                    batches, shipped = batches_of(of_part, rng), (part.shipped,)
+                    for batch in matches_of_task(query.program, columns, shipped, batches):
                         rows += batch.to_pylist()
             assert _shown(rows) == _shown(wanted.to_pylist()), seed
             matches += len(rows)
         assert matches
+        assert bool(numbered) is not bool(why_not_numbered(query.plan))
 
 
 def _shown(rows: list[dict[str, Any]]) -> list[str]:
@@ -169,6 +176,8 @@ def test_a_hot_key_in_ranges_beside_others(text: str) -> None:
         events, _ = sorted_for(query.plan, table_of(query.plan, _events(rng, 150)))
         of_key = {key: events.filter(_is(events["id"], key)) for key in (None, 0, 1, 2, 3)}
         hot = rng.choice([None, 1])
+        numbers = COLUMNS if seed % 2 and not why_not_numbered(query.plan) else EVENTS_ALONE
+        columns = numbers._replace(range="range")
         parts: list[pa.Table] = []
         ranges: list[TimeRange] = []
         for key, rows in of_key.items():
@@ -177,6 +186,8 @@ def test_a_hot_key_in_ranges_beside_others(text: str) -> None:
                 if part is not None:
                     ranges.append(part)
                 table = rows if part is None else _rows_of(rows, part)
+                if columns.number:
+                    table = numbered_rows(query.plan, table, part)
                 number = pa.array([0 if part is None else len(ranges)] * len(table), pa.int32())
                 parts.append(table.append_column("range", number))
         with warnings.catch_warnings():
@@ -186,7 +197,7 @@ def test_a_hot_key_in_ranges_beside_others(text: str) -> None:
             batches = batches_of(pa.concat_tables(parts), rng)
             found = [
                 row
-                for batch in matches_in_ranges(query.program, "range", shipped, batches)
+                for batch in matches_of_task(query.program, columns, shipped, batches)
                 for row in batch.to_pylist()
             ]
         assert _shown(found) == _shown(wanted.to_pylist()), seed
@@ -232,10 +243,10 @@ def test_an_event_long_before_changes_the_answer(text: str, types: str) -> None:
     query = _compiled(text)
     events = table_of(query.plan, _stream(*types))
     wanted = query.match_table(events).to_pylist()
-    late = ((5, 3, len(types) - 3),)
+    late, after = ((5, 3, len(types) - 3),), events.slice(3).to_batches()
     found = [
         row
-        for batch in matches_in_ranges(query.program, "", late, events.slice(3).to_batches())
+        for batch in matches_of_task(query.program, EVENTS_ALONE, late, after)
         for row in batch.to_pylist()
     ]
     assert found != [row for row in wanted if row["end_pos"] >= 5]
@@ -247,17 +258,27 @@ def test_events_that_were_not_counted_are_noticed() -> None:
     events = table_of(query.plan, _stream(*"ABCABC"))
     message = r"had 7 events when they were counted and 6 when they were read.*ranges=1"
     with pytest.raises(EventError, match=message):
-        list(matches_in_ranges(query.program, "", ((3, 0, 7),), events.to_batches()))
+        list(matches_of_task(query.program, EVENTS_ALONE, ((3, 0, 7),), events.to_batches()))
     # A task that Spark gives no rows at all.
     with pytest.raises(EventError, match=r"had 2 events .* and 0 when"):
-        list(matches_in_ranges(query.program, "", ((3, 0, 2),), []))
+        list(matches_of_task(query.program, EVENTS_ALONE, ((3, 0, 2),), []))
+
+
+def test_numbered_events_that_were_not_counted_are_noticed() -> None:
+    query = _compiled("SELECT * FROM S WHERE A ; C WITHIN 5 [ts]", tiebreak="row")
+    events = table_of(query.plan, _stream(*"ABCAB"))
+    for counted, found in ((4, "more"), (6, "fewer")):
+        part = TimeRange(None, None, None, 0, counted)
+        handed = numbered_rows(query.plan, events, part)
+        with pytest.raises(EventError, match=rf"had {counted} events .* and {found} when"):
+            list(matches_of_task(query.program, COLUMNS, (part.shipped,), handed.to_batches()))
 
 
 def test_a_tie_is_an_error_in_a_range_as_well() -> None:
     query = _compiled(SPLIT[0])
     events = table_of(query.plan, [*_stream(*"ABC"), *_stream(*"ABC")[2:]])
     with pytest.raises(EventError, match="two events are equal in ts"):
-        list(matches_in_ranges(query.program, "", ((1, 0, 4),), events.to_batches()))
+        list(matches_of_task(query.program, EVENTS_ALONE, ((1, 0, 4),), events.to_batches()))
 
 
 # --- choosing seams -------------------------------------------------------------------------------

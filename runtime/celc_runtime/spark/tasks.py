@@ -1,0 +1,240 @@
+"""What a task of a batch job does with its rows: runs from the first event of a partition, and runs
+that begin in the middle of a stream or of a key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.arrays import numbers, shown
+from celc_runtime.arrow.event_order import tie_error
+from celc_runtime.arrow.paths import received
+from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.plan import ARROW_TYPES, Plan
+from celc_runtime.program import Program, Route
+from celc_runtime.run.run import Run
+from celc_runtime.spark.single_labels import with_single_fields
+
+ShippedRange: TypeAlias = tuple[int | float | None, int, int]
+"""The value at which a range's own events begin (None: with its first event), the position of its
+first event, and how many events it has; times as whole numbers."""
+
+MATTERS, TIED, COUNTED = range(3)
+"""The marks of rows that Spark has numbered: it can matter; the order leaves it equal to the row
+before it; it is there because of its number only."""
+
+
+class TaskColumns(NamedTuple):
+    """The names of columns that are no part of the events; empty for those that are not there.
+
+    range: the number of a row's range, counted from 1, and 0 for keys that are read as a whole; the
+    rows of a range stand one after another. number: the number of a row in its partition or range,
+    counted from 1, and 0 for rows of undeclared types. mark: MATTERS, TIED or COUNTED. A row has a
+    mark where it has a number.
+    """
+
+    range: str = ""
+    number: str = ""
+    mark: str = ""
+
+
+EVENTS_ALONE = TaskColumns()
+"""Where all columns are of the events."""
+
+
+def batch_route(program: Program) -> Route:
+    """The function of Spark tasks: from the names of columns, the ranges, and batches."""
+
+    def match_task(
+        program: Program,
+        columns: tuple[str, str, str],
+        ranges: tuple[ShippedRange, ...],
+        batches: Iterable[pa.RecordBatch],
+    ) -> Iterator[pa.RecordBatch]:
+        found = matches_of_task(program, TaskColumns(*columns), ranges, map(received, batches))
+        return (with_single_fields(program.plan, batch) for batch in found)
+
+    return Route(program, "batch_task_route", match_task)
+
+
+def task_reader(
+    program: Program, columns: TaskColumns, ranges: tuple[ShippedRange, ...] = ()
+) -> Any:
+    """The function that `mapInArrow` gets; its batches have `single_labels.wire_ddl`."""
+    return partial(batch_route(program), tuple(columns), ranges)
+
+
+def matches_of_task(
+    program: Program,
+    columns: TaskColumns,
+    ranges: tuple[ShippedRange, ...],
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """The matches of one task, which reads one of `ranges`, or several told apart by a column, or
+    whole partitions.
+
+    Raises EventError where two rows of a partition are equal in their order, and where a range has
+    not as many rows as were counted.
+    """
+    whole = _WholeReader(program)
+    alone = _RangeReader(program, ranges[0]) if ranges and not columns.range else None
+    reader, number = alone or whole, 0
+    for batch in batches:
+        rows = _Rows.of(program.plan, columns, batch)
+        for start, end in _stretches(rows.ranges):
+            in_range = int(rows.ranges[start])
+            if in_range != number:
+                reader.finish()
+                reader = _RangeReader(program, ranges[in_range - 1]) if in_range else whole
+                number = in_range
+            yield from reader.push(rows.slice(start, end))
+    reader.finish()
+    whole.warn()
+
+
+class _Rows(NamedTuple):
+    """Events, with the numbers and marks that Spark gave them (None: it gave none), and the numbers
+    of their ranges (0 where no column tells)."""
+
+    events: pa.RecordBatch
+    numbers: np.ndarray | None
+    marks: np.ndarray | None
+    ranges: np.ndarray
+
+    @classmethod
+    def of(cls, plan: Plan, columns: TaskColumns, batch: pa.RecordBatch) -> _Rows:
+        """The rows of a batch. Raises EventError where two are equal in their order."""
+        given = {name: np.asarray(batch.column(name)) for name in columns if name}
+        events = batch.drop_columns(list(given)) if given else batch
+        marks = given.get(columns.mark)
+        if marks is not None and (tied := marks == TIED).any():
+            raise tie_error(plan, _order_of(plan, batch, int(tied.argmax())))
+        ranges = given.get(columns.range, np.zeros(len(batch), np.int32))
+        return cls(events, given.get(columns.number), marks, ranges)
+
+    def slice(self, start: int, end: int) -> _Rows:
+        """The rows from one on and before another."""
+        part = slice(start, end)
+        return _Rows(
+            self.events.slice(start, end - start),
+            None if self.numbers is None else self.numbers[part],
+            None if self.marks is None else self.marks[part],
+            self.ranges[part],
+        )
+
+    def where(self, wanted: np.ndarray) -> _Rows:
+        """The rows of which `wanted`, bool[rows], is true."""
+        if wanted.all():
+            return self
+        return _Rows(
+            self.events.filter(pa.array(wanted)),
+            None if self.numbers is None else self.numbers[wanted],
+            None if self.marks is None else self.marks[wanted],
+            self.ranges[wanted],
+        )
+
+
+def _order_of(plan: Plan, batch: pa.RecordBatch, row: int) -> str:
+    names = dict.fromkeys((*plan.order_by, *plan.tiebreak))
+    return ", ".join(f"{name}={shown(batch.column(name)[row])}" for name in names)
+
+
+def _stretches(numbers_of_rows: np.ndarray) -> Iterator[tuple[int, int]]:
+    """The first row of each stretch of equal numbers, and the row behind it."""
+    if not len(numbers_of_rows):
+        return
+    cuts = np.flatnonzero(np.diff(numbers_of_rows)) + 1
+    edges = [0, *cuts.tolist(), len(numbers_of_rows)]
+    yield from pairwise(edges)
+
+
+class _WholeReader:
+    """Reads whole partitions, one after another."""
+
+    def __init__(self, program: Program) -> None:
+        self._run = Run(program, ties_are_errors=True)
+
+    def push(self, rows: _Rows) -> Iterator[pa.RecordBatch]:
+        positions = None if rows.numbers is None else rows.numbers - 1
+        yield from self._run.push(rows.events, positions)
+
+    def finish(self) -> None:
+        """End nothing: more partitions may come behind a range."""
+
+    def warn(self) -> None:
+        """End the task, with its warnings."""
+        self._run.finish()
+
+
+class _RangeReader:
+    """Reads one range; no match that ends before its own events is listed."""
+
+    def __init__(self, program: Program, shipped: ShippedRange) -> None:
+        self._program = program
+        self._start, self._first_position, self._expected = shipped
+        self._run = Run(
+            program, ties_are_errors=True, first_position=self._first_position, continues=True
+        )
+        self._run.lists_matches = self._start is None
+        self._seen = 0
+        self._numbered = False
+
+    def push(self, rows: _Rows) -> Iterator[pa.RecordBatch]:
+        if not len(rows.events):
+            return
+        if rows.numbers is None:
+            self._seen += len(rows.events)
+        else:
+            assert rows.marks is not None
+            self._numbered = True
+            self._seen = max(self._seen, int(rows.numbers.max()))
+            rows = rows.where(rows.marks != COUNTED)
+        if not self._run.lists_matches and len(rows.events):
+            early = self._early(rows)
+            yield from self._push(rows.where(early))
+            if early.all():
+                return
+            rows = rows.where(~early)
+            if rows.numbers is None:
+                # Another range reads these as its own. Of numbered rows it alone has got them.
+                self._run.forget_undeclared()
+            self._run.lists_matches = True
+        yield from self._push(rows)
+
+    def _push(self, rows: _Rows) -> Iterator[pa.RecordBatch]:
+        if not len(rows.events):
+            return
+        positions = None
+        if rows.numbers is not None:
+            positions = self._first_position - 1 + rows.numbers
+        yield from self._run.push(rows.events, positions)
+
+    def _early(self, rows: _Rows) -> np.ndarray:
+        """bool[rows]: the rows before the range's own events."""
+        plan = self._program.plan
+        name = plan.order_by[0]
+        column = rows.events.column(name).cast(ARROW_TYPES[plan.type_of(name)])
+        values, known = numbers(column)
+        return np.asarray((values < self._start) & known, np.bool_)
+
+    def finish(self) -> None:
+        """End the range, with its warnings. Raises EventError where its events are not as many as
+        were counted, because positions and the ranges of other tasks would not fit them."""
+        seen = self._seen if self._numbered else self._seen - self._run.dropped
+        if seen != self._expected:
+            found = f"{seen:,}"
+            if self._numbered:
+                # The row with the last number is not there, or one with a greater number is.
+                found = "fewer" if seen < self._expected else "more"
+            raise EventError(
+                f"query {self._program.name!r}: a time range had {self._expected:,} events when "
+                f"they were counted and {found} when they were read: the DataFrame does not give "
+                "the same rows each time; write it to files or cache it first, or use "
+                "match(df, ranges=1)"
+            )
+        self._run.finish()

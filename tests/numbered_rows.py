@@ -1,0 +1,48 @@
+"""The rows that Spark would hand to a task, with numbers and marks, made by hand."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from celc_runtime.plan.plan import Plan
+from celc_runtime.spark.tasks import COUNTED, MATTERS, TaskColumns
+from celc_runtime.spark.time_ranges import TimeRange
+
+COLUMNS = TaskColumns("", "number", "mark")
+
+
+def numbered_rows(plan: Plan, table: pa.Table, part: TimeRange | None = None) -> pa.Table:
+    """The rows of one task that it gets of a table with a column `row`, for queries of which types
+    alone decide what can matter. `part`: the range whose rows these are.
+
+    Rows of undeclared types come behind the others of their partition.
+    """
+    keys = [(name, "ascending") for name in plan.key_columns]
+    table = table.sort_by([*keys, ("row", "ascending")])
+    columns = [table.column(name).to_pylist() for name in plan.key_columns]
+    partitions = [repr(key) for key in zip(*columns, strict=True)] or [""] * len(table)
+    streams = table["stream"].to_pylist() if plan.stream_column else [None] * len(table)
+    types = table["type"].to_pylist() if "type" in table.column_names else [None] * len(table)
+    times = table[plan.order_by[0]].to_pylist()
+    declared, relevant = set(plan.declared_types), {(r.stream, r.type) for r in plan.relevant or ()}
+    seen: dict[str, int] = {}
+    rows: list[tuple[str, bool, int, int, int]] = []
+    for row, partition in enumerate(partitions):
+        pairs = {
+            (stream, name)
+            for stream, name in declared
+            if types[row] in (None, name) and streams[row] in (None, stream)
+        }
+        if not pairs:
+            if part is None or part.start is None or times[row] >= part.start:
+                rows.append((partition, True, row, 0, MATTERS))
+            continue
+        seen[partition] = seen.get(partition, 0) + 1
+        if pairs & relevant:
+            rows.append((partition, False, row, seen[partition], MATTERS))
+        elif part is not None and seen[partition] >= part.rows:
+            rows.append((partition, False, row, seen[partition], COUNTED))
+    order = {partition: place for place, partition in enumerate(dict.fromkeys(partitions))}
+    rows.sort(key=lambda found: (order[found[0]], *found[1:3]))
+    handed = table.take(pa.array([found[2] for found in rows], pa.int64()))
+    handed = handed.append_column("number", pa.array([found[3] for found in rows], pa.int64()))
+    return handed.append_column("mark", pa.array([found[4] for found in rows], pa.int8()))
