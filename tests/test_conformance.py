@@ -149,8 +149,8 @@ def _run(arguments: list[str]) -> tuple[int, list[str]]:
 
 # A query of each form of generated code: how its update runs, and how matches are listed.
 _EACH_FORM = (
-    # Branch-free: all matches, in runs (with a duration), the latest and the earliest in a window, checked ones (by
-    # sums over what came before), and those that the definition finds.
+    # Branch-free: all matches, in runs (with a duration), the latest and the earliest in a window,
+    # checked ones (by sums over what came before), and those that the definition finds.
     *(("08", 7), ("23", 48), ("08", 11), ("08", 13), ("17", 5), ("20", 0)),
     # Straight-line: all matches, consumed, and checked ones under a selector.
     *(("10", 1), ("16", 9)),
@@ -160,18 +160,8 @@ _EACH_FORM = (
     *(("07", 6), ("16", 11)),
 )
 _MORE_FORMS = (
-    *(
-        ("01", 2),
-        ("02", 3),
-        ("02", 5),
-        ("05", 10),
-        ("06", 10),
-        ("08", 4),
-        ("12", 3),
-        ("13", 4),
-        ("15", 4),
-    ),
-    *(("17", 1), ("18", 1), ("18", 5), ("19", 2), ("20", 8), ("21", 2)),
+    *(("01", 2), ("02", 3), ("02", 5), ("05", 10), ("06", 10), ("08", 4), ("12", 3), ("13", 4)),
+    *(("15", 4), ("17", 1), ("18", 1), ("18", 5), ("19", 2), ("20", 8), ("21", 2)),
     # Rounds whose labels are compared, and PREV over them.
     *(("22", 7), ("22", 16)),
     # The absolute value of a difference of times.
