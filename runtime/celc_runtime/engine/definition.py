@@ -112,6 +112,12 @@ class Rounds(Node):
                 chain.before = chain
             self._chains.append(chain)
 
+    def ending(self, stretch: Stretch, end: int) -> list[Found]:
+        """As of every node; a chain that is alone counts and keeps its matches itself."""
+        if len(self._chains) == 1:
+            return self._chains[0].ending(stretch, end)
+        return Node.ending(self, stretch, end)
+
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
         # The shorter chains first, so that no chain has to ask for all others at once.
         for chain in self._chains[:-1]:
