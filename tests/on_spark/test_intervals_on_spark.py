@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from celc_runtime import EventError, split_late
+from conftest import long_over_connect
 from engines import interpreted, only_query
 from stream_routes import SETTINGS, files, run, settings
 
@@ -90,6 +91,7 @@ _CONDITIONS = (
 )
 
 
+@long_over_connect
 def test_rows_are_left_out_by_their_durations(spark: Any) -> None:
     """Spark decides every condition but the one with arithmetic, and the answers are the same."""
     table = _jobs(60)
@@ -122,6 +124,7 @@ def _together(frames: Mapping[str, Any], column: str) -> dict[str, list[str]]:
 _FIELDS = {"DAY": 86_400, "HOUR TO MINUTE": 60, "MINUTE TO SECOND": 1, "SECOND": 1}
 
 
+@long_over_connect
 def test_durations_of_other_fields(spark: Any) -> None:
     """Whatever Spark calls a duration of days to seconds, it is an INTERVAL."""
     frames, wanted = {}, {}
@@ -155,6 +158,7 @@ def test_numbers_are_no_durations(spark: Any) -> None:
     assert _query(LATE).match(mended).toArrow().num_rows == 0
 
 
+@long_over_connect
 def test_streams_keep_durations(spark: Any, tmp_path: Path) -> None:
     """In the state, as a key, in matches and in late events."""
     with settings(spark, SETTINGS):
