@@ -9,7 +9,7 @@ reads.
 what the shuffle, the sort and Arrow cost where all rows are handed to Python. *Keyless*: rows in
 the order of time; there two time ranges on two cores stand beside one on one core, by the clock on
 the wall. *Join*: what a user would write instead with DataFrames, a self-join of events in buckets
-of the window's size.
+of the window's size, with keys and without.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import baselines
 import numpy as np
@@ -57,7 +57,7 @@ def figures(settings: Settings) -> Iterator[Figure]:
         yield from keyed_figures(spark.read.parquet(str(keyed)), rows, settings)
         keyless = write_keyless(Path(folder) / "keyless", rows)
         yield from range_figures(spark.read.parquet(str(keyless)), rows, settings)
-        yield from join_figures(spark, Path(folder) / "join", settings)
+        yield from join_figures(spark, Path(folder) / "join", rows, settings)
 
 
 @contextmanager
@@ -326,18 +326,52 @@ def _run_ranges(query: Any, frame: DataFrame, ranges: int | None) -> None:
 # --- the self-join --------------------------------------------------------------------------------
 
 
-def join_figures(spark: SparkSession, folder: Path, settings: Settings) -> Iterator[Figure]:
+class Join(NamedTuple):
+    """A size of the comparison with a self-join: `A ; B ; C` over ten types, with a hundred keys or
+    without. A wide window without keys is measured on fewer rows: it has 5,000 matches for each C.
+    """
+
+    window: int
+    keyed: bool
+    rows: int
+    goal: float
+
+
+IDS = 100
+
+
+def joins(rows: int) -> list[Join]:
+    """The sizes of the comparison, for a number of rows."""
+    return [
+        Join(50, False, rows, 1.0),
+        Join(1_000, False, rows // 20, 10.0),
+        Join(50, True, rows, 1.0),
+        Join(1_000, True, rows, 10.0),
+    ]
+
+
+def join_figures(
+    spark: SparkSession, folder: Path, rows: int, settings: Settings
+) -> Iterator[Figure]:
     """A;B;C by a self-join of events in buckets, beside `match`; the same matches."""
+    for number, join in enumerate(joins(rows)):
+        table = baselines.stream(join.rows)
+        ids = np.random.default_rng(13).integers(0, IDS, len(table))
+        table = table.append_column("id", pa.array(ids))
+        table = table.append_column("row", pa.array(np.arange(len(table))))
+        frame = spark.read.parquet(str(_write(folder.with_name(f"join-{number}"), table)))
+        yield from _figures_of_join(frame, join, settings)
+
+
+def _figures_of_join(frame: DataFrame, join: Join, settings: Settings) -> Iterator[Figure]:
     from pyspark.sql import functions
 
-    table = baselines.stream(baselines.EVENTS)
-    numbered = table.append_column("row", pa.array(np.arange(len(table))))
-    frame = spark.read.parquet(str(_write(folder, numbered)))
-    query = baselines.query_of(baselines.WINDOW).with_options(order_by="ts", tiebreak="row")
-    positions = [functions.col(f"`{label}`")[0]["pos"].alias(label) for label in ("a", "b", "c")]
+    query = _query_of_join(join)
+    places = "ts" if join.keyed else "pos"
+    shown = [functions.col(f"`{label}`")[0][places].alias(label) for label in ("a", "b", "c")]
     ways = {
-        "match": lambda: query.match(frame).select(*positions),
-        "self-join": lambda: by_join(frame, baselines.WINDOW),
+        "match": lambda: query.match(frame).select(*shown),
+        "self-join": lambda: by_join(frame, join),
     }
     answers = {way: answer(make()) for way, make in ways.items()}
     if answers["match"] != answers["self-join"]:
@@ -345,30 +379,49 @@ def join_figures(spark: SparkSession, folder: Path, settings: Settings) -> Itera
     tasks = [Task(way, partial(_run_made, make)) for way, make in ways.items()]
     timings = settings.repeated(tasks, repetitions=settings.fewer, clock=tree_seconds)
     context: dict[str, Any] = {
-        "rows": len(table),
+        "rows": join.rows,
         "matches": answers["match"][0],
-        "window": baselines.WINDOW,
+        "window": join.window,
+        "keys": IDS if join.keyed else 0,
     }
+    name = f"A;B;C W={join.window}{', keyed' if join.keyed else ''}"
     for way in ways:
-        yield rate(f"A;B;C on Spark, {way}", "rows/s", len(table), timings[way], **context)
+        yield rate(f"{name}, {way}", "rows/s", join.rows, timings[way], **context)
     yield quotient(
-        "A;B;C on Spark, match's speed beside the self-join",
+        f"{name}, match's speed beside the self-join",
         timings["self-join"].seconds,
         timings["match"].seconds,
+        join.goal,
         higher_is_better=True,
         **context,
     )
 
 
-def by_join(frame: DataFrame, window: int) -> DataFrame:
-    """Events in buckets of the window's size; each pair is in one bucket or in neighbours."""
+def _query_of_join(join: Join) -> Any:
+    declared = ", ".join(f"EVENT {name} {{ id: LONG, ts: LONG }}" for name in baselines.TYPES)
+    clauses = "PARTITION BY id " if join.keyed else ""
+    text = (
+        f"CREATE STREAM S {{ {declared} }} SELECT a[ts], b[ts], c[ts] FROM S "
+        f"WHERE {baselines.QUERY} {clauses}WITHIN {join.window} [ts]"
+    )
+    compiled = celc.compile(text, order_by="ts", tiebreak="row")
+    return next(iter(compiled.queries.values()))
+
+
+def by_join(frame: DataFrame, join: Join) -> DataFrame:
+    """Events in buckets of the window's size; each pair is in one bucket or in neighbours.
+
+    Shows the rows of events, or with keys, whose positions a join does not know, their times.
+    """
     from pyspark.sql import functions
     from pyspark.sql.functions import col
+
+    window, on = join.window, ["bucket", *(["id"] if join.keyed else [])]
 
     def of_type(name: str, label: str) -> DataFrame:
         bucket = functions.floor(col("ts") / window)
         return frame.where(col("type") == name).select(
-            col("row").alias(label), col("ts").alias(f"{label}_ts"), bucket.alias("bucket")
+            col("row").alias(label), col("ts").alias(f"{label}_ts"), bucket.alias("bucket"), *on[1:]
         )
 
     def with_neighbour(events: DataFrame) -> DataFrame:
@@ -376,11 +429,13 @@ def by_join(frame: DataFrame, window: int) -> DataFrame:
         return events.withColumn("bucket", both)
 
     last = with_neighbour(of_type("C", "c").withColumnRenamed("bucket", "home"))
-    ended = last.join(of_type("B", "b"), "bucket").where(
+    ended = last.join(of_type("B", "b"), on).where(
         (col("b") < col("c")) & (col("c_ts") - col("b_ts") <= window)
     )
     pairs = with_neighbour(ended.drop("bucket"))
-    whole = pairs.join(of_type("A", "a"), "bucket").where(
+    whole = pairs.join(of_type("A", "a"), on).where(
         (col("a") < col("b")) & (col("c_ts") - col("a_ts") <= window)
     )
+    if join.keyed:
+        return whole.select(*(col(f"{label}_ts").alias(label) for label in "abc"))
     return whole.select("a", "b", "c")

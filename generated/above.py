@@ -201,7 +201,10 @@ query_1 = CompiledQuery(
             order_candidates=(Attribute("value", "DOUBLE"),),
             columns=(),
             texts=(),
-            labels=(Label("x", ("value",), single=True), Label("y", ("value",), single=True)),
+            labels=(
+                Label("x", ("value",), single=True, first=True),
+                Label("y", ("value",), single=True, last=True),
+            ),
             kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
             kind_bits=1,
             partition_by=(),

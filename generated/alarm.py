@@ -222,9 +222,9 @@ query_1 = CompiledQuery(
                 TextCondition("not_rlike", "address", ("^(10|192\\.168)\\.",)),
             ),
             labels=(
-                Label("first", ("address",), single=True),
+                Label("first", ("address",), single=True, first=True),
                 Label("again", ("address", "attempt"), single=True),
-                Label("entry", ("address", "method"), single=True),
+                Label("entry", ("address", "method"), single=True, last=True),
             ),
             kinds=(Kind((0,), starts=True), Kind((1,), starts=False), Kind((2,), starts=False)),
             kind_bits=2,

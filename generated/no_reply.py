@@ -224,7 +224,10 @@ query_1 = CompiledQuery(
             order_candidates=(Attribute("id", "INT"),),
             columns=(),
             texts=(),
-            labels=(Label("x", ("id",), single=True), Label("C", ("id",), single=True)),
+            labels=(
+                Label("x", ("id",), single=True, first=True),
+                Label("C", ("id",), single=True, last=True),
+            ),
             kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
             kind_bits=1,
             partition_by=(),

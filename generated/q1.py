@@ -154,9 +154,9 @@ query_1 = CompiledQuery(
             columns=(),
             texts=(),
             labels=(
-                Label("A", ("id",), single=True),
+                Label("A", ("id",), single=True, first=True),
                 Label("B", ("id",), single=True),
-                Label("C", ("id",), single=True),
+                Label("C", ("id",), single=True, last=True),
             ),
             kinds=(Kind((0,), starts=True), Kind((1,), starts=False), Kind((2,), starts=False)),
             kind_bits=2,

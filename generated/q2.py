@@ -167,10 +167,10 @@ query_1 = CompiledQuery(
             columns=(),
             texts=(),
             labels=(
-                Label("A", ("id",), single=True),
+                Label("A", ("id",), single=True, first=True),
                 Label("B", ("id",), single=True),
                 Label("C", ("id",), single=True),
-                Label("D", ("id",), single=True),
+                Label("D", ("id",), single=True, last=True),
             ),
             kinds=(
                 Kind((0,), starts=True),

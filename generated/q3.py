@@ -166,7 +166,7 @@ query_1 = CompiledQuery(
                 Label("A", ("id",)),
                 Label("B", ("id",)),
                 Label("C", ("id",)),
-                Label("D", ("id",), single=True),
+                Label("D", ("id",), single=True, last=True),
             ),
             kinds=(
                 Kind((0,), starts=True),

@@ -145,7 +145,7 @@ query_1 = CompiledQuery(
             order_candidates=(Attribute("id", "INT"),),
             columns=(),
             texts=(),
-            labels=(Label("A", ("id",)), Label("B", ("id",), single=True)),
+            labels=(Label("A", ("id",)), Label("B", ("id",), single=True, last=True)),
             kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
             kind_bits=1,
             partition_by=(),

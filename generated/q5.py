@@ -163,7 +163,11 @@ query_1 = CompiledQuery(
             order_candidates=(Attribute("id", "INT"),),
             columns=(),
             texts=(),
-            labels=(Label("A", ("id",)), Label("B", ("id",)), Label("C", ("id",), single=True)),
+            labels=(
+                Label("A", ("id",)),
+                Label("B", ("id",)),
+                Label("C", ("id",), single=True, last=True),
+            ),
             kinds=(Kind((0,), starts=True), Kind((1,), starts=False), Kind((2,), starts=False)),
             kind_bits=2,
             partition_by=(),

@@ -197,7 +197,7 @@ query_1 = CompiledQuery(
             order_candidates=(Attribute("value", "DOUBLE"),),
             columns=(),
             texts=(),
-            labels=(Label("x", ("value",)), Label("B", ("value",), single=True)),
+            labels=(Label("x", ("value",)), Label("B", ("value",), single=True, last=True)),
             kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
             kind_bits=1,
             partition_by=(),

@@ -159,9 +159,9 @@ query_1 = CompiledQuery(
             columns=(),
             texts=(),
             labels=(
-                Label("a", ("id", "ref"), single=True),
+                Label("a", ("id", "ref"), single=True, first=True),
                 Label("b", ("id", "ref"), single=True),
-                Label("c", ("id", "ref"), single=True),
+                Label("c", ("id", "ref"), single=True, last=True),
             ),
             kinds=(Kind((0,), starts=True), Kind((1,), starts=False), Kind((2,), starts=False)),
             kind_bits=2,

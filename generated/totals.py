@@ -152,7 +152,7 @@ query_1 = CompiledQuery(
             order_candidates=(Attribute("sensor", "INT"),),
             columns=("value",),
             texts=(),
-            labels=(Label("alarm", ("level",), single=True),),
+            labels=(Label("alarm", ("level",), single=True, last=True),),
             expressions=(
                 Computed(0, "readings", "LONG", Aggregate("COUNT", "rise")),
                 Computed(2, "litres", "LONG", Aggregate("SUM", "rise", "litres")),

@@ -95,7 +95,10 @@ query_1 = CompiledQuery(
             order_candidates=(Attribute("id", "INT"),),
             columns=("id",),
             texts=(),
-            labels=(Label("a", ("id",), single=True), Label("c", ("id",), single=True)),
+            labels=(
+                Label("a", ("id",), single=True, first=True),
+                Label("c", ("id",), single=True, last=True),
+            ),
             kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
             kind_bits=1,
             partition_by=(),

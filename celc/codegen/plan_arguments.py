@@ -18,7 +18,7 @@ from celc.plan.relevance import (
     has_selectors,
     relevant_events,
 )
-from celc.plan.single_labels import single_labels
+from celc.plan.single_labels import labels_at_end, labels_at_start, single_labels
 from celc.plan.strategy import ByDefinition, Checked
 from celc.plan.tables import Kind
 
@@ -137,15 +137,19 @@ def _attributes(attributes: Iterable[core.AttributeDeclaration], imports: Import
 
 
 def _labels(program: Program, imports: Imports) -> str:
+    single = at_start = at_end = frozenset[str]()
     # By definition matches are found without tables.
-    by_tables = not isinstance(program.listing, ByDefinition)
-    single = single_labels(program.tables) if by_tables else frozenset()
+    if not isinstance(program.listing, ByDefinition):
+        single = single_labels(program.tables)
+        at_start, at_end = labels_at_start(program.tables), labels_at_end(program.tables)
     labels = []
     for item in program.query.output:
         if isinstance(item, core.OutputLabel):
             fields = [string_literal(item.label), string_tuple(a.name for a in item.attributes)]
             if item.label in single:
                 fields.append("single=True")
+                fields += ["first=True"] if item.label in at_start else []
+                fields += ["last=True"] if item.label in at_end else []
             labels.append(imports.call("Label", *fields))
     return tuple_text(labels)
 

@@ -1,9 +1,11 @@
-"""Which labels hold exactly one event of every match."""
+"""Which labels hold exactly one event of every match, and which of these its first or last."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from celc.automata.determinize import START, DetState
-from celc.plan.tables import Tables
+from celc.plan.tables import Step, Tables
 
 _MANY = 2
 
@@ -15,6 +17,26 @@ def single_labels(tables: Tables) -> frozenset[str]:
     """
     labels = {mark for kind in tables.kinds for mark in kind.marks}
     return frozenset(label for label in labels if _counts_at_end(tables, label) == {1})
+
+
+def labels_at_start(tables: Tables) -> frozenset[str]:
+    """The labels of the first event of every match."""
+    return _common(tables, lambda step: START in step.sources)
+
+
+def labels_at_end(tables: Tables) -> frozenset[str]:
+    """The labels of the last event of every match."""
+    return _common(tables, lambda step: step.target is None)
+
+
+def _common(tables: Tables, wanted: Callable[[Step], bool]) -> frozenset[str]:
+    marks = [
+        frozenset(tables.kinds[step.kind].marks)
+        for steps in tables.steps
+        for step in steps
+        if wanted(step)
+    ]
+    return frozenset.intersection(*marks) if marks else frozenset()
 
 
 def _counts_at_end(tables: Tables, label: str) -> set[int]:

@@ -38,11 +38,13 @@ class Attribute:
 @dataclass(frozen=True, slots=True)
 class Label:
     """A label column of the output: its structs hold `pos` and then these attributes. `single`: it
-    holds exactly one event of every match."""
+    holds exactly one event of every match. `first`, `last`: and that begins or ends the match."""
 
     name: str
     attributes: tuple[str, ...]
     single: bool = False
+    first: bool = False
+    last: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,15 @@ if TYPE_CHECKING:
 
 
 def is_of_types(plan: Plan, pairs: Sequence[tuple[str, str]]) -> Column:
-    """Whether a row is of one of these event types, given as (stream, type); NULL where a row has
-    no type or no stream.
+    """Whether a row is of one of these event types, given as (stream, type); NULL where there are
+    some and a row has no type or no stream.
 
     The columns are compared without their collations: the workers tell types apart byte by byte.
     """
+    from pyspark.sql import functions
+
+    if not pairs:
+        return functions.lit(False)
     types = column_named(plan.type_name).cast("string")
     if not plan.stream_column:
         return types.isin([name for _, name in pairs])

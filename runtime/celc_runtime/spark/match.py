@@ -38,7 +38,7 @@ from celc_runtime.spark.hot_keys import HotKey, hot_keys, range_numbers, sampled
 from celc_runtime.spark.key_columns import with_key_columns
 from celc_runtime.spark.numbering import RangeColumns, numbered, why_not_numbered
 from celc_runtime.spark.order_column import Number, OrderColumn, ValueColumn
-from celc_runtime.spark.probe import is_spread_by, parallelism, why_not_read_twice
+from celc_runtime.spark.probe import is_spread_by, most_rows, parallelism, why_not_read_twice
 from celc_runtime.spark.pushdown import can_matter, why_not_filtered
 from celc_runtime.spark.single_labels import wire_ddl, with_lists
 from celc_runtime.spark.tasks import EVENTS_ALONE, TaskColumns, task_reader
@@ -332,6 +332,13 @@ class _Planner:
             known = known | column_named(self._plan.type_name).isNull()
         return self._rows.where(known)
 
+    def _why_too_small(self) -> str:
+        """Why the data is not looked at: even a sample of it costs as much as to read a column."""
+        most = most_rows(self._rows)
+        if most is None or most >= 2 * _ROWS_PER_RANGE:
+            return ""
+        return f"by its size it has hardly more than {most:,} events"
+
     def _why_not_cut(self) -> str:
         """Why the query cannot be run on parts of the stream, or of a key."""
         return why_not_split(self._plan) or self._order.why_not_cut
@@ -351,7 +358,7 @@ class _Planner:
         assert window is not None
         rows, wanted = self._declared_rows(), ranges
         if wanted is None:
-            why = why_not_read_twice(self._rows)
+            why = self._why_too_small() or why_not_read_twice(self._rows)
             if why:
                 return [], f"{why} (ranges=… cuts it all the same)", ""
         sample = sampled(self._rows, self._order, whole=wanted is not None)
@@ -382,7 +389,7 @@ class _Planner:
         window = self._plan.window
         assert window is not None
         if ranges is None:
-            why = why_not_read_twice(self._rows)
+            why = self._why_too_small() or why_not_read_twice(self._rows)
             if why:
                 return [], f"{why} (ranges=… looks for them all the same)"
         rows, tasks = self._declared_rows(), ranges

@@ -145,9 +145,14 @@ def _light(plan: Plan, rows: DataFrame, moved: Sequence[str], rest: str) -> Data
 
 
 def _is_undeclared(plan: Plan, rows: DataFrame) -> Column:
+    """Whether a row is of no declared type. Rows that cannot matter are of one; so most rows are
+    compared with the types that do not matter only, and that once, because Spark evaluates a
+    condition once that a projection has twice."""
     from pyspark.sql import functions
 
     if plan.type_name not in rows.columns:
         return functions.lit(False)
-    declared = is_of_types(plan, plan.declared_types)
-    return ~functions.coalesce(declared, functions.lit(True))
+    assert plan.relevant is not None
+    relevant = is_of_types(plan, [(r.stream, r.type) for r in plan.relevant])
+    known = functions.coalesce(relevant, functions.lit(True))
+    return functions.when(can_matter(plan, rows.schema), ~known).otherwise(functions.lit(False))

@@ -26,6 +26,20 @@ _CHANGING = re.compile(
 """Functions by which two readings of a plan may differ."""
 
 
+_SIZE = re.compile(r"Statistics\(sizeInBytes=([\d.]+(?:E[+-]?\d+)?) (B|[KMGTPE]iB)")
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+_MOST_BYTES = 1 << 60
+"""A larger size stands for an unknown one."""
+
+_BYTES_OF_A_ROW = 16
+"""The size that Spark gives to a row of one number of 64 bits."""
+
+_ROWS_FOR_ONE = 6
+"""Columns in files are compressed. Measured: where Spark's size says one row of a number there were
+three to four of a million events, with eight columns and with three."""
+
+
 def explained(frame: DataFrame, mode: str = "") -> str:
     """The text of Spark's EXPLAIN."""
     found = frame.sparkSession.sql(f"EXPLAIN {mode} SELECT * FROM {{events}}", events=frame)
@@ -53,6 +67,20 @@ def why_not_read_twice(frame: DataFrame) -> str:
         if operator.startswith("InMemoryTableScan"):
             return ""  # the plan below it runs once
     return ""
+
+
+def most_rows(frame: DataFrame) -> int | None:
+    """A number of rows that a DataFrame hardly exceeds, as far as Spark knows without reading it:
+    the number in files is known by their sizes. None: Spark knows nothing."""
+    from pyspark.sql import functions
+
+    # Spark takes the size of files for that of its own rows, which are wider.
+    text = explained(frame.select(functions.lit(0).cast("bigint")), "COST")
+    found = _SIZE.search(text)
+    if found is None:
+        return None
+    size = float(found.group(1)) * 1024 ** _UNITS.index(found.group(2))
+    return None if size > _MOST_BYTES else round(size / _BYTES_OF_A_ROW * _ROWS_FOR_ONE)
 
 
 def is_spread_by(frame: DataFrame, keys: list[str]) -> bool:

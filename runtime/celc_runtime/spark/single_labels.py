@@ -3,8 +3,9 @@
 The answer has a list of structs for each label. Spark copies what Python returns row by row, and to
 copy a list of structs out of Arrow takes several times as long as to copy its fields. So where the
 plan says that a label always holds one event, the fields of that event are columns on the way, and
-an expression makes the list of them again. Spark's optimizer knows what such an expression is made
-of: of a job that asks for `a[0].pos` alone nothing is left but the column.
+an expression makes the list of them again. Where that event is the first or the last of every
+match, the match's start and end are read from it and do not travel. Spark's optimizer knows the
+parts of such expressions: of a job that asks for `a[0].pos` nothing is left but the column.
 
 Measured: a million and a quarter matches of three labels cost Spark 3.2 s of CPU as lists and 1.4 s
 as columns out of which it makes the lists.
@@ -13,7 +14,7 @@ as columns out of which it makes the lists.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
@@ -24,70 +25,120 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-def with_single_fields(plan: Plan, matches: pa.RecordBatch) -> pa.RecordBatch:
-    """The matches as they travel: in the place of a label with one event the fields of its event.
+class _AnswerColumn(NamedTuple):
+    """A column of the answer, and what it is made of: the columns at some places of those that
+    travel. `fields`: their names in a struct, where the column is a list of one."""
 
-    matches: of the plan's output schema. The columns are named by their places. Nothing is copied.
+    name: str
+    type: str
+    places: tuple[int, ...]
+    fields: tuple[str, ...]
+
+
+class _Way(NamedTuple):
+    """How the answer of a plan travels. `sources`: for each column that does, its column of the
+    answer, and its place among the fields of the event there (None: it is the column itself)."""
+
+    answer: tuple[_AnswerColumn, ...]
+    sources: tuple[tuple[int, int | None], ...]
+    types: tuple[str, ...]
+
+
+def with_single_fields(plan: Plan, matches: pa.RecordBatch) -> pa.RecordBatch:
+    """The matches as they travel, in columns that are named by their places. Nothing is copied.
+
+    matches: of the plan's output schema.
     """
-    if not _single(plan):
-        return matches
-    columns: list[pa.Array] = []
-    for column, label in zip(matches.columns, _labels(plan), strict=True):
-        if label is None:
-            columns.append(column)
-            continue
-        events = column.flatten()
-        if len(events) != len(matches):
-            raise AssertionError(
-                f"{len(events)} events of {label.name!r} in {len(matches)} matches"
-            )
-        columns += [events.field(place) for place in range(events.type.num_fields)]
+    way = _way(plan)
+    events = {
+        at: _only_events(column, matches.schema.names[at])
+        for at, column in enumerate(matches.columns)
+        if way.answer[at].fields
+    }
+    columns = [
+        matches.column(at) if field is None else events[at].field(field)
+        for at, field in way.sources
+    ]
     return pa.RecordBatch.from_arrays(columns, list(map(_wire_name, range(len(columns)))))
+
+
+def _only_events(column: pa.ListArray, name: str) -> pa.StructArray:
+    events = column.flatten()
+    if len(events) != len(column):
+        raise AssertionError(f"{len(events)} events of {name!r} in {len(column)} matches")
+    return events
 
 
 def wire_ddl(plan: Plan) -> str:
     """The columns of `with_single_fields` in Spark's notation."""
-    if not _single(plan):
-        return plan.output_ddl()
-    types: list[str] = []
-    for (_, type), label in zip(plan.ddl_columns(), _labels(plan), strict=True):
-        types += [type] if label is None else [inner for _, inner in plan.ddl_fields(label)]
+    types = _way(plan).types
     return ", ".join(f"{_wire_name(place)} {type}" for place, type in enumerate(types))
 
 
 def with_lists(plan: Plan, matches: DataFrame) -> DataFrame:
     """The DataFrame of matches with the columns of the answer, from one with `wire_ddl`."""
-    if not _single(plan):
-        return matches
-    return matches.select(*_answer_columns(plan))
+    return matches.select(*map(_made, _way(plan).answer))
 
 
-def _answer_columns(plan: Plan) -> Iterator[Column]:
+def _made(column: _AnswerColumn) -> Column:
     from pyspark.sql import functions
 
-    place = 0
-    for (name, type), label in zip(plan.ddl_columns(), _labels(plan), strict=True):
-        if label is None:
-            yield functions.col(_wire_name(place)).alias(name)
-            place += 1
+    found = [functions.col(_wire_name(place)) for place in column.places]
+    if not column.fields:
+        return found[0].alias(column.name)
+    named = [value.alias(field) for value, field in zip(found, column.fields, strict=True)]
+    events = functions.array(functions.struct(*named)).cast(column.type)
+    # By their types the columns of an answer can be NULL. Spark's optimizer takes this out.
+    return functions.nvl2(functions.lit(True), events, functions.lit(None)).alias(column.name)
+
+
+def _way(plan: Plan) -> _Way:
+    """How the answer travels: first the fields of single labels, then the other columns."""
+    columns = plan.ddl_columns()
+    header = len(columns) - len(plan.items)
+    sources: list[tuple[int, int | None]] = []
+    types: list[str] = []
+    answer: dict[int, _AnswerColumn] = {}
+    ends: dict[str, int] = {}
+    for at, label in _single(plan, header):
+        fields = plan.ddl_fields(label)
+        places = tuple(range(len(sources), len(sources) + len(fields)))
+        sources += [(at, field) for field in range(len(fields))]
+        types += [type for _, type in fields]
+        names = tuple(name for name, _ in fields)
+        answer[at] = _AnswerColumn(*columns[at], places, names)
+        ends |= _ends(plan, label, places)
+    for at, (name, type) in enumerate(columns):
+        if at in answer:
             continue
-        fields = []
-        for inner, _ in plan.ddl_fields(label):
-            fields.append(functions.col(_wire_name(place)).alias(inner))
-            place += 1
-        event = functions.array(functions.struct(*fields)).cast(type)
-        # By their types the columns of an answer can be NULL. Spark's optimizer takes this out.
-        yield functions.nvl2(functions.lit(True), event, functions.lit(None)).alias(name)
+        if at < header and at >= len(plan.partition_by) and name in ends:
+            answer[at] = _AnswerColumn(name, type, (ends[name],), ())
+            continue
+        answer[at] = _AnswerColumn(name, type, (len(sources),), ())
+        sources.append((at, None))
+        types.append(type)
+    return _Way(tuple(answer[at] for at in range(len(columns))), tuple(sources), tuple(types))
 
 
-def _single(plan: Plan) -> list[Label]:
-    return [label for label in _labels(plan) if label is not None]
+def _single(plan: Plan, header: int) -> Iterator[tuple[int, Label]]:
+    """The places of the labels that always hold one event among the columns of the answer."""
+    for at, item in enumerate(plan.items, header):
+        if not isinstance(item, Computed) and item.single:
+            yield at, item
 
 
-def _labels(plan: Plan) -> list[Label | None]:
-    """For each column of the answer the label that always holds one event, None for others."""
-    shown = [None if isinstance(item, Computed) or not item.single else item for item in plan.items]
-    return [None] * (len(plan.ddl_columns()) - len(shown)) + shown
+def _ends(plan: Plan, label: Label, places: tuple[int, ...]) -> dict[str, int]:
+    """The columns for the start and the end of a match that a label's fields serve for, which
+    travel at these places."""
+    of_attribute = dict(zip(label.attributes, places[plan.positions :], strict=True))
+    time = plan.order_by[0] if plan.order_by else ""
+    found: dict[str, int] = {}
+    for end, is_there in (("start", label.first), ("end", label.last)):
+        if is_there and plan.positions:
+            found[f"{end}_pos"] = places[0]
+        if is_there and time in of_attribute:
+            found[f"{end}_time"] = of_attribute[time]
+    return found
 
 
 def _wire_name(place: int) -> str:

@@ -192,3 +192,17 @@ def test_rows_that_are_wrong_are_refused_though_they_cannot_matter(spark: Any) -
         frame = spark.createDataFrame([("A", 1, 2.0, "p", 1, 1), wrong], schema)
         with pytest.raises(Exception, match=said):
             query.match(frame).toArrow()
+
+
+def test_no_row_matters_where_nothing_can_match(spark: Any) -> None:
+    text = (
+        "CREATE STREAM S { EVENT A { v: INT, ts: LONG } } CREATE STREAM T { EVENT A { ts: LONG } } "
+        "SELECT * FROM S, T WHERE (S>A AS a ; T>A AS b) FILTER a.v > 3 AND a.v < 2"
+    )
+    with interpreted():
+        query = only_query(celc.compile(text, order_by="ts"))
+    assert query.plan.relevant == ()
+    schema = "stream STRING, type STRING, v INT, ts LONG"
+    frame = spark.createDataFrame([("S", "A", 1, 1), ("T", "A", None, 2)], schema)
+    assert "Spark numbers the sorted rows" in query.explain_plan(frame)
+    assert query.match(frame).toArrow().num_rows == 0

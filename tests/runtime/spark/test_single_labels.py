@@ -20,21 +20,23 @@ _STREAM = "CREATE STREAM S { EVENT A { id: LONG, ts: LONG }, EVENT B { ts: LONG 
 
 
 def _single(clauses: str) -> list[str]:
+    """The single labels, `<` before those of the first event, `>` behind those of the last."""
     with interpreted():
         query = only_query(celc.compile(_STREAM + clauses, order_by="ts"))
-    return [label.name for label in query.plan.labels if label.single]
+    labels = [label for label in query.plan.labels if label.single]
+    return ["<" * label.first + label.name + ">" * label.last for label in labels]
 
 
 @pytest.mark.parametrize(
     ("query", "single"),
     [
-        ("SELECT * FROM S WHERE A AS a ; B AS b", ["a", "b"]),
-        ("SELECT a, b FROM S WHERE A AS a ; (B AS b)+", ["a"]),
+        ("SELECT * FROM S WHERE A AS a ; B AS b", ["<a", "b>"]),
+        ("SELECT a, b FROM S WHERE A AS a ; (B AS b)+", ["<a"]),
         ("SELECT x FROM S WHERE A AS x ; B AS x", []),
-        ("SELECT a, b, x FROM S WHERE (A AS a OR B AS b) AS x", ["x"]),
-        ("SELECT a FROM S WHERE A AS a ; !B ; A", ["a"]),
-        ("SELECT NXT a, b FROM S WHERE (A AS a)+ ; B AS b WITHIN 9 [ts]", ["b"]),
-        ("SELECT a, b FROM S WHERE (A AS a ; B AS b) FILTER a.id = 1 OR b.ts = a.ts", ["a", "b"]),
+        ("SELECT a, b, x FROM S WHERE (A AS a OR B AS b) AS x", ["<x>"]),
+        ("SELECT a FROM S WHERE A AS a ; !B ; A", ["<a"]),
+        ("SELECT NXT a, b FROM S WHERE (A AS a)+ ; B AS b WITHIN 9 [ts]", ["b>"]),
+        ("SELECT a, b FROM S WHERE (A AS a ; B AS b) FILTER a.id = 1 OR b.ts = a.ts", ["<a", "b>"]),
     ],
 )
 def test_which_labels_are_single(query: str, single: list[str]) -> None:
@@ -43,7 +45,7 @@ def test_which_labels_are_single(query: str, single: list[str]) -> None:
 
 def test_single_labels_of_random_queries_hold_one_event() -> None:
     rng = random.Random(5)
-    single = others = 0
+    single = others = ends = 0
     for query in islice(compiled_queries(rng), 60):
         events = random_stream(rng, 12, nulls=0.2)
         rows = [{**event, "row": row} for row, event in enumerate(events)]
@@ -57,9 +59,15 @@ def test_single_labels_of_random_queries_hold_one_event() -> None:
         for batch in found.to_batches():
             for name in names:
                 assert set(batch[name].value_lengths().to_pylist()) == {1}, query.text
+            for label in query.plan.labels:
+                if label.first or label.last:
+                    end = batch["start_pos" if label.first else "end_pos"]
+                    assert batch[label.name].flatten().field("pos") == end, query.text
+                    ends += 1
             assert len(with_single_fields(query.plan, batch)) == len(batch)
     assert single > 5
     assert others > 10
+    assert ends > 3
 
 
 def test_fields_travel_in_the_place_of_a_single_label() -> None:
@@ -69,10 +77,10 @@ def test_fields_travel_in_the_place_of_a_single_label() -> None:
     events = [{"type": kind, "id": ts, "ts": ts} for ts, kind in enumerate("ABB")]
     found = query.match_table(table_of(query.plan, events)).combine_chunks().to_batches()[0]
     sent = with_single_fields(query.plan, found)
-    assert sent.columns[:4] == found.columns[:4]
-    assert sent.columns[4:7] == [found["a"].flatten().field(at) for at in range(3)]
-    assert sent.columns[7:] == [found["b"], found["n"]]
-    assert wire_ddl(query.plan).count(",") == query.output_ddl.count(",") == 9
+    assert sent.columns[:3] == [found["a"].flatten().field(at) for at in range(3)]
+    # The start is that of a's event; no label has the last event of every match alone.
+    assert sent.columns[3:] == [found[name] for name in ("end_pos", "end_time", "b", "n")]
+    assert wire_ddl(query.plan).startswith("column_0 BIGINT, column_1 BIGINT, column_2 BIGINT, ")
 
 
 def test_the_answer_on_spark_has_the_types_of_the_plan(spark: Any) -> None:

@@ -344,6 +344,9 @@ def test_files_and_caches_are_cut_without_being_asked(
 ) -> None:
     query = _compiled(EVENTS_WINDOW)
     frame = _read(spark, stream(6, 4000, hot=0.9), tmp_path)
+    assert "by its size it has hardly more than" in query.explain_plan(frame)
+    assert "by its size it has hardly more than" in keyed.explain_plan(frame)
+    monkeypatch.setattr(spark_module, "most_rows", lambda _: None)
     assert "events are too few" in query.explain_plan(frame)
     assert "events are too few" in keyed.explain_plan(frame)
     monkeypatch.setattr(spark_module, "_ROWS_PER_RANGE", 100)
