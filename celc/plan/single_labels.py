@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from celc.automata.determinize import START, DetState
 from celc.plan.tables import Step, Tables
 
-_MANY = 2
+
+class _Marked(NamedTuple):
+    """The labels that runs have marked with before a state, as bits: all runs, at least one run,
+    and at least one run more than once."""
+
+    always: int
+    ever: int
+    again: int
+
+    def after(self, marks: int) -> _Marked:
+        """The same behind a move that marks with these labels."""
+        return _Marked(self.always | marks, self.ever | marks, self.again | (self.ever & marks))
+
+    def joined(self, other: _Marked) -> _Marked:
+        """The same where two ways meet."""
+        return _Marked(self.always & other.always, self.ever | other.ever, self.again | other.again)
 
 
 def single_labels(tables: Tables) -> frozenset[str]:
@@ -15,8 +31,50 @@ def single_labels(tables: Tables) -> frozenset[str]:
 
     So they hold one event of each match, and of each match that conditions or a selector leave.
     """
-    labels = {mark for kind in tables.kinds for mark in kind.marks}
-    return frozenset(label for label in labels if _counts_at_end(tables, label) == {1})
+    bits = _bits(tables)
+    moves = _moves(tables, bits)
+    before: dict[DetState, _Marked] = {START: _Marked(0, 0, 0)}
+    at_end: _Marked | None = None
+    work = [START]
+    while work:
+        state = work.pop()
+        for target, marks in moves.get(state, ()):
+            found = before[state].after(marks)
+            if target is None:
+                at_end = found if at_end is None else at_end.joined(found)
+                continue
+            known = before.get(target)
+            joined = found if known is None else known.joined(found)
+            if joined != known:
+                before[target] = joined
+                work.append(target)
+    if at_end is None:
+        return frozenset()
+    return frozenset(name for name, bit in bits.items() if at_end.always & ~at_end.again & bit)
+
+
+def _bits(tables: Tables) -> dict[str, int]:
+    """A bit for each label."""
+    labels = dict.fromkeys(mark for kind in tables.kinds for mark in kind.marks)
+    return {label: 1 << number for number, label in enumerate(labels)}
+
+
+def _moves(
+    tables: Tables, bits: dict[str, int]
+) -> dict[DetState, set[tuple[DetState | None, int]]]:
+    """The moves out of each state: where they lead (None: a match ends), and what they mark."""
+    marks = [sum(bits[mark] for mark in kind.marks) for kind in tables.kinds]
+    moves: dict[DetState, set[tuple[DetState | None, int]]] = {}
+    for steps in tables.steps:
+        for step in steps:
+            for source in step.sources:
+                moves.setdefault(source, set()).add((step.target, marks[step.kind]))
+    for number, row in enumerate(tables.skip):
+        if number != START:
+            # Where a match stays as it is, nothing is learnt.
+            others = {(target, 0) for target in row if target is not None and target != number}
+            moves.setdefault(DetState(number), set()).update(others)
+    return moves
 
 
 def labels_at_start(tables: Tables) -> frozenset[str]:
@@ -30,44 +88,6 @@ def labels_at_end(tables: Tables) -> frozenset[str]:
 
 
 def _common(tables: Tables, wanted: Callable[[Step], bool]) -> frozenset[str]:
-    marks = [
-        frozenset(tables.kinds[step.kind].marks)
-        for steps in tables.steps
-        for step in steps
-        if wanted(step)
-    ]
+    kinds = {step.kind for steps in tables.steps for step in steps if wanted(step)}
+    marks = [frozenset(tables.kinds[kind].marks) for kind in kinds]
     return frozenset.intersection(*marks) if marks else frozenset()
-
-
-def _counts_at_end(tables: Tables, label: str) -> set[int]:
-    """How often runs mark with a label: 0, 1 or more often."""
-    counts: dict[DetState, set[int]] = {START: {0}}
-    moves = _moves(tables, label)
-    at_end: set[int] = set()
-    work = [START]
-    while work:
-        state = work.pop()
-        for target, marks in moves.get(state, ()):
-            found = {min(_MANY, count + marks) for count in counts[state]}
-            if target is None:
-                at_end |= found
-            elif not found <= counts.setdefault(target, set()):
-                counts[target] |= found
-                work.append(target)
-    return at_end
-
-
-def _moves(tables: Tables, label: str) -> dict[DetState, set[tuple[DetState | None, int]]]:
-    """The moves out of each state: where they lead (None: a match ends), and whether they mark."""
-    moves: dict[DetState, set[tuple[DetState | None, int]]] = {}
-    for steps in tables.steps:
-        for step in steps:
-            marks = int(label in tables.kinds[step.kind].marks)
-            for source in step.sources:
-                moves.setdefault(source, set()).add((step.target, marks))
-    for number, row in enumerate(tables.skip):
-        if number != START:
-            state = DetState(number)
-            skips = {(target, 0) for target in row if target is not None}
-            moves.setdefault(state, set()).update(skips)
-    return moves

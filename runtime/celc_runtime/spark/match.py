@@ -57,8 +57,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-_ROWS_PER_RANGE = 1 << 20
-"""To read fewer rows than this costs less than to find a range of them."""
+_ROWS_PER_RANGE = 1 << 22
+"""To read fewer rows than this costs less than to find a range of them. Measured on two cores: of
+four million rows two ranges were read 0.8 to 1.1 times as fast as one, on the clock."""
 
 _NUMBERS = "numbers: Spark numbers the sorted rows, and hands to Python those that can matter"
 
