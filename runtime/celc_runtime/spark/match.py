@@ -58,8 +58,9 @@ if TYPE_CHECKING:
 
 
 _ROWS_PER_RANGE = 1 << 22
-"""To read fewer rows than this costs less than to find a range of them. Measured on two cores: of
-four million rows two ranges were read 0.8 to 1.1 times as fast as one, on the clock."""
+"""To read fewer rows than this costs less than to find a range of them. Measured on two cores, on
+the clock: of four million rows two ranges were read 1.1 times as fast as one where all rows reach
+Python (a window of EVENTS), and 0.8 times where Spark numbers them."""
 
 _NUMBERS = "numbers: Spark numbers the sorted rows, and hands to Python those that can matter"
 

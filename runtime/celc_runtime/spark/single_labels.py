@@ -7,8 +7,8 @@ an expression makes the list of them again. Where that event is the first or the
 match, the match's start and end are read from it and do not travel. Spark's optimizer knows the
 parts of such expressions: of a job that asks for `a[0].pos` nothing is left but the column.
 
-Measured: a million and a quarter matches of three labels cost Spark 3.2 s of CPU as lists and 1.4 s
-as columns out of which it makes the lists.
+Measured: a job with a million rows and a million and a quarter matches of three labels took 4.0 s
+of CPU with lists, and 2.2 s with columns out of which Spark made the lists.
 """
 
 from __future__ import annotations
