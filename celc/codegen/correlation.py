@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,6 +13,8 @@ from celc.codegen.definition import ConditionFunction, DefinitionCode
 from celc.codegen.escape import string_literal, string_tuple, tuple_text
 from celc.codegen.imports import Imports
 from celc.codegen.templates import TemplateView
+from celc.core.formula import Window
+from celc.core.traversal import windows_in
 from celc.normal.normal_form import Event, shown
 from celc.plan.program import Program
 from celc.plan.strategy import ByDefinition, Checked
@@ -23,7 +25,7 @@ class DefinitionLiteral(TemplateView):
     """The module's `ByDefinition`, and a function for each condition in it.
 
     `columns` are the variables with the remembered columns of past events, `remembers` is the
-    constructor call that names these columns.
+    constructor call that names these columns, but not those of windows.
     """
 
     template: ClassVar[str] = "definition"
@@ -79,14 +81,15 @@ def definition_literal(
     Adds long IN lists to those of `code`, the query's conditions on single events.
     """
     choices = ChoiceCode(number, code.imports, members=code.members)
-    writer = DefinitionCode(number, program.alphabet, program.tables.symbol_of, choices)
+    windows = _numbered_windows(program)
+    writer = DefinitionCode(number, program.alphabet, program.tables.symbol_of, choices, windows)
     selects = program.query.strategy not in ("ALL", "ANY")
     formula = writer.of(listing.form, top=selects)
     code.imports.use("ByDefinition")
     literal = DefinitionLiteral(
         number,
         tuple(writer.conditions.values()),
-        _columns(choices),
+        _columns(choices, windows),
         formula,
         _remembers(choices, code.imports),
         listing.sees_all,
@@ -113,7 +116,9 @@ def checks_literal(
         choices.ranks,
     )
     writer = CheckCode(choices, sets, program.kind_bits, later=roles_later(program.tables))
-    lines = writer.lines(checks.clauses)
+    windows = _numbered_windows(program)
+    lines = [line for window in checks.windows for line in writer.window_lines(window, windows)]
+    lines += writer.lines(checks.clauses)
     complete_lines = writer.complete_lines(checks.clauses)
     for place, absent in enumerate(checks.absent):
         complete_lines += writer.absent_lines(place, absent)
@@ -126,7 +131,7 @@ def checks_literal(
             AbsentSymbols(f"ABSENT_{number}_{place}", _symbols_of(absent.events, program))
             for place, absent in enumerate(checks.absent)
         ),
-        _columns(choices, symbols=bool(checks.absent)),
+        _columns(choices, windows, symbols=bool(checks.absent)),
         program.kind_bits,
         (1 << program.kind_bits) - 1,
         tuple(lines),
@@ -151,9 +156,17 @@ def _symbols_of(events: Sequence[Event], program: Program) -> tuple[bool, ...]:
     return tuple(symbol in found for symbol in range(max(symbol_of) + 1))
 
 
-def _columns(choices: ChoiceCode, *, symbols: bool = False) -> tuple[str, ...]:
+def _numbered_windows(program: Program) -> dict[Window, int]:
+    """The numbers of the windows of parts, as the plan lists them."""
+    return {window: n for n, window in enumerate(windows_in(program.query.formula))}
+
+
+def _columns(
+    choices: ChoiceCode, windows: Collection[Window], *, symbols: bool = False
+) -> tuple[str, ...]:
     """The variables with the remembered columns of past events."""
-    columns = [
+    columns = [f"{kind}_{n}" for n in range(len(windows)) for kind in ("key", "floor")]
+    columns += [
         f"{kind}_{n}" for n in range(len(choices.attributes)) for kind in ("column", "valid")
     ]
     for kind, names in (("text", choices.texts), ("code", choices.codes), ("rank", choices.ranks)):

@@ -30,8 +30,17 @@ _NAMES_OF = {
         *("block_of", "next_relevant_row", "window_floor", "write_relevant_rows"),
     ),
     "celc_runtime.engine.definition": (
-        *("Alternatives", "ChosenBy", "InScope", "NotBetween", "OneEvent", "Relabelled"),
-        *("Rounds", "SameOfBoth", "Satisfying", "Then", "UnionOfBoth", "WhereFact", "Without"),
+        *("Alternatives", "ChosenBy", "Fitting", "InScope", "NotBetween", "OneEvent"),
+        *(
+            "Relabelled",
+            "Rounds",
+            "SameOfBoth",
+            "Satisfying",
+            "Then",
+            "UnionOfBoth",
+            "WhereFact",
+            "Without",
+        ),
     ),
     "celc_runtime.engine.key_tables": (
         *("AHEAD", "fetch_ahead", "pile_at"),

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from celc.core.formula import Clause
+from celc.core.formula import Clause, Window
 from celc.normal.normal_form import ROLE, Event, NormalForm
 
 When: TypeAlias = Literal["pairs", "neighbours", "earlier", "witness", "complete"]
@@ -98,6 +98,20 @@ class AbsentEvent:
     inclusive: bool
 
 
+@dataclass(frozen=True, slots=True)
+class RoleWindow:
+    """A window of a part of the formula, from the event with the role `first` to the next event
+    with the role `last`.
+
+    In a match, no event from the one to the other has either role a second time: parts that are
+    matched several times are matched one after another. So no mark of a round is needed.
+    """
+
+    window: Window
+    first: str
+    last: str
+
+
 ABSENT = f"{ROLE}absent"
 
 
@@ -115,8 +129,12 @@ def _common(chains: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class FlatForm:
-    """A form whose events carry roles, and the conditions on the events of these roles."""
+    """A form whose events carry roles, and the conditions on the events of these roles.
+
+    `windows` are those of parts of the formula.
+    """
 
     form: NormalForm
     clauses: tuple[RoleClause, ...]
     absent: tuple[AbsentEvent, ...] = ()
+    windows: tuple[RoleWindow, ...] = ()

@@ -17,9 +17,18 @@ from celc.core.traversal import Leaf, map_expression, map_leaves
 from celc.normal import normal_form as lp
 from celc.normal.constructors import disjunction
 from celc.normal.extremes import necessary, sufficient
-from celc.normal.flat_form import ABSENT, AbsentEvent, FlatForm, RoleClause, When, mark_of_round
+from celc.normal.flat_form import (
+    ABSENT,
+    AbsentEvent,
+    FlatForm,
+    RoleClause,
+    RoleWindow,
+    When,
+    mark_of_round,
+)
 from celc.normal.marks import (
     UnmarkableError,
+    marked_ends,
     marked_first,
     marked_last,
     marked_rounds,
@@ -48,7 +57,8 @@ def flatten(form: NormalForm) -> FlatForm | None:
             return None  # a round that has been taken out of its iteration would go unmarked
     except (_NotFlatError, UnmarkableError):
         return None
-    return FlatForm(without_numbers(flat), clauses, tuple(flattener.absent))
+    windows = tuple(flattener.windows)
+    return FlatForm(without_numbers(flat), clauses, tuple(flattener.absent), windows)
 
 
 @dataclass(slots=True)
@@ -66,6 +76,7 @@ class _Flattener:
         self.clauses: list[RoleClause] = []
         self.rounds: set[int] = set()
         self.absent: list[AbsentEvent] = []
+        self.windows: list[RoleWindow] = []
         self.splits = False
         self._scopes: list[_Binding] = []
         self._iterations: list[int] = []
@@ -120,6 +131,10 @@ class _Flattener:
                 return flat
             case lp.Where():
                 return replace(form, operand=self._flat(form.operand))
+            case lp.Within():
+                first, last = self._new_role(), self._new_role()
+                self.windows.append(RoleWindow(form.window, first, last))
+                return marked_ends(self._flat(form.operand), first, last)
             case lp.Unless():
                 left = self._flat(form.left)
                 left, binding = self._without_event(form.right, form.sees, left, left)
@@ -128,7 +143,7 @@ class _Flattener:
                 left, right = self._flat(form.left), self._flat(form.right)
                 both, binding = self._without_event(form.middle, form.sees, left, right)
                 return _with_roles(both, binding.roles)
-            case lp.Event() | lp.Conjunction() | lp.Selected():
+            case lp.Event() | lp.Conjunction() | lp.Selected() | lp.MarkedEnds():
                 raise _NotFlatError
             case _:
                 assert_never(form)

@@ -41,6 +41,8 @@ def marked_first(form: NormalForm, mark: str) -> NormalForm:
             return disjunction((first, both), form.span)
         case lp.Absence() | lp.Unless():
             return replace(form, left=marked_first(form.left, mark))
+        case lp.MarkedEnds():
+            return replace(form, first=(*form.first, mark))
         case _:
             raise UnmarkableError
 
@@ -66,8 +68,31 @@ def marked_last(form: NormalForm, mark: str) -> NormalForm:
             return replace(form, right=marked_last(form.right, mark))
         case lp.Unless():
             return replace(form, left=marked_last(form.left, mark))
+        case lp.MarkedEnds():
+            return replace(form, last=(*form.last, mark))
         case _:
             raise UnmarkableError
+
+
+def marked_ends(form: NormalForm, first: str, last: str) -> NormalForm:
+    """The form with one mark on the first event of each match and another on the last."""
+    return _marked(form, (first,), (last,))
+
+
+def _marked(form: NormalForm, first: tuple[str, ...], last: tuple[str, ...]) -> NormalForm:
+    match form:
+        case lp.Event():
+            return replace(form, labels=tuple(sorted({*form.labels, *first, *last})))
+        case lp.Sequence():
+            begin, *between, end = form.operands
+            operands = (_marked(begin, first, ()), *between, _marked(end, (), last))
+            return replace(form, operands=operands)
+        case lp.Disjunction():
+            return replace(form, operands=tuple(_marked(o, first, last) for o in form.operands))
+        case _ if not first and not last:
+            return form
+        case _:
+            return lp.MarkedEnds(form, first, last, form.span)
 
 
 def without_numbers(form: NormalForm) -> NormalForm:

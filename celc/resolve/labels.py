@@ -214,7 +214,7 @@ class Annotator:
                 self._hide(right.labels, "unless")
                 depth = 1 + max(left.depth, right.depth)
                 return Scoped(node, left.labels, left.support, left.length, depth, (left, right))
-            case syntax.Filter() | syntax.Selector():
+            case syntax.Filter() | syntax.Selector() | syntax.Within():
                 part = self.annotate(node.operand)
                 return Scoped(node, part.labels, part.support, part.length, part.depth + 1, (part,))
             case syntax.OtherEvent():
@@ -440,7 +440,7 @@ def support_of(scoped: Scoped, wanted: frozenset[str]) -> Extent:
         case syntax.Conjunction():
             extents = [support_of(part, wanted) for part in parts]
             return fold_joints(node, extents, lambda op, run: JOINTS[op](run))
-        case syntax.Unless() | syntax.Filter() | syntax.Selector():
+        case syntax.Unless() | syntax.Filter() | syntax.Selector() | syntax.Within():
             return support_of(parts[0], wanted)
         case syntax.OtherEvent():
             raise AssertionError(STANDS_FOR)

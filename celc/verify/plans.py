@@ -285,7 +285,8 @@ def checks(found: Checked, keys: KeyPlan | None) -> Violations:
     for clause in found.clauses:
         if clause in decided:
             yield Violation(DECIDED_ONCE, f"'{show_clause(clause.written)}' is by both")
-    if not (found.clauses or found.absent or found.distinct or found.selector):
+    asks = found.clauses or found.absent or found.windows
+    if not (asks or found.distinct or found.selector):
         yield Violation(SOMETHING_LEFT, "nothing is")
 
 

@@ -211,6 +211,21 @@ class Satisfying(Node):
 
 
 @dataclass(eq=False, slots=True)
+class Fitting(Node):
+    """`WITHIN[w](φ)`; `window` is the number of w among the windows of the plan."""
+
+    part: Node
+    window: int
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        keys, floors = stretch.past[2 * self.window : 2 * self.window + 2]
+        floor = floors[stretch.entries[end] - stretch.base]
+        for match in self.part.ending(stretch, end):
+            if keys[stretch.entries[match.start] - stretch.base] >= floor:
+                yield match
+
+
+@dataclass(eq=False, slots=True)
 class InScope(Node):
     """A scope: open questions inside find the labels that it binds."""
 

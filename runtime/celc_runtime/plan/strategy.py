@@ -89,7 +89,8 @@ class InRuns:
 
 @dataclass(frozen=True, slots=True)
 class Remembers:
-    """The columns of past events to remember, in the order in which conditions take them.
+    """The columns of past events to remember, in the order in which conditions take them, behind
+    those of the windows inside the formula (`Plan.local_windows`): for each a key and a floor.
 
     columns: attributes, each followed by whether it is not NULL. texts: conditions on the texts of
     one event, as their truth values. codes: text attributes, as numbers (−1: NULL). ranks: text
