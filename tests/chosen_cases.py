@@ -42,6 +42,10 @@ _CHOSEN = {
     "16": ("SELECT MAX * FROM S WHERE ((A AS x)+ ; B AS y) FILTER x.value < y.value",),
     "17": ("SELECT * FROM S WHERE (B ; (A AS x)+ ; C) FILTER x.value > AVG(PRIOR x.value)",),
     "19": ("SELECT * FROM S WHERE A AS x ; !(B AS y FILTER y.id = x.id) ; C",),
+    "24": (
+        "SELECT * FROM S WHERE WITHIN[2 [ts]](A ; B)+ ; C",
+        "SELECT * FROM S WHERE A ; !(WITHIN[2 [ts]](B ; B)) ; C",
+    ),
     "20": ("SELECT * FROM S WHERE A AS x ; MAX((B AS y FILTER y.id = x.id)+ ; C)",),
 }
 
@@ -112,7 +116,7 @@ def some_cases(limit: int, start: int = 0) -> list[Case]:
     seen = {case.query for case in first}
     rest: list[Case] = []
     for case in load_cases():
-        if case.query not in seen:
+        if case.query not in seen and case.is_common:
             seen.add(case.query)
             rest.append(case)
     step = len(rest) / (limit - len(first))

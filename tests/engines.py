@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import importlib
 import pkgutil
 import random
@@ -105,6 +106,23 @@ def table_of(plan: Plan, events: Sequence[Event]) -> pa.Table:
             for name, type in types.items()
         }
     )
+
+
+def with_times(plan: Plan, events: Sequence[Event]) -> list[Event]:
+    """Events with times in place of the texts that stand for them."""
+    types = {field.name: field.type for field in plan.input_schema()}
+    return [
+        {name: _value(value, types.get(name, pa.null())) for name, value in event.items()}
+        for event in events
+    ]
+
+
+def _value(value: Any, type: pa.DataType) -> Any:
+    if isinstance(value, str) and pa.types.is_timestamp(type):
+        return dt.datetime.fromisoformat(value).replace(tzinfo=dt.UTC)
+    if isinstance(value, str) and pa.types.is_date(type):
+        return dt.date.fromisoformat(value)
+    return value
 
 
 def in_parts(plan: Plan, events: Sequence[Event]) -> list[Event]:

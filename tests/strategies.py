@@ -50,6 +50,7 @@ class Feature(enum.Enum):
     UNLESS = "UNLESS"
     NOT_BETWEEN = "; ! ;"
     SELECTOR = "selectors in formulas"
+    LOCAL_WINDOW = "WITHIN[…](φ)"
     SELECT_LABELS = "SELECT of labels"
     SELECT_NONE = "SELECT NONE"
     SELECT_EXPRESSIONS = "SELECT of expressions"
@@ -91,6 +92,11 @@ CLAUSES = frozenset(
     }
 )
 REGULAR = REGULAR_OPERATORS | SELECT_FORMS | CLAUSES
+# Formulas with windows inside, and little else that the listing has to decide.
+LOCAL_WINDOWS = REGULAR | {
+    *(Feature.AND, Feature.ALL, Feature.UNLESS, Feature.NOT_BETWEEN, Feature.LOCAL_WINDOW),
+    *(Feature.TOP_SELECTOR, Feature.ANY),
+}
 # What dwells on comparisons across labels, and is about a wider declaration.
 DWELLING = frozenset({Feature.N_ARY, Feature.KEYS, Feature.LOOK_BACK, Feature.ROUNDS})
 EVERYTHING = frozenset(Feature) - DWELLING
@@ -341,6 +347,7 @@ class _Generator:
             F.ALL: self.sequence,
             F.UNLESS: self.unless,
             F.SELECTOR: self.selected,
+            F.LOCAL_WINDOW: self.within,
             F.KEYS: self.keyed,
             F.ROUNDS: self.in_rounds,
         }
@@ -446,6 +453,12 @@ class _Generator:
         body = self.formula(depth, visible)
         word = self.rng.choice(("STRICT", "NXT", "LAST", "MAX", "NEXT"))
         return _Piece(f"{word}{body.parenthesized()}", _Level.POSTFIX, body.bound)
+
+    def within(self, _: Feature, depth: int, visible: _Words) -> _Piece:
+        body = self.formula(depth, visible)
+        sizes = (2, 1, 3, 4, 0, 6)
+        window = self.rng.choice(("{} EVENTS", "{} [ts]", "{} [ts]")).format(self.rng.choice(sizes))
+        return _Piece(f"WITHIN[{window}]{body.parenthesized()}", _Level.POSTFIX, body.bound)
 
     def keyed(self, _: Feature, depth: int, visible: _Words) -> _Piece:
         text, bound = self.tied.formula()

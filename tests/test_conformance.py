@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cases_io import Case, case_stems, load_cases
-from engines import answers, engines, interpreted, only_query
+from cases_io import Case, case_stems, load_cases, load_errors
+from engines import answers, engines, interpreted, only_query, with_times
 from reference import difference
 from spark_routes import table
 
 import celc
+from celc import CelError
 from celc.cli import main
 from celc.options import Options
 
@@ -42,6 +43,7 @@ _SIZES = {
     "19-correlated-negation": (4, 16),
     "20-scopes": (10, 40),
     "21-prev-in-or": (4, 16),
+    "24-local-windows": (55, 55),
 }
 
 
@@ -55,7 +57,7 @@ def _by_query(stem: str) -> dict[str, list[Case]]:
 def test_every_file_is_counted() -> None:
     """By the file; `test_python_api` counts what is in it."""
     assert case_stems() == [*_SIZES]
-    assert sum(cases for _, cases in _SIZES.values()) == 896
+    assert sum(cases for _, cases in _SIZES.values()) == 951
 
 
 @pytest.mark.parametrize("stem", case_stems())
@@ -67,11 +69,12 @@ def test_python_api(stem: str) -> None:
     for query, cases in _by_query(stem).items():
         queries += 1
         with interpreted():
-            compiled = engines(query, Options())
+            compiled = engines(query, Options(cases[0].order_by))
         for case in cases:
             compared += 1
             for engine, matcher in compiled.items():
-                for route, answer in answers(only_query(matcher), case.events, rng).items():
+                events = with_times(only_query(matcher).plan, case.events)
+                for route, answer in answers(only_query(matcher), events, rng).items():
                     found = difference(answer, case.expected)
                     if found:
                         problems.append(f"{case.name} {engine} {route}: {found}")
@@ -99,7 +102,8 @@ def test_command_line(stem: str, part: slice, tmp_path: Path) -> None:
         for case in sorted(cases, key=lambda case: -len(case.expected))[part]:
             events = tmp_path / "events.jsonl"
             events.write_text("".join(json.dumps(event) + "\n" for event in case.events))
-            code, lines = _run(["run", str(source), str(events), "--format", "json"])
+            order = ["--order-by", ",".join(case.order_by)] if case.order_by else []
+            code, lines = _run(["run", str(source), str(events), "--format", "json", *order])
             assert code == 0, case.name
             found = difference(
                 [{k: v for k, v in json.loads(line).items() if k in _KEYS} for line in lines],
@@ -108,6 +112,15 @@ def test_command_line(stem: str, part: slice, tmp_path: Path) -> None:
             if found:
                 problems.append(f"{case.name}: {found}")
     assert not problems, "\n".join(problems)
+
+
+def test_errors() -> None:
+    """The queries that are errors are refused, and nothing else of the file is."""
+    cases = load_errors()
+    assert len(cases) >= 5
+    for case in cases:
+        with pytest.raises(CelError):
+            celc.compile(case.query, order_by=case.order_by)
 
 
 _KEYS = ("partition", "start", "end", "labels")
@@ -134,6 +147,8 @@ _BY_NUMBA = (
     *(("15", 4), ("19", 2)),
     # PREV, PRIOR and sums.
     *(("17", 1), ("17", 5), ("18", 1), ("21", 2)),
+    # Windows inside a formula: in a `+`, and below `!`.
+    *(("24", 7), ("24", 10)),
 )
 
 

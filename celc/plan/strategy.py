@@ -89,8 +89,9 @@ class Checked:
     """All matches that satisfy conditions, which cut branches of the walk.
 
     `clauses` are the conditions that no key decides, `absent` the events that must not lie inside a
-    match, `windows` those of parts of the formula; `selector` is NXT, LAST or MAX of SELECT, or empty; `distinct`: some matches look alike,
-    because they differ in events that are not shown. `max_work`: the most steps for one event.
+    match, `windows` those of parts of the formula; `selector` is NXT, LAST or MAX of SELECT, or
+    empty; `distinct`: some matches look alike, because they differ in events that are not shown.
+    `max_work`: the most steps for one event.
     """
 
     clauses: tuple[RoleClause, ...]

@@ -42,9 +42,10 @@ _MOST_COMPARED = 50_000
 class Builder:
     """Builds the core formula of one query.
 
-    `window_of` resolves the window of a part. `bounded` says that a window or STRICT keeps the search
-    small, `in_parts` whether the query has PARTITION BY; `selector` is the innermost of NXT, LAST and MAX around, if any. `asked` gathers
-    what each filter surely asks of single events, by its place.
+    `window_of` resolves the window of a part. `bounded` says that a window or STRICT keeps the
+    search small, `in_parts` whether the query has PARTITION BY; `selector` is the innermost of NXT,
+    LAST and MAX around, if any. `asked` gathers what each filter surely asks of single events, by
+    its place.
     """
 
     schema: Schema

@@ -166,7 +166,8 @@ def _streams(spark: Any, folder: Path, groups: list[list[Case]], first: int) -> 
 
 
 def _is_stream(case: Case) -> bool:
-    return "CONSUME BY ANY" not in case.query or "PARTITION BY" not in case.query
+    together = "CONSUME BY ANY" in case.query and "PARTITION BY" in case.query
+    return case.is_common and not together
 
 
 def _by_query() -> list[list[Case]]:

@@ -114,9 +114,11 @@ class _Stream:
         self.query = query
         self.schema = schema
         self.work_limit = work_limit
-        self.order_by = order_by
+        # Without order columns, WITHIN's attribute is the first one.
+        named = None if query.window is None else query.window.attribute
+        self.order_by = order_by or named
         windows = [*([] if query.window is None else [query.window]), *windows_in(query.formula)]
-        measured = [measured_on(window, order_by) for window in windows]
+        measured = [measured_on(window, self.order_by) for window in windows]
         self.parts: dict[tuple[Any, ...], _Part] = {}
         index = 0
         for event in events:

@@ -127,8 +127,11 @@ class Columns:
     def _keys(
         self, events: pa.RecordBatch, parts: list[int], slots: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """int64[rows] keys of the window, and for FLOAT and DOUBLE int64[rows] floors; empty without
-        a window that has an attribute. Checks the attributes of windows inside the formula too."""
+        """int64[rows] keys of the window, and for FLOAT and DOUBLE int64[rows] floors; both are
+        empty without a window that has an attribute.
+
+        Checks the attributes of windows inside the formula as well.
+        """
         for local in self._local_windows:
             local.of(events, parts, slots)
         plan = self._plan

@@ -67,7 +67,7 @@ class WindowKeys:
         return immeasurable(column)
 
     def _falls(self, values: np.ndarray, parts: list[int], slots: np.ndarray) -> np.ndarray:
-        """bool[rows]: where the attribute is less than at the event before in the same partition."""
+        """bool[rows]: where it is less than at the event before in the same partition."""
         plan, name = self._plan, self._attribute
         if not len(values) or plan.order_by[:1] == (name,):
             return _NOWHERE  # the order of events has been checked

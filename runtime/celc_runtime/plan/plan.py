@@ -52,8 +52,11 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A window, of the clause WITHIN or of a part of the formula. `unit` is EVENTS, MICROSECONDS or VALUE; `attribute` is the measured attribute, None:
-    the first order column."""
+    """A window, of the clause WITHIN or of a part of the formula.
+
+    `unit` is EVENTS, MICROSECONDS or VALUE; `attribute` is the measured attribute, None: the first
+    order column.
+    """
 
     unit: str
     size: int | float

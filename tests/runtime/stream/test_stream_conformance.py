@@ -30,7 +30,8 @@ def _queries(folder: Path, stem: str) -> dict[str, list[Case]]:
     """The cases of each query that a stream can run."""
     found: dict[str, list[Case]] = {}
     for case in load_cases(stem, folder):
-        if not ("CONSUME BY ANY" in case.query and "PARTITION BY" in case.query):
+        together = "CONSUME BY ANY" in case.query and "PARTITION BY" in case.query
+        if case.is_common and not together:
             found.setdefault(case.query, []).append(case)
     return found
 
