@@ -262,7 +262,7 @@ def _asks_for_symbols(division: Division) -> bool:
         case Definitions():
             return True
         case Roles(flat=flat):
-            return bool(flat.absent)
+            return bool(flat.absent or flat.absent_parts)
         case Exact() | Windowed():
             return False
         case _:

@@ -95,7 +95,7 @@ REGULAR = REGULAR_OPERATORS | SELECT_FORMS | CLAUSES
 # Formulas with windows inside, and little else that the listing has to decide.
 LOCAL_WINDOWS = REGULAR | {
     *(Feature.AND, Feature.ALL, Feature.UNLESS, Feature.NOT_BETWEEN, Feature.LOCAL_WINDOW),
-    *(Feature.TOP_SELECTOR, Feature.ANY),
+    *(Feature.SELECTOR, Feature.TOP_SELECTOR, Feature.ANY, Feature.CORRELATION, Feature.OUTER),
 }
 # What dwells on comparisons across labels, and is about a wider declaration.
 DWELLING = frozenset({Feature.N_ARY, Feature.KEYS, Feature.LOOK_BACK, Feature.ROUNDS})

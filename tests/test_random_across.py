@@ -1,8 +1,8 @@
 """Random queries with conditions across labels: the compiled answers against the reference's.
 
 As `test_random`, for the parts of the language in which conditions compare labels with each other
-(`across`), with what came before (`look back`), or in each round of an iteration (`rounds`). One
-seed, or a range of them, by hand:
+(`across`), with what came before (`look back`), or in each round of an iteration (`rounds`), and
+for windows inside a formula (`windows`). One seed, or a range of them, by hand:
 
     python tests/test_random_across.py 17                    # seed 17: the query, and what differs
     python tests/test_random_across.py 0 500                 # seeds 0 to 499, and the counts
@@ -28,7 +28,15 @@ import pytest
 from celc_runtime import EventWarning
 from engines import answers, engines, interpreted, only_query
 from reference import Match, WorkLimitError, as_expected, check_answer, evaluate
-from strategies import ACROSS, LOOKING_BACK, OF_ROUNDS, Feature, declaration_for, random_query
+from strategies import (
+    ACROSS,
+    LOCAL_WINDOWS,
+    LOOKING_BACK,
+    OF_ROUNDS,
+    Feature,
+    declaration_for,
+    random_query,
+)
 from strategies_across import TYPES, wide_stream
 from test_random import TOO_LARGE, Tally, cramped
 
@@ -71,6 +79,10 @@ LANGUAGES = {
     "rounds": Language(
         OF_ROUNDS,
         words=frozenset({")+ ;", "):+", "ALL", "BETWEEN", " OR ", "PREV(", "SUM(", "PARTITION BY"}),
+    ),
+    "windows": Language(
+        LOCAL_WINDOWS,
+        words=frozenset({"WITHIN[", " EVENTS](", " [ts]](", "; !", " UNLESS ", ")+", "NXT("}),
     ),
 }
 
@@ -213,8 +225,18 @@ def assert_enough(tally: Tally, *, queries: int, pairs: int) -> None:
     assert tally.too_large <= max(2, MOST_TOO_LARGE * tally.drawn), tally
 
 
-_SEEDS = {"across": range(70, 140), "look back": range(70, 140), "rounds": range(105, 140)}
-_MORE_SEEDS = {"across": range(70), "look back": range(70), "rounds": range(105)}
+_SEEDS = {
+    "across": range(70, 140),
+    "look back": range(70, 140),
+    "rounds": range(105, 140),
+    "windows": range(70, 105),
+}
+_MORE_SEEDS = {
+    "across": range(70),
+    "look back": range(70),
+    "rounds": range(105),
+    "windows": range(70),
+}
 
 
 def _of_seeds(name: str, seeds: range) -> Tally:

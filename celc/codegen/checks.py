@@ -21,9 +21,10 @@ from celc.core.formula import (
 )
 from celc.core.terms import labels_in_order
 from celc.core.traversal import Leaf, map_leaves
-from celc.normal.flat_form import ABSENT, AbsentEvent, RoleClause, RoleWindow
+from celc.normal.flat_form import ABSENT, AbsentEvent, AbsentPart, RoleClause, RoleWindow
 from celc.normal.normal_form import ROLE
 from celc.normal.show import show_predicate, show_window
+from celc.normal.traversal import events_of
 from celc.plan.tables import Kind, Tables
 
 
@@ -95,6 +96,27 @@ class CheckCode:
             f"if closing >= 0 and key_{number}[here] < floor_{number}[closing]:",
             "    return False",
             f"if roles & {1 << self._bit(window.first)}:",
+            "    closing = -1",
+            f"{state}, depth] = closing",
+        ]
+
+    def absent_part_lines(self, number: int, part: AbsentPart) -> list[str]:
+        """Lines that turn down two events with a part in a window between them: one that begins
+        behind the first of them (with `inclusive`: not before it)."""
+        state = f"state[{self.states}"
+        self.states += 1
+        names = ", ".join(dict.fromkeys(event.name for event in events_of(part.form)))
+        found = f"latest_{number}[closing - 1] > here + first"
+        if part.inclusive:
+            found = f"latest_{number}[closing] >= here + first"
+        return [
+            f"# no {show_window(part.window)} of {comment_text(names)}",
+            f"closing = {state}, depth - 1] if depth > 0 else -1",
+            f"if roles & {1 << self._bit(part.last)}:",
+            "    closing = here",
+            f"if closing >= 0 and roles & {1 << self._bit(part.first)}:",
+            f"    if {found}:",
+            "        return False",
             "    closing = -1",
             f"{state}, depth] = closing",
         ]

@@ -13,6 +13,7 @@ from celc.codegen.definition import ConditionFunction, DefinitionCode
 from celc.codegen.escape import string_literal, string_tuple, tuple_text
 from celc.codegen.imports import Imports
 from celc.codegen.templates import TemplateView
+from celc.codegen.watched_parts import watched_part
 from celc.core.formula import Window
 from celc.core.traversal import windows_in
 from celc.normal.normal_form import Event, shown
@@ -118,7 +119,13 @@ def checks_literal(
     writer = CheckCode(choices, sets, program.kind_bits, later=roles_later(program.tables))
     windows = _numbered_windows(program)
     lines = [line for window in checks.windows for line in writer.window_lines(window, windows)]
+    for place, part in enumerate(checks.absent_parts):
+        lines += writer.absent_part_lines(place, part)
     lines += writer.lines(checks.clauses)
+    parts = tuple(
+        watched_part(part, windows, lambda event: _kernel_symbols(event, program), code.imports)
+        for part in checks.absent_parts
+    )
     complete_lines = writer.complete_lines(checks.clauses)
     for place, absent in enumerate(checks.absent):
         complete_lines += writer.absent_lines(place, absent)
@@ -131,12 +138,12 @@ def checks_literal(
             AbsentSymbols(f"ABSENT_{number}_{place}", _symbols_of(absent.events, program))
             for place, absent in enumerate(checks.absent)
         ),
-        _columns(choices, windows, symbols=bool(checks.absent)),
+        _columns(choices, windows, parts=len(parts), symbols=bool(checks.absent)),
         program.kind_bits,
         (1 << program.kind_bits) - 1,
         tuple(lines),
         tuple(complete_lines),
-        _remembers(choices, code.imports, symbols=bool(checks.absent)),
+        _remembers(choices, code.imports, parts=parts, symbols=bool(checks.absent)),
         writer.states,
         tuple_text(str(bool(shown(frozenset(kind.marks)))) for kind in kinds),
         string_literal(checks.selector),
@@ -145,15 +152,17 @@ def checks_literal(
     return literal, choices.attributes_read
 
 
+def _kernel_symbols(event: Event, program: Program) -> tuple[int, ...]:
+    """The symbols of the kernel that an event can have, ascending."""
+    symbol_of = program.tables.symbol_of
+    found = {symbol_of[one] for one in program.alphabet.matching(event.type, event.clauses)}
+    return tuple(sorted(found))
+
+
 def _symbols_of(events: Sequence[Event], program: Program) -> tuple[bool, ...]:
     """Whether the events of each symbol of the kernel are among `events`."""
-    alphabet, symbol_of = program.alphabet, program.tables.symbol_of
-    found = {
-        symbol_of[symbol]
-        for event in events
-        for symbol in alphabet.matching(event.type, event.clauses)
-    }
-    return tuple(symbol in found for symbol in range(max(symbol_of) + 1))
+    found = {symbol for event in events for symbol in _kernel_symbols(event, program)}
+    return tuple(symbol in found for symbol in range(max(program.tables.symbol_of) + 1))
 
 
 def _numbered_windows(program: Program) -> dict[Window, int]:
@@ -162,10 +171,11 @@ def _numbered_windows(program: Program) -> dict[Window, int]:
 
 
 def _columns(
-    choices: ChoiceCode, windows: Collection[Window], *, symbols: bool = False
+    choices: ChoiceCode, windows: Collection[Window], *, parts: int = 0, symbols: bool = False
 ) -> tuple[str, ...]:
     """The variables with the remembered columns of past events."""
     columns = [f"{kind}_{n}" for n in range(len(windows)) for kind in ("key", "floor")]
+    columns += [f"latest_{n}" for n in range(parts)]
     columns += [
         f"{kind}_{n}" for n in range(len(choices.attributes)) for kind in ("column", "valid")
     ]
@@ -174,7 +184,9 @@ def _columns(
     return (*columns, "symbol") if symbols else tuple(columns)
 
 
-def _remembers(choices: ChoiceCode, imports: Imports, *, symbols: bool = False) -> str:
+def _remembers(
+    choices: ChoiceCode, imports: Imports, *, parts: tuple[str, ...] = (), symbols: bool = False
+) -> str:
     """The constructor call that names the remembered columns, in the order of `_columns`."""
     imports.use("Remembers")
     arguments = [
@@ -183,6 +195,7 @@ def _remembers(choices: ChoiceCode, imports: Imports, *, symbols: bool = False) 
         f"codes={string_tuple(choices.codes)}",
         f"ranks={string_tuple(choices.ranks)}",
         *(["symbols=True"] if symbols else []),
+        *([f"parts={tuple_text(parts)}"] if parts else []),
     ]
     # With the last comma black writes one argument on each line, however short they are.
     return f"Remembers({', '.join(arguments)},)"

@@ -76,19 +76,24 @@ def marked_last(form: NormalForm, mark: str) -> NormalForm:
 
 def marked_ends(form: NormalForm, first: str, last: str) -> NormalForm:
     """The form with one mark on the first event of each match and another on the last."""
-    return _marked(form, (first,), (last,))
+    return marked(form, (first,), (last,))
 
 
-def _marked(form: NormalForm, first: tuple[str, ...], last: tuple[str, ...]) -> NormalForm:
+def marked(form: NormalForm, first: tuple[str, ...], last: tuple[str, ...]) -> NormalForm:
+    """The form with some marks on the first event of each match and others on the last.
+
+    No part of the form is written twice, unlike in `marked_first`: where no single part holds the
+    event, its automaton is marked.
+    """
     match form:
         case lp.Event():
             return replace(form, labels=tuple(sorted({*form.labels, *first, *last})))
         case lp.Sequence():
             begin, *between, end = form.operands
-            operands = (_marked(begin, first, ()), *between, _marked(end, (), last))
+            operands = (marked(begin, first, ()), *between, marked(end, (), last))
             return replace(form, operands=operands)
         case lp.Disjunction():
-            return replace(form, operands=tuple(_marked(o, first, last) for o in form.operands))
+            return replace(form, operands=tuple(marked(o, first, last) for o in form.operands))
         case _ if not first and not last:
             return form
         case _:

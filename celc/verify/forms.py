@@ -124,6 +124,7 @@ def flat_form(flat: FlatForm) -> Violations:
         yield from _role_clause(clause, carried | {ABSENT})
     ends = [(absent.first, absent.last) for absent in flat.absent]
     ends += [(window.first, window.last) for window in flat.windows]
+    ends += [(part.first, part.last) for part in flat.absent_parts]
     for role in (role for of_one in ends for role in of_one):
         if role not in carried:
             yield Violation(ROLES_BOUND, f"not {show_labels((role,))}")

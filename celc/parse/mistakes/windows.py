@@ -151,7 +151,7 @@ def _limit(place: Place) -> Diagnostic:
 
 
 def local_window(place: Place) -> Diagnostic | None:
-    """`WITHIN 5 MINUTES (A ; B)`, `WITHIN[](A)`, `WITHIN[5 MINUTES ts](A)`, `WITHIN[3 EVENTS] A`."""
+    """`WITHIN 5 MINUTES (A)`, `WITHIN[](A)`, `WITHIN[5 MINUTES ts](A)`, `WITHIN[3 EVENTS] A`."""
     if place.before == "WITHIN" and place.accepts("LSQB"):
         return _without_brackets(place)
     if place.before == "LSQB" and _in_brackets(place) and place.accepts("INTEGER"):

@@ -93,7 +93,8 @@ class DefinitionListing(ListingOfRun):
         if not count:
             return prepared
         of_rows = positions.of(rows)
-        self._history.append(prepared.events, rows, batch.symbols[rows], positions)
+        symbols = batch.symbols[rows]
+        self._history.append(prepared.events, rows, symbols, positions, prepared.parts)
         keys = batch.keys[rows] if len(batch.keys) else of_rows
         values = (batch.symbols[rows], of_rows, keys)
         for part, number, *event in zip(

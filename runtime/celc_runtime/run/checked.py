@@ -76,7 +76,8 @@ class CheckedListing(ListingOfRun):
         count = int(np.count_nonzero(batch.symbols))
         if count:
             rows = relevant_rows(batch.words, batch.symbols, count)
-            self._history.append(prepared.events, rows, batch.symbols[rows], positions)
+            symbols = batch.symbols[rows]
+            self._history.append(prepared.events, rows, symbols, positions, prepared.parts)
         return prepared
 
     def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:

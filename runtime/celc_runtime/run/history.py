@@ -14,6 +14,7 @@ import pyarrow as pa
 from celc_runtime.arrow.arrays import numbers, plain, whole_numbers
 from celc_runtime.arrow.text_numbers import TextNumbers
 from celc_runtime.arrow.window_keys import floors_of
+from celc_runtime.engine.latest_starts import LatestStarts
 from celc_runtime.plan.conditions import TextComparison, TextCondition
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import Remembers
@@ -28,6 +29,8 @@ class History:
     def __init__(self, columns: Remembers, plan: Plan) -> None:
         self._columns = columns
         self._windows = tuple((plan.measured_on(w), w.size) for w in plan.local_windows)
+        self._watched = [(part.window, LatestStarts(part)) for part in columns.parts]
+        self._begins_anew = False
         self._arrays: list[np.ndarray] = []
         self._texts = TextNumbers()
         self._count = 0
@@ -36,8 +39,9 @@ class History:
 
     @property
     def past(self) -> tuple[np.ndarray, ...]:
-        """The columns: key and floor (`floors_of`) for each window inside the formula, values and
-        bool `valid` of each of `columns`, then truths, codes, ranks."""
+        """The columns: key and floor (`floors_of`) for each window inside the formula, the latest
+        start for each of `parts`, values and bool `valid` of each of `columns`, then truths, codes,
+        ranks."""
         return tuple(array[: self._count] for array in self._arrays)
 
     @property
@@ -51,8 +55,12 @@ class History:
         rows: np.ndarray,
         symbols: np.ndarray,
         positions: Positions,
+        parts: np.ndarray,
     ) -> None:
-        """Append the relevant rows of a batch, in order, with their symbols."""
+        """Append the relevant rows of a batch, in order, with their symbols.
+
+        parts: the rows at which partitions begin.
+        """
         relevant = events.take(pa.array(rows))
         new: list[np.ndarray] = []
         for name, size in self._windows:
@@ -61,6 +69,7 @@ class History:
             else:
                 keys, type = whole_numbers(relevant.column(name)), relevant.column(name).type
             new += [keys, floors_of(keys, size, type)]
+        new += self._latest_starts(rows, symbols, new, parts)
         for name in self._columns.columns:
             values, valid = numbers(relevant.column(name))
             if not np.issubdtype(values.dtype, np.floating):
@@ -78,6 +87,20 @@ class History:
             self._forget_texts()
         if self._columns.ranks and (len(self._texts) != known or len(rows)):
             self._rank()
+
+    def _latest_starts(
+        self, rows: np.ndarray, symbols: np.ndarray, windows: list[np.ndarray], parts: np.ndarray
+    ) -> list[np.ndarray]:
+        """A column for each part that must be absent; `windows` are the columns of the windows."""
+        anew = np.zeros(len(rows) + 1, np.bool_)
+        anew[np.searchsorted(rows, parts)] = True
+        anew[0] |= self._begins_anew
+        self._begins_anew = bool(anew[-1])
+        entry = self.first + self._count
+        return [
+            watched.of(entry, symbols, windows[2 * window], windows[2 * window + 1], anew[:-1])
+            for window, watched in self._watched
+        ]
 
     def drop(self, until: int) -> None:
         """Forget the entries before `until`."""
@@ -108,7 +131,7 @@ class History:
     def _places(self) -> list[int]:
         """The places of the text attributes' codes among the arrays."""
         pairs = len(self._windows) + len(self._columns.columns)
-        first = 2 * pairs + len(self._columns.texts)
+        first = 2 * pairs + len(self._columns.parts) + len(self._columns.texts)
         return list(range(first, first + len(self._columns.codes)))
 
     def _forget_texts(self) -> None:
