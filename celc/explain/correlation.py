@@ -47,7 +47,7 @@ def clause_line(clause: RoleClause) -> str:
 
 def _check_lines(checks: Checked) -> list[str]:
     lines = []
-    if checks.clauses or checks.absent or checks.windows or checks.absent_parts:
+    if checks.asks:
         lines.append("conditions that are decided while matches are listed, from their end back:")
     lines += [f"  {clause_line(clause)}" for clause in checks.clauses]
     for absent in checks.absent:

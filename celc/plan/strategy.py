@@ -104,6 +104,11 @@ class Checked:
     max_work: int
     reason: str
 
+    @property
+    def asks(self) -> bool:
+        """Whether conditions are left to the walk."""
+        return bool(self.clauses or self.absent or self.windows or self.absent_parts)
+
 
 @dataclass(frozen=True, slots=True)
 class InWindow:

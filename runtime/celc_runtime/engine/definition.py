@@ -220,9 +220,13 @@ class Fitting(Node):
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
         keys, floors = stretch.past[2 * self.window : 2 * self.window + 2]
         floor = floors[stretch.entries[end] - stretch.base]
-        for match in self.part.ending(stretch, end):
-            if keys[stretch.entries[match.start] - stretch.base] >= floor:
-                yield match
+        # Keys do not fall. Matches that begin before the window are not even looked for.
+        events = range(stretch.first, end + 1)
+        outside = bisect_left(
+            events, floor, key=lambda event: keys[stretch.entries[event] - stretch.base]
+        )
+        if outside < len(events):
+            yield from self.part.ending(stretch.beginning_at(events[outside]), end)
 
 
 @dataclass(eq=False, slots=True)
