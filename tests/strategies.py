@@ -99,7 +99,9 @@ LOCAL_WINDOWS = REGULAR | {
 }
 # What dwells on comparisons across labels, and is about a wider declaration.
 DWELLING = frozenset({Feature.N_ARY, Feature.KEYS, Feature.LOOK_BACK, Feature.ROUNDS})
-EVERYTHING = frozenset(Feature) - DWELLING
+# Windows inside a formula have a set of their own, LOCAL_WINDOWS: seeds draw the queries that they
+# always drew.
+EVERYTHING = frozenset(Feature) - DWELLING - {Feature.LOCAL_WINDOW}
 # Everything but the functions of what lies before; facts such as COUNT(x) > 1 come with N_ARY.
 ACROSS = (EVERYTHING | {Feature.N_ARY, Feature.KEYS}) - {
     Feature.PREV,

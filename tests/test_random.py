@@ -165,7 +165,7 @@ _WORDS = (
     *("NXT(", "LAST(", "MAX(", "STRICT("),
     *("SELECT NXT", "SELECT LAST", "SELECT MAX", "SELECT STRICT", "SELECT ANY"),
     *(" AND ", " ALL ", " UNLESS ", "; !", "COUNT(", "FIRST(", "MIN(", "PROJECT", ":+", "->"),
-    *("PREV(", "(PRIOR ", "SUM(", "WITHIN["),
+    *("PREV(", "(PRIOR ", "SUM("),
     *(
         "PARTITION BY",
         "[src, dst]",

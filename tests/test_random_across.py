@@ -82,7 +82,7 @@ LANGUAGES = {
     ),
     "windows": Language(
         LOCAL_WINDOWS,
-        words=frozenset({"WITHIN[", " EVENTS](", " [ts]](", "; !", " UNLESS ", ")+", "NXT("}),
+        words=frozenset({"WITHIN[", " EVENTS](", " [ts]](", "; !", " UNLESS ", ")+"}),
     ),
 }
 
@@ -229,13 +229,13 @@ _SEEDS = {
     "across": range(70, 140),
     "look back": range(70, 140),
     "rounds": range(105, 140),
-    "windows": range(70, 105),
+    "windows": range(80, 105),
 }
 _MORE_SEEDS = {
     "across": range(70),
     "look back": range(70),
     "rounds": range(105),
-    "windows": range(70),
+    "windows": range(80),
 }
 
 

@@ -2,7 +2,7 @@
 
 python tests/test_random_windows.py 0 500     # seeds 0 to 499, and the counts
 
-Windows in all other places are drawn by `test_random` and, without much else, by
+Windows in all other places are drawn by
 `test_random_across` (`windows`).
 """
 
