@@ -2,8 +2,7 @@
 
 python tests/test_random_windows.py 0 500     # seeds 0 to 499, and the counts
 
-Windows in all other places are drawn by
-`test_random_across` (`windows`).
+Windows in all other places are drawn by `test_random_across` (`windows`).
 """
 
 from __future__ import annotations
