@@ -42,6 +42,10 @@ _CHOSEN = {
     "16": ("SELECT MAX * FROM S WHERE ((A AS x)+ ; B AS y) FILTER x.value < y.value",),
     "17": ("SELECT * FROM S WHERE (B ; (A AS x)+ ; C) FILTER x.value > AVG(PRIOR x.value)",),
     "19": ("SELECT * FROM S WHERE A AS x ; !(B AS y FILTER y.id = x.id) ; C",),
+    "24": (
+        "SELECT * FROM S WHERE WITHIN[2 [ts]](A ; B)+ ; C",
+        "SELECT * FROM S WHERE A ; !(WITHIN[2 [ts]](B ; B)) ; C",
+    ),
     "20": ("SELECT * FROM S WHERE A AS x ; MAX((B AS y FILTER y.id = x.id)+ ; C)",),
     "22": ("SELECT * FROM S WHERE ((A AS x){2,} ; B) FILTER x.value >= PREV(x.value)",),
 }

@@ -27,6 +27,7 @@ _TYPES = {
     "dst": pa.int32(),
     "value": pa.float64(),
     "ts": pa.int64(),
+    "mileage": pa.int64(),
 }
 
 
@@ -54,7 +55,7 @@ def has_table_functions() -> bool:
 
 def table(events: list[dict[str, Any]]) -> pa.Table:
     """A case's events with a row number for a tiebreak."""
-    names = ["type", "id", "src", "dst", "value", "name", "ts"]
+    names = ["type", "id", "src", "dst", "value", "name", "mileage", "ts"]
     types = _TYPES
     if any("due" in event for event in events):
         time = pa.timestamp("us", tz="UTC")

@@ -55,6 +55,7 @@ class Feature(enum.Enum):
     UNLESS = "UNLESS"
     NOT_BETWEEN = "; ! ;"
     SELECTOR = "selectors in formulas"
+    LOCAL_WINDOW = "WITHIN[…](φ)"
     SELECT_LABELS = "SELECT of labels"
     SELECT_NONE = "SELECT NONE"
     SELECT_EXPRESSIONS = "SELECT of expressions"
@@ -102,10 +103,6 @@ CLAUSES = frozenset(
     }
 )
 REGULAR = REGULAR_OPERATORS | SELECT_FORMS | CLAUSES
-# What dwells on comparisons across labels, and is about a wider declaration.
-DWELLING = frozenset(
-    {Feature.N_ARY, Feature.KEYS, Feature.LOOK_BACK, Feature.ROUNDS, Feature.TIMES}
-)
 # The shorter ways to write; a run of their own dwells on them.
 SHORTER = frozenset(
     {
@@ -116,7 +113,21 @@ SHORTER = frozenset(
         Feature.DISTANCE,
     }
 )
-EVERYTHING = frozenset(Feature) - DWELLING - SHORTER
+# Formulas with windows inside, and little else that the listing has to decide.
+LOCAL_WINDOWS = (
+    REGULAR
+    | SHORTER
+    | {
+        *(Feature.AND, Feature.ALL, Feature.UNLESS, Feature.NOT_BETWEEN, Feature.LOCAL_WINDOW),
+        *(Feature.SELECTOR, Feature.TOP_SELECTOR, Feature.ANY, Feature.CORRELATION, Feature.OUTER),
+    }
+)
+# What dwells on comparisons across labels, and is about a wider declaration.
+DWELLING = frozenset(
+    {Feature.N_ARY, Feature.KEYS, Feature.LOOK_BACK, Feature.ROUNDS, Feature.TIMES}
+)
+# Windows inside a formula have sets of their own: seeds draw the queries that they always drew.
+EVERYTHING = frozenset(Feature) - DWELLING - SHORTER - {Feature.LOCAL_WINDOW}
 # Everything but the functions of what lies before; facts such as COUNT(x) > 1 come with N_ARY.
 ACROSS = (EVERYTHING | {Feature.N_ARY, Feature.KEYS}) - {
     Feature.PREV,
@@ -127,7 +138,9 @@ ACROSS = (EVERYTHING | {Feature.N_ARY, Feature.KEYS}) - {
 }
 LOOKING_BACK = ACROSS | {Feature.LOOK_BACK, Feature.PREV, Feature.PRIOR, Feature.AGGREGATE}
 OF_ROUNDS = LOOKING_BACK | {Feature.ROUNDS}
-OF_TIMES = (LOOKING_BACK | {Feature.TIMES, Feature.SELECT_EXPRESSIONS}) - {Feature.LIMIT}
+OF_TIMES = (LOOKING_BACK | {Feature.TIMES, Feature.SELECT_EXPRESSIONS, Feature.LOCAL_WINDOW}) - {
+    Feature.LIMIT
+}
 
 
 def random_query(rng: random.Random, features: frozenset[Feature] = REGULAR, depth: int = 3) -> str:
@@ -389,6 +402,7 @@ class _Generator:
             F.ALL: self.sequence,
             F.UNLESS: self.unless,
             F.SELECTOR: self.selected,
+            F.LOCAL_WINDOW: self.within,
             F.KEYS: self.keyed,
             F.ROUNDS: self.in_rounds,
         }
@@ -528,6 +542,15 @@ class _Generator:
         body = self.formula(depth, visible)
         word = self.rng.choice(("STRICT", "NXT", "LAST", "MAX", "NEXT"))
         return _Piece(f"{word}{body.parenthesized()}", _Level.POSTFIX, body.bound)
+
+    def within(self, _: Feature, depth: int, visible: _Words) -> _Piece:
+        body = self.formula(depth, visible)
+        sizes = (2, 1, 3, 4, 0, 6)
+        forms = ("{} EVENTS", "{} [ts]", "{} [ts]")
+        if self.has(Feature.TIMES):
+            forms += ("{} SECONDS [clock]", "{} MILLISECONDS [clock]")
+        window = self.rng.choice(forms).format(self.rng.choice(sizes))
+        return _Piece(f"WITHIN[{window}]{body.parenthesized()}", _Level.POSTFIX, body.bound)
 
     def keyed(self, _: Feature, depth: int, visible: _Words) -> _Piece:
         text, bound = self.tied.formula()

@@ -1,8 +1,8 @@
 """Random queries with conditions across labels: the compiled answers against the reference's.
 
 As `test_random`, for the parts of the language in which conditions compare labels with each other
-(`across`), with what came before (`look back`), or in each round of an iteration (`rounds`). One
-seed, or a range of them, by hand:
+(`across`), with what came before (`look back`), or in each round of an iteration (`rounds`), and
+for windows inside a formula (`windows`). One seed, or a range of them, by hand:
 
     python tests/test_random_across.py 17                    # seed 17: the query, and what differs
     python tests/test_random_across.py 0 500                 # seeds 0 to 499, and the counts
@@ -30,6 +30,7 @@ from engines import answers, engines, interpreted, only_query
 from reference import Match, WorkLimitError, as_expected, check_answer, evaluate
 from strategies import (
     ACROSS,
+    LOCAL_WINDOWS,
     LOOKING_BACK,
     OF_ROUNDS,
     OF_TIMES,
@@ -86,6 +87,10 @@ LANGUAGES = {
             {" SECONDS", ".at - ", ".took * ", "BETWEEN", "ABS(", " IN (", " IS NULL", "SUM("}
             | {"PREV(", "PARTITION BY took", " AS value_", "PARTITION BY", "-("}
         ),
+    ),
+    "windows": Language(
+        LOCAL_WINDOWS,
+        words=frozenset({"WITHIN[", " EVENTS](", " [ts]](", "; !", " UNLESS ", ")+"}),
     ),
 }
 
@@ -234,12 +239,14 @@ _SEEDS = {
     "look back": range(105, 140),
     "rounds": range(122, 140),
     "times": range(129, 139),
+    "windows": range(95, 105),
 }
 _MORE_SEEDS = {
     "across": range(105),
     "look back": range(105),
     "rounds": range(122),
     "times": range(129),
+    "windows": range(95),
 }
 
 

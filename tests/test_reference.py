@@ -97,7 +97,7 @@ class _ToTheLetter(Evaluator):
 
 def _without_conditions(formula: Any) -> Any:
     """The formula without all that only takes matches away: it has at least the same matches."""
-    if isinstance(formula, n.Filter | n.Selector):
+    if isinstance(formula, n.Filter | n.Within | n.Selector):
         return _without_conditions(formula.body)
     if isinstance(formula, n.Unless):
         return _without_conditions(formula.left)

@@ -31,6 +31,7 @@ from celc.automata.graphs import (
     relabelled,
     satisfying,
     trimmed,
+    with_marked_ends,
     without,
 )
 from celc.automata.letters import Letters, Mask
@@ -290,7 +291,9 @@ class _Constructor:
                     if not isinstance(fact, lp.CountOf)
                 }
                 return satisfying(graph, form.fact, masks, self.budget)
-            case lp.Correlated() | lp.Scope():
+            case lp.MarkedEnds():
+                return reduced(with_marked_ends(self._graph(form.operand), form.first, form.last))
+            case lp.Correlated() | lp.Scope() | lp.Within():
                 raise AssertionError("relaxed before")
             case _:
                 assert_never(form)

@@ -18,12 +18,14 @@ from celc.core.formula import (
     Expression,
     NullTest,
     Previous,
+    Window,
 )
 from celc.core.terms import distances_looked_back, labels_in_order, nodes_named_in
 from celc.core.traversal import Leaf, map_leaves
-from celc.normal.flat_form import ABSENT, AbsentEvent, RoleClause
+from celc.normal.flat_form import ABSENT, AbsentEvent, AbsentPart, RoleClause, RoleWindow
 from celc.normal.normal_form import ROLE
-from celc.normal.show import show_predicate
+from celc.normal.show import show_predicate, show_window
+from celc.normal.traversal import events_of
 from celc.plan.tables import Kind, Tables
 
 
@@ -59,7 +61,8 @@ class CheckCode:
     `choices` are conditions over chosen events, `sets` conditions over whole label sets; both read
     the same columns. `bit_of`: the bit of each role and of each round mark. `later`: for each role
     the roles that the same event or a later one can play. `states` is the count of the numbers that
-    are kept with each event of a path.
+    are kept with each event of a path, `waiting` the first one of each clause that waits for a
+    witness.
     """
 
     choices: EventCode
@@ -68,6 +71,7 @@ class CheckCode:
     bit_of: dict[str, int] = field(default_factory=dict)
     later: Mapping[str, frozenset[str]] = field(default_factory=dict)
     states: int = 0
+    waiting: list[int] = field(default_factory=list)
 
     def lines(self, clauses: Sequence[RoleClause]) -> list[str]:
         """The body of `admits`: for each clause, and for each of its roles that the newest event
@@ -90,11 +94,49 @@ class CheckCode:
                     lines += self._for_pivot(clause, pivot, code)
         return lines
 
+    def window_lines(self, window: RoleWindow, numbers: Mapping[Window, int]) -> list[str]:
+        """Lines that keep the last event of a part in `state[n]` until its first one is there (−1:
+        no part is open), and turn down each event in between that the window does not reach."""
+        state, number = f"state[{self.states}", numbers[window.window]
+        self.states += 1
+        return [
+            f"# {comment_text(show_window(window.window))}",
+            f"closing = {state}, depth - 1] if depth > 0 else -1",
+            f"if roles & {1 << self._bit(window.last)}:",
+            "    closing = here",
+            f"if closing >= 0 and key_{number}[here] < floor_{number}[closing]:",
+            "    return False",
+            f"if roles & {1 << self._bit(window.first)}:",
+            "    closing = -1",
+            f"{state}, depth] = closing",
+        ]
+
+    def absent_part_lines(self, number: int, part: AbsentPart) -> list[str]:
+        """Lines that turn down two events with a part in a window between them: one that begins
+        behind the first of them (with `inclusive`: not before it)."""
+        state = f"state[{self.states}"
+        self.states += 1
+        names = ", ".join(dict.fromkeys(event.name for event in events_of(part.form)))
+        found = f"latest_{number}[closing - 1] > here + first"
+        if part.inclusive:
+            found = f"latest_{number}[closing] >= here + first"
+        return [
+            f"# no {show_window(part.window)} of {comment_text(names)}",
+            f"closing = {state}, depth - 1] if depth > 0 else -1",
+            f"if roles & {1 << self._bit(part.last)}:",
+            "    closing = here",
+            f"if closing >= 0 and roles & {1 << self._bit(part.first)}:",
+            f"    if {found}:",
+            "        return False",
+            "    closing = -1",
+            f"{state}, depth] = closing",
+        ]
+
     def complete_lines(self, clauses: Sequence[RoleClause]) -> list[str]:
         """The body of `completes`: for each clause the events of its roles, and a loop over the
         choices."""
         lines: list[str] = []
-        for number in range(0, self.states, 2):
+        for number in self.waiting:
             lines += [f"if state[{number + 1}, depth] != -1:", "    return False"]
         for clause in clauses:
             if clause.when != "complete":
@@ -171,6 +213,7 @@ class CheckCode:
         (predicate,) = clause.clause.predicates
         assert isinstance(predicate, Comparison)
         number = self.states
+        self.waiting.append(number)
         self.states += 2
         satisfied = self.choices.of_clause(clause.clause)
         null = replace(clause.clause, predicates=(NullTest(predicate.left, False, predicate.span),))

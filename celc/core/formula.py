@@ -447,6 +447,37 @@ class Selector:
     span: Span = _span()
 
 
+class WindowUnit(Enum):
+    """The things that the size of a window counts."""
+
+    EVENTS = "EVENTS"
+    MICROSECONDS = "MICROSECONDS"
+    VALUE = "VALUE"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """WITHIN: a match fits if value(end) − value(start) ≤ size.
+
+    The value is the position for EVENTS, else `attribute`; where `attribute` is None, it is the
+    first order column. `size` is whole for EVENTS and MICROSECONDS.
+    """
+
+    unit: WindowUnit
+    size: int | float
+    attribute: AttributeDeclaration | None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """`WITHIN[w](φ)`, no scope: the matches of φ that fit the window."""
+
+    operand: Formula
+    window: Window
+    span: Span = _span()
+
+
 Formula: TypeAlias = (
     Atom
     | As
@@ -461,6 +492,7 @@ Formula: TypeAlias = (
     | Unless
     | Filter
     | Selector
+    | Within
 )
 
 MAX_FORMULA_DEPTH = 250
@@ -503,28 +535,6 @@ class OutputExpression:
     text: str
     value: Expression | Collection
     labels: tuple[str, ...]
-    span: Span = _span()
-
-
-class WindowUnit(Enum):
-    """The things that the size of a window counts."""
-
-    EVENTS = "EVENTS"
-    MICROSECONDS = "MICROSECONDS"
-    VALUE = "VALUE"
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """WITHIN: a match fits if value(end) − value(start) ≤ size.
-
-    The value is the position for EVENTS, else `attribute`; where `attribute` is None, it is the
-    first order column. `size` is whole for EVENTS and MICROSECONDS.
-    """
-
-    unit: WindowUnit
-    size: int | float
-    attribute: AttributeDeclaration | None
     span: Span = _span()
 
 

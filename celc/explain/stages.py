@@ -20,7 +20,7 @@ from celc.diagnostics.source import visible
 from celc.explain.correlation import across_lines
 from celc.normal import normal_form as lp
 from celc.normal.normal_form import Disjunction, Event, Iteration, NormalForm, Sequence
-from celc.normal.show import show_clause, show_event, show_labels
+from celc.normal.show import show_clause, show_event, show_labels, show_window
 from celc.normal.traversal import operands_of
 from celc.pipeline import Stages
 from celc.plan.program import Program
@@ -124,6 +124,11 @@ def form_lines(form: NormalForm, indent: str = "") -> list[str]:
                 f"{indent}for every choice of positions {c}" for c in map(show_clause, form.clauses)
             ]
             return [*lines, *_inner(form, indent)]
+        case lp.Within():
+            return [f"{indent}{show_window(form.window)}", *_inner(form, indent)]
+        case lp.MarkedEnds():
+            first, last = show_labels(form.first), show_labels(form.last)
+            return [f"{indent}first {first}, last {last}", *_inner(form, indent)]
         case lp.Scope():
             return [f"{indent}scope of {show_labels(form.labels)}", *_inner(form, indent)]
         case _:

@@ -43,6 +43,8 @@ def marked_first(form: NormalForm, mark: str) -> NormalForm:
             return both if form.least > 1 else disjunction((first, both), form.span)
         case lp.Absence() | lp.Unless():
             return replace(form, left=marked_first(form.left, mark))
+        case lp.MarkedEnds():
+            return replace(form, first=(*form.first, mark))
         case _:
             raise UnmarkableError
 
@@ -70,8 +72,36 @@ def marked_last(form: NormalForm, mark: str) -> NormalForm:
             return replace(form, right=marked_last(form.right, mark))
         case lp.Unless():
             return replace(form, left=marked_last(form.left, mark))
+        case lp.MarkedEnds():
+            return replace(form, last=(*form.last, mark))
         case _:
             raise UnmarkableError
+
+
+def marked_ends(form: NormalForm, first: str, last: str) -> NormalForm:
+    """The form with one mark on the first event of each match and another on the last."""
+    return marked(form, (first,), (last,))
+
+
+def marked(form: NormalForm, first: tuple[str, ...], last: tuple[str, ...]) -> NormalForm:
+    """The form with some marks on the first event of each match and others on the last.
+
+    No part of the form is written twice, unlike in `marked_first`: where no single part holds the
+    event, its automaton is marked.
+    """
+    match form:
+        case lp.Event():
+            return replace(form, labels=tuple(sorted({*form.labels, *first, *last})))
+        case lp.Sequence():
+            begin, *between, end = form.operands
+            operands = (marked(begin, first, ()), *between, marked(end, (), last))
+            return replace(form, operands=operands)
+        case lp.Disjunction():
+            return replace(form, operands=tuple(marked(o, first, last) for o in form.operands))
+        case _ if not first and not last:
+            return form
+        case _:
+            return lp.MarkedEnds(form, first, last, form.span)
 
 
 def without_numbers(form: NormalForm) -> NormalForm:

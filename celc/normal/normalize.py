@@ -49,6 +49,7 @@ from celc.normal.constructors import (
     selected,
     sequence,
     unless,
+    within,
 )
 from celc.normal.count_limits import counts_too_large_in
 from celc.normal.facts import (
@@ -226,6 +227,8 @@ class _Normalizer:
                 return disjunction(tuple(map(self._form, formula.operands)), formula.span)
             case core.Filter():
                 return self._filter(formula)
+            case core.Within():
+                return within(self._form(formula.operand), formula.window, formula.span)
             case core.Selector():
                 return selected(formula.strategy, self.scope(formula.operand), formula.span)
             case core.Conjunction():

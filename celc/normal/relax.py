@@ -53,7 +53,7 @@ class _Relaxation:
         match form:
             case lp.Event():
                 return form
-            case lp.Correlated() | lp.Scope():
+            case lp.Correlated() | lp.Scope() | lp.Within() | lp.MarkedEnds():
                 return self.of(form.operand)
             case lp.Sequence():
                 return sequence(tuple(map(self.of, form.operands)), form.contiguous, form.span)

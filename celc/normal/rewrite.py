@@ -29,6 +29,7 @@ from celc.normal.constructors import (
     rounds_of,
     sequence,
     unless,
+    within,
 )
 from celc.normal.facts import every_event
 from celc.normal.normal_form import (
@@ -74,7 +75,7 @@ def restrict(form: NormalForm, parts: Parts) -> NormalForm:
             # Not `where`, which would push the fact in again, past the condition just put there.
             operand = restrict(form.operand, parts)
             return operand if is_empty(operand) else Where(operand, form.fact, form.span)
-        case lp.Correlated() | lp.Scope():
+        case lp.Correlated() | lp.Scope() | lp.Within() | lp.MarkedEnds():
             operand = restrict(form.operand, parts)
             return operand if is_empty(operand) else replace(form, operand=operand)
         case lp.Unless():
@@ -239,6 +240,8 @@ def where(form: NormalForm, fact: Fact, span: Span) -> NormalForm:
         return restrict(form, {fact.fact.label: fact.fact.clause.predicates})
     if isinstance(form, Disjunction):
         return disjunction(tuple(where(operand, fact, span) for operand in form.operands), span)
+    if isinstance(form, lp.Within):
+        return within(where(form.operand, fact, span), form.window, form.span)
     return Where(form, fact, span)
 
 
@@ -291,6 +294,8 @@ def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
         case lp.Absence() if not form.sees:
             left, right = relabel(form.left, change), relabel(form.right, change)
             return replace(form, left=left, right=right)
+        case lp.Within() | lp.MarkedEnds():
+            return replace(form, operand=relabel(form.operand, change))
         case lp.Relabel():
             return lp.Relabel(form.operand, (*form.changes, change), form.span)
         case lp.Conjunction() | lp.Selected() | Where() | lp.Correlated() | lp.Scope():

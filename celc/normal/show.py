@@ -23,6 +23,8 @@ from celc.core.formula import (
     PatternMatch,
     Predicate,
     Previous,
+    Window,
+    WindowUnit,
 )
 from celc.core.terms import type_tested
 from celc.normal.normal_form import EVENT, ROLE, SUPPORT, EventClause
@@ -137,6 +139,13 @@ def show_predicate(predicate: Predicate) -> str:
             return f"{show_expression(predicate.operand)} {word}"
         case _:
             assert_never(predicate)
+
+
+def show_window(window: Window) -> str:
+    """A window as `WITHIN[3 EVENTS]`; a duration in microseconds."""
+    unit = "" if window.unit is WindowUnit.VALUE else f" {window.unit.value}"
+    attribute = "" if window.attribute is None else f" [{window.attribute.name}]"
+    return f"WITHIN[{window.size}{unit}{attribute}]"
 
 
 def show_clause(clause: EventClause | Clause) -> str:

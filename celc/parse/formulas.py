@@ -147,6 +147,9 @@ class FormulaBuilder(RoundsBuilder):
         labels = tuple(name_of(token) for token in c[2]) if len(c) == 7 else ()
         return syntax.Project(labels, c[-2], c[0].span.to(c[-1].span))
 
+    def local_window(self, c: Values) -> syntax.Within:
+        return syntax.Within(c[2], c[5], c[0].span.to(c[6].span))
+
     def other_event(self, c: Values) -> syntax.OtherEvent:
         if not _is_single_event(c[2]):
             self.report(tree_errors.not_of_several(c[0].span, self._written(c[2])))

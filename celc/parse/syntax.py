@@ -163,6 +163,15 @@ class Project:
 
 
 @dataclass(frozen=True, slots=True)
+class Within:
+    """`WITHIN[w](φ)`."""
+
+    window: Window
+    operand: Formula
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class OtherEvent:
     """CEQL's `NOT(R)`, one event that is not one of R's; R may have conditions."""
 
@@ -182,6 +191,7 @@ Formula: TypeAlias = (
     | Filter
     | Selector
     | Project
+    | Within
     | OtherEvent
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import Literal, assert_never
@@ -26,8 +26,10 @@ from celc.resolve.labels import (
     fold_joints,
     operands_taken,
 )
+from celc.resolve.local_windows import is_bounded
 from celc.resolve.optional_parts import Chain, ways_of
 from celc.resolve.other_events import STANDS_FOR
+from celc.resolve.query_clauses import check_window_length
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Beside, Frame, surely_bound
 from celc.resolve.suspicions import check_search, check_sides, check_use
@@ -40,12 +42,14 @@ _MOST_COMPARED = 50_000
 class Builder:
     """Builds the core formula of one query.
 
-    `bounded` says that a window or STRICT keeps the search small, `in_parts` whether the query has
-    PARTITION BY; `selector` is the innermost of NXT, LAST and MAX around, if any. `asked` gathers
-    what each filter surely asks of single events, by its place.
+    `window_of` resolves the window of a part. `bounded` says that a window or STRICT keeps the
+    search small, `in_parts` whether the query has PARTITION BY; `selector` is the innermost of NXT,
+    LAST and MAX around, if any. `asked` gathers what each filter surely asks of single events, by
+    its place.
     """
 
     schema: Schema
+    window_of: Callable[[syntax.Window], core.Window | None]
     hidden: Mapping[str, Hidden]
     found: Diagnostics
     max_clauses: int
@@ -89,6 +93,8 @@ class Builder:
                 return self._filter(parts[0], node, frame)
             case syntax.Selector():
                 return self._selector(parts[0], node, frame)
+            case syntax.Within():
+                return self._within(parts[0], node, frame)
             case syntax.OtherEvent():
                 raise AssertionError(STANDS_FOR)
             case _:
@@ -137,7 +143,7 @@ class Builder:
         match scoped.node:
             case syntax.Filter():
                 return self.asked[scoped.node.span] + self._asked_of_all(scoped.parts[0])
-            case syntax.As() | syntax.Selector() | syntax.Unless():
+            case syntax.As() | syntax.Selector() | syntax.Unless() | syntax.Within():
                 return self._asked_of_all(scoped.parts[0])
             case _:
                 return ()
@@ -172,6 +178,14 @@ class Builder:
             inner = replace(self, bounded=False, selector=node.strategy)
         return core.Selector(node.strategy, inner._scope(part, frame), node.span)
 
+    def _within(self, part: Scoped, node: syntax.Within, frame: Frame) -> core.Formula:
+        operand = replace(self, bounded=True).build(part, frame)
+        window = self.window_of(node.window)
+        if window is None:
+            return operand
+        check_window_length(window, part.length, node.operand.span, self.found)
+        return core.Within(operand, window, node.span)
+
     def _filter(self, part: Scoped, node: syntax.Filter, frame: Frame) -> core.Formula:
         operand = self.build(part, frame)
         self.asked[node.span] = ()
@@ -190,7 +204,7 @@ class Builder:
             return operand
         clauses = clauses_of(tree)
         predicates = check_use(clauses, inner, self.found)
-        if not self.bounded:
+        if not (self.bounded or is_bounded(node.operand)):
             check_search(predicates, inner, self.selector, self.found)
         asked = check_clauses(clauses, inner, self.found)
         here = by_subject(asked)
@@ -221,6 +235,8 @@ def _filters_within(scoped: Scoped) -> Iterator[Span]:
         case syntax.Unless():
             parts = parts[:1]
         case syntax.As() | syntax.Iteration() | syntax.Conjunction() | syntax.Selector():
+            pass
+        case syntax.Within():
             pass
         case syntax.OtherEvent():
             raise AssertionError(STANDS_FOR)

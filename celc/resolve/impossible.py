@@ -6,7 +6,7 @@ All findings are certain; many formulas that can match nothing are not found.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations
 from operator import and_, or_
@@ -85,6 +85,12 @@ def _reach(scoped: Scoped) -> _Reach:
             | syntax.Filter()
             | syntax.Selector()
         ):
+            return _reach(parts[0])
+        case syntax.Within(window=syntax.EventsWindow(size=size)):
+            inside, fitting = _reach(parts[0]), int(size.value) + 1
+            most = fitting if inside.most is None else min(inside.most, fitting)
+            return replace(inside, most=most)
+        case syntax.Within():
             return _reach(parts[0])
         case syntax.OtherEvent():
             raise AssertionError(STANDS_FOR)
@@ -285,8 +291,9 @@ def _sure_patterns(scoped: Scoped) -> list[tuple[int, ...]]:
             if scoped.node.contiguous or least > _LONGEST_PATTERN:
                 return []
             return _in_a_row([_sure_patterns(parts[0])] * least)
-        case syntax.Selector():
-            # Matches of one event only have no others with the same end to be chosen from.
+        case syntax.Selector() | syntax.Within():
+            # Matches of one event only have no others with the same end to be chosen from, and fit
+            # each window.
             return _sure_patterns(parts[0]) if _reach(parts[0]).most == 1 else []
         case syntax.Disjunction():
             return [pattern for part in parts for pattern in _sure_patterns(part)]

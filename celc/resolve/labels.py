@@ -145,7 +145,7 @@ class Annotator:
                 size = left.size + right.size
                 parts = (left, right)
                 return Scoped(node, left.labels, left.support, left.length, depth, parts, size)
-            case syntax.Filter() | syntax.Selector():
+            case syntax.Filter() | syntax.Selector() | syntax.Within():
                 part = self.annotate(node.operand)
                 return _around(node, part, part.labels, part.support)
             case syntax.OtherEvent():
@@ -379,7 +379,7 @@ def support_of(scoped: Scoped, wanted: frozenset[str]) -> Extent:
         case syntax.Conjunction():
             extents = [support_of(part, wanted) for part in parts]
             return fold_joints(node, extents, lambda op, run: JOINTS[op](run))
-        case syntax.Unless() | syntax.Filter() | syntax.Selector():
+        case syntax.Unless() | syntax.Filter() | syntax.Selector() | syntax.Within():
             return support_of(parts[0], wanted)
         case syntax.OtherEvent():
             raise AssertionError(STANDS_FOR)

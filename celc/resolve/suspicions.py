@@ -188,7 +188,7 @@ def _binds(scoped: Scoped, places: set[Span], label: str) -> Iterator[bool]:
 def _growing(scoped: Scoped, kept: frozenset[str]) -> tuple[Span, ...]:
     node, parts = scoped.node, scoped.parts
     match node:
-        case syntax.EventAtom() | syntax.Selector():
+        case syntax.EventAtom() | syntax.Selector() | syntax.Within():
             return ()
         case syntax.Iteration():
             shown = any(label in kept for label in scoped.labels)

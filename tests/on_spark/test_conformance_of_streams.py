@@ -34,6 +34,7 @@ SCHEMA = pa.schema(
         "dst": pa.int32(),
         "value": pa.float64(),
         "name": pa.string(),
+        "mileage": pa.int64(),
         "ts": pa.int64(),
         "row": pa.int64(),
         "at": pa.timestamp("us", "UTC"),

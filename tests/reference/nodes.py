@@ -7,7 +7,7 @@ compare by identity, so that they can serve as keys of a memo.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 from .values import Datum, Kind
@@ -294,6 +294,32 @@ class Filter(Formula):
         return self.body.outside | (mentioned(self.condition) - self.labels)
 
 
+@dataclass(frozen=True)
+class Window:
+    """The size of a window: `unit` is EVENTS, VALUE (a plain number) or TIME (`size` in
+    microseconds)."""
+
+    size: int | float
+    unit: str
+    attribute: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Within(Formula):
+    """`WITHIN[w](φ)`, which is no scope."""
+
+    body: Formula
+    window: Window
+
+    @cached_property
+    def labels(self) -> Labels:
+        return self.body.labels
+
+    @cached_property
+    def outside(self) -> Labels:
+        return self.body.outside
+
+
 @dataclass(frozen=True, eq=False)
 class _Scope(Formula):
     body: Formula
@@ -356,6 +382,14 @@ class Rename(_Scope):
         return (self.body.labels - {self.old}) | {self.new}
 
 
+def windows_in(formula: Formula) -> list[Window]:
+    """The windows in the formula, in the order of the text."""
+    here = [formula.window] if isinstance(formula, Within) else []
+    inside = [getattr(formula, field.name) for field in fields(formula)]
+    parts_of = [part for part in inside if isinstance(part, Formula)]
+    return here + [window for part in parts_of for window in windows_in(part)]
+
+
 # --- files --------------------------------------------------------------------------------------
 
 
@@ -382,15 +416,6 @@ class ExpressionItem:
 
     expression: Expression
     name: str
-
-
-@dataclass(frozen=True)
-class Window:
-    """WITHIN: `unit` is EVENTS, VALUE (a plain number) or TIME (then `size` is in microseconds)."""
-
-    size: int | float
-    unit: str
-    attribute: str | None
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ from .nodes import (
     Then,
     Unless,
     Window,
+    Within,
 )
 from .tokens import UNITS, Cursor
 from .values import CelError, Kind
@@ -183,6 +184,11 @@ class _FormulaParser:
                 kept.append(self._placed_name())
             cursor.expect("]")
             return Project(self._parenthesized(), tuple(kept))
+        if cursor.accept_word("WITHIN"):
+            cursor.expect("[")
+            window = self._window()
+            cursor.expect("]")
+            return Within(self._parenthesized(), window)
         if cursor.peek().keyword in _SELECTORS and cursor.at("(", ahead=1):
             kind = _SELECTORS[cursor.take().keyword]
             return Selector(self._parenthesized(), kind)
@@ -197,6 +203,23 @@ class _FormulaParser:
         inside = self.formula()
         self.cursor.expect(")")
         return inside
+
+    def _window(self) -> Window:
+        cursor = self.cursor
+        size = cursor.number()
+        if cursor.accept_word("EVENT", "EVENTS"):
+            return Window(size, "EVENTS", None)
+        unit = "VALUE"
+        if word := cursor.accept_word(*UNITS):
+            unit, size = "TIME", size * UNITS[word]
+            while cursor.peek().kind == "number":
+                more = cursor.number()
+                size += more * UNITS[cursor.expect_word(*UNITS)]
+        attribute: str | None = None
+        if cursor.accept("["):
+            attribute = cursor.attribute()
+            cursor.expect("]")
+        return Window(size, unit, attribute)
 
     def _placed_name(self) -> tuple[str, int]:
         place = self.cursor.peek().place
@@ -340,20 +363,3 @@ class _FileParser(_FormulaParser):
         alternatives = self._attribute_names()
         self.cursor.expect("]")
         return alternatives
-
-    def _window(self) -> Window:
-        cursor = self.cursor
-        size = cursor.number()
-        if cursor.accept_word("EVENT", "EVENTS"):
-            return Window(size, "EVENTS", None)
-        unit = "VALUE"
-        if word := cursor.accept_word(*UNITS):
-            unit, size = "TIME", size * UNITS[word]
-            while cursor.peek().kind == "number":
-                more = cursor.number()
-                size += more * UNITS[cursor.expect_word(*UNITS)]
-        attribute: str | None = None
-        if cursor.accept("["):
-            attribute = cursor.attribute()
-            cursor.expect("]")
-        return Window(size, unit, attribute)

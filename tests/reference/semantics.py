@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from . import nodes as n
 from .conditions import ConditionChecker, Positions, Row, labels_in
 from .values import CelError, Kind
+from .windows import fits
 
 Labelling = frozenset[tuple[str, int]]
 ComplexEvent = tuple[int, int, Labelling]
@@ -82,7 +83,8 @@ def _is_chosen(kind: str, mine: frozenset[int], supports: set[frozenset[int]]) -
 class Evaluator:
     """⟦φ⟧ over one stream: its rows from position `first` on, as if the stream began there.
 
-    `work_limit` bounds the number of complex events looked at; beyond it WorkLimitError is
+    Windows inside a formula are measured on `order_by` where they name no attribute. `work_limit`
+    bounds the number of complex events looked at; beyond it WorkLimitError is
     raised.
     """
 
@@ -92,11 +94,13 @@ class Evaluator:
         kinds: Mapping[str, Kind],
         first: int = 0,
         work_limit: int | None = None,
+        order_by: str | None = None,
     ) -> None:
         self.rows = rows
         self.first = first
         self.checker = ConditionChecker(rows, kinds)
         self.work_left = work_limit
+        self.order_by = order_by
         self._memo: dict[tuple[n.Formula, tuple[object, ...]], Matches] = {}
         self._scopes: dict[tuple[n.Formula, tuple[object, ...]], Matches] = {}
 
@@ -157,6 +161,8 @@ class Evaluator:
                 return self._not_between(formula, nu)
             case n.Filter():
                 return self._filter(formula, nu)
+            case n.Within():
+                return self._within(formula, nu)
             case n.Project():
                 return self._project(formula, nu)
             case n.Rename():
@@ -280,6 +286,11 @@ class Evaluator:
                 if labels_in(clause) <= known.keys()
             ):
                 yield i, j, mu
+
+    def _within(self, formula: n.Within, nu: Environment) -> Iterable[ComplexEvent]:
+        for match in self.matches(formula.body, nu):
+            if fits(formula.window, self.order_by, self.rows, match[0], match[1]):
+                yield match
 
     def _project(self, formula: n.Project, nu: Environment) -> Iterable[ComplexEvent]:
         for i, j, mu in self.scope(formula.body, nu):

@@ -7,6 +7,8 @@ there, in the words of the language.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from celc.diagnostics.errors import Diagnostic, Related, error
 from celc.parse.mistakes import (
     clauses,
@@ -38,6 +40,7 @@ _CASES = (
     formulas.missing_formula,
     clauses.misspelled_statement,
     windows.size,
+    windows.local_window,
     windows.rest_of_window,
     windows.limit_of_two,
     foreign_words.select_modifier,
@@ -104,6 +107,7 @@ _CASES = (
 
 def unexpected(place: Place) -> Diagnostic:
     """The diagnostic for a token that cannot stand at its place, or for the end of the file."""
+    place = _at_clause(place)
     for case in _CASES:
         diagnostic = case(place)
         if diagnostic is not None:
@@ -141,9 +145,22 @@ _VALUE = frozenset(
     | {"DATE", "MINUS", "PLUS", "LPAR", "PREV", "PRIOR"}
 )
 _ATOM = frozenset(
-    {"NAME", "LPAR", "BANG", "NOT", "STRICT", "NXT", "NEXT", "LAST", "MAX", "PROJECT"}
+    {"NAME", "LPAR", "BANG", "NOT", "STRICT", "NXT", "NEXT", "LAST", "MAX", "PROJECT", "WITHIN"}
 )
 _STATEMENTS = frozenset({"CREATE", "QUERY", "SELECT"})
+
+
+def _at_clause(place: Place) -> Place:
+    """The place of a WITHIN that is a clause without a formula before it, where that is missing.
+
+    The parser goes on to the next token, because `WITHIN[…](…)` could begin there.
+    """
+    if place.before != "WITHIN" or not place.accepts("LSQB"):
+        return place
+    rest = place.tokens[place.index : place.statement_end()]
+    if any(token.type == "LPAR" for token in rest):
+        return place
+    return replace(place, index=place.index - 1, accepted=_ATOM)
 
 
 def expected(place: Place) -> list[str]:

@@ -22,7 +22,7 @@ def size(place: Place) -> Diagnostic | None:
         return _missing_unit(place)
     if place.before == "LIMIT":
         return _limit(place)
-    if place.before != "WITHIN":
+    if place.before != "WITHIN" or place.accepts("LSQB"):
         return None
     mended: str | None
     span, message = found.span, f"WITHIN needs a number, not {described(found)}"
@@ -32,7 +32,8 @@ def size(place: Place) -> Diagnostic | None:
         end = _clause_end(place)
         mended = place.raw(place.index + 1, end)
     else:
-        mended, end = _rewritten(place)
+        end = _clause_end(place)
+        mended = _rewritten(place, end)
         if place.at_end:
             message = "WITHIN needs a number after it"
     if mended is None:
@@ -59,9 +60,8 @@ def _clause_end(place: Place) -> int:
     return next((i for i in following if keyword_of(place.tokens[i]) in CLAUSES), end)
 
 
-def _rewritten(place: Place) -> tuple[str | None, int]:
-    """The text after WITHIN, as the language writes it, and its end; None if unclear."""
-    end = _clause_end(place)
+def _rewritten(place: Place, end: int) -> str | None:
+    """The text from here to `end` as a window of the language; None if unclear."""
     tokens = list(place.tokens[place.index : end])
     measure = ""
     opened = next((i for i, token in enumerate(tokens) if token.type == "LSQB"), None)
@@ -76,11 +76,9 @@ def _rewritten(place: Place) -> tuple[str | None, int]:
     duration = spelled(" ".join(words))
     if duration is None and len(words) == 1 and unit_of(words[0].upper()):
         duration = spelled(f"1 {words[0]}")  # WITHIN MINUTE
-    if duration is None:
-        return None, end
-    if duration.endswith("EVENTS"):
-        return duration, end
-    return duration + (measure or _measure(place)), end
+    if duration is None or duration.endswith("EVENTS"):
+        return duration
+    return duration + (measure or _measure(place))
 
 
 def _missing_unit(place: Place) -> Diagnostic:
@@ -101,11 +99,23 @@ def _missing_unit(place: Place) -> Diagnostic:
         place.found.span,
         f"it is not said what WITHIN {number.text} counts",
         help=[
-            f"write {' or '.join(f'WITHIN {choice}' for choice in choices)}",
-            "a distance in the values of an attribute is written WITHIN 10 [attribute]",
+            f"write {' or '.join(_window(place, choice) for choice in choices)}",
+            "a distance in the values of an attribute is written "
+            f"{_window(place, '10 [attribute]')}",
         ],
         fixes=[Fix(span, choice) for choice in choices],
     )
+
+
+def _window(place: Place, size: str) -> str:
+    """A size as a window of the kind that stands at the place."""
+    return f"WITHIN[{size}]" if _in_brackets(place) else f"WITHIN {size}"
+
+
+def _in_brackets(place: Place) -> bool:
+    """Whether the place is inside the brackets of a window in a formula."""
+    opener = place.opener
+    return opener is not None and opener > 0 and place.tokens[opener - 1].type == "WITHIN"
 
 
 def clock_time(place: Place) -> tuple[str | None, int]:
@@ -135,6 +145,81 @@ def _limit(place: Place) -> Diagnostic:
     if found.type == END:
         message = "LIMIT needs a number after it"
     return error("bad-size", found.span, message, help=["write it as in LIMIT 10"])
+
+
+# --- windows of a part of the formula -------------------------------------------------------------
+
+
+def local_window(place: Place) -> Diagnostic | None:
+    """`WITHIN 5 MINUTES (A)`, `WITHIN[](A)`, `WITHIN[5 MINUTES ts](A)`, `WITHIN[3 EVENTS] A`."""
+    if place.before == "WITHIN" and place.accepts("LSQB"):
+        return _without_brackets(place)
+    if place.before == "LSQB" and _in_brackets(place) and place.accepts("INTEGER"):
+        return _size_in_brackets(place)
+    if place.before == "ATTRIBUTE" and _in_brackets(place) and place.found.type == "NAME":
+        return error(
+            "missing-brackets",
+            place.found.span,
+            "the attribute that measures a window stands in brackets",
+            help=[f"write [{place.found.text}]"],
+            fixes=[Fix(place.found.span, f"[{place.found.text}]")],
+        )
+    if place.before == "RSQB" and place.accepted == {"LPAR"}:
+        return _without_parentheses(place)
+    return None
+
+
+def _without_brackets(place: Place) -> Diagnostic:
+    tokens, end = place.tokens, place.statement_end()
+    opener = next((i for i in range(place.index, end) if tokens[i].type == "LPAR"), place.index)
+    mended = _rewritten(place, opener) if opener > place.index else None
+    example = f"WITHIN[10 EVENTS](…) or WITHIN[10 MINUTES{_measure(place)}](…)"
+    return error(
+        "missing-brackets",
+        place.previous.span,
+        "WITHIN of a part of a formula needs its window in brackets, and the part in parentheses",
+        help=[f"write WITHIN[{mended}](…)" if mended else f"write it as in {example}"],
+        fixes=[Fix(place.span(place.index, opener), f"[{mended}]")] if mended else [],
+    )
+
+
+def _size_in_brackets(place: Place) -> Diagnostic:
+    """No number after `WITHIN[`."""
+    tokens, end = place.tokens, place.statement_end()
+    ends = (i for i in range(place.index, end - 1) if tokens[i].type == "RSQB")
+    close = next((i for i in ends if tokens[i + 1].type != "RSQB"), place.index)
+    signed = place.found.type in ("MINUS", "PLUS") and place.following.type == "INTEGER"
+    mended = place.raw(place.index + 1, close) if signed else _rewritten(place, close)
+    return error(
+        "bad-size",
+        place.found.span,
+        f"WITHIN[…] needs a number, not {described(place.found)}",
+        help=[f"write WITHIN[{mended}]" if mended else "write it as in WITHIN[10 EVENTS]"],
+        fixes=[Fix(place.span(place.index, close), mended)] if mended else [],
+    )
+
+
+def _without_parentheses(place: Place) -> Diagnostic | None:
+    """`WITHIN[3 EVENTS] A ; B`."""
+    opened, depth = place.index - 1, 0
+    while opened > place.statement_start:
+        depth += {"RSQB": 1, "LSQB": -1}.get(place.tokens[opened].type, 0)
+        if not depth:
+            break
+        opened -= 1
+    if place.tokens[opened - 1].type != "WITHIN":
+        return None
+    window = place.text(opened - 1, place.index)
+    following = place.found
+    is_name = following.type == "NAME"
+    part = following.text if is_name else "…"
+    return error(
+        "missing-parentheses",
+        place.previous.span,
+        "the part of the formula that a window holds for stands in parentheses",
+        help=[f"write {window}({part})"],
+        fixes=[Fix(following.span, f"({part})")] if is_name else [],
+    )
 
 
 # --- after the size -------------------------------------------------------------------------------

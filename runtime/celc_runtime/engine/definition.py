@@ -250,6 +250,25 @@ class Satisfying(Node):
 
 
 @dataclass(eq=False, slots=True)
+class Fitting(Node):
+    """`WITHIN[w](φ)`; `window` is the number of w among the windows of the plan."""
+
+    part: Node
+    window: int
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        keys, floors = stretch.past[2 * self.window : 2 * self.window + 2]
+        floor = floors[stretch.entries[end] - stretch.base]
+        # Keys do not fall. Matches that begin before the window are not even looked for.
+        events = range(stretch.first, end + 1)
+        outside = bisect_left(
+            events, floor, key=lambda event: keys[stretch.entries[event] - stretch.base]
+        )
+        if outside < len(events):
+            yield from self.part.ending(stretch.beginning_at(events[outside]), end)
+
+
+@dataclass(eq=False, slots=True)
 class InScope(Node):
     """A scope: open questions inside find the labels that it binds."""
 

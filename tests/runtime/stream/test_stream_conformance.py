@@ -111,7 +111,7 @@ def _with_case_as_key(text: str) -> str:
     body, count = re.subn(r"PARTITION BY ", r"\g<0>part, ", body)
     if not count:
         body = body.replace("CONSUME BY ANY", "CONSUME BY PARTITION")  # there is only one
-        clauses = r"(?=\s+(?:WITHIN|CONSUME|LIMIT)\b|\s*\Z)"
+        clauses = r"(?=\s+(?:WITHIN|CONSUME|LIMIT)\b(?!\[)|\s*\Z)"
         body = re.sub(clauses, " PARTITION BY part", body, count=1)
     return head + body
 
