@@ -11,11 +11,11 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-DECLARED = "at: TIMESTAMP, took: INTERVAL"
-"""The attributes that events have besides `day`, a DATE."""
+DECLARED = "at: TIMESTAMP, took: INTERVAL, clock: TIMESTAMP"
+"""The attributes that events have besides `day`, a DATE; `clock` never falls, and is not NULL."""
 
 _ORDERS = ("=", "<", ">=", "<>", ">", "<=")
-_START = dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC)
+START = dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC)
 
 
 def _microseconds(count: int) -> dt.timedelta:
@@ -23,7 +23,7 @@ def _microseconds(count: int) -> dt.timedelta:
 
 
 PLAIN: dict[str, tuple[Any, ...]] = {
-    "at": tuple(_START + dt.timedelta(seconds=seconds) for seconds in (0, 1, 2, 5, -43_200)),
+    "at": tuple(START + dt.timedelta(seconds=seconds) for seconds in (0, 1, 2, 5, -43_200)),
     "took": tuple(map(_microseconds, (1_000_000, 2_000_000, 500_000, 0, -1_000_000))),
 }
 ODD: dict[str, tuple[Any, ...]] = {

@@ -32,9 +32,10 @@ def absent_window_query(rng: random.Random) -> str:
 def _part(rng: random.Random, depth: int) -> str:
     form = rng.random()
     if depth == 0 or form < 0.2:
-        return rng.choice(_TYPES)
-    if form < 0.6:
-        return f"({_part(rng, depth - 1)} ; {_part(rng, depth - 1)})"
-    if form < 0.8:
+        return rng.choice((*_TYPES, "((A OR B) AS y FILTER y IS NOT B)"))
+    if form < 0.5:
+        optional = rng.choice(("", "", "?"))
+        return f"({_part(rng, depth - 1)}{optional} ; {_part(rng, depth - 1)})"
+    if form < 0.7:
         return f"({_part(rng, depth - 1)} OR {_part(rng, depth - 1)})"
-    return f"({_part(rng, depth - 1)})+"
+    return f"({_part(rng, depth - 1)}){rng.choice(('+', '+', '{2}', '{2,}', '{1,2}', '{2,3}'))}"

@@ -15,6 +15,7 @@ The first difference is shrunk and printed as a case, in the form of the files i
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import json
 import random
 import re
@@ -39,6 +40,7 @@ from strategies import (
     random_query,
 )
 from strategies_across import TYPES, wide_stream
+from strategies_times import START
 from test_random import TOO_LARGE, Tally, cramped
 
 import celc
@@ -85,12 +87,13 @@ LANGUAGES = {
         OF_TIMES,
         words=frozenset(
             {" SECONDS", ".at - ", ".took * ", "BETWEEN", "ABS(", " IN (", " IS NULL", "SUM("}
-            | {"PREV(", "PARTITION BY took", " AS value_", "PARTITION BY", "-("}
+            | {"PREV(", "PARTITION BY took", " AS value_", "PARTITION BY", "-(", "S [clock]]("}
         ),
     ),
     "windows": Language(
         LOCAL_WINDOWS,
-        words=frozenset({"WITHIN[", " EVENTS](", " [ts]](", "; !", " UNLESS ", ")+"}),
+        words=frozenset({"WITHIN[", " EVENTS](", " [ts]](", "; !", " UNLESS ", ")+"})
+        | {"){", "? ;", " IS NOT ", "PREV("},
     ),
 }
 
@@ -134,6 +137,7 @@ def stream_for(rng: random.Random, query: Drawn) -> Events:
     )
     for number, event in enumerate(events):
         event["seq"] = number
+        event["clock"] = START + number // 2 * dt.timedelta(seconds=1)
         event["stream"] = rng.choice(("S", "S", "T", "U"))
         if "CREATE STREAM T" not in query.text:
             del event["stream"]

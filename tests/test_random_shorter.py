@@ -1,5 +1,5 @@
-"""Random queries with rounds in braces, `?`, IS and PREV at a distance: the compiled answers
-against the reference's.
+"""Random queries with rounds in braces, `?`, IS and PREV at a distance, and with windows inside a
+formula among them: the compiled answers against the reference's.
 
 python tests/test_random_shorter.py 0 500     # seeds 0 to 499, and the counts
 """
@@ -10,8 +10,10 @@ import argparse
 import random
 
 import pytest
-from strategies import SHORTER
+from strategies import SHORTER, Feature
 from test_random import Tally, check
+
+_MORE = SHORTER | {Feature.LOCAL_WINDOW}
 
 
 def compare(first: int, queries: int, *, compiled: bool = False) -> Tally:
@@ -29,12 +31,12 @@ def one_seed(seed: int, tally: Tally, *, compiled: bool = False) -> None:
     """Compare the answers of one random query on ten streams, and count them."""
     try:
         depth = 2 + seed % 2
-        check(random.Random(seed), tally, depth=depth, streams=10, compiled=compiled, more=SHORTER)
+        check(random.Random(seed), tally, depth=depth, streams=10, compiled=compiled, more=_MORE)
     except AssertionError as problem:
         raise AssertionError(f"seed {seed}: {problem}") from None
 
 
-_WORDS = ("{", ":{", "?", " IS A", " IS NOT ", ", 2)", "; !")
+_WORDS = ("WITHIN[", "{", ":{", "?", " IS A", " IS NOT ", ", 2)", "; !")
 
 
 def test_random_queries() -> None:

@@ -44,11 +44,24 @@ class _Positions:
                     last = end
                 return first, last
             case lp.Iteration():
-                first, last = self.add(form.operand)
-                self._join(last, first)
-                return first, last
+                return self._rounds(form)
             case _:
                 raise AssertionError("not in a part that can be followed event by event")
+
+    def _rounds(self, form: lp.Iteration) -> tuple[set[int], set[int]]:
+        """Each round that is counted has positions of its own; of `{n,}`, the last is repeated."""
+        first, last = self.add(form.operand)
+        ends = set(last) if form.least == 1 else set[int]()
+        begin = first
+        for count in range(2, form.written_out + 1):
+            begin, end = self.add(form.operand)
+            self._join(last, begin)
+            last = end
+            if count >= form.least:
+                ends |= last
+        if form.most is None:
+            self._join(last, begin)
+        return first, ends
 
     def _join(self, ends: set[int], begins: set[int]) -> None:
         for position in begins:

@@ -38,7 +38,11 @@ from celc.normal.marks import (
 )
 from celc.normal.normal_form import ROLE, AddRole, NormalForm, shown
 from celc.normal.rewrite import relabel
-from celc.normal.traversal import forms_in, is_correlated, labels_of, operands_of
+from celc.normal.traversal import count_events, forms_in, is_correlated, labels_of, operands_of
+
+_MOST_WATCHED = 1_000
+"""The most positions that a part in a window may have to be followed event by event: each event of
+the stream costs a step for each pair of them."""
 
 
 class _NotFlatError(Exception):
@@ -323,7 +327,9 @@ def _shows_labels(form: NormalForm) -> bool:
 
 def _is_watchable(form: NormalForm) -> bool:
     """Whether a form is a window around a part that can be followed event by event."""
-    return isinstance(form, lp.Within) and all(map(_is_plain, forms_in(form.operand)))
+    if not isinstance(form, lp.Within) or not all(map(_is_plain, forms_in(form.operand))):
+        return False
+    return count_events(form.operand) <= _MOST_WATCHED
 
 
 def _is_plain(part: NormalForm) -> bool:
