@@ -118,9 +118,10 @@ class AbsentPart:
     """A part in a window that must not lie inside a match: `!(WITHIN[w](φ))`, or right of UNLESS.
 
     It must not lie between the event with the role `first` and the next event with the role `last`;
-    both count where `inclusive`. `form` is made of events, `;`, OR, `+` and rounds (`{2,4}`). Of its matches
-    that end at an event, the one with the latest start fits the window if any does, and lies between two
-    events if any does. So the latest start behind every event is all that has to be known.
+    both count where `inclusive`. `form` is made of events, `;`, OR, `+` and rounds (`{2,4}`). Of
+    its matches that end at an event, the one with the latest start fits the window if any does, and
+    lies between two events if any does. So the latest start behind every event is all that has to
+    be known.
     """
 
     form: NormalForm
