@@ -42,12 +42,9 @@ _CHOSEN = {
     "16": ("SELECT MAX * FROM S WHERE ((A AS x)+ ; B AS y) FILTER x.value < y.value",),
     "17": ("SELECT * FROM S WHERE (B ; (A AS x)+ ; C) FILTER x.value > AVG(PRIOR x.value)",),
     "19": ("SELECT * FROM S WHERE A AS x ; !(B AS y FILTER y.id = x.id) ; C",),
-    "24": (
-        "SELECT * FROM S WHERE WITHIN[2 [ts]](A ; B)+ ; C",
-        "SELECT * FROM S WHERE A ; !(WITHIN[2 [ts]](B ; B)) ; C",
-    ),
     "20": ("SELECT * FROM S WHERE A AS x ; MAX((B AS y FILTER y.id = x.id)+ ; C)",),
     "22": ("SELECT * FROM S WHERE ((A AS x){2,} ; B) FILTER x.value >= PREV(x.value)",),
+    "24": ("SELECT * FROM S WHERE A ; !(WITHIN[2 [ts]](B ; B)) ; C",),
 }
 
 
@@ -77,8 +74,8 @@ _MORE = (
     "SELECT NXT * FROM S WHERE A+ ; B PARTITION BY id WITHIN 6 EVENTS",
     "SELECT LAST x FROM S WHERE A AS x ; !C ; B PARTITION BY id WITHIN 8 [ts] CONSUME BY PARTITION",
     "SELECT MAX * FROM S WHERE NXT(A ; B) ; C WITHIN 9 EVENTS CONSUME BY ANY",
-    "SELECT * FROM S WHERE ((A OR B) AS x){3} ; C? FILTER x IS A OR x.value > PREV(x.value, 2) "
-    "WITHIN 8 EVENTS",
+    "SELECT * FROM S WHERE WITHIN[3 [ts]]((A OR B) AS x ; A OR C){2} ; C? "
+    "FILTER x IS A OR x.value > PREV(x.value, 2) WITHIN 9 EVENTS",
 )
 
 

@@ -102,6 +102,9 @@ def table_of(plan: Plan, events: Sequence[Event]) -> pa.Table:
     read = {field.name: field.type for field in plan.input_schema()}
     names = dict.fromkeys([*read, *plan.tiebreak, *(name for event in events for name in event)])
     types = {name: read.get(name, COLUMNS.get(name)) for name in names}
+    # A few cases have times in `ts`.
+    if "ts" not in read and any(isinstance(event.get("ts"), dt.datetime) for event in events):
+        types["ts"] = COLUMNS["at"]
     return pa.table(
         {name: _column([event.get(name) for event in events], type) for name, type in types.items()}
     )
