@@ -213,7 +213,9 @@ def _thirty_cases() -> list[Case]:
 @long_over_connect
 def test_some_queries(spark: Any, tmp_path: Path) -> None:
     """Five that keep different states; `test_stream_conformance` has more, without Spark."""
-    groups = [[case] for case in _thirty_cases()[1:18:4]]
+    cases = _thirty_cases()
+    windows = [case for case in cases if case.name.startswith("24")][:1]
+    groups = [[case] for case in cases[1:14:4] + windows]
     assert len(groups) == 5
     problems = _all_streams(spark, tmp_path, groups, _FEW_FILES)
     assert not problems, "\n".join(problems)

@@ -64,7 +64,10 @@ def test_a_window_of_the_whole_match_is_the_window_of_the_query(
         ("A ; !(WITHIN[5 [n]](B ; B)) ; C", Checked),
         ("(A ; !(WITHIN[5 [n]](B ; B)) ; C)+", Checked),
         ("(A ; C) UNLESS WITHIN[5 [n]]((A OR B)+ ; B)", Checked),
+        ("A ; !(WITHIN[5 [n]](B{2,3} ; A? ; C)) ; C", Checked),
+        ("A ; !(WITHIN[5 [n]](((B AS y ; (A OR C) AS z) FILTER z IS A){2})) ; C", Checked),
         ("A ; !(WITHIN[5 [n]](B : B)) ; C", ByDefinition),
+        ("A ; !(WITHIN[5 [n]](B{1001})) ; C", ByDefinition),
         ("NXT(WITHIN[5 [n]](A ; B)) ; C", ByDefinition),
     ],
 )
