@@ -72,6 +72,12 @@ FAMILIES: dict[str, Callable[[int], str]] = {
     ),
     "a chain of two types": lambda n: STREAM + " ; ".join("AB"[k % 2] for k in range(n)),
     "a chain of + of two types": lambda n: STREAM + " ; ".join("AB"[k % 2] + "+" for k in range(n)),
+    "rounds": lambda n: f"{STREAM}A{{{n}}} ; B",
+    "rounds, any number up to": lambda n: f"{STREAM}(A ; B){{1,{n}}}",
+    "rounds with a condition across events": lambda n: (
+        f"{STREAM}((A AS x){{{n}}} ; B) FILTER x.v > PREV(x.v, 2)"
+    ),
+    "operands that may be missing": lambda n: f"{STREAM}A ; {_each('B? ; A', n, ' ; ')} ; B",
     "parentheses": lambda n: f"{STREAM}{'(' * n}A{')' * n} ; B",
     "queries, alike": lambda n: STREAM
     + _each("QUERY q{k}: SELECT * FROM S WHERE A AS x ; B AS y FILTER y[v > {k}]", n, "\n"),

@@ -51,6 +51,7 @@ def figures(settings: Settings) -> Iterator[Figure]:
     yield from windows(settings)
     yield from lengths(settings)
     yield from states(settings)
+    yield from rounds(settings)
     yield from memory(settings)
     yield from delays(settings)
 
@@ -151,6 +152,26 @@ def states(settings: Settings) -> Iterator[Figure]:
         }
         name = f"states: a sequence of {count}, {which}"
         yield rate(name, "events/s", settings.events, timings[f"{count}"], **context)
+
+
+ROUNDS = ("A{5} ; B", "A ; A ; A ; A ; A ; B", "A{20} ; B")
+"""Rounds in braces, the same written out, which is the measure, and more rounds."""
+
+
+def rounds(settings: Settings) -> Iterator[Figure]:
+    """The update of rounds in braces, beside the same rounds written out."""
+    batch = one_batch(type=random_types("AB", settings.events))
+    queries = {formula: compiled(formula, "AB", 500) for formula in ROUNDS}
+    readings = {formula: Reading(query, batch, listed=False) for formula, query in queries.items()}
+    tasks = [Task(formula, one.update, one.rewind) for formula, one in readings.items()]
+    timings = settings.repeated(tasks)
+    context: dict[str, Any] = {"events": settings.events, "line": "rounds"}
+    for formula, query in queries.items():
+        name = f"rounds: {formula}, {engine(query)}"
+        yield rate(name, "events/s", settings.events, timings[formula], **context)
+    braces, written_out, _ = ROUNDS
+    name = f"rounds: cost of {braces} beside {written_out}"
+    yield quotient(name, timings[braces].rows, timings[written_out].rows, 1.1, **context)
 
 
 # --- memory ---------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from celc.diagnostics.deadline import Deadline, look
 from celc.diagnostics.errors import CelError, Diagnostic, Diagnostics
 from celc.diagnostics.source import Source
 from celc.normal.divide import Definitions, Division, Exact, Roles, Windowed, divide
+from celc.normal.flat_form import asks_for_types
 from celc.normal.normal_form import KeepLabels, KeepSupport, NormalForm
 from celc.normal.normalize import normalize, output_labels
 from celc.normal.rewrite import relabel
@@ -262,7 +263,7 @@ def _asks_for_symbols(division: Division) -> bool:
         case Definitions():
             return True
         case Roles(flat=flat):
-            return bool(flat.absent)
+            return bool(flat.absent or flat.absent_parts) or asks_for_types(flat)
         case Exact() | Windowed():
             return False
         case _:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,27 @@ CASES_FOLDER = TESTS / "cases"
 
 @dataclass(frozen=True)
 class Case:
-    """One case: the text of a `.cel` file, the stream, and every complex event of the answer."""
+    """One case: the text of a `.cel` file, the stream, and every complex event of the answer.
+
+    `options` are those of the call. `error`: why the query is refused, in place of an answer.
+    """
 
     name: str
     query: str
     events: list[dict[str, Any]]
     expected: list[dict[str, Any]]
+    options: dict[str, Any] = field(default_factory=dict)
+    error: str = ""
+
+    def __post_init__(self) -> None:
+        """ValueError for an option that no route of the tests gives to its call."""
+        if not self.options.keys() <= {"order_by"} or len(self.options.get("order_by", ())) > 1:
+            raise ValueError(f"{self.name} has options that the tests do not know: {self.options}")
+
+    @property
+    def order_by(self) -> str | None:
+        """The order column of the call."""
+        return next(iter(self.options.get("order_by", ())), None)
 
 
 def case_stems(folder: Path = CASES_FOLDER) -> list[str]:
@@ -28,10 +45,19 @@ def case_stems(folder: Path = CASES_FOLDER) -> list[str]:
 
 
 def load_cases(stem_prefix: str | None = None, folder: Path = CASES_FOLDER) -> list[Case]:
-    """The cases of all files, or of those whose names begin with `stem_prefix`, in order.
+    """The cases with an answer, of all files or of those whose names begin with `stem_prefix`.
 
     ValueError where there are no such files, or where two cases have one name.
     """
+    return [case for case in _all_cases(stem_prefix, folder) if not case.error]
+
+
+def load_refused() -> list[Case]:
+    """The cases whose queries are errors."""
+    return [case for case in _all_cases(None, CASES_FOLDER) if case.error]
+
+
+def _all_cases(stem_prefix: str | None, folder: Path) -> list[Case]:
     stems = [stem for stem in case_stems(folder) if stem.startswith(stem_prefix or "")]
     if not stems:
         raise ValueError(f"no files of cases like {stem_prefix or ''}*.jsonl in {folder}")
@@ -39,9 +65,22 @@ def load_cases(stem_prefix: str | None = None, folder: Path = CASES_FOLDER) -> l
     names: set[str] = set()
     for stem in stems:
         for line in (folder / f"{stem}.jsonl").read_text(encoding="utf-8").splitlines():
-            case = Case(**json.loads(line))
+            case = Case(**_with_times(json.loads(line)))
             if case.name in names:
                 raise ValueError(f"two cases are called {case.name}")
             names.add(case.name)
             cases.append(case)
     return cases
+
+
+def _with_times(written: dict[str, Any]) -> dict[str, Any]:
+    """The case with times and days in place of their texts."""
+    times = dict(re.findall(r"\b(\w+): (TIMESTAMP|DATE)\b", written["query"]))
+    for event in written["events"]:
+        for name in times.keys() & event.keys():
+            text = event[name]
+            if text is not None and times[name] == "DATE":
+                event[name] = dt.date.fromisoformat(text)
+            elif text is not None:
+                event[name] = dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC)
+    return written

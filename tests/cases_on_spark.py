@@ -57,7 +57,7 @@ def _as_partitions(made: Callable[[pa.Table], Any], cases: list[Case]) -> tuple[
     """The matcher of some cases' query with one more partition attribute, and their events."""
     query = cases[0].query
     if len(cases) > 1:
-        query = query.replace("ts: LONG }", "ts: LONG, part: STRING }")
+        query = re.sub(r"(ts: LONG|day: DATE) }", r"\1, part: STRING }", query)
         query, count = re.subn(r"PARTITION BY ", r"\g<0>part, ", query)
         if not count:
             query = re.sub(

@@ -43,6 +43,8 @@ _CHOSEN = {
     "17": ("SELECT * FROM S WHERE (B ; (A AS x)+ ; C) FILTER x.value > AVG(PRIOR x.value)",),
     "19": ("SELECT * FROM S WHERE A AS x ; !(B AS y FILTER y.id = x.id) ; C",),
     "20": ("SELECT * FROM S WHERE A AS x ; MAX((B AS y FILTER y.id = x.id)+ ; C)",),
+    "22": ("SELECT * FROM S WHERE ((A AS x){2,} ; B) FILTER x.value >= PREV(x.value)",),
+    "24": ("SELECT * FROM S WHERE A ; !(WITHIN[2 [ts]](B ; B)) ; C",),
 }
 
 
@@ -72,6 +74,8 @@ _MORE = (
     "SELECT NXT * FROM S WHERE A+ ; B PARTITION BY id WITHIN 6 EVENTS",
     "SELECT LAST x FROM S WHERE A AS x ; !C ; B PARTITION BY id WITHIN 8 [ts] CONSUME BY PARTITION",
     "SELECT MAX * FROM S WHERE NXT(A ; B) ; C WITHIN 9 EVENTS CONSUME BY ANY",
+    "SELECT * FROM S WHERE WITHIN[3 [ts]]((A OR B) AS x ; A OR C){2} ; C? "
+    "FILTER x IS A OR x.value > PREV(x.value, 2) WITHIN 9 EVENTS",
 )
 
 
@@ -115,6 +119,6 @@ def some_cases(limit: int, start: int = 0) -> list[Case]:
         if case.query not in seen:
             seen.add(case.query)
             rest.append(case)
-    step = len(rest) / (limit - len(first))
-    places = [int(step * number) + start for number in range(limit - len(first))]
+    others = max(1, limit - len(first))
+    places = [len(rest) * number // others + start for number in range(others)]
     return first + [rest[place % len(rest)] for place in places]

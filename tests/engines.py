@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import importlib
 import pkgutil
 import random
@@ -46,6 +47,8 @@ COLUMNS = {
     "code": pa.string(),
     "flag": pa.bool_(),
     "day": pa.date32(),
+    "at": pa.timestamp("us", tz="UTC"),
+    "took": pa.duration("us"),
 }
 
 
@@ -99,11 +102,11 @@ def table_of(plan: Plan, events: Sequence[Event]) -> pa.Table:
     read = {field.name: field.type for field in plan.input_schema()}
     names = dict.fromkeys([*read, *plan.tiebreak, *(name for event in events for name in event)])
     types = {name: read.get(name, COLUMNS.get(name)) for name in names}
+    # A few cases have times in `ts`.
+    if "ts" not in read and any(isinstance(event.get("ts"), dt.datetime) for event in events):
+        types["ts"] = COLUMNS["at"]
     return pa.table(
-        {
-            name: pa.array([event.get(name) for event in events], type)
-            for name, type in types.items()
-        }
+        {name: _column([event.get(name) for event in events], type) for name, type in types.items()}
     )
 
 
@@ -166,6 +169,16 @@ def _coded(column: pa.Array, rng: random.Random) -> pa.Array:
     if coded == pa.large_string():
         return column.cast(coded)
     return column.cast(pa.dictionary(coded, pa.string()))
+
+
+def _column(values: Sequence[Any], type: pa.DataType | None) -> pa.Array:
+    if type is None or not pa.types.is_duration(type):
+        return pa.array(values, type)
+    # Arrow takes all durations of Python but the smallest one.
+    whole = [
+        v // dt.timedelta(microseconds=1) if isinstance(v, dt.timedelta) else v for v in values
+    ]
+    return pa.array(whole, pa.int64()).cast(type)
 
 
 # --- reading --------------------------------------------------------------------------------------

@@ -29,23 +29,36 @@ COLUMNS: dict[str, pa.DataType] = {
         "s": pa.string(),
         "t": pa.timestamp("us", tz="UTC"),
         "e": pa.date32(),
+        "v": pa.duration("us"),
     }.items()
     for number in (1, 2)
 }
-"""The attributes of the one event type: two of each type, named by its first letter (DATE: e)."""
+"""The attributes of the one event type: two of each type, named by its first letter (DATE: e,
+INTERVAL: v)."""
 
 PLAIN: dict[str, pa.DataType] = COLUMNS | {
     "t1": pa.int64(),
     "t2": pa.int64(),
     "e1": pa.int32(),
     "e2": pa.int32(),
+    "v1": pa.int64(),
+    "v2": pa.int64(),
 }
 """The same for values that are numbers where COLUMNS has times: Python has none after 9999."""
+
+IN_PARQUET = COLUMNS | {"v1": pa.int64(), "v2": pa.int64()}
+"""The same in a file that Spark reads with `SPARK_SCHEMA`: Parquet has no durations."""
+
+SPARK_SCHEMA = (
+    "b1 BOOLEAN, b2 BOOLEAN, i1 INT, i2 INT, l1 BIGINT, l2 BIGINT, f1 FLOAT, f2 FLOAT, d1 DOUBLE, "
+    "d2 DOUBLE, s1 STRING, s2 STRING, t1 TIMESTAMP, t2 TIMESTAMP, e1 DATE, e2 DATE, "
+    "v1 INTERVAL DAY TO SECOND, v2 INTERVAL DAY TO SECOND, row BIGINT"
+)
 
 DECLARATION = (
     "CREATE STREAM S { EVENT E { b1: BOOLEAN, b2: BOOLEAN, i1: INT, i2: INT, l1: LONG, l2: LONG, "
     "f1: FLOAT, f2: FLOAT, d1: DOUBLE, d2: DOUBLE, s1: STRING, s2: STRING, "
-    "t1: TIMESTAMP, t2: TIMESTAMP, e1: DATE, e2: DATE } }\n"
+    "t1: TIMESTAMP, t2: TIMESTAMP, e1: DATE, e2: DATE, v1: INTERVAL, v2: INTERVAL } }\n"
 )
 
 
@@ -114,6 +127,11 @@ DATES = [
     *(0, 1, -1, 10, 18_999, 19_000, 19_001, -719_162, -719_163, 2_932_896, 2_932_897),
     *(106_751_991, -106_751_991, -141_427, -141_428),
 ]
+DURATIONS = [
+    *(0, 1, -1, 1_000, 999_999, 1_000_000, -1_000_001, 90_000_000, DAY, -DAY, DAY + 1, 10 * DAY),
+    *(19_000 * DAY, 2**31, -(2**32), 2**53 + 1, 2**62, -(2**62), 2**62 + 1, 3_037_000_500),
+    *(2**63 - 1, 2**63 - 2, -(2**63), -(2**63) + 1),
+]
 _POOLS: dict[str, Sequence[Any]] = {
     "b": (False, True),
     "i": INTS,
@@ -123,6 +141,7 @@ _POOLS: dict[str, Sequence[Any]] = {
     "s": TEXTS,
     "t": TIMES,
     "e": DATES,
+    "v": DURATIONS,
 }
 
 
@@ -156,7 +175,7 @@ def _value(rng: random.Random, kind: str) -> Any:
     match kind:
         case "i":
             return rng.getrandbits(32) - 2**31
-        case "l" | "t":
+        case "l" | "t" | "v":
             return rng.getrandbits(64) - 2**63
         case "f":
             return struct.unpack("<f", rng.randbytes(4))[0]
@@ -168,6 +187,22 @@ def _value(rng: random.Random, kind: str) -> Any:
             return rng.randint(-106_751_991, 106_751_991)
         case _:
             return rng.random() < 0.5
+
+
+def _joined(form: str, *parts: Condition, sql: str | None = None) -> Condition:
+    return Condition(
+        form.format(*(part.cel for part in parts)),
+        (sql or form).format(*(part.sql for part in parts)),
+    )
+
+
+# What is NULL beyond 64 bits ends the run in Spark, unless it is tried.
+_TRIED = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
+
+
+def _tried(operator: str, left: Condition, right: Condition) -> Condition:
+    """Arithmetic with times that is NULL where it overflows."""
+    return _joined(f"({{}} {operator} {{}})", left, right, sql=f"{_TRIED[operator]}({{}}, {{}})")
 
 
 # --- literals -------------------------------------------------------------------------------------
@@ -211,12 +246,32 @@ def _time(kind: str, value: int) -> Condition:
     return Condition(text, text)
 
 
+_UNITS = (("DAY", DAY), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_000), ("SECOND", 1_000_000))
+
+
+def _duration(value: int) -> Condition:
+    """A duration; a negative one as the difference from nothing."""
+    if value < 0:
+        return _joined("-({})", _duration(-value), sql="try_subtract(INTERVAL '0' SECOND, {})")
+    texts, rest = [], value
+    for unit, size in _UNITS:
+        count, rest = divmod(rest, size)
+        texts += [f"{count} {unit}{'S' if count != 1 else ''}"] if count else []
+    cel = " ".join([*texts, f"{rest // 1000}.{rest % 1000:03} MILLISECONDS"])
+    seconds = f"{value // 1_000_000 % 60}.{value % 1_000_000:06}"
+    hours = f"{value // 3_600_000_000 % 24}:{value // 60_000_000 % 60}"
+    return Condition(cel, f"INTERVAL '{value // DAY} {hours}:{seconds}' DAY TO SECOND")
+
+
+_MICROSECOND = _duration(1).sql
+_SMALLEST = f"try_subtract({_duration(1 - 2**63).sql}, {_MICROSECOND})"
+
 # --- conditions -----------------------------------------------------------------------------------
 
 _SIGNS = ("=", "!=", "<", "<=", ">", ">=")
 _NULL = Condition("NULL", "NULL")
-_FAMILIES = {"number": 6, "text": 3, "moment": 2, "boolean": 1}
-_LITERALS = {"number": "ild", "text": "s", "moment": "te", "boolean": "b"}
+_FAMILIES = {"number": 6, "text": 3, "moment": 2, "duration": 3, "boolean": 1}
+_LITERALS = {"number": "ild", "text": "s", "moment": "te", "duration": "v", "boolean": "b"}
 
 
 class Generator:
@@ -292,6 +347,10 @@ class Generator:
         if null and rng.random() < 0.02:
             return _NULL
         choice = rng.random()
+        if family == "duration" and depth and choice > 0.5:
+            return self._calculated_duration(depth - 1)
+        if family == "moment" and depth and choice > 0.75:
+            return self._calculated_moment(depth - 1)
         if family != "number" or depth == 0 or choice < 0.6:
             if rng.random() < self._attributes:
                 name = rng.choice("ilfd" if family == "number" else _LITERALS[family])
@@ -303,6 +362,50 @@ class Generator:
         if choice < 0.76:
             return _joined("ABS({})", self._operand(family, depth - 1))
         return _joined(f"({{}} {rng.choice('+-*/%')} {{}})", *self._pair(family, depth - 1))
+
+    def _calculated_duration(self, depth: int) -> Condition:
+        rng = self._rng
+        match rng.randrange(6):
+            case 0:
+                zero = "INTERVAL '0' SECOND"
+                operand = self._operand("duration", depth)
+                return _joined("-({})", operand, sql=f"try_subtract({zero}, {{}})")
+            case 1:
+                operand = self._operand("duration", depth)
+                negated = f"try_subtract(INTERVAL '0' SECOND, {operand.sql})"
+                positive = f"({operand.sql}) >= INTERVAL '0' SECOND"
+                sql = f"CASE WHEN {positive} THEN {operand.sql} ELSE {negated} END"
+                return Condition(f"ABS({operand.cel})", sql)
+            case 2:
+                return _tried("-", self._operand("moment", depth), self._operand("moment", depth))
+            case 3:
+                factor = self._whole_number()
+                sides = [self._operand("duration", depth), factor]
+                rng.shuffle(sides)
+                return _tried("*", *sides)
+            case _:
+                sides = [self._operand("duration", depth), self._operand("duration", depth)]
+                return _tried(rng.choice("+-"), *sides)
+
+    def _calculated_moment(self, depth: int) -> Condition:
+        rng = self._rng
+        sides = [self._operand("moment", depth), self._operand("duration", depth)]
+        if rng.random() < 0.3:
+            return _tried("+", *reversed(sides))
+        if rng.random() < 0.5:
+            return _tried("+", *sides)
+        # Spark negates the duration, which cannot be done with the smallest one.
+        moment, duration = sides
+        added = f"try_add(try_add({moment.sql}, {_duration(2**63 - 1).sql}), {_MICROSECOND})"
+        plain = _tried("-", *sides)
+        sql = f"CASE WHEN ({duration.sql}) = {_SMALLEST} THEN {added} ELSE {plain.sql} END"
+        return Condition(plain.cel, sql)
+
+    def _whole_number(self) -> Condition:
+        kind = self._rng.choice("il")
+        name = f"{kind}{self._rng.choice('12')}"
+        attribute = Condition(f"x.{name}", name)
+        return self._rng.choice((attribute, self._literal(kind)))
 
     def _literal(self, kind: str) -> Condition:
         rng = self._rng
@@ -318,6 +421,8 @@ class Generator:
                 return double(value if math.isfinite(value) else 2.5)
             case "s":
                 return Condition(cel_text(value), sql_text(value))
+            case "v":
+                return _duration(min(max(value, -(2**63) + 1), 2**63 - 1))
             case "t":
                 return _time(
                     "TIMESTAMP", min(max(value, _FIRST_DAY * DAY), (_LAST_DAY + 1) * DAY - 1)
@@ -360,9 +465,3 @@ class Generator:
         if form < 0.6:
             return "(" + "|".join(inner) + ")"
         return f"(?:{inner[0]})" + rng.choice(("*", "+", "?", "{1,2}", "*?"))
-
-
-def _joined(form: str, *parts: Condition) -> Condition:
-    return Condition(
-        form.format(*(part.cel for part in parts)), form.format(*(part.sql for part in parts))
-    )

@@ -27,6 +27,7 @@ _TYPES = {
     "dst": pa.int32(),
     "value": pa.float64(),
     "ts": pa.int64(),
+    "mileage": pa.int64(),
 }
 
 
@@ -54,9 +55,14 @@ def has_table_functions() -> bool:
 
 def table(events: list[dict[str, Any]]) -> pa.Table:
     """A case's events with a row number for a tiebreak."""
-    names = ["type", "id", "src", "dst", "value", "name", "ts"]
+    names = ["type", "id", "src", "dst", "value", "name", "mileage", "ts"]
+    types = _TYPES
+    if any("due" in event for event in events):
+        time = pa.timestamp("us", tz="UTC")
+        names += ["due", "day"]
+        types = types | {"ts": time, "due": time, "day": pa.date32()}
     columns = {
-        name: pa.array([event.get(name) for event in events], _TYPES.get(name, pa.string()))
+        name: pa.array([event.get(name) for event in events], types.get(name, pa.string()))
         for name in names
     }
     return pa.table({**columns, "row": pa.array(range(len(events)), pa.int64())})

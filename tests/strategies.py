@@ -18,6 +18,7 @@ from engines import interpreted, only_query
 from hypothesis import strategies as st
 from strategies_across import LABELS, TYPES, WIDE_DECLARATION, AcrossConditions, TiedFormulas
 from strategies_rounds import RoundFormulas
+from strategies_times import DECLARED, selected
 
 import celc
 
@@ -54,6 +55,7 @@ class Feature(enum.Enum):
     UNLESS = "UNLESS"
     NOT_BETWEEN = "; ! ;"
     SELECTOR = "selectors in formulas"
+    LOCAL_WINDOW = "WITHIN[…](φ)"
     SELECT_LABELS = "SELECT of labels"
     SELECT_NONE = "SELECT NONE"
     SELECT_EXPRESSIONS = "SELECT of expressions"
@@ -67,7 +69,13 @@ class Feature(enum.Enum):
     N_ARY = "conditions of which most compare several labels, in every way"
     KEYS = "formulas whose labels are tied by equality"
     LOOK_BACK = "PREV, PRIOR and aggregates compared with anything"
+    COUNTED = "{m,n}"
+    COUNTED_CONTIGUOUS = ":{m,n}"
+    OPTIONAL = "?"
+    TYPE_TEST = "IS R"
+    DISTANCE = "PREV(x.a, k)"
     ROUNDS = "iterations whose rounds are compared with labels from outside"
+    TIMES = "times and durations in conditions and in SELECT"
 
 
 REGULAR_OPERATORS = frozenset(
@@ -95,9 +103,31 @@ CLAUSES = frozenset(
     }
 )
 REGULAR = REGULAR_OPERATORS | SELECT_FORMS | CLAUSES
+# The shorter ways to write; a run of their own dwells on them.
+SHORTER = frozenset(
+    {
+        Feature.COUNTED,
+        Feature.COUNTED_CONTIGUOUS,
+        Feature.OPTIONAL,
+        Feature.TYPE_TEST,
+        Feature.DISTANCE,
+    }
+)
+# Formulas with windows inside, and little else that the listing has to decide.
+LOCAL_WINDOWS = (
+    REGULAR
+    | SHORTER
+    | {
+        *(Feature.AND, Feature.ALL, Feature.UNLESS, Feature.NOT_BETWEEN, Feature.LOCAL_WINDOW),
+        *(Feature.SELECTOR, Feature.TOP_SELECTOR, Feature.ANY, Feature.CORRELATION, Feature.OUTER),
+    }
+)
 # What dwells on comparisons across labels, and is about a wider declaration.
-DWELLING = frozenset({Feature.N_ARY, Feature.KEYS, Feature.LOOK_BACK, Feature.ROUNDS})
-EVERYTHING = frozenset(Feature) - DWELLING
+DWELLING = frozenset(
+    {Feature.N_ARY, Feature.KEYS, Feature.LOOK_BACK, Feature.ROUNDS, Feature.TIMES}
+)
+# Windows inside a formula have sets of their own: seeds draw the queries that they always drew.
+EVERYTHING = frozenset(Feature) - DWELLING - SHORTER - {Feature.LOCAL_WINDOW}
 # Everything but the functions of what lies before; facts such as COUNT(x) > 1 come with N_ARY.
 ACROSS = (EVERYTHING | {Feature.N_ARY, Feature.KEYS}) - {
     Feature.PREV,
@@ -108,6 +138,9 @@ ACROSS = (EVERYTHING | {Feature.N_ARY, Feature.KEYS}) - {
 }
 LOOKING_BACK = ACROSS | {Feature.LOOK_BACK, Feature.PREV, Feature.PRIOR, Feature.AGGREGATE}
 OF_ROUNDS = LOOKING_BACK | {Feature.ROUNDS}
+OF_TIMES = (LOOKING_BACK | {Feature.TIMES, Feature.SELECT_EXPRESSIONS, Feature.LOCAL_WINDOW}) - {
+    Feature.LIMIT
+}
 
 
 def random_query(rng: random.Random, features: frozenset[Feature] = REGULAR, depth: int = 3) -> str:
@@ -136,6 +169,8 @@ def compiled_queries(rng: random.Random) -> Iterator[CompiledQuery]:
 
 def declaration_for(features: frozenset[Feature]) -> str:
     """The declaration that queries with these features are about."""
+    if Feature.TIMES in features:
+        return WIDE_DECLARATION.replace("day: DATE", f"day: DATE, {DECLARED}")
     return WIDE_DECLARATION if features & DWELLING else DECLARATION
 
 
@@ -277,6 +312,8 @@ class _Generator:
         partitioned = self.has(Feature.PARTITION_BY) and _chance(rng, 0.3)
         if partitioned:
             by = rng.choice(("id", "name", "id, name", "[id]"))
+            if self.has(Feature.TIMES) and _chance(rng, 0.3):
+                by = rng.choice(("took", "took, id"))
             lines.append(f"PARTITION BY {by}")
         windows = []
         if self.has(Feature.WITHIN_EVENTS):
@@ -319,6 +356,8 @@ class _Generator:
 
     def expression(self, labels: Sequence[str], number: int) -> str:
         label = self.rng.choice(labels)
+        if self.has(Feature.TIMES) and _chance(self.rng, 0.6):
+            return f"{selected(self.rng, label, self.rng.choice(labels))} AS value_{number}"
         if _chance(self.rng, 0.25):
             function = self.rng.choice(("FIRST", "LAST", "COLLECT"))
             attribute = self.rng.choice(("name", "value", "id"))
@@ -351,6 +390,9 @@ class _Generator:
             F.NOT_BETWEEN: self.not_between,
             F.REPEAT: self.repeat,
             F.REPEAT_CONTIGUOUS: self.repeat,
+            F.COUNTED: self.counted,
+            F.COUNTED_CONTIGUOUS: self.counted,
+            F.OPTIONAL: self.with_options,
             F.FILTER: self.filtered,
             F.OR: self.either,
             F.AS: self.labelled,
@@ -360,10 +402,12 @@ class _Generator:
             F.ALL: self.sequence,
             F.UNLESS: self.unless,
             F.SELECTOR: self.selected,
+            F.LOCAL_WINDOW: self.within,
             F.KEYS: self.keyed,
             F.ROUNDS: self.in_rounds,
         }
         weights = {F.THEN: 5, F.REPEAT: 2, F.FILTER: 4, F.OR: 2, F.KEYS: 2, F.ROUNDS: 4}
+        weights |= {F.COUNTED: 3, F.OPTIONAL: 4}
         usable = [feature for feature in makers if self.has(feature)]
         if depth == 0 or not usable or not _chance(self.rng, 0.9):
             return self.atom()
@@ -414,6 +458,39 @@ class _Generator:
     def repeat(self, feature: Feature, depth: int, visible: _Words) -> _Piece:
         body = self.formula(depth, visible)
         return _Piece(body.at(_Level.POSTFIX) + feature.value, _Level.POSTFIX, body.bound)
+
+    def counted(self, feature: Feature, depth: int, visible: _Words) -> _Piece:
+        rng = self.rng
+        body = self.formula(depth, visible)
+        least, most = sorted((rng.choice((1, 2, 2, 3)), rng.choice((1, 2, 3))))
+        bounds = rng.choice((f"{most}", f"{least},{most}", f"{least},", f",{most}"))
+        colon = ":" if feature is Feature.COUNTED_CONTIGUOUS else ""
+        text = f"{body.at(_Level.POSTFIX)}{colon}{{{bounds}}}"
+        return _Piece(text, _Level.POSTFIX, body.bound)
+
+    def with_options(self, _: Feature, depth: int, visible: _Words) -> _Piece:
+        """A sequence of a few operands, some of which may be missing, perhaps with an absence."""
+        rng = self.rng
+        optional = rng.choice(((True, False), (False, True), (False, True, False)) * 2 + _OPTIONAL)
+        joint = rng.choice((";", ";", ":"))
+        parts, bound = list[_Piece](), frozenset[str]()
+        for _at in optional:
+            parts.append(self.formula(depth - 1 if depth else 0, visible | bound))
+            bound |= parts[-1].bound
+        level = _Level.POSTFIX
+        text = ""
+        for at, (part, is_optional) in enumerate(zip(parts, optional, strict=True)):
+            is_free = at and not optional[at - 1] and not is_optional
+            if is_free and self.has(Feature.NOT_BETWEEN) and _chance(rng, 0.5):
+                text += f" ; !{self.formula(0, visible | bound).at(level)} ; "
+            elif is_free and _chance(rng, 0.5):
+                # Only beside an operand that may be missing the signs must be the same.
+                text += rng.choice((" ; ", " : "))
+            elif at:
+                text += f" {joint} "
+            text += f"{part.at(level)}{'?' if is_optional else ''}"
+        # In a longer sequence, other signs could follow the last operand.
+        return _Piece(text, _Level.AND, bound)
 
     def either(self, _: Feature, depth: int, visible: _Words) -> _Piece:
         left, right = self.formula(depth, visible), self.formula(depth, visible)
@@ -466,6 +543,15 @@ class _Generator:
         word = self.rng.choice(("STRICT", "NXT", "LAST", "MAX", "NEXT"))
         return _Piece(f"{word}{body.parenthesized()}", _Level.POSTFIX, body.bound)
 
+    def within(self, _: Feature, depth: int, visible: _Words) -> _Piece:
+        body = self.formula(depth, visible)
+        sizes = (2, 1, 3, 4, 0, 6)
+        forms = ("{} EVENTS", "{} [ts]", "{} [ts]")
+        if self.has(Feature.TIMES):
+            forms += ("{} SECONDS [clock]", "{} MILLISECONDS [clock]")
+        window = self.rng.choice(forms).format(self.rng.choice(sizes))
+        return _Piece(f"WITHIN[{window}]{body.parenthesized()}", _Level.POSTFIX, body.bound)
+
     def keyed(self, _: Feature, depth: int, visible: _Words) -> _Piece:
         text, bound = self.tied.formula()
         return _Piece(text, _Level.POSTFIX, bound)
@@ -475,6 +561,16 @@ class _Generator:
         return _Piece(text, _Level.POSTFIX, bound)
 
 
+# Which operands of a sequence may be missing.
+_OPTIONAL = (
+    (True, False, True),
+    (False, True, True, False),
+    (False, False, True),
+    (True, False, False),
+    (False, True, False, True, False),
+)
+
+
 class _ConditionGenerator:
     """The conditions of one query."""
 
@@ -482,7 +578,9 @@ class _ConditionGenerator:
         self.rng = rng
         self.features = features
         look_back = Feature.LOOK_BACK in features
-        self.across_labels = AcrossConditions(rng, self.unary, look_back=look_back)
+        self.across_labels = AcrossConditions(
+            rng, self.unary, look_back=look_back, times=Feature.TIMES in features
+        )
 
     def condition(self, own: Iterable[str], visible: Iterable[str]) -> str:
         """A condition on labels of the filtered formula; with OUTER on `visible` labels too."""
@@ -510,6 +608,8 @@ class _ConditionGenerator:
             y = rng.choice(others)
             return rng.choice((self.across(x, y), self.across(x, y), self.unary(y)))
         forms += [self.previous] if F.PREV in self.features else []
+        forms += [self.at_distance] * 2 if F.DISTANCE in self.features else []
+        forms += [self.type_test] * 2 if F.TYPE_TEST in self.features else []
         forms += [self.prior] if F.PRIOR in self.features else []
         forms += [self.aggregate] if F.AGGREGATE in self.features else []
         first = rng.choice(forms)(x)
@@ -619,6 +719,26 @@ class _ConditionGenerator:
                 f"PREV({x}.value) IS NULL",
             )
         )
+
+    def at_distance(self, x: str) -> str:
+        k = self.rng.choice((1, 2, 2, 3))
+        return self.rng.choice(
+            (
+                f"{x}.value >= PREV({x}.value, {k})",
+                f"PREV({x}.id, {k}) = {x}.id",
+                f"PREV({x}.value, {k}) > PREV({x}.value)",
+                f"NOT {x}.name = PREV({x}.name, {k})",
+                f"({x}.value > 3 OR {x}.value < PREV({x}.value, {k}))",
+                f"{x}.value BETWEEN PREV({x}.value) AND PREV({x}.value, {k})",
+                f"PREV({x}.value, {k}) IS NULL",
+            )
+        )
+
+    def type_test(self, x: str) -> str:
+        test = f"IS {self.rng.choice(('', '', 'NOT '))}"
+        name = self.rng.choice(TYPES)
+        name = f"S>{name}" if _chance(self.rng, 0.15) else name
+        return self.rng.choice((f"{x} {test}{name}", f"NOT {x} {test}{name}"))
 
     def prior(self, x: str) -> str:
         function = self.rng.choice(("MAX", "MIN", "AVG", "SUM", "FIRST", "LAST"))

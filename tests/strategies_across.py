@@ -13,6 +13,8 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from strategies_times import ODD, PLAIN, Times
+
 TYPES = ("A", "B", "C", "D")
 _ATTRIBUTES = (
     "id: INT, value: DOUBLE, name: STRING, ts: LONG, number: LONG, ratio: FLOAT, code: STRING, "
@@ -61,21 +63,24 @@ def wide_stream(
     types: Sequence[str] = TYPES,
     nulls: float = 0.1,
     strangers: float = 0.0,
+    times: bool = False,
 ) -> list[dict[str, Any]]:
-    """A stream of `WIDE_DECLARATION`; as `random_stream`, with odd values in some streams.
+    """A stream of `WIDE_DECLARATION`; as `random_stream`, with odd values in some streams, and
+    with times and durations where `times`.
 
     Most streams have few keys, so that comparisons for equality hold often. Most events are of one
     of the `types`.
     """
     odd = rng.choice((0.0, 0.0, 0.15, 0.5))
     few = _chance(rng, 0.75)
+    plain, strange = (_PLAIN | PLAIN, _ODD | ODD) if times else (_PLAIN, _ODD)
 
     def attribute(name: str) -> Any:
         if _chance(rng, nulls):
             return None
         if _chance(rng, odd):
-            return rng.choice(_ODD[name])
-        values = _PLAIN[name]
+            return rng.choice(strange[name])
+        values = plain[name]
         return (
             rng.choice((values[0], values[0], values[0], values[1])) if few else rng.choice(values)
         )
@@ -86,7 +91,7 @@ def wide_stream(
         ts += rng.choice((1, 0, 2, 1, 3))
         kind = rng.choice(TYPES if _chance(rng, 0.1) else types)
         kind = "Stranger" if _chance(rng, strangers) else kind
-        events.append({"type": kind, "ts": ts, **{name: attribute(name) for name in _PLAIN}})
+        events.append({"type": kind, "ts": ts, **{name: attribute(name) for name in plain}})
     return events
 
 
@@ -98,10 +103,18 @@ def _chance(rng: random.Random, probability: float) -> bool:
 class AcrossConditions:
     """Conditions of which most compare several labels; `unary` makes those on one."""
 
-    def __init__(self, rng: random.Random, unary: Callable[[str], str], *, look_back: bool) -> None:
+    def __init__(
+        self,
+        rng: random.Random,
+        unary: Callable[[str], str],
+        *,
+        look_back: bool,
+        times: bool = False,
+    ) -> None:
         self.rng = rng
         self.unary = unary
         self.look_back = look_back
+        self.times = times
 
     def condition(self, own: Iterable[str], visible: Iterable[str]) -> str:
         """A condition on labels of the filtered formula and on others that it sees."""
@@ -129,6 +142,9 @@ class AcrossConditions:
         """A conjunct."""
         rng = self.rng
         x, y, z = self.labels(own, outer)
+        if self.times and _chance(rng, 0.6):
+            backward = x if self.look_back and _chance(rng, 0.4) else None
+            return Times(rng, x, y, backward=backward).condition()
         if self.look_back and _chance(rng, 0.6):
             return self.looking_back(x, y)
         makers: tuple[tuple[int, Callable[[str, str, str], str]], ...] = (

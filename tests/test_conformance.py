@@ -12,12 +12,13 @@ import random
 from pathlib import Path
 
 import pytest
-from cases_io import Case, case_stems, load_cases
+from cases_io import Case, case_stems, load_cases, load_refused
 from engines import answers, engines, interpreted, only_query
 from reference import difference
 
 import celc
 from celc.cli import main
+from celc.diagnostics.errors import CelError
 from celc.diagnostics.source import Source
 from celc.options import Options
 from celc.pipeline import compile_source
@@ -45,7 +46,12 @@ _SIZES = {
     "19-correlated-negation": (4, 16),
     "20-scopes": (10, 40),
     "21-prev-in-or": (4, 16),
+    "22-quantifiers": (60, 60),
+    "23-time-conditions": (61, 61),
+    "24-local-windows": (65, 65),
 }
+_REFUSED = 26
+"""How many queries of all files are errors."""
 
 
 def _by_query(stem: str) -> dict[str, list[Case]]:
@@ -55,10 +61,14 @@ def _by_query(stem: str) -> dict[str, list[Case]]:
     return found
 
 
+def _options(case: Case) -> Options:
+    return Options(None if case.order_by is None else (case.order_by,))
+
+
 def test_every_file_is_counted() -> None:
     """By the file; `test_python_api` counts what is in it."""
     assert case_stems() == [*_SIZES]
-    assert sum(cases for _, cases in _SIZES.values()) == 896
+    assert sum(cases for _, cases in _SIZES.values()) == 1082
 
 
 @pytest.mark.parametrize("stem", case_stems())
@@ -70,7 +80,7 @@ def test_python_api(stem: str) -> None:
     for query, cases in _by_query(stem).items():
         queries += 1
         with interpreted():
-            compiled = engines(query, Options())
+            compiled = engines(query, _options(cases[0]))
         for case in cases:
             compared += 1
             for engine, matcher in compiled.items():
@@ -80,6 +90,16 @@ def test_python_api(stem: str) -> None:
                         problems.append(f"{case.name} {engine} {route}: {found}")
     assert not problems, "\n".join(problems)
     assert (queries, compared) == _SIZES[stem]
+
+
+def test_queries_that_are_errors() -> None:
+    refused = load_refused()
+    assert len(refused) == _REFUSED
+    for case in refused:
+        with pytest.raises(CelError) as caught:
+            compile_source(Source("query.cel", case.query), _options(case))
+        assert any(found.severity == "error" for found in caught.value.diagnostics), case.name
+        assert all(found.help for found in caught.value.diagnostics), case.name
 
 
 @pytest.mark.parametrize(
@@ -101,8 +121,11 @@ def test_command_line(stem: str, part: slice, tmp_path: Path) -> None:
         source.write_text(query)
         for case in sorted(cases, key=lambda case: -len(case.expected))[part]:
             events = tmp_path / "events.jsonl"
-            events.write_text("".join(json.dumps(event) + "\n" for event in case.events))
-            code, lines = _run(["run", str(source), str(events), "--format", "json"])
+            events.write_text(
+                "".join(json.dumps(event, default=str) + "\n" for event in case.events)
+            )
+            order = [f"--order-by={case.order_by}"] if case.order_by else []
+            code, lines = _run(["run", str(source), str(events), "--format", "json", *order])
             assert code == 0, case.name
             found = difference(
                 [{k: v for k, v in json.loads(line).items() if k in _KEYS} for line in lines],
@@ -127,9 +150,9 @@ def _run(arguments: list[str]) -> tuple[int, list[str]]:
 
 # A query of each form of generated code: how its update runs, and how matches are listed.
 _EACH_FORM = (
-    # Branch-free: all matches, in runs, the latest and the earliest in a window, checked ones (by
-    # sums over what came before), and those that the definition finds.
-    *(("08", 7), ("05", 10), ("08", 11), ("08", 13), ("17", 5), ("20", 0)),
+    # Branch-free: all matches, in runs (with a duration), the latest and the earliest in a window,
+    # checked ones (by sums over what came before), and those that the definition finds.
+    *(("08", 7), ("23", 48), ("08", 11), ("08", 13), ("17", 5), ("20", 0)),
     # Straight-line: all matches, consumed, and checked ones under a selector.
     *(("10", 1), ("16", 9)),
     # With keys: all matches, and checked ones, with a correlated absence.
@@ -138,8 +161,14 @@ _EACH_FORM = (
     *(("07", 6), ("16", 11)),
 )
 _MORE_FORMS = (
-    *(("01", 2), ("02", 3), ("02", 5), ("06", 10), ("08", 4), ("12", 3), ("13", 4), ("15", 4)),
-    *(("17", 1), ("18", 1), ("18", 5), ("19", 2), ("20", 8), ("21", 2)),
+    *(("01", 2), ("02", 3), ("02", 5), ("05", 10), ("06", 10), ("08", 4), ("12", 3), ("13", 4)),
+    *(("15", 4), ("17", 1), ("18", 1), ("18", 5), ("19", 2), ("20", 8), ("21", 2)),
+    # Rounds whose labels are compared, and PREV over them.
+    *(("22", 7), ("22", 16)),
+    # The absolute value of a difference of times.
+    ("23", 27),
+    # Windows inside a formula: in a `+`, in rounds, and below `!`.
+    *(("24", 7), ("24", 11), ("24", 12)),
 )
 
 
@@ -155,7 +184,7 @@ def test_compiled_by_numba(places: tuple[tuple[str, int], ...]) -> None:
     problems = []
     for stem, place in places:
         query, cases = list(_by_query(stem).items())[place]
-        matcher = celc.compile(query)
+        matcher = celc.compile(query, order_by=cases[0].order_by)
         for case in cases:
             for route, answer in answers(
                 only_query(matcher), case.events, random.Random(case.name)
@@ -168,12 +197,13 @@ def test_compiled_by_numba(places: tuple[tuple[str, int], ...]) -> None:
 
 def test_each_form_is_compiled_by_numba() -> None:
     """No two of the queries are of one form, and they are as many as there are in the cases."""
-    forms = [_form(list(_by_query(stem))[place]) for stem, place in _EACH_FORM]
+    forms = [_form(list(_by_query(stem).values())[place]) for stem, place in _EACH_FORM]
     assert len({*forms}) == len(forms)
-    everywhere = {_form(query) for stem in case_stems() for query in _by_query(stem)}
+    everywhere = {_form(cases) for stem in case_stems() for cases in _by_query(stem).values()}
     assert everywhere == {*forms}
 
 
-def _form(query: str) -> tuple[type, type]:
-    (stages,) = compile_source(Source("query.cel", query), Options()).queries
+def _form(cases: list[Case]) -> tuple[type, type]:
+    source = Source("query.cel", cases[0].query)
+    (stages,) = compile_source(source, _options(cases[0])).queries
     return type(stages.program.update), type(stages.program.listing)

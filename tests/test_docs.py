@@ -227,7 +227,7 @@ def ways_of(program: Program) -> Iterator[str]:
         yield "automaton"
     if keyed:
         yield "keys"
-    if isinstance(listing, Checked) and (listing.clauses or listing.absent):
+    if isinstance(listing, Checked) and listing.asks:
         yield "checks"
     if isinstance(listing, Checked) and (listing.distinct or listing.selector):
         yield "collected"

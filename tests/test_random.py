@@ -60,6 +60,7 @@ TOO_LARGE = {
     "normal-form-too-large",
     "condition-too-large",
     "count-too-large",
+    "formula-too-large",
 }
 WORK_LIMIT = 200_000
 
@@ -179,13 +180,20 @@ _WORDS = (
 
 
 def check(
-    rng: random.Random, tally: Tally, *, depth: int, streams: int, compiled: bool = False
+    rng: random.Random,
+    tally: Tally,
+    *,
+    depth: int,
+    streams: int,
+    compiled: bool = False,
+    more: frozenset[Feature] = frozenset(),
 ) -> None:
     """Compare the answers of one random query on some streams, and count them.
 
-    With `compiled` as users run it, by the engine that the compiler chooses, compiled by Numba.
+    `more`: features that it may use besides. With `compiled` as users run it, by the engine that
+    the compiler chooses, compiled by Numba.
     """
-    text = _declared(rng, random_query(rng, EVERYTHING - _left_out(rng), depth))
+    text = _declared(rng, random_query(rng, (EVERYTHING - _left_out(rng)) | more, depth))
     order_by = rng.choice((None, None, "seq"))
     tally.drawn += 1
     try:

@@ -1,8 +1,8 @@
 """Random queries with conditions across labels: the compiled answers against the reference's.
 
 As `test_random`, for the parts of the language in which conditions compare labels with each other
-(`across`), with what came before (`look back`), or in each round of an iteration (`rounds`). One
-seed, or a range of them, by hand:
+(`across`), with what came before (`look back`), or in each round of an iteration (`rounds`), and
+for windows inside a formula (`windows`). One seed, or a range of them, by hand:
 
     python tests/test_random_across.py 17                    # seed 17: the query, and what differs
     python tests/test_random_across.py 0 500                 # seeds 0 to 499, and the counts
@@ -15,6 +15,7 @@ The first difference is shrunk and printed as a case, in the form of the files i
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import json
 import random
 import re
@@ -28,8 +29,18 @@ import pytest
 from celc_runtime import EventWarning
 from engines import answers, engines, interpreted, only_query
 from reference import Match, WorkLimitError, as_expected, check_answer, evaluate
-from strategies import ACROSS, LOOKING_BACK, OF_ROUNDS, Feature, declaration_for, random_query
+from strategies import (
+    ACROSS,
+    LOCAL_WINDOWS,
+    LOOKING_BACK,
+    OF_ROUNDS,
+    OF_TIMES,
+    Feature,
+    declaration_for,
+    random_query,
+)
 from strategies_across import TYPES, wide_stream
+from strategies_times import START
 from test_random import TOO_LARGE, Tally, cramped
 
 import celc
@@ -72,6 +83,18 @@ LANGUAGES = {
         OF_ROUNDS,
         words=frozenset({")+ ;", "):+", "ALL", "BETWEEN", " OR ", "PREV(", "SUM(", "PARTITION BY"}),
     ),
+    "times": Language(
+        OF_TIMES,
+        words=frozenset(
+            {" SECONDS", ".at - ", ".took * ", "BETWEEN", "ABS(", " IN (", " IS NULL", "SUM("}
+            | {"PREV(", "PARTITION BY took", " AS value_", "PARTITION BY", "-(", "S [clock]]("}
+        ),
+    ),
+    "windows": Language(
+        LOCAL_WINDOWS,
+        words=frozenset({"WITHIN[", " EVENTS](", " [ts]](", "; !", " UNLESS ", ")+"})
+        | {"){", "? ;", " IS NOT ", "PREV("},
+    ),
 }
 
 
@@ -110,9 +133,11 @@ def stream_for(rng: random.Random, query: Drawn) -> Events:
         types=[name for name in TYPES if re.search(rf"\b{name}\b", body)] or list(TYPES),
         nulls=rng.choice((0, 0, 0.1)),
         strangers=rng.choice((0, 0, 0.2)),
+        times="took: INTERVAL" in query.text,
     )
     for number, event in enumerate(events):
         event["seq"] = number
+        event["clock"] = START + number // 2 * dt.timedelta(seconds=1)
         event["stream"] = rng.choice(("S", "S", "T", "U"))
         if "CREATE STREAM T" not in query.text:
             del event["stream"]
@@ -213,8 +238,20 @@ def assert_enough(tally: Tally, *, queries: int, pairs: int) -> None:
     assert tally.too_large <= max(2, MOST_TOO_LARGE * tally.drawn), tally
 
 
-_SEEDS = {"across": range(105, 140), "look back": range(105, 140), "rounds": range(122, 140)}
-_MORE_SEEDS = {"across": range(105), "look back": range(105), "rounds": range(122)}
+_SEEDS = {
+    "across": range(105, 140),
+    "look back": range(105, 140),
+    "rounds": range(122, 140),
+    "times": range(129, 139),
+    "windows": range(95, 105),
+}
+_MORE_SEEDS = {
+    "across": range(105),
+    "look back": range(105),
+    "rounds": range(122),
+    "times": range(129),
+    "windows": range(95),
+}
 
 
 def _of_seeds(name: str, seeds: range) -> Tally:

@@ -37,6 +37,7 @@ _NODES: dict[Feature, type[n.Formula]] = {
     Feature.UNLESS: n.Unless,
     Feature.NOT_BETWEEN: n.NotBetween,
     Feature.SELECTOR: n.Selector,
+    Feature.LOCAL_WINDOW: n.Within,
 }
 
 

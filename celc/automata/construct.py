@@ -31,6 +31,7 @@ from celc.automata.graphs import (
     relabelled,
     satisfying,
     trimmed,
+    with_marked_ends,
     without,
 )
 from celc.automata.letters import Letters, Mask
@@ -183,14 +184,28 @@ class _Builder:
                     entries = (between,)
                 self.build(form.operands[-1], entries, exits)
             case Iteration():
-                again = self.new_state()
-                if not form.contiguous:
-                    self.add(again, None, (), again, ())
-                self.build(form.operand, (*entries, again), (*exits, again))
+                self.build_rounds(form, entries, exits)
             case lp.Absence():
                 self.build_absence(form, entries, exits)
             case _:
                 self.splice(self.parts.graph(form), entries, exits)
+
+    def build_rounds(
+        self, form: Iteration, entries: tuple[State, ...], exits: tuple[State, ...]
+    ) -> None:
+        """Rounds one after the other; the last one that is written out repeats where there is no
+        limit."""
+        for number in range(1, form.written_out + 1):
+            between = self.new_state()
+            if not form.contiguous:
+                self.add(between, None, (), between, ())
+            is_last = number == form.written_out
+            repeats = is_last and form.most is None
+            leave = exits if number >= form.least else ()
+            go_on = (between,) if repeats or not is_last else ()
+            starts = (*entries, between) if repeats else entries
+            self.build(form.operand, starts, (*leave, *go_on))
+            entries = (between,)
 
     def build_absence(
         self, form: lp.Absence, entries: tuple[State, ...], exits: tuple[State, ...]
@@ -276,7 +291,9 @@ class _Constructor:
                     if not isinstance(fact, lp.CountOf)
                 }
                 return satisfying(graph, form.fact, masks, self.budget)
-            case lp.Correlated() | lp.Scope():
+            case lp.MarkedEnds():
+                return reduced(with_marked_ends(self._graph(form.operand), form.first, form.last))
+            case lp.Correlated() | lp.Scope() | lp.Within():
                 raise AssertionError("relaxed before")
             case _:
                 assert_never(form)

@@ -269,6 +269,21 @@ def relabelled(graph: Graph, changes: Sequence[LabelChange]) -> Graph:
     )
 
 
+def with_marked_ends(graph: Graph, first: Marks, last: Marks) -> Graph:
+    """The graph with further marks on the first event of each match, and on the last one."""
+
+    def marked(state: int, edge: Edge) -> Edge:
+        more = {*(first if state == INITIAL else ()), *(last if edge.target == FINAL else ())}
+        return edge._replace(marks=tuple(sorted({*edge.marks, *more}))) if more else edge
+
+    return Graph(
+        graph.version,
+        tuple(
+            tuple(marked(state, edge) for edge in edges) for state, edges in enumerate(graph.edges)
+        ),
+    )
+
+
 # --- absence --------------------------------------------------------------------------------------
 
 

@@ -23,7 +23,7 @@ from celc.cli.json_fields import Fields, keys_of
 from celc.cli.origins import Feed, Origin
 from celc.cli.problems import CommandProblem, words
 from celc.cli.text_rows import csv_rows, first_wrong, json_rows, whole_lines
-from celc.cli.times import TimeForm, with_times
+from celc.cli.times import TimeForm, with_durations, with_times
 from celc.cli.wanted import Wanted
 
 _BLOCK = 1 << 20
@@ -207,7 +207,8 @@ class EventFile:
             for batch in file.iter_batches(batch_size=1 << 16, columns=columns):
                 progress(stream.tell())
                 batch = with_fields(batch, columns)
-                yield self._completed(self._form.times.zoned(batch, schema))
+                batch = with_durations(self._form.times.zoned(batch, schema), schema)
+                yield self._completed(batch)
 
     def _csv(self, progress: Progress) -> Iterator[pa.RecordBatch]:
         schema = self._wanted.schema
@@ -411,8 +412,11 @@ class EventFile:
         names: list[str] | None,
     ) -> CommandProblem:
         """The problem with the line of the first row that has it, among those after `given`."""
+        schema = self._wanted.schema
+        durations = [field.name for field in schema if pa.types.is_duration(field.type)]
         with self.origin.opened() as stream:
-            line, text = first_wrong(self._rows(stream), given, check, problem, names)
+            rows = self._rows(stream)
+            line, text = first_wrong(rows, given, check, problem, names, durations)
         where = self.name if line is None else f"{self.name}, line {line:,}"
         return CommandProblem(f"{where}: {text}")
 

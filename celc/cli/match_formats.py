@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import IO
 
@@ -81,10 +82,13 @@ def json_lines(query: CompiledQuery, out: IO[bytes]) -> Writer:
 
 
 def _json_ready(value: object) -> object:
-    """A value in which numbers that JSON lacks are texts, as Spark's `to_json` writes them."""
+    """A value in which numbers that JSON lacks are texts, as Spark's `to_json` writes them, and
+    durations microseconds."""
     match value:
         case float() if not math.isfinite(value):
             return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case timedelta():
+            return value // timedelta(microseconds=1)
         case list():
             return list(map(_json_ready, value))
         case dict():

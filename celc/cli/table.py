@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import IO
 
 import pyarrow as pa
+from celc_runtime.arrow.arrays import duration_text
 from celc_runtime.query import CompiledQuery
 from rich.cells import cell_len
 
@@ -119,6 +120,8 @@ class Times:
         if isinstance(value, datetime):
             plain = _utc(value)
             return str(plain.time() if self._day is not None else plain)
+        if isinstance(value, timedelta):
+            return duration_text(value)
         return "NULL" if value is None else visible(str(value))
 
 

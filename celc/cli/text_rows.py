@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import pyarrow as pa
 from celc_runtime.plan.plan import ARROW_TYPES
@@ -92,6 +92,7 @@ def first_wrong(
     check: Callable[[bytes], None],
     problem: Exception,
     names: Sequence[str] | None,
+    durations: Collection[str] = (),
 ) -> tuple[int | None, str]:
     """The line of the first wrong row after the first `given` rows, and the problem in words.
 
@@ -104,14 +105,17 @@ def first_wrong(
         try:
             check(row)
         except pa.ArrowInvalid as found:
-            return line, in_words(str(found), names)
-    return None, in_words(str(problem), names)
+            return line, in_words(str(found), names, durations)
+    return None, in_words(str(problem), names, durations)
 
 
-def in_words(problem: str, names: Sequence[str] | None) -> str:
-    """A problem of Arrow with a row, in words for the user."""
+def in_words(problem: str, names: Sequence[str] | None, durations: Collection[str] = ()) -> str:
+    """A problem of Arrow with a row, in words for the user. `durations` are the columns of
+    INTERVALs, which Arrow reads as numbers."""
     if (found := _NOT_CONVERTED.match(problem)) and names is not None:
         column, type, reason = names[int(found[1])], _type(found[2]), found[3]
+        if column in durations:
+            type = "INTERVAL, which is a whole number of microseconds"
         if value := re.match(r"invalid value '(.*)'", reason, re.DOTALL):
             return f"column {column!r}: {value[1]!r} is no {type}"
         return f"column {column!r}: no {type}: {reason.splitlines()[0]}"

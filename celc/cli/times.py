@@ -82,6 +82,8 @@ class TimeForm:
     def _raw_type(self, type: pa.DataType) -> pa.DataType:
         if pa.types.is_timestamp(type) and self.of_numbers:
             return _NUMBER
+        if pa.types.is_duration(type):
+            return pa.int64()
         return pa.string() if pa.types.is_temporal(type) else type
 
     def zoned(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -103,6 +105,12 @@ class TimeForm:
     def _in_zone(self, local: pa.Array) -> pa.Array:
         instants = pc.assume_timezone(local, self.zone)
         return instants.cast(pa.timestamp(local.type.unit, "UTC"))
+
+    def read(self, column: pa.Array, type: pa.DataType) -> pa.Array:
+        """What `readable` has given of a time or a duration, in its type."""
+        if pa.types.is_duration(type):
+            return column.cast(type)
+        return self.times(column) if pa.types.is_timestamp(type) else self.days(column)
 
     def times(self, column: pa.Array) -> pa.Array:
         """Texts or numbers as instants."""
@@ -166,16 +174,28 @@ class TimeForm:
 
 
 def with_times(batch: pa.RecordBatch, schema: pa.Schema, form: TimeForm) -> pa.RecordBatch:
-    """The batch, with texts read as times in the columns that `schema` declares as times."""
+    """The batch, with texts read as times in the columns that `schema` declares as times, and
+    numbers as the microseconds of durations."""
     for field in schema:
         if pa.types.is_temporal(field.type) and field.name in batch.schema.names:
             index = batch.schema.get_field_index(field.name)
-            parse = form.times if pa.types.is_timestamp(field.type) else form.days
             try:
-                column = parse(batch.column(index))
+                column = form.read(batch.column(index), field.type)
             except pa.ArrowInvalid as problem:
                 raise _of_column(field.name, problem) from None
             batch = batch.set_column(index, field, column)
+    return batch
+
+
+def with_durations(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch, with whole numbers read as microseconds in the columns that `schema` declares as
+    durations: Parquet has no type for them, and Spark writes such numbers."""
+    for index, name in enumerate(batch.schema.names):
+        known = schema.get_field_index(name)
+        if known >= 0 and pa.types.is_duration(schema.field(known).type):
+            column = batch.column(index)
+            if pa.types.is_int64(column.type):
+                batch = batch.set_column(index, name, column.cast(schema.field(known).type))
     return batch
 
 

@@ -12,33 +12,46 @@ from celc.core.bits import bits_of
 from celc.core.formula import (
     Aggregate,
     AttributeValue,
+    Clause,
     Comparison,
     ComparisonOperator,
     Expression,
     NullTest,
     Previous,
+    Window,
 )
-from celc.core.terms import labels_in_order
+from celc.core.terms import distances_looked_back, labels_in_order, nodes_named_in
 from celc.core.traversal import Leaf, map_leaves
-from celc.normal.flat_form import ABSENT, AbsentEvent, RoleClause
+from celc.normal.flat_form import ABSENT, AbsentEvent, AbsentPart, RoleClause, RoleWindow
 from celc.normal.normal_form import ROLE
-from celc.normal.show import show_predicate
+from celc.normal.show import show_predicate, show_window
+from celc.normal.traversal import events_of
 from celc.plan.tables import Kind, Tables
 
 
 @dataclass(slots=True)
 class EventCode(ChoiceCode):
     """Conditions over `event_k`, the event that plays role k of a clause, and over `here`, the
-    newest event, which PREV reads."""
+    newest event, which PREV reads.
+
+    Where a clause looks further back, `here` is the event at the greatest distance, and `before_d`
+    the one at a distance d.
+    """
+
+    _furthest: int = 1
+
+    def of_clause(self, clause: Clause, named: Mapping[str, str] | None = None) -> str:
+        self._furthest = furthest(clause)
+        return ChoiceCode.of_clause(self, clause, named)
 
     def _event(self, node: AttributeValue | Previous | Aggregate) -> str:
         if isinstance(node, Previous):
-            return "here"
+            return "here" if node.distance == self._furthest else f"before_{node.distance}"
         assert isinstance(node, AttributeValue)
         return self._named.get(node.label, f"event_{self._labels.index(node.label)}")
 
-    def _at_first(self, label: str) -> str | None:
-        return None  # the condition is asked when the event before it is there
+    def _lacks(self, label: str, distance: int) -> str | None:
+        return None  # the condition is asked when the events before it are there
 
 
 @dataclass(slots=True)
@@ -48,7 +61,8 @@ class CheckCode:
     `choices` are conditions over chosen events, `sets` conditions over whole label sets; both read
     the same columns. `bit_of`: the bit of each role and of each round mark. `later`: for each role
     the roles that the same event or a later one can play. `states` is the count of the numbers that
-    are kept with each event of a path.
+    are kept with each event of a path, `waiting` the first one of each clause that waits for a
+    witness.
     """
 
     choices: EventCode
@@ -57,6 +71,7 @@ class CheckCode:
     bit_of: dict[str, int] = field(default_factory=dict)
     later: Mapping[str, frozenset[str]] = field(default_factory=dict)
     states: int = 0
+    waiting: list[int] = field(default_factory=list)
 
     def lines(self, clauses: Sequence[RoleClause]) -> list[str]:
         """The body of `admits`: for each clause, and for each of its roles that the newest event
@@ -79,11 +94,49 @@ class CheckCode:
                     lines += self._for_pivot(clause, pivot, code)
         return lines
 
+    def window_lines(self, window: RoleWindow, numbers: Mapping[Window, int]) -> list[str]:
+        """Lines that keep the last event of a part in `state[n]` until its first one is there (−1:
+        no part is open), and turn down each event in between that the window does not reach."""
+        state, number = f"state[{self.states}", numbers[window.window]
+        self.states += 1
+        return [
+            f"# {comment_text(show_window(window.window))}",
+            f"closing = {state}, depth - 1] if depth > 0 else -1",
+            f"if roles & {1 << self._bit(window.last)}:",
+            "    closing = here",
+            f"if closing >= 0 and key_{number}[here] < floor_{number}[closing]:",
+            "    return False",
+            f"if roles & {1 << self._bit(window.first)}:",
+            "    closing = -1",
+            f"{state}, depth] = closing",
+        ]
+
+    def absent_part_lines(self, number: int, part: AbsentPart) -> list[str]:
+        """Lines that turn down two events with a part in a window between them: one that begins
+        behind the first of them (with `inclusive`: not before it)."""
+        state = f"state[{self.states}"
+        self.states += 1
+        names = ", ".join(dict.fromkeys(event.name for event in events_of(part.form)))
+        found = f"latest_{number}[closing - 1] > here + first"
+        if part.inclusive:
+            found = f"latest_{number}[closing] >= here + first"
+        return [
+            f"# no {show_window(part.window)} of {comment_text(names)}",
+            f"closing = {state}, depth - 1] if depth > 0 else -1",
+            f"if roles & {1 << self._bit(part.last)}:",
+            "    closing = here",
+            f"if closing >= 0 and roles & {1 << self._bit(part.first)}:",
+            f"    if {found}:",
+            "        return False",
+            "    closing = -1",
+            f"{state}, depth] = closing",
+        ]
+
     def complete_lines(self, clauses: Sequence[RoleClause]) -> list[str]:
         """The body of `completes`: for each clause the events of its roles, and a loop over the
         choices."""
         lines: list[str] = []
-        for number in range(0, self.states, 2):
+        for number in self.waiting:
             lines += [f"if state[{number + 1}, depth] != -1:", "    return False"]
         for clause in clauses:
             if clause.when != "complete":
@@ -160,6 +213,7 @@ class CheckCode:
         (predicate,) = clause.clause.predicates
         assert isinstance(predicate, Comparison)
         number = self.states
+        self.waiting.append(number)
         self.states += 2
         satisfied = self.choices.of_clause(clause.clause)
         null = replace(clause.clause, predicates=(NullTest(predicate.left, False, predicate.span),))
@@ -187,18 +241,23 @@ class CheckCode:
         ]
 
     def _for_later(self, clause: RoleClause, code: str) -> list[str]:
-        """Lines for a condition of the newest event with the next event of its role, or with all
-        later ones."""
+        """Lines for a condition of the newest event with the next event of its role (or with the
+        k-th next), or with all later ones."""
         (role,) = clause.clause.labels
         bit = 1 << self._bit(role)
         there = self._roles_at("place_0")
-        lines = [f"if roles & {bit}:", "    for place_0 in range(depth - 1, -1, -1):"]
+        lines = [f"if roles & {bit}:"]
+        if furthest(clause.clause) > 1:
+            nearer = sorted(_distances(clause.clause) - {furthest(clause.clause)})
+            lines.append("    steps = 0")
+            lines += [f"    before_{distance} = here" for distance in nearer]
+        lines.append("    for place_0 in range(depth - 1, -1, -1):")
         if clause.round_mark is not None:
             begins = f"        if {there} & {1 << self._bit(clause.round_mark)}:"
             lines += [begins, "            break  # this event begins a later round"]
+        lines += [f"        if not {there} & {bit}:", "            continue"]
+        lines += self._until_chosen(clause)
         lines += [
-            f"        if not {there} & {bit}:",
-            "            continue",
             f"        event_0 = (path[place_0] >> {self.kind_bits}) - first",
             f"        if not ({code}):",
             "            return False",
@@ -206,6 +265,19 @@ class CheckCode:
         if clause.when == "neighbours":
             lines.append("        break")
         return lines
+
+    def _until_chosen(self, clause: RoleClause) -> list[str]:
+        """Lines that pass the events between the newest one and the one that looks back at it."""
+        most = furthest(clause.clause)
+        if most == 1:
+            return []
+        lines = ["        steps += 1"]
+        for distance in sorted(_distances(clause.clause) - {most}, reverse=True):
+            lines += [
+                f"        if steps == {most - distance}:",
+                f"            before_{distance} = (path[place_0] >> {self.kind_bits}) - first",
+            ]
+        return [*lines, f"        if steps < {most}:", "            continue"]
 
     def roles_of(self, kinds: Sequence[Kind]) -> tuple[int, ...]:
         """The roles of an event of each kind, as a bit set."""
@@ -321,6 +393,18 @@ def roles_later(tables: Tables) -> dict[str, frozenset[str]]:
         for role in roles:
             later[role] |= seen
     return {role: frozenset(names[k] for k in bits_of(mask)) for role, mask in later.items()}
+
+
+def furthest(clause: Clause) -> int:
+    """How many events before the chosen one there must be for a clause to be asked, at least 1."""
+    found = [d for p in clause.predicates for d in distances_looked_back(p).values()]
+    return max(found, default=1)
+
+
+def _distances(clause: Clause) -> set[int]:
+    """The distances at which a clause reads a value."""
+    nodes = [node for predicate in clause.predicates for node in nodes_named_in(predicate)]
+    return {node.distance for node in nodes if isinstance(node, Previous)}
 
 
 def is_role(mark: str) -> bool:

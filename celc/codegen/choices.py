@@ -8,8 +8,9 @@ numbers that stand for them, and a condition on one text alone is a column of tr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from celc.codegen.conditions import ConditionCode
 from celc.core.formula import (
@@ -26,8 +27,11 @@ from celc.core.formula import (
     Predicate,
     Previous,
 )
-from celc.core.terms import labels_in_order, labels_looked_back_at
+from celc.core.terms import distances_looked_back, labels_in_order, type_tested
 from celc.core.traversal import operands_of
+
+SymbolsOfTypes: TypeAlias = Mapping[str, frozenset[int]]
+"""The symbols of the events of each type, by its `text_of_type`."""
 
 _ENDS = {"FIRST": "first_of", "LAST": "last_of"}
 _EXTREMES = {"MIN": "smallest", "MAX": "largest"}
@@ -38,11 +42,14 @@ class ChoiceCode(ConditionCode):
     """Turns clauses into expressions; collects the columns they read.
 
     Besides the fields of `ConditionCode`: `codes` are the text attributes that are compared with
-    others, `ranks` those of them whose order a condition asks for.
+    others, `ranks` those of them whose order a condition asks for. `symbols`: the kernel's symbols
+    of the events of each type, by which a condition asks for the type.
     """
 
     codes: dict[str, int] = field(default_factory=dict)
     ranks: dict[str, int] = field(default_factory=dict)
+    symbols: SymbolsOfTypes = field(default_factory=dict)
+    asks_for_symbols: bool = False
     _labels: tuple[str, ...] = ()
     _named: Mapping[str, str] = field(default_factory=dict)
 
@@ -62,7 +69,9 @@ class ChoiceCode(ConditionCode):
 
     def predicate(self, predicate: Predicate) -> str:
         """An expression that is true where the predicate is TRUE of a choice."""
-        if operands_of(predicate)[0].type is DataType.STRING:
+        if type_tested(predicate) is not None:
+            truth = self._type_tested(predicate)
+        elif operands_of(predicate)[0].type is DataType.STRING:
             truth = self._texts_compared(predicate)
         elif isinstance(predicate, NullTest):
             known: dict[str, None] = {}
@@ -73,13 +82,37 @@ class ChoiceCode(ConditionCode):
             # Not by `super()`: a dataclass with slots is not the class that it looks for.
             truth = ConditionCode.predicate(self, predicate)
         # Before the first position there is nothing to compare with.
-        behind = labels_looked_back_at(predicate)
-        firsts = [self._at_first(label) for label in self._labels if label in behind]
+        behind = distances_looked_back(predicate)
+        firsts = [self._lacks(label, behind[label]) for label in self._labels if label in behind]
         return "(" + " | ".join([*filter(None, firsts), truth]) + ")" if firsts else truth
 
-    def _at_first(self, label: str) -> str | None:
-        """A test whether the chosen event is the first of its label; None: known to be false."""
-        return f"(place_{self._labels.index(label)} == 0)"
+    def _lacks(self, label: str, distance: int) -> str | None:
+        """A test whether there are fewer events of a label before the chosen one; None: known to
+        be false."""
+        place = f"place_{self._labels.index(label)}"
+        return f"({place} == 0)" if distance == 1 else f"({place} < {distance})"
+
+    def _type_tested(self, predicate: Predicate) -> str:
+        """An expression that is true where the chosen event has one of the types."""
+        assert isinstance(predicate, Membership)
+        assert isinstance(predicate.operand, AttributeValue)
+        event = self._event(predicate.operand)
+        symbols = sorted(
+            symbol
+            for value in predicate.values
+            for symbol in self.symbols.get(str(value), frozenset())
+        )
+        tests = [
+            (
+                f"({first} <= symbol[{event}] <= {last})"
+                if first < last
+                else f"(symbol[{event}] == {first})"
+            )
+            for first, last in _runs(symbols)
+        ]
+        self.asks_for_symbols = True
+        truth = "(" + " | ".join(tests) + ")" if tests else "False"
+        return f"(not {truth})" if predicate.negated else truth
 
     # --- events -----------------------------------------------------------------------------------
 
@@ -93,8 +126,11 @@ class ChoiceCode(ConditionCode):
         match node:
             case AttributeValue():
                 return self._named.get(node.label, f"events_{number}[place_{number}]")
-            case Previous():
+            case Previous(distance=1):
                 return f"events_{number}[place_{number} - 1]"
+            case Previous():
+                # Where there are fewer events, the value is read and not looked at.
+                return f"events_{number}[max(place_{number} - {node.distance}, 0)]"
             case Aggregate(function="FIRST" | "LAST"):
                 return self.imports.call(_ENDS[node.function], self._events(node))
             case Aggregate(type=DataType.STRING):
@@ -128,6 +164,9 @@ class ChoiceCode(ConditionCode):
                     known[f"{valid}[{self._event(expression)}]"] = None
                 else:
                     known[self.imports.call("some_known", valid, events)] = None
+                if (expression.function, expression.type) == ("SUM", DataType.INTERVAL):
+                    column, _ = self._column(attribute)
+                    known[self.imports.call("can_sum_interval", column, valid, events)] = None
             case _:
                 ConditionCode._needs(self, expression, known)
 
@@ -150,6 +189,9 @@ class ChoiceCode(ConditionCode):
         column, valid = self._column(node.attribute)
         if node.function in _ENDS or node.function in _EXTREMES:
             return f"{column}[{self._event(node)}]"
+        if node.type is DataType.INTERVAL:
+            function = "average" if node.function == "AVG" else "sum"
+            return self.imports.call(f"{function}_interval", column, valid, events)
         if node.function == "AVG":
             return self.imports.call("average", column, valid, events)
         kind = "real" if node.type is DataType.DOUBLE else "whole"
@@ -201,6 +243,15 @@ class ChoiceCode(ConditionCode):
         operator = "==" if predicate.operator == "=" else predicate.operator
         left, right = ranks or codes
         return "(" + " & ".join([*known, f"({left} {operator} {right})"]) + ")"
+
+
+def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The first and last of each run of numbers without gaps; the numbers ascend."""
+    start = 0
+    for place, number in enumerate(numbers):
+        if place + 1 == len(numbers) or numbers[place + 1] > number + 1:
+            yield numbers[start], number
+            start = place + 1
 
 
 def _of_one_event(operands: Sequence[Expression]) -> bool:

@@ -35,7 +35,15 @@ from celc.core.like import like_to_regex
 from celc.core.traversal import operands_of
 from celc.normal.normal_form import EventClause
 
-_WHOLE = (DataType.INT, DataType.LONG, DataType.TIMESTAMP, DataType.DATE, DataType.BOOLEAN)
+_WHOLE = (
+    *(DataType.INT, DataType.LONG, DataType.BOOLEAN),
+    *(DataType.TIMESTAMP, DataType.DATE, DataType.INTERVAL),
+)
+_LONG = (DataType.LONG, DataType.TIMESTAMP, DataType.INTERVAL)
+"""Types whose arithmetic is that of 64-bit numbers; for times it is checked beforehand."""
+
+_OPERATIONS = {"+": "add", "-": "subtract", "*": "multiply"}
+_SMALLEST = -(2**63)
 _LONGEST_CHAIN = 8
 _LONGEST_TUPLE = 1000
 
@@ -111,9 +119,18 @@ class ConditionCode:
                 known[self._column(expression.attribute)[1]] = None
             case Cast() | Negation() | Absolute():
                 self._needs(expression.operand, known)
+                if expression.type is DataType.INTERVAL:
+                    known[f"({self._value(expression.operand)} != {_SMALLEST})"] = None
             case Arithmetic():
-                self._needs(expression.left, known)
-                self._needs(expression.right, known)
+                for side in (expression.left, expression.right):
+                    self._needs(side, known)
+                    if isinstance(side, Cast) and side.type is DataType.TIMESTAMP:
+                        days = self._value(side.operand)
+                        known[self.imports.call("begins_at_time", days)] = None
+                if expression.type.is_checked:
+                    sides = (self._value(expression.left), self._value(expression.right))
+                    operation = _OPERATIONS[expression.operator]
+                    known[self.imports.call(f"can_{operation}", *sides)] = None
                 if expression.operator in ("/", "%") and not isinstance(expression.right, Constant):
                     known[f"({self._value(expression.right)} != 0)"] = None
             case Aggregate() | Previous():
@@ -134,14 +151,14 @@ class ConditionCode:
                 value = self._value(expression.operand)
                 if expression.type is DataType.INT:
                     return self.imports.call("subtract_int", "0", value)
-                if expression.type is DataType.LONG:
+                if expression.type in _LONG:
                     return self.imports.call("subtract_long", "0", value)
                 return f"(-{value})"
             case Absolute():
                 value = self._value(expression.operand)
                 if expression.type is DataType.INT:
                     return self.imports.call("absolute_int", value)
-                if expression.type is DataType.LONG:
+                if expression.type in _LONG:
                     return self.imports.call("absolute_long", value)
                 return f"abs({value})"
             case Arithmetic():
@@ -167,7 +184,9 @@ class ConditionCode:
     def _arithmetic(self, expression: Arithmetic) -> str:
         left = self._value(expression.left)
         right = self._value(expression.right)
-        whole = {DataType.INT: "int", DataType.LONG: "long"}.get(expression.type)
+        whole = "long" if expression.type in _LONG else None
+        if expression.type is DataType.INT:
+            whole = "int"
         match expression.operator:
             case "/":
                 return self.imports.call("divide", left, right)
@@ -178,12 +197,9 @@ class ConditionCode:
                 return self._float(rest) if expression.type is DataType.FLOAT else rest
             case "+" | "-" | "*" if whole is None:
                 return f"({left} {expression.operator} {right})"
-            case "+":
-                return self.imports.call(f"add_{whole}", left, right)
-            case "-":
-                return self.imports.call(f"subtract_{whole}", left, right)
-            case "*":
-                return self.imports.call(f"multiply_{whole}", left, right)
+            case "+" | "-" | "*":
+                operation = _OPERATIONS[expression.operator]
+                return self.imports.call(f"{operation}_{whole}", left, right)
             case _:
                 assert_never(expression.operator)
 

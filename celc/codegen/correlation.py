@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from celc.codegen.checks import CheckCode, EventCode, roles_later
-from celc.codegen.choices import ChoiceCode
+from celc.codegen.choices import ChoiceCode, SymbolsOfTypes
 from celc.codegen.conditions import ConditionCode
 from celc.codegen.definition import ConditionFunction, DefinitionCode
 from celc.codegen.escape import string_literal, string_tuple, tuple_text
 from celc.codegen.imports import Imports
 from celc.codegen.templates import TemplateView
+from celc.codegen.watched_parts import watched_part
+from celc.core.formula import Window, text_of_type
+from celc.core.traversal import windows_in
 from celc.normal.normal_form import Event, shown
 from celc.plan.program import Program
 from celc.plan.strategy import ByDefinition, Checked
@@ -23,7 +26,7 @@ class DefinitionLiteral(TemplateView):
     """The module's `ByDefinition`, and a function for each condition in it.
 
     `columns` are the variables with the remembered columns of past events, `remembers` is the
-    constructor call that names these columns.
+    constructor call that names these columns, but not those of windows.
     """
 
     template: ClassVar[str] = "definition"
@@ -78,17 +81,20 @@ def definition_literal(
 
     Adds long IN lists to those of `code`, the query's conditions on single events.
     """
-    choices = ChoiceCode(number, code.imports, members=code.members)
-    writer = DefinitionCode(number, program.alphabet, program.tables.symbol_of, choices)
+    types = _symbols_of_types(program)
+    choices = ChoiceCode(number, code.imports, members=code.members, symbols=types)
+    windows = _numbered_windows(program)
+    writer = DefinitionCode(number, program.alphabet, program.tables.symbol_of, choices, windows)
     selects = program.query.strategy not in ("ALL", "ANY")
     formula = writer.of(listing.form, top=selects)
     code.imports.use("ByDefinition")
+    symbols = choices.asks_for_symbols
     literal = DefinitionLiteral(
         number,
         tuple(writer.conditions.values()),
-        _columns(choices),
+        _columns(choices, windows, symbols=symbols),
         formula,
-        _remembers(choices, code.imports),
+        _remembers(choices, code.imports, symbols=symbols),
         listing.sees_all,
     )
     return literal, choices.attributes_read
@@ -101,7 +107,8 @@ def checks_literal(
 
     Adds long IN lists to those of `code`, the query's conditions on single events.
     """
-    choices = EventCode(number, code.imports, members=code.members)
+    types = _symbols_of_types(program)
+    choices = EventCode(number, code.imports, members=code.members, symbols=types)
     sets = ChoiceCode(
         number,
         code.imports,
@@ -111,12 +118,22 @@ def checks_literal(
         choices.text_attributes,
         choices.codes,
         choices.ranks,
+        types,
     )
     writer = CheckCode(choices, sets, program.kind_bits, later=roles_later(program.tables))
-    lines = writer.lines(checks.clauses)
+    windows = _numbered_windows(program)
+    lines = [line for window in checks.windows for line in writer.window_lines(window, windows)]
+    for place, part in enumerate(checks.absent_parts):
+        lines += writer.absent_part_lines(place, part)
+    lines += writer.lines(checks.clauses)
+    parts = tuple(
+        watched_part(part, windows, lambda event: _kernel_symbols(event, program), code.imports)
+        for part in checks.absent_parts
+    )
     complete_lines = writer.complete_lines(checks.clauses)
     for place, absent in enumerate(checks.absent):
         complete_lines += writer.absent_lines(place, absent)
+    symbols = bool(checks.absent) or choices.asks_for_symbols or sets.asks_for_symbols
     code.imports.use("Checked", "njit", "np")
     kinds = program.tables.kinds
     literal = ChecksLiteral(
@@ -126,12 +143,12 @@ def checks_literal(
             AbsentSymbols(f"ABSENT_{number}_{place}", _symbols_of(absent.events, program))
             for place, absent in enumerate(checks.absent)
         ),
-        _columns(choices, symbols=bool(checks.absent)),
+        _columns(choices, windows, parts=len(parts), symbols=symbols),
         program.kind_bits,
         (1 << program.kind_bits) - 1,
         tuple(lines),
         tuple(complete_lines),
-        _remembers(choices, code.imports, symbols=bool(checks.absent)),
+        _remembers(choices, code.imports, parts=parts, symbols=symbols),
         writer.states,
         tuple_text(str(bool(shown(frozenset(kind.marks)))) for kind in kinds),
         string_literal(checks.selector),
@@ -140,20 +157,40 @@ def checks_literal(
     return literal, choices.attributes_read
 
 
+def _symbols_of_types(program: Program) -> SymbolsOfTypes:
+    found: dict[str, set[int]] = {}
+    symbol_of = program.tables.symbol_of
+    for number, symbol in enumerate(program.alphabet.symbols):
+        if symbol.type is not None:
+            found.setdefault(text_of_type(symbol.type), set()).add(symbol_of[number])
+    return {text: frozenset(symbols) for text, symbols in found.items()}
+
+
+def _kernel_symbols(event: Event, program: Program) -> tuple[int, ...]:
+    """The symbols of the kernel that an event can have, ascending."""
+    symbol_of = program.tables.symbol_of
+    found = {symbol_of[one] for one in program.alphabet.matching(event.type, event.clauses)}
+    return tuple(sorted(found))
+
+
 def _symbols_of(events: Sequence[Event], program: Program) -> tuple[bool, ...]:
     """Whether the events of each symbol of the kernel are among `events`."""
-    alphabet, symbol_of = program.alphabet, program.tables.symbol_of
-    found = {
-        symbol_of[symbol]
-        for event in events
-        for symbol in alphabet.matching(event.type, event.clauses)
-    }
-    return tuple(symbol in found for symbol in range(max(symbol_of) + 1))
+    found = {symbol for event in events for symbol in _kernel_symbols(event, program)}
+    return tuple(symbol in found for symbol in range(max(program.tables.symbol_of) + 1))
 
 
-def _columns(choices: ChoiceCode, *, symbols: bool = False) -> tuple[str, ...]:
+def _numbered_windows(program: Program) -> dict[Window, int]:
+    """The numbers of the windows of parts, as the plan lists them."""
+    return {window: n for n, window in enumerate(windows_in(program.query.formula))}
+
+
+def _columns(
+    choices: ChoiceCode, windows: Collection[Window], *, parts: int = 0, symbols: bool = False
+) -> tuple[str, ...]:
     """The variables with the remembered columns of past events."""
-    columns = [
+    columns = [f"{kind}_{n}" for n in range(len(windows)) for kind in ("key", "floor")]
+    columns += [f"latest_{n}" for n in range(parts)]
+    columns += [
         f"{kind}_{n}" for n in range(len(choices.attributes)) for kind in ("column", "valid")
     ]
     for kind, names in (("text", choices.texts), ("code", choices.codes), ("rank", choices.ranks)):
@@ -161,7 +198,9 @@ def _columns(choices: ChoiceCode, *, symbols: bool = False) -> tuple[str, ...]:
     return (*columns, "symbol") if symbols else tuple(columns)
 
 
-def _remembers(choices: ChoiceCode, imports: Imports, *, symbols: bool = False) -> str:
+def _remembers(
+    choices: ChoiceCode, imports: Imports, *, parts: tuple[str, ...] = (), symbols: bool = False
+) -> str:
     """The constructor call that names the remembered columns, in the order of `_columns`."""
     imports.use("Remembers")
     arguments = [
@@ -170,6 +209,7 @@ def _remembers(choices: ChoiceCode, imports: Imports, *, symbols: bool = False) 
         f"codes={string_tuple(choices.codes)}",
         f"ranks={string_tuple(choices.ranks)}",
         *(["symbols=True"] if symbols else []),
+        *([f"parts={tuple_text(parts)}"] if parts else []),
     ]
     # With the last comma black writes one argument on each line, however short they are.
     return f"Remembers({', '.join(arguments)},)"

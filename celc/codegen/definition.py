@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -9,7 +10,7 @@ from celc.automata.predicates import Alphabet
 from celc.codegen.choices import ChoiceCode
 from celc.codegen.escape import comment_text, string_literal, string_tuple, tuple_text
 from celc.codegen.templates import LegendLine
-from celc.core.formula import Clause
+from celc.core.formula import Clause, Window
 from celc.core.terms import labels_in_order
 from celc.normal import normal_form as lp
 from celc.normal.normal_form import EventClause, NormalForm
@@ -41,13 +42,14 @@ class DefinitionCode:
     """Writes a form as constructor calls; collects the functions of its conditions.
 
     `number` is that of the query in its file. `symbol_of`: the kernel's symbol of each symbol of
-    the alphabet; here no two symbols share one.
+    the alphabet; here no two symbols share one. `windows`: the numbers of windows of parts.
     """
 
     number: int
     alphabet: Alphabet
     symbol_of: tuple[int, ...]
     choices: ChoiceCode
+    windows: Mapping[Window, int]
     conditions: dict[Clause, ConditionFunction] = field(default_factory=dict)
 
     def of(self, form: NormalForm, *, top: bool = False) -> str:
@@ -62,7 +64,9 @@ class DefinitionCode:
                     text = self._call("Then", text, self.of(following), repr(contiguous))
                 return text
             case lp.Iteration():
-                return self._call("Rounds", self.of(form.operand), repr(form.contiguous))
+                bounds = () if (form.least, form.most) == (1, None) else (form.least, form.most)
+                arguments = map(repr, (form.contiguous, *bounds))
+                return self._call("Rounds", self.of(form.operand), *arguments)
             case lp.Disjunction():
                 return self._call("Alternatives", tuple_text(map(self.of, form.operands)))
             case lp.Conjunction():
@@ -89,6 +93,10 @@ class DefinitionCode:
                 return self._call(
                     "Satisfying", self.of(form.operand), conditions, string_tuple(form.own)
                 )
+            case lp.Within():
+                return self._call("Fitting", self.of(form.operand), str(self.windows[form.window]))
+            case lp.MarkedEnds():
+                raise AssertionError("not in what is run by definition")
             case lp.Scope():
                 return self._call("InScope", self.of(form.operand), string_tuple(form.labels))
             case _:

@@ -30,8 +30,17 @@ _NAMES_OF = {
         *("block_of", "next_relevant_row", "window_floor", "write_relevant_rows"),
     ),
     "celc_runtime.engine.definition": (
-        *("Alternatives", "ChosenBy", "InScope", "NotBetween", "OneEvent", "Relabelled"),
-        *("Rounds", "SameOfBoth", "Satisfying", "Then", "UnionOfBoth", "WhereFact", "Without"),
+        *("Alternatives", "ChosenBy", "Fitting", "InScope", "NotBetween", "OneEvent"),
+        *(
+            "Relabelled",
+            "Rounds",
+            "SameOfBoth",
+            "Satisfying",
+            "Then",
+            "UnionOfBoth",
+            "WhereFact",
+            "Without",
+        ),
     ),
     "celc_runtime.engine.key_tables": (
         *("AHEAD", "fetch_ahead", "pile_at"),
@@ -51,11 +60,15 @@ _NAMES_OF = {
         *("remainder_real", "remainder_whole", "subtract_int", "subtract_long"),
         *("symbol_steps", "symbol_table", "whole_to_float"),
     ),
+    "celc_runtime.engine.time_arithmetic": (
+        *("average_interval", "begins_at_time", "can_add", "can_multiply", "can_subtract"),
+        *("can_sum_interval", "sum_interval"),
+    ),
     "celc_runtime.engine.runs": ("list_runs",),
     "celc_runtime.plan.strategy": (
         *("All", "BranchFree", "ByDefinition", "Checked", "EarliestInWindow", "InRuns"),
         *("InWindow", "KeyTable", "KeyTerm", "Keyed", "Latest", "Remembers", "StraightLine"),
-        "UnionLists",
+        *("UnionLists", "WatchedPart"),
     ),
     "celc_runtime.plan.transitions": (
         *("EVENTS", "FLOORS", "KEYS", "NO_WINDOW", "earliest", "selection", "tables"),

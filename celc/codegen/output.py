@@ -74,11 +74,11 @@ class _ExpressionCode:
                 return self._aggregate("COLLECT", value.label, value.attribute)
             case core.Arithmetic():
                 sides = (self._tree(value.left), self._tree(value.right))
-                return call("Arithmetic", string_literal(value.operator), *sides)
+                return call("Arithmetic", string_literal(value.operator), *sides, *_checked(value))
             case core.Negation():
-                return call("Negation", self._tree(value.operand))
+                return call("Negation", self._tree(value.operand), *_checked(value))
             case core.Absolute():
-                return call("Absolute", self._tree(value.operand))
+                return call("Absolute", self._tree(value.operand), *_checked(value))
             case core.Cast():
                 return call("Cast", self._tree(value.operand), string_literal(value.type.value))
             case core.Previous():
@@ -89,3 +89,8 @@ class _ExpressionCode:
     def _aggregate(self, function: str, label: str, attribute: str | None) -> str:
         arguments = (function, label, *(() if attribute is None else (attribute,)))
         return self.imports.call("Aggregate", *map(string_literal, arguments))
+
+
+def _checked(value: core.Arithmetic | core.Negation | core.Absolute) -> tuple[str, ...]:
+    """The argument of an operation whose result is NULL where it overflows."""
+    return ("checked=True",) if value.type.is_checked else ()

@@ -10,6 +10,7 @@ from celc.codegen.escape import literal, string_literal, string_tuple, tuple_tex
 from celc.codegen.imports import Imports
 from celc.codegen.output import attributes_in, expression_fields
 from celc.core import formula as core
+from celc.core.traversal import windows_in
 from celc.normal.normalize import output_labels
 from celc.plan.program import Program
 from celc.plan.relevance import (
@@ -65,12 +66,15 @@ def plan_arguments(
         "partition_by": string_tuple(key.name for key in query.partition_by),
         "order_by": string_tuple(attribute.name for attribute in query.order_by),
         "tiebreak": string_tuple(tiebreak),
-        "window": _window(query, imports),
+        "window": "None" if query.window is None else _window(query.window, imports),
         "consume_by": string_literal(query.consume_by),
         "limit": repr(1 if query.strategy == "ANY" else query.limit),
         "symbol_dtype": string_literal("uint8" if max(tables.symbol_of) < 255 else "uint16"),
         **_keys_by_type(query, imports),
     }
+    local_windows = windows_in(query.formula)
+    if local_windows:
+        fields["local_windows"] = tuple_text(_window(one, imports) for one in local_windows)
     if has_selectors(query.formula):
         fields["nested_selectors"] = "True"
     if relevant is not None:
@@ -89,8 +93,9 @@ def attributes_read(query: core.Query, read: Set[str]) -> list[core.AttributeDec
     """
     needed = {a.name for a in query.order_by} | read
     needed |= {name for key in query.partition_by for name in key.attributes}
-    if query.window is not None and query.window.attribute is not None:
-        needed.add(query.window.attribute.name)
+    for window in (query.window, *windows_in(query.formula)):
+        if window is not None and window.attribute is not None:
+            needed.add(window.attribute.name)
     for item in query.output:
         if isinstance(item, core.OutputLabel):
             needed |= {a.name for a in item.attributes}
@@ -167,10 +172,7 @@ def _kinds(query: core.Query, kinds: Iterable[Kind], imports: Imports) -> str:
     )
 
 
-def _window(query: core.Query, imports: Imports) -> str:
-    window = query.window
-    if window is None:
-        return "None"
+def _window(window: core.Window, imports: Imports) -> str:
     attribute = "None" if window.attribute is None else string_literal(window.attribute.name)
     unit = string_literal(window.unit.value)
     return imports.call("Window", unit, repr(window.size), attribute)

@@ -1,6 +1,7 @@
 """Constant conditions: the truth of predicates that no event can change, as Spark SQL decides it.
 
-Whole numbers wrap, division and remainder by zero are NULL, a comparison with NULL is not TRUE.
+Whole numbers wrap, division and remainder by zero are NULL, and so is a time or duration beyond 64
+bits of microseconds. A comparison with NULL is not TRUE.
 """
 
 from __future__ import annotations
@@ -195,9 +196,12 @@ def _truncated_quotient(left: int, right: int) -> int:
     return quotient if (left < 0) == (right < 0) else -quotient
 
 
-def fit(value: int | float, type: DataType) -> int | float:
-    """A result brought into its type: whole numbers wrap, FLOAT is rounded to 32 bits."""
+def fit(value: int | float, type: DataType) -> int | float | None:
+    """A result brought into its type: whole numbers wrap, FLOAT is rounded to 32 bits, times and
+    durations beyond 64 bits are NULL."""
     match type:
+        case DataType.TIMESTAMP | DataType.INTERVAL:
+            return int(value) if -(2**63) <= value < 2**63 else None
         case DataType.INT:
             return (int(value) + 2**31) % 2**32 - 2**31
         case DataType.LONG:

@@ -36,11 +36,20 @@ class DataType(Enum):
     STRING = "STRING"
     TIMESTAMP = "TIMESTAMP"
     DATE = "DATE"
+    INTERVAL = "INTERVAL"
 
     @property
     def is_numeric(self) -> bool:
-        """Whether arithmetic is defined on it."""
+        """Whether it is a type of numbers."""
         return self in (DataType.INT, DataType.LONG, DataType.FLOAT, DataType.DOUBLE)
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether arithmetic with a result of this type is NULL where 64 bits do not hold it.
+
+        Its values are microseconds. Arithmetic on numbers wraps.
+        """
+        return self in (DataType.TIMESTAMP, DataType.INTERVAL)
 
 
 NUMBERS = tuple(one for one in DataType if one.is_numeric)
@@ -73,6 +82,11 @@ class EventType:
         return None
 
 
+def text_of_type(event_type: EventType) -> str:
+    """An event type as a value that conditions compare."""
+    return f"{event_type.stream}>{event_type.name}"
+
+
 @dataclass(frozen=True, slots=True)
 class Stream:
     """A declared stream."""
@@ -90,12 +104,18 @@ Value: TypeAlias = int | float | str | bool
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal. Values: int for INT, LONG, TIMESTAMP (microseconds since 1970-01-01 UTC) and DATE
-    (days since 1970-01-01), float for FLOAT and DOUBLE, str, bool; None for NULL of any type."""
+    """A literal. Values: int for INT, LONG, TIMESTAMP (microseconds since 1970-01-01 UTC), DATE
+    (days since 1970-01-01) and INTERVAL (microseconds), float for FLOAT and DOUBLE, str, bool;
+    None for NULL of any type."""
 
     value: Value | None
     type: DataType
     span: Span = _span()
+
+
+TYPE = "type"
+"""In place of an attribute: the event type, of the type STRING, as `text_of_type` spells it. No
+attribute is called so. `x IS R` is a `Membership` of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +130,13 @@ class AttributeValue:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """Both operands and the result have `type`, except `/`, whose operands are DOUBLE already."""
+    """`left op right`.
+
+    Of numbers, both operands and the result have `type`, except `/`, whose operands are DOUBLE
+    already. A result of type TIMESTAMP or INTERVAL comes from operands of the types
+    `TIME_OPERANDS`; it is NULL where 64 bits do not hold it, and so is an operand that is a DATE's
+    midnight.
+    """
 
     operator: Literal["+", "-", "*", "/", "%"]
     left: Expression
@@ -121,7 +147,7 @@ class Arithmetic:
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """`-e`, wrapping for whole numbers."""
+    """`-e`, wrapping for whole numbers; NULL for the smallest INTERVAL."""
 
     operand: Expression
     type: DataType
@@ -130,7 +156,8 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class Absolute:
-    """`ABS(e)`; of the smallest whole number it is that number itself (ANSI mode off)."""
+    """`ABS(e)`; of the smallest whole number it is that number itself (ANSI mode off), of the
+    smallest INTERVAL NULL."""
 
     operand: Expression
     type: DataType
@@ -139,7 +166,10 @@ class Absolute:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """An implicit widening as Spark SQL inserts it (ANSI mode off), such as INT to DOUBLE."""
+    """An implicit widening as Spark SQL inserts it (ANSI mode off), such as INT to DOUBLE.
+
+    A DATE as a TIMESTAMP is its midnight in UTC, as a LONG the days since 1970-01-01.
+    """
 
     operand: Expression
     type: DataType
@@ -180,12 +210,26 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Previous:
-    """`PREV(x.a)`: the value at the position of x before the chosen one."""
+    """`PREV(x.a, distance)`: the value at that position of x before the chosen one."""
 
     label: str
     attribute: str
     type: DataType
     span: Span = _span()
+    distance: int = 1
+
+
+TIME_OPERANDS: Mapping[tuple[str, DataType, DataType], DataType] = {
+    ("-", DataType.TIMESTAMP, DataType.TIMESTAMP): DataType.INTERVAL,
+    ("+", DataType.TIMESTAMP, DataType.INTERVAL): DataType.TIMESTAMP,
+    ("+", DataType.INTERVAL, DataType.TIMESTAMP): DataType.TIMESTAMP,
+    ("-", DataType.TIMESTAMP, DataType.INTERVAL): DataType.TIMESTAMP,
+    ("+", DataType.INTERVAL, DataType.INTERVAL): DataType.INTERVAL,
+    ("-", DataType.INTERVAL, DataType.INTERVAL): DataType.INTERVAL,
+    ("*", DataType.INTERVAL, DataType.LONG): DataType.INTERVAL,
+    ("*", DataType.LONG, DataType.INTERVAL): DataType.INTERVAL,
+}
+"""The type of arithmetic with times, by the operator and the types of both sides."""
 
 
 Expression: TypeAlias = (
@@ -341,11 +385,13 @@ class Absence:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """`φ+`, or `φ:+` where `contiguous`; a scope."""
+    """`φ+`, or `φ:+` where `contiguous`; `φ{least,most}`, most None: no limit. A scope."""
 
     operand: Formula
     contiguous: bool
     span: Span = _span()
+    least: int = 1
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,6 +447,37 @@ class Selector:
     span: Span = _span()
 
 
+class WindowUnit(Enum):
+    """The things that the size of a window counts."""
+
+    EVENTS = "EVENTS"
+    MICROSECONDS = "MICROSECONDS"
+    VALUE = "VALUE"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """WITHIN: a match fits if value(end) − value(start) ≤ size.
+
+    The value is the position for EVENTS, else `attribute`; where `attribute` is None, it is the
+    first order column. `size` is whole for EVENTS and MICROSECONDS.
+    """
+
+    unit: WindowUnit
+    size: int | float
+    attribute: AttributeDeclaration | None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """`WITHIN[w](φ)`, no scope: the matches of φ that fit the window."""
+
+    operand: Formula
+    window: Window
+    span: Span = _span()
+
+
 Formula: TypeAlias = (
     Atom
     | As
@@ -415,6 +492,7 @@ Formula: TypeAlias = (
     | Unless
     | Filter
     | Selector
+    | Within
 )
 
 MAX_FORMULA_DEPTH = 250
@@ -457,28 +535,6 @@ class OutputExpression:
     text: str
     value: Expression | Collection
     labels: tuple[str, ...]
-    span: Span = _span()
-
-
-class WindowUnit(Enum):
-    """The things that the size of a window counts."""
-
-    EVENTS = "EVENTS"
-    MICROSECONDS = "MICROSECONDS"
-    VALUE = "VALUE"
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """WITHIN: a match fits if value(end) − value(start) ≤ size.
-
-    The value is the position for EVENTS, else `attribute`; where `attribute` is None, it is the
-    first order column. `size` is whole for EVENTS and MICROSECONDS.
-    """
-
-    unit: WindowUnit
-    size: int | float
-    attribute: AttributeDeclaration | None
     span: Span = _span()
 
 

@@ -52,12 +52,28 @@ def looks_back(predicate: Predicate) -> bool:
 
 def labels_looked_back_at(predicate: Predicate) -> set[str]:
     """The labels of which a predicate takes PREV or PRIOR, or the comparison that it is a part of:
-    it counts as TRUE at their first positions."""
-    return {
-        node.label
-        for node in nodes_written_in(predicate)
-        if isinstance(node, core.Previous) or (isinstance(node, core.Aggregate) and node.prior)
-    }
+    it counts as TRUE where there are fewer positions before."""
+    return {*distances_looked_back(predicate)}
+
+
+def distances_looked_back(predicate: Predicate) -> dict[str, int]:
+    """The same labels, with how many positions there must be before the chosen one."""
+    found: dict[str, int] = {}
+    for node in nodes_written_in(predicate):
+        if isinstance(node, core.Previous):
+            found[node.label] = max(node.distance, found.get(node.label, 0))
+        elif isinstance(node, core.Aggregate) and node.prior:
+            found[node.label] = max(1, found.get(node.label, 0))
+    return found
+
+
+def type_tested(predicate: Predicate) -> str | None:
+    """The label of whose event a predicate asks the type; None: it asks something else."""
+    match predicate:
+        case core.Membership(operand=core.AttributeValue(label=label, attribute=core.TYPE)):
+            return label
+        case _:
+            return None
 
 
 def constants_of(predicate: Predicate) -> tuple[core.Value, ...]:

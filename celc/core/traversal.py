@@ -23,7 +23,7 @@ def matched_parts_of(formula: Formula) -> tuple[Formula, ...]:
             return ()
         case core.As() | core.Rename() | core.Project() | core.Iteration():
             return (formula.operand,)
-        case core.Filter() | core.Selector():
+        case core.Filter() | core.Selector() | core.Within():
             return (formula.operand,)
         case core.Sequence() | core.Disjunction():
             return formula.operands
@@ -53,6 +53,12 @@ def formulas_in(formula: Formula) -> Iterator[Formula]:
         part = waiting.pop()
         yield part
         waiting.extend(reversed(parts_of(part)))
+
+
+def windows_in(formula: Formula) -> tuple[core.Window, ...]:
+    """The windows of the parts of a formula, each once, in the order of the text."""
+    found = (part.window for part in formulas_in(formula) if isinstance(part, core.Within))
+    return tuple(dict.fromkeys(found))
 
 
 def labels_bound(formula: Formula) -> frozenset[str]:

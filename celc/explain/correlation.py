@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from celc.normal.flat_form import RoleClause, When
-from celc.normal.show import show_clause
+from celc.normal.show import show_clause, show_window
+from celc.normal.traversal import events_of
 from celc.plan.keys import KeyPlan
 from celc.plan.program import Program
 from celc.plan.strategy import ByDefinition, Checked, Keyed
@@ -46,12 +47,18 @@ def clause_line(clause: RoleClause) -> str:
 
 def _check_lines(checks: Checked) -> list[str]:
     lines = []
-    if checks.clauses or checks.absent:
+    if checks.asks:
         lines.append("conditions that are decided while matches are listed, from their end back:")
     lines += [f"  {clause_line(clause)}" for clause in checks.clauses]
     for absent in checks.absent:
         names = " or ".join(dict.fromkeys(event.name for event in absent.events))
         lines.append(f"  no {names} inside: when the match is complete")
+    for of_part in checks.windows:
+        lines.append(f"  {show_window(of_part.window)}: when an event before its last one is there")
+    for part in checks.absent_parts:
+        names = ", ".join(dict.fromkeys(event.name for event in events_of(part.form)))
+        window = show_window(part.window)
+        lines.append(f"  no {window} of {names} inside: when both events around it are there")
     if checks.distinct:
         lines.append("matches that look alike are collected at each end, and reported once")
     if checks.selector:

@@ -20,7 +20,7 @@ from celc.diagnostics.source import visible
 from celc.explain.correlation import across_lines
 from celc.normal import normal_form as lp
 from celc.normal.normal_form import Disjunction, Event, Iteration, NormalForm, Sequence
-from celc.normal.show import show_clause, show_event, show_labels
+from celc.normal.show import show_clause, show_event, show_labels, show_window
 from celc.normal.traversal import operands_of
 from celc.pipeline import Stages
 from celc.plan.program import Program
@@ -88,8 +88,7 @@ def form_lines(form: NormalForm, indent: str = "") -> list[str]:
         case Event():
             return [f"{indent}{show_event(form.type, form.clauses)} {show_labels(form.labels)}"]
         case Iteration():
-            sign = ":+" if form.contiguous else "+"
-            return [f"{indent}{sign}", *form_lines(form.operand, indent + "  ")]
+            return [f"{indent}{_rounds(form)}", *form_lines(form.operand, indent + "  ")]
         case Disjunction():
             lines = [f"{indent}OR" if form.operands else f"{indent}nothing"]
             for operand in form.operands:
@@ -125,10 +124,26 @@ def form_lines(form: NormalForm, indent: str = "") -> list[str]:
                 f"{indent}for every choice of positions {c}" for c in map(show_clause, form.clauses)
             ]
             return [*lines, *_inner(form, indent)]
+        case lp.Within():
+            return [f"{indent}{show_window(form.window)}", *_inner(form, indent)]
+        case lp.MarkedEnds():
+            first, last = show_labels(form.first), show_labels(form.last)
+            return [f"{indent}first {first}, last {last}", *_inner(form, indent)]
         case lp.Scope():
             return [f"{indent}scope of {show_labels(form.labels)}", *_inner(form, indent)]
         case _:
             assert_never(form)
+
+
+def _rounds(form: Iteration) -> str:
+    """The sign of an iteration: `+`, `{2,}`, `:{3}`."""
+    if (form.least, form.most) == (1, None):
+        sign = "+"
+    elif form.least == form.most:
+        sign = f"{{{form.least}}}"
+    else:
+        sign = f"{{{form.least},{'' if form.most is None else form.most}}}"
+    return f":{sign}" if form.contiguous else sign
 
 
 def _inner(form: NormalForm, indent: str) -> list[str]:

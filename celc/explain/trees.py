@@ -45,8 +45,12 @@ def _lines(value: Any, indent: str, without: tuple[str, ...] = ()) -> Iterator[s
 def _parts(value: Any) -> list[tuple[str, Any]]:
     if not _is_node(value):
         return []
-    named = ((one.name, getattr(value, one.name)) for one in fields(value))
-    return [(name, part) for name, part in named if part is not None and not isinstance(part, Span)]
+    named = ((one, getattr(value, one.name)) for one in fields(value))
+    return [
+        (one.name, part)
+        for one, part in named
+        if part is not None and part != one.default and not isinstance(part, Span)
+    ]
 
 
 def _is_node(value: Any) -> bool:
@@ -84,6 +88,8 @@ def _named(name: str, part: Any) -> str:
     """A part of a node as text; empty for a value that most nodes have."""
     if part is False or part == ():
         return ""
+    if name in ("least", "most", "distance"):
+        return f"{name}={part}"
     if isinstance(part, bool) or (
         isinstance(part, tuple) and all(isinstance(one, bool) for one in part)
     ):

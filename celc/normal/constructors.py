@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from celc.core.formula import Clause
+from dataclasses import replace
+
+from celc.core.formula import Clause, DataType, Window
 from celc.diagnostics.source import Span
 from celc.normal import normal_form as lp
 from celc.normal.normal_form import Disjunction, Iteration, NormalForm, Sequence
@@ -34,17 +36,38 @@ def sequence(
     return Sequence(operands, contiguous, span)
 
 
-def iteration(operand: NormalForm, contiguous: bool, span: Span) -> NormalForm:
-    """`+` and `:+`; empty where the operand is."""
-    if is_empty(operand):
-        return Disjunction((), span)
-    return Iteration(operand, contiguous, span)
+def iteration(
+    operand: NormalForm, contiguous: bool, span: Span, least: int = 1, most: int | None = None
+) -> NormalForm:
+    """`+`, `:+`, `{least,most}` and `:{…}`; for one round, and where it is empty, the operand."""
+    if is_empty(operand) or most == 1:
+        return operand
+    return Iteration(operand, contiguous, span, None, least, most)
+
+
+def rounds_of(form: Iteration, operand: NormalForm) -> NormalForm:
+    """As many rounds of another operand; empty where it is."""
+    return Disjunction((), form.span) if is_empty(operand) else replace(form, operand=operand)
+
+
+def rounds_but_one(form: Iteration) -> NormalForm | None:
+    """The rounds of an iteration beside one of them; None: there is never another one."""
+    least = max(1, form.least - 1)
+    most = None if form.most is None else form.most - 1
+    if most == 0:
+        return None
+    return form.operand if most == 1 else replace(form, least=least, most=most)
 
 
 def conjunction(left: NormalForm, right: NormalForm, span: Span) -> NormalForm:
     """AND; empty where a side is."""
     if is_empty(left) or is_empty(right):
         return Disjunction((), span)
+    # Both sides have one start and one end, so a window of one side is a window of both.
+    if isinstance(left, lp.Within):
+        return within(conjunction(left.operand, right, span), left.window, left.span)
+    if isinstance(right, lp.Within):
+        return within(conjunction(left, right.operand, span), right.window, right.span)
     return left if left == right else lp.Conjunction(left, right, span)
 
 
@@ -87,6 +110,31 @@ def correlated(form: NormalForm, clause: Clause, own: frozenset[str], span: Span
     if isinstance(form, lp.Correlated) and form.own == labels:
         return lp.Correlated(form.operand, (*form.clauses, clause), labels, span)
     return lp.Correlated(form, (clause,), labels, span)
+
+
+def within(form: NormalForm, window: Window, span: Span) -> NormalForm:
+    """The matches of a form that fit a window; the form itself where all do."""
+    if is_empty(form) or (_is_one_event(form) and _is_finite(window)):
+        return form
+    return lp.Within(form, window, span)
+
+
+def _is_one_event(form: NormalForm) -> bool:
+    match form:
+        case lp.Event():
+            return True
+        case Disjunction():
+            return all(map(_is_one_event, form.operands))
+        case lp.Correlated() | lp.Scope() | lp.Relabel() | lp.Where() | lp.Within():
+            return _is_one_event(form.operand)
+        case _:
+            return False
+
+
+def _is_finite(window: Window) -> bool:
+    """Whether every value has the distance 0 from itself: Infinity has not."""
+    attribute = window.attribute
+    return attribute is None or attribute.type not in (DataType.FLOAT, DataType.DOUBLE)
 
 
 def scope(form: NormalForm, labels: frozenset[str], span: Span) -> NormalForm:

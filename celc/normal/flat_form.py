@@ -22,7 +22,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from celc.core.formula import Clause
+from celc.core.formula import Clause, Window
+from celc.core.terms import type_tested
 from celc.normal.normal_form import ROLE, Event, NormalForm
 
 When: TypeAlias = Literal["pairs", "neighbours", "earlier", "witness", "complete"]
@@ -98,6 +99,38 @@ class AbsentEvent:
     inclusive: bool
 
 
+@dataclass(frozen=True, slots=True)
+class RoleWindow:
+    """A window of a part of the formula, from the event with the role `first` to the next event
+    with the role `last`.
+
+    In a match, no event from the one to the other has either role a second time: parts that are
+    matched several times are matched one after another. So no mark of a round is needed.
+    """
+
+    window: Window
+    first: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentPart:
+    """A part in a window that must not lie inside a match: `!(WITHIN[w](φ))`, or right of UNLESS.
+
+    It must not lie between the event with the role `first` and the next event with the role `last`;
+    both count where `inclusive`. `form` is made of events, `;`, OR, `+` and rounds (`{2,4}`). Of
+    its matches that end at an event, the one with the latest start fits the window if any does, and
+    lies between two events if any does. So the latest start behind every event is all that has to
+    be known.
+    """
+
+    form: NormalForm
+    window: Window
+    first: str
+    last: str
+    inclusive: bool
+
+
 ABSENT = f"{ROLE}absent"
 
 
@@ -115,8 +148,22 @@ def _common(chains: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class FlatForm:
-    """A form whose events carry roles, and the conditions on the events of these roles."""
+    """A form whose events carry roles, and the conditions on the events of these roles.
+
+    `windows` are those of parts of the formula.
+    """
 
     form: NormalForm
     clauses: tuple[RoleClause, ...]
     absent: tuple[AbsentEvent, ...] = ()
+    windows: tuple[RoleWindow, ...] = ()
+    absent_parts: tuple[AbsentPart, ...] = ()
+
+
+def asks_for_types(flat: FlatForm) -> bool:
+    """Whether some clause asks for the type of an event, which its roles do not tell."""
+    return any(
+        type_tested(predicate) is not None
+        for clause in flat.clauses
+        for predicate in clause.clause.predicates
+    )

@@ -17,9 +17,20 @@ from celc.core.traversal import Leaf, map_expression, map_leaves
 from celc.normal import normal_form as lp
 from celc.normal.constructors import disjunction
 from celc.normal.extremes import necessary, sufficient
-from celc.normal.flat_form import ABSENT, AbsentEvent, FlatForm, RoleClause, When, mark_of_round
+from celc.normal.flat_form import (
+    ABSENT,
+    AbsentEvent,
+    AbsentPart,
+    FlatForm,
+    RoleClause,
+    RoleWindow,
+    When,
+    mark_of_round,
+)
 from celc.normal.marks import (
     UnmarkableError,
+    marked,
+    marked_ends,
     marked_first,
     marked_last,
     marked_rounds,
@@ -27,7 +38,11 @@ from celc.normal.marks import (
 )
 from celc.normal.normal_form import ROLE, AddRole, NormalForm, shown
 from celc.normal.rewrite import relabel
-from celc.normal.traversal import forms_in, is_correlated, labels_of, operands_of
+from celc.normal.traversal import count_events, forms_in, is_correlated, labels_of, operands_of
+
+_MOST_WATCHED = 1_000
+"""The most positions that a part in a window may have to be followed event by event: each event of
+the stream costs a step for each pair of them."""
 
 
 class _NotFlatError(Exception):
@@ -48,7 +63,9 @@ def flatten(form: NormalForm) -> FlatForm | None:
             return None  # a round that has been taken out of its iteration would go unmarked
     except (_NotFlatError, UnmarkableError):
         return None
-    return FlatForm(without_numbers(flat), clauses, tuple(flattener.absent))
+    windows = tuple(flattener.windows)
+    absent, parts = tuple(flattener.absent), tuple(flattener.absent_parts)
+    return FlatForm(without_numbers(flat), clauses, absent, windows, parts)
 
 
 @dataclass(slots=True)
@@ -66,6 +83,8 @@ class _Flattener:
         self.clauses: list[RoleClause] = []
         self.rounds: set[int] = set()
         self.absent: list[AbsentEvent] = []
+        self.windows: list[RoleWindow] = []
+        self.absent_parts: list[AbsentPart] = []
         self.splits = False
         self._scopes: list[_Binding] = []
         self._iterations: list[int] = []
@@ -104,7 +123,7 @@ class _Flattener:
                 self._iterations.append(number)
                 flat = self._flat(form.operand)
                 self._iterations.pop()
-                return lp.Iteration(flat, form.contiguous, form.span, number)
+                return replace(form, operand=flat, number=number)
             case lp.All():
                 return replace(form, left=self._flat(form.left), right=self._flat(form.right))
             case lp.Unless() if not is_correlated(form.right):
@@ -120,6 +139,18 @@ class _Flattener:
                 return flat
             case lp.Where():
                 return replace(form, operand=self._flat(form.operand))
+            case lp.Within():
+                first, last = self._new_role(), self._new_role()
+                self.windows.append(RoleWindow(form.window, first, last))
+                return marked_ends(self._flat(form.operand), first, last)
+            case lp.Unless() if _is_watchable(form.right):
+                first, last = self._absent_part(form.right, inclusive=True)
+                return marked(self._flat(form.left), (first,), (last,))
+            case lp.Absence() if _is_watchable(form.middle):
+                first, last = self._absent_part(form.middle, inclusive=False)
+                left = marked(self._flat(form.left), (), (first,))
+                right = marked(self._flat(form.right), (last,), ())
+                return lp.Sequence((left, right), (False,), form.span)
             case lp.Unless():
                 left = self._flat(form.left)
                 left, binding = self._without_event(form.right, form.sees, left, left)
@@ -128,10 +159,18 @@ class _Flattener:
                 left, right = self._flat(form.left), self._flat(form.right)
                 both, binding = self._without_event(form.middle, form.sees, left, right)
                 return _with_roles(both, binding.roles)
-            case lp.Event() | lp.Conjunction() | lp.Selected():
+            case lp.Event() | lp.Conjunction() | lp.Selected() | lp.MarkedEnds():
                 raise _NotFlatError
             case _:
                 assert_never(form)
+
+    def _absent_part(self, form: NormalForm, *, inclusive: bool) -> tuple[str, str]:
+        """The roles of the events between which a form in a window must not lie."""
+        assert isinstance(form, lp.Within)
+        first, last = self._new_role(), self._new_role()
+        part = AbsentPart(form.operand, form.window, first, last, inclusive)
+        self.absent_parts.append(part)
+        return first, last
 
     def _without_event(
         self, form: NormalForm, sees: tuple[str, ...], left: NormalForm, right: NormalForm
@@ -284,6 +323,25 @@ def _shows_labels(form: NormalForm) -> bool:
             form.operand
         )
     return all(map(_shows_labels, operands_of(form)))
+
+
+def _is_watchable(form: NormalForm) -> bool:
+    """Whether a form is a window around a part that can be followed event by event."""
+    if not isinstance(form, lp.Within) or not all(map(_is_plain, forms_in(form.operand))):
+        return False
+    return count_events(form.operand) <= _MOST_WATCHED
+
+
+def _is_plain(part: NormalForm) -> bool:
+    match part:
+        case lp.Event() | lp.Disjunction():
+            return True
+        case lp.Sequence():
+            return not any(part.contiguous)
+        case lp.Iteration():
+            return not part.contiguous
+        case _:
+            return False
 
 
 def _has_iteration(form: NormalForm) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from celc.normal import normal_form as lp
-from celc.normal.constructors import disjunction
+from celc.normal.constructors import disjunction, rounds_but_one
 from celc.normal.normal_form import NormalForm
 from celc.normal.traversal import with_operands
 
@@ -36,11 +36,15 @@ def marked_first(form: NormalForm, mark: str) -> NormalForm:
             return replace(form, operands=tuple(marked_first(o, mark) for o in form.operands))
         case lp.Iteration():
             # The first round of the inner iteration alone.
-            first = marked_first(form.operand, mark)
-            both = lp.Sequence((first, form), (form.contiguous,), form.span)
-            return disjunction((first, both), form.span)
+            first, others = marked_first(form.operand, mark), rounds_but_one(form)
+            if others is None:
+                return first
+            both = lp.Sequence((first, others), (form.contiguous,), form.span)
+            return both if form.least > 1 else disjunction((first, both), form.span)
         case lp.Absence() | lp.Unless():
             return replace(form, left=marked_first(form.left, mark))
+        case lp.MarkedEnds():
+            return replace(form, first=(*form.first, mark))
         case _:
             raise UnmarkableError
 
@@ -59,19 +63,49 @@ def marked_last(form: NormalForm, mark: str) -> NormalForm:
         case lp.Disjunction():
             return replace(form, operands=tuple(marked_last(o, mark) for o in form.operands))
         case lp.Iteration():
-            last = marked_last(form.operand, mark)
-            both = lp.Sequence((form, last), (form.contiguous,), form.span)
-            return disjunction((last, both), form.span)
+            last, others = marked_last(form.operand, mark), rounds_but_one(form)
+            if others is None:
+                return last
+            both = lp.Sequence((others, last), (form.contiguous,), form.span)
+            return both if form.least > 1 else disjunction((last, both), form.span)
         case lp.Absence():
             return replace(form, right=marked_last(form.right, mark))
         case lp.Unless():
             return replace(form, left=marked_last(form.left, mark))
+        case lp.MarkedEnds():
+            return replace(form, last=(*form.last, mark))
         case _:
             raise UnmarkableError
+
+
+def marked_ends(form: NormalForm, first: str, last: str) -> NormalForm:
+    """The form with one mark on the first event of each match and another on the last."""
+    return marked(form, (first,), (last,))
+
+
+def marked(form: NormalForm, first: tuple[str, ...], last: tuple[str, ...]) -> NormalForm:
+    """The form with some marks on the first event of each match and others on the last.
+
+    No part of the form is written twice, unlike in `marked_first`: where no single part holds the
+    event, its automaton is marked.
+    """
+    match form:
+        case lp.Event():
+            return replace(form, labels=tuple(sorted({*form.labels, *first, *last})))
+        case lp.Sequence():
+            begin, *between, end = form.operands
+            operands = (marked(begin, first, ()), *between, marked(end, (), last))
+            return replace(form, operands=operands)
+        case lp.Disjunction():
+            return replace(form, operands=tuple(marked(o, first, last) for o in form.operands))
+        case _ if not first and not last:
+            return form
+        case _:
+            return lp.MarkedEnds(form, first, last, form.span)
 
 
 def without_numbers(form: NormalForm) -> NormalForm:
     """The form without numbers on its iterations."""
     if isinstance(form, lp.Iteration):
-        return lp.Iteration(without_numbers(form.operand), form.contiguous, form.span)
+        return replace(form, operand=without_numbers(form.operand), number=None)
     return with_operands(form, without_numbers)

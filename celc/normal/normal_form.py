@@ -8,7 +8,8 @@ ALL, UNLESS, absence, selectors). A condition or a change of labels on the choic
 stays above the selector (`Where`, `Relabel`), since a selector compares matches before either.
 
 Conditions on more than one event at a time (`Correlated`) stay where they are written, with the
-scopes in which they look for labels (`Scope`).
+scopes in which they look for labels (`Scope`). So do windows of parts of the formula (`Within`),
+which compare the first event of a match with its last.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from celc.core.formula import Clause, EventType, Predicate
+from celc.core.formula import Clause, EventType, Predicate, Window
 from celc.diagnostics.source import Span
 
 EVENT = ""
@@ -61,13 +62,24 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """One or more rounds of the operand, with nothing between two where `contiguous`."""
+    """Rounds of the operand, with nothing between two where `contiguous`.
+
+    From `least` (≥ 1) to `most` of them, None: without a limit. `most` is 2 or more: a single round
+    is the operand.
+    """
 
     operand: NormalForm
     contiguous: bool
     span: Span = _span()
     number: int | None = None
     """The number of the iteration, while its rounds get marks (`flatten`)."""
+    least: int = 1
+    most: int | None = None
+
+    @property
+    def written_out(self) -> int:
+        """How many times the operand stands in the automaton."""
+        return self.least if self.most is None else self.most
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +185,25 @@ class Scope:
     span: Span = _span()
 
 
+@dataclass(frozen=True, slots=True)
+class Within:
+    """The operand's matches that fit a window, from their first event to their last."""
+
+    operand: NormalForm
+    window: Window
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedEnds:
+    """The operand's matches, with further marks on their first event and on their last."""
+
+    operand: NormalForm
+    first: tuple[str, ...]
+    last: tuple[str, ...]
+    span: Span = _span()
+
+
 NormalForm: TypeAlias = (
     Event
     | Sequence
@@ -187,6 +218,8 @@ NormalForm: TypeAlias = (
     | Where
     | Correlated
     | Scope
+    | Within
+    | MarkedEnds
 )
 
 # --- changes of label sets ------------------------------------------------------------------------

@@ -49,6 +49,7 @@ from celc.normal.constructors import (
     selected,
     sequence,
     unless,
+    within,
 )
 from celc.normal.count_limits import counts_too_large_in
 from celc.normal.facts import (
@@ -215,7 +216,9 @@ class _Normalizer:
             case core.Project():
                 return relabel(self.scope(formula.operand), KeepLabels(formula.labels))
             case core.Iteration():
-                return iteration(self.scope(formula.operand), formula.contiguous, formula.span)
+                operand = self.scope(formula.operand)
+                bounds = (formula.least, formula.most)
+                return iteration(operand, formula.contiguous, formula.span, *bounds)
             case core.Sequence():
                 return sequence(
                     tuple(map(self._form, formula.operands)), formula.contiguous, formula.span
@@ -224,6 +227,8 @@ class _Normalizer:
                 return disjunction(tuple(map(self._form, formula.operands)), formula.span)
             case core.Filter():
                 return self._filter(formula)
+            case core.Within():
+                return within(self._form(formula.operand), formula.window, formula.span)
             case core.Selector():
                 return selected(formula.strategy, self.scope(formula.operand), formula.span)
             case core.Conjunction():

@@ -20,7 +20,7 @@ from celc.normal.constructors import (
     conjunction,
     disjunction,
     is_empty,
-    iteration,
+    rounds_of,
     selected,
     sequence,
     unless,
@@ -53,12 +53,12 @@ class _Relaxation:
         match form:
             case lp.Event():
                 return form
-            case lp.Correlated() | lp.Scope():
+            case lp.Correlated() | lp.Scope() | lp.Within() | lp.MarkedEnds():
                 return self.of(form.operand)
             case lp.Sequence():
                 return sequence(tuple(map(self.of, form.operands)), form.contiguous, form.span)
             case lp.Iteration():
-                return iteration(self.of(form.operand), form.contiguous, form.span)
+                return rounds_of(form, self.of(form.operand))
             case lp.Disjunction():
                 return disjunction(tuple(map(self.of, form.operands)), form.span)
             case lp.Conjunction():

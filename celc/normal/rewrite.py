@@ -26,9 +26,10 @@ from celc.normal.constructors import (
     conjunction,
     disjunction,
     is_empty,
-    iteration,
+    rounds_of,
     sequence,
     unless,
+    within,
 )
 from celc.normal.facts import every_event
 from celc.normal.normal_form import (
@@ -74,7 +75,7 @@ def restrict(form: NormalForm, parts: Parts) -> NormalForm:
             # Not `where`, which would push the fact in again, past the condition just put there.
             operand = restrict(form.operand, parts)
             return operand if is_empty(operand) else Where(operand, form.fact, form.span)
-        case lp.Correlated() | lp.Scope():
+        case lp.Correlated() | lp.Scope() | lp.Within() | lp.MarkedEnds():
             operand = restrict(form.operand, parts)
             return operand if is_empty(operand) else replace(form, operand=operand)
         case lp.Unless():
@@ -83,7 +84,7 @@ def restrict(form: NormalForm, parts: Parts) -> NormalForm:
             facts = tuple(every_event(label, part) for label, part in parts.items())
             return Where(form, AnyOf(facts) if len(facts) > 1 else facts[0], form.span)
         case Iteration() if len(parts) == 1:
-            return iteration(restrict(form.operand, parts), form.contiguous, form.span)
+            return rounds_of(form, restrict(form.operand, parts))
         case lp.Conjunction() if len(parts) == 1:
             return conjunction(restrict(form.left, parts), restrict(form.right, parts), form.span)
         case lp.All() if len(parts) == 1:
@@ -145,7 +146,7 @@ def _restrict_each(form: NormalForm, asked: Mapping[str, list[_Asked]]) -> Norma
             operands = tuple(_restrict_each(o, here) for o in form.operands)
             return sequence(operands, form.contiguous, form.span)
         case Iteration():
-            return iteration(_restrict_each(form.operand, here), form.contiguous, form.span)
+            return rounds_of(form, _restrict_each(form.operand, here))
         case _:
             each = [(number, label, p) for label in here for number, p in here[label]]
             for _, label, predicates in sorted(each, key=itemgetter(0)):
@@ -204,10 +205,13 @@ class _Clauses:
 
 
 def on_type(predicate: Predicate, event_type: core.EventType) -> Predicate:
-    """The predicate on an event of a type: attributes that the type lacks are NULL."""
+    """The predicate on an event of a type: attributes that the type lacks are NULL, and it is no
+    question which type it is."""
 
     def known(node: Leaf) -> Expression:
         assert node.attribute is not None
+        if node.attribute == core.TYPE:
+            return core.Constant(core.text_of_type(event_type), node.type, node.span)
         if event_type.type_of(node.attribute) is not None:
             return node
         return core.Constant(None, node.type, node.span)
@@ -236,6 +240,8 @@ def where(form: NormalForm, fact: Fact, span: Span) -> NormalForm:
         return restrict(form, {fact.fact.label: fact.fact.clause.predicates})
     if isinstance(form, Disjunction):
         return disjunction(tuple(where(operand, fact, span) for operand in form.operands), span)
+    if isinstance(form, lp.Within):
+        return within(where(form.operand, fact, span), form.window, form.span)
     return Where(form, fact, span)
 
 
@@ -288,6 +294,8 @@ def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
         case lp.Absence() if not form.sees:
             left, right = relabel(form.left, change), relabel(form.right, change)
             return replace(form, left=left, right=right)
+        case lp.Within() | lp.MarkedEnds():
+            return replace(form, operand=relabel(form.operand, change))
         case lp.Relabel():
             return lp.Relabel(form.operand, (*form.changes, change), form.span)
         case lp.Conjunction() | lp.Selected() | Where() | lp.Correlated() | lp.Scope():

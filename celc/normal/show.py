@@ -23,7 +23,10 @@ from celc.core.formula import (
     PatternMatch,
     Predicate,
     Previous,
+    Window,
+    WindowUnit,
 )
+from celc.core.terms import type_tested
 from celc.normal.normal_form import EVENT, ROLE, SUPPORT, EventClause
 
 _LONGEST_LIST = 8
@@ -53,7 +56,8 @@ def show_expression(expression: Expression) -> str:
             )
             return f"{expression.function}({'PRIOR ' if expression.prior else ''}{argument})"
         case Previous():
-            return f"PREV({_attribute(expression.label, expression.attribute)})"
+            before = "" if expression.distance == 1 else f", {expression.distance}"
+            return f"PREV({_attribute(expression.label, expression.attribute)}{before})"
         case _:
             assert_never(expression)
 
@@ -73,10 +77,29 @@ def show_constant(value: object, type: DataType) -> str:
             return f"TIMESTAMP '{_timestamp(value)}'"
         case int(), DataType.DATE:
             return f"DATE '{_date(value)}'"
+        case int(), DataType.INTERVAL:
+            return show_interval(value)
         case str(), _:
             return "'" + value.replace("'", "''") + "'"
         case _:
             return repr(value)
+
+
+_UNITS = (("DAY", 86_400_000_000), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_000))
+
+
+def show_interval(microseconds: int) -> str:
+    """A duration as a literal of the language, a negative one with its sign."""
+    if microseconds < 0:
+        return f"-({show_interval(-microseconds)})"
+    parts, rest = [], microseconds
+    for unit, size in (*_UNITS, ("SECOND", 1_000_000), ("MILLISECOND", 1_000)):
+        count, rest = divmod(rest, size)
+        if unit == "MILLISECOND" and rest:
+            parts.append(f"{count}.{rest:03} {unit}S")
+        elif count:
+            parts.append(f"{count} {unit}{'' if count == 1 else 'S'}")
+    return " ".join(parts) or "0 SECONDS"
 
 
 def _timestamp(microseconds: int) -> str:
@@ -94,6 +117,10 @@ def show_predicate(predicate: Predicate) -> str:
         case Comparison():
             left, right = show_expression(predicate.left), show_expression(predicate.right)
             return f"{left} {predicate.operator} {right}"
+        case Membership() if type_tested(predicate) is not None:
+            names = dict.fromkeys(str(value).partition(">")[2] for value in predicate.values)
+            word = "IS NOT" if predicate.negated else "IS"
+            return f"{type_tested(predicate)} {word} {' or '.join(names)}"
         case Membership():
             type = predicate.operand.type
             values = [show_constant(value, type) for value in predicate.values[:_LONGEST_LIST]]
@@ -112,6 +139,13 @@ def show_predicate(predicate: Predicate) -> str:
             return f"{show_expression(predicate.operand)} {word}"
         case _:
             assert_never(predicate)
+
+
+def show_window(window: Window) -> str:
+    """A window as `WITHIN[3 EVENTS]`; a duration in microseconds."""
+    unit = "" if window.unit is WindowUnit.VALUE else f" {window.unit.value}"
+    attribute = "" if window.attribute is None else f" [{window.attribute.name}]"
+    return f"WITHIN[{window.size}{unit}{attribute}]"
 
 
 def show_clause(clause: EventClause | Clause) -> str:

@@ -16,6 +16,7 @@ from celc.normal.normal_form import (
     Disjunction,
     Event,
     Iteration,
+    MarkedEnds,
     NormalForm,
     Relabel,
     Scope,
@@ -23,6 +24,7 @@ from celc.normal.normal_form import (
     Sequence,
     Unless,
     Where,
+    Within,
     changed,
 )
 
@@ -35,6 +37,8 @@ def operands_of(form: NormalForm) -> tuple[NormalForm, ...]:
         case Sequence() | Disjunction():
             return form.operands
         case Iteration() | Selected() | Relabel() | Where() | Correlated() | Scope():
+            return (form.operand,)
+        case Within() | MarkedEnds():
             return (form.operand,)
         case Conjunction() | All() | Unless():
             return (form.left, form.right)
@@ -67,6 +71,8 @@ def with_operands(form: NormalForm, change: Callable[[NormalForm], NormalForm]) 
             return replace(form, operands=tuple(map(change, form.operands)))
         case Iteration() | Selected() | Relabel() | Where() | Correlated() | Scope():
             return replace(form, operand=change(form.operand))
+        case Within() | MarkedEnds():
+            return replace(form, operand=change(form.operand))
         case Conjunction() | All() | Unless():
             return replace(form, left=change(form.left), right=change(form.right))
         case Absence():
@@ -89,6 +95,8 @@ def labels_of(form: NormalForm) -> frozenset[str]:
             return labels_of(form.left)
         case Absence():
             return labels_of(form.left) | labels_of(form.right)
+        case MarkedEnds():
+            return labels_of(form.operand) | {*form.first, *form.last}
         case _:
             return frozenset[str]().union(*map(labels_of, operands_of(form)))
 
@@ -113,8 +121,14 @@ def types_of(form: NormalForm, label: str) -> tuple[EventType, ...]:
 
 
 def count_events(form: NormalForm) -> int:
-    """The size of a form: how many events are written in it."""
-    return sum(isinstance(part, Event) for part in forms_in(form))
+    """The size of a form: how many events are written in it, with each round by itself."""
+    waiting, found = [(form, 1)], 0
+    while waiting:
+        part, times = waiting.pop()
+        found += times * isinstance(part, Event)
+        times *= part.written_out if isinstance(part, Iteration) else 1
+        waiting += [(operand, times) for operand in operands_of(part)]
+    return found
 
 
 def open_labels(form: NormalForm) -> frozenset[str]:
@@ -135,5 +149,8 @@ def open_labels(form: NormalForm) -> frozenset[str]:
 
 
 def is_correlated(form: NormalForm) -> bool:
-    """Whether some condition in a form is more than a question to single events."""
-    return any(isinstance(part, Correlated) for part in forms_in(form))
+    """Whether some condition in a form is more than a question to single events.
+
+    A window of a part asks about two: the first event of the part and its last.
+    """
+    return any(isinstance(part, Correlated | Within) for part in forms_in(form))

@@ -6,6 +6,9 @@ import re
 from difflib import get_close_matches
 
 _UNITS = ("MILLISECONDS", "SECONDS", "MINUTES", "HOURS", "DAYS")
+UNITS = frozenset(_UNITS) | {unit.removesuffix("S") for unit in _UNITS}
+"""The spellings of units of time."""
+
 _SHORT = {
     "MS": "MILLISECONDS",
     "MILLI": "MILLISECONDS",
@@ -38,8 +41,8 @@ def in_units(number: str, unit: str) -> str | None:
     if days is not None:
         return f"{int(number) * days} DAYS" if number.isdecimal() else None
     known = unit_of(word)
-    if number == "1" and known is not None:
-        known = known.removesuffix("S") if known != "EVENTS" else known
+    if known is not None and known != "EVENTS":
+        known = known.removesuffix("S") + ("" if number == "1" else "S")
     return None if known is None else f"{number} {known}"
 
 
@@ -47,7 +50,7 @@ def unit_of(word: str) -> str | None:
     """The unit that a word in capitals is, stands for or is spelled like; None for other words."""
     if word in _SHORT:
         return _SHORT[word]
-    if word in _UNITS or f"{word}S" in _UNITS:
+    if word in UNITS:
         return word
     singular = [unit.removesuffix("S") for unit in _UNITS]
     close = get_close_matches(word, [*_UNITS, *singular, *_EVENTS], 1, _LIKENESS)

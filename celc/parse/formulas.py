@@ -15,8 +15,17 @@ from celc.diagnostics.errors import Diagnostic, Diagnostics
 from celc.diagnostics.messages.functions import NOW
 from celc.diagnostics.source import Span
 from celc.parse import syntax
+from celc.parse.mistakes import repeats
 from celc.parse.mistakes import trees as tree_errors
 from celc.parse.mistakes.tokens import is_full, report
+from celc.parse.sequences import (
+    Negated,
+    Optional,
+    RoundsBuilder,
+    Step,
+    check_optional,
+    link_of,
+)
 from celc.parse.syntax import Name
 from celc.parse.tokens import Token, name_text
 
@@ -24,20 +33,12 @@ Values = list[Any]
 
 _COMPARISONS: dict[str, syntax.ComparisonOperator] = {"==": "=", "<>": "!="}
 STRATEGY_SYNONYMS = {"NEXT": "NXT"}
+MOST_DISTANCE = 2**31 - 1
 
 
 def name_of(token: Token) -> Name:
     """The identifier that a token spells."""
     return Name(name_text(token), token.span)
-
-
-@dataclass(slots=True)
-class _Negated:
-    """An operand after `!`, until the sequence around it is known."""
-
-    bang: Span
-    operand: syntax.Formula
-    doubled: bool = False
 
 
 @dataclass(slots=True)
@@ -48,20 +49,7 @@ class _Range:
     high: syntax.Expression | None
 
 
-@dataclass(slots=True)
-class _Step:
-    """An operand of a growing sequence, with the operator before it."""
-
-    operator: Token | None
-    operand: syntax.Formula
-    bang: Span | None
-
-    @property
-    def span(self) -> Span:
-        return self.bang.to(self.operand.span) if self.bang else self.operand.span
-
-
-class FormulaBuilder:
+class FormulaBuilder(RoundsBuilder):
     """The methods for everything that is not a clause or a declaration."""
 
     def __init__(self, diagnostics: Diagnostics) -> None:
@@ -159,49 +147,62 @@ class FormulaBuilder:
         labels = tuple(name_of(token) for token in c[2]) if len(c) == 7 else ()
         return syntax.Project(labels, c[-2], c[0].span.to(c[-1].span))
 
+    def local_window(self, c: Values) -> syntax.Within:
+        return syntax.Within(c[2], c[5], c[0].span.to(c[6].span))
+
     def other_event(self, c: Values) -> syntax.OtherEvent:
         if not _is_single_event(c[2]):
             self.report(tree_errors.not_of_several(c[0].span, self._written(c[2])))
         return syntax.OtherEvent(c[2], c[0].span.to(c[3].span))
 
-    def negated(self, c: Values) -> _Negated:
+    def negated(self, c: Values) -> Negated:
         bang, operand = c
-        if isinstance(operand, _Negated):
-            return _Negated(bang.span.to(operand.bang), operand.operand, doubled=True)
-        return _Negated(bang.span, operand)
+        if isinstance(operand, Negated):
+            return Negated(bang.span.to(operand.bang), operand.operand, doubled=True)
+        if isinstance(operand, Optional):
+            self.report(repeats.optional_absence(operand.sign))
+            return Negated(bang.span, operand.operand)
+        return Negated(bang.span, operand)
 
     def lone_operand(self, c: Values) -> syntax.Formula:
         step = self._step(None, c[0])
         if step.bang is not None:
             self.report(tree_errors.lone_negation(step.bang))
+        if step.question is not None:
+            source = self.diagnostics.source
+            self.report(repeats.lone_optional(source, step.operand.span, step.question))
         return step.operand
 
-    def _step(self, operator: Token | None, operand: syntax.Formula | _Negated) -> _Step:
-        if not isinstance(operand, _Negated):
-            return _Step(operator, operand, None)
+    def _step(self, operator: Token | None, operand: syntax.Formula | Negated | Optional) -> Step:
+        if isinstance(operand, Optional):
+            return Step(operator, operand.operand, question=operand.sign)
+        if not isinstance(operand, Negated):
+            return Step(operator, operand)
         if operand.doubled:
             self.report(tree_errors.doubled_bang(operand.bang))
-        return _Step(operator, operand.operand, operand.bang)
+        return Step(operator, operand.operand, operand.bang)
 
-    def new_links(self, c: Values) -> list[_Step]:
+    def new_links(self, c: Values) -> list[Step]:
         return [self._step(None, c[0]), self._step(c[1], c[2])]
 
-    def more_links(self, c: Values) -> list[_Step]:
+    def more_links(self, c: Values) -> list[Step]:
         c[0].append(self._step(c[1], c[2]))
         return c[0]  # type: ignore[no-any-return]
 
     def sequence(self, c: Values) -> syntax.Sequence:
-        steps: list[_Step] = c[0]
+        steps: list[Step] = c[0]
         for at, step in enumerate(steps):
             if step.bang is not None:
                 self._check_negation(steps, at)
+        check_optional(steps, self.diagnostics)
         return syntax.Sequence(
             first=steps[0].operand,
-            links=tuple(_link(step) for step in steps[1:]),
+            links=tuple(link_of(step) for step in steps[1:]),
             span=steps[0].span.to(steps[-1].span),
+            first_is_optional=steps[0].question is not None,
         )
 
-    def _check_negation(self, steps: list[_Step], at: int) -> None:
+    def _check_negation(self, steps: list[Step], at: int) -> None:
         step = steps[at]
         assert step.bang is not None
         near = [self._written(step.operand) for step in steps[max(0, at - 1) : at + 2]]
@@ -222,7 +223,7 @@ class FormulaBuilder:
         if previous is not None and at > 1:
             self.report(tree_errors.negation_twice(step.bang, previous, (before, operand)))
 
-    def _report_open_end(self, steps: list[_Step], first: bool, texts: tuple[str, str]) -> None:
+    def _report_open_end(self, steps: list[Step], first: bool, texts: tuple[str, str]) -> None:
         """`!B ; C` and `A ; !B`, with an event type of the file for the side that is missing."""
         step, beside = (steps[0], steps[1]) if first else (steps[-1], steps[-2])
         assert step.bang is not None
@@ -232,8 +233,8 @@ class FormulaBuilder:
         other = next((name for name in here if name not in texts), None)
         self.report(tree_errors.negation_at_end(step.bang, *texts, other, first=first, span=span))
 
-    def _written(self, formula: syntax.Formula) -> str:
-        return self.diagnostics.source.slice(formula.span)
+    def _written(self, node: syntax.Formula | syntax.Expression) -> str:
+        return self.diagnostics.source.slice(node.span)
 
     def new_joints(self, c: Values) -> Values:
         return [c[0], _joint(c)]
@@ -305,6 +306,26 @@ class FormulaBuilder:
     def null_test(self, c: Values) -> syntax.NullTest:
         return syntax.NullTest(c[0], len(c) == 4, c[0].span.to(c[-1].span))
 
+    def event_type(self, c: Values) -> tuple[Name | None, Name, Span]:
+        stream = name_of(c[0]) if len(c) == 3 else None
+        return stream, name_of(c[-1]), c[0].span.to(c[-1].span)
+
+    def type_test(self, c: Values) -> syntax.TypeTest:
+        left, (stream, event_type, end) = c[0], c[-1]
+        is_own = syntax.is_bare_name(left) and left.span.start not in self._bare
+        label = self.taken_as_label(left)
+        if label is None:
+            label = Name("", left.span)
+            of = left.label if isinstance(left, syntax.Attribute) else None
+            written = self.diagnostics.source.slice(c[1].span.to(end))
+            span = left.span.to(end)
+            if is_own:
+                source = self.diagnostics.source
+                self.report(tree_errors.type_test_in_brackets(source, span, written))
+            else:
+                self.report(tree_errors.type_test_of_value(span, written, of))
+        return syntax.TypeTest(label, stream, event_type, len(c) == 4, left.span.to(end))
+
     def event_condition(self, c: Values) -> syntax.EventCondition:
         return syntax.EventCondition(name_of(c[0]), c[2], c[0].span.to(c[3].span))
 
@@ -341,6 +362,19 @@ class FormulaBuilder:
         self.taken_as_label(argument)
         return syntax.Call(name_of(c[0]), argument, len(c) == 5, c[0].span.to(c[-1].span))
 
+    def call_at_distance(self, c: Values) -> syntax.Call:
+        function, _, argument, _, distance, closer = c
+        self.taken_as_label(argument)
+        self.taken_as_label(distance)
+        span = function.span.to(closer.span)
+        is_literal = isinstance(distance, syntax.IntegerLiteral)
+        if not is_literal or not distance.value:
+            written = (self._written(argument), self._written(distance))
+            self.report(tree_errors.distance(distance.span, span, *written))
+        value = distance.value if is_literal else 1
+        # No label has so many positions that a larger number would say something else.
+        return syntax.Call(name_of(function), argument, False, span, min(value, MOST_DISTANCE))
+
     def own_attribute(self, c: Values) -> syntax.Attribute:
         return syntax.Attribute(None, name_of(c[0]), c[0].span)
 
@@ -363,6 +397,10 @@ class FormulaBuilder:
     def time(self, c: Values) -> syntax.TimeLiteral:
         return syntax.TimeLiteral(c[0].type, c[1], c[0].span.to(c[1].span))
 
+    def duration_literal(self, c: Values) -> syntax.DurationLiteral:
+        parts = tuple(c[0])
+        return syntax.DurationLiteral(parts, parts[0].span.to(parts[-1].span))
+
     def _integer(self, token: Token) -> syntax.IntegerLiteral:
         return syntax.IntegerLiteral(int(token.text), token.span)
 
@@ -371,16 +409,6 @@ class FormulaBuilder:
 
     def _text(self, token: Token) -> syntax.TextLiteral:
         return syntax.TextLiteral(token.text[1:-1].replace("''", "'"), token.span)
-
-
-def _link(step: _Step) -> syntax.Link:
-    assert step.operator is not None
-    return syntax.Link(
-        contiguous=step.operator.type == "COLON",
-        negated=step.bang is not None,
-        operand=step.operand,
-        operator_span=step.operator.span,
-    )
 
 
 def _joint(c: Values) -> syntax.Joint:

@@ -110,6 +110,7 @@ _BRANCHES = frozenset(
     syntax.BooleanLiteral,
     syntax.NullLiteral,
     syntax.TimeLiteral,
+    syntax.DurationLiteral,
     syntax.Attribute,
 }
 # Parts of a chain, which add no level of their own.

@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 
 from celc.diagnostics.source import Span
 from celc.parse import syntax
+from celc.parse.durations import UNITS
 from celc.parse.formulas import STRATEGY_SYNONYMS, FormulaBuilder, Values, name_of
 from celc.parse.mistakes import trees as tree_errors
 from celc.parse.mistakes.tokens import is_full
 from celc.parse.syntax import Name
 from celc.parse.tokens import name_text
-
-_UNITS = frozenset({"MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY"})
 
 
 @dataclass(slots=True)
@@ -169,7 +168,7 @@ class QueryBuilder(FormulaBuilder):
 
     def duration_part(self, c: Values) -> syntax.DurationPart:
         unit = Name(name_text(c[1]).upper(), c[1].span)
-        is_known = unit.text.removesuffix("S") in _UNITS or c[1].flawed
+        is_known = unit.text in UNITS or c[1].flawed
         if not is_known and not is_full(self.diagnostics):
             number = self.diagnostics.source.slice(c[0].span)
             self.report(tree_errors.unknown_unit(number, c[1].text, c[0].span.to(c[1].span)))

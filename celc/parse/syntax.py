@@ -60,30 +60,41 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """`φ +`, or `φ :+` where `contiguous`."""
+    """`φ +`, or `φ :+` where `contiguous`; `φ{least,most}` and `φ:{…}`, most None: no limit."""
 
     operand: Formula
     contiguous: bool
     span: Span = _span()
+    least: int = 1
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One step of a sequence: its operator (`;`, or `:` where `contiguous`), `!`, and operand."""
+    """One step of a sequence: its operator (`;`, or `:` where `contiguous`), `!`, and operand.
+
+    `optional`: a `?` follows the operand.
+    """
 
     contiguous: bool
     negated: bool
     operand: Formula
     operator_span: Span = _span()
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """`φ ; φ : φ ; !φ ; φ …`, left to right, at least one link."""
+    """`φ ; φ : φ? : φ ; !φ ; φ …`, left to right, at least one link.
+
+    An operand that is optional has the same operator on both sides, and no `!` beside it; not all
+    operands are optional.
+    """
 
     first: Formula
     links: tuple[Link, ...]
     span: Span = _span()
+    first_is_optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +163,15 @@ class Project:
 
 
 @dataclass(frozen=True, slots=True)
+class Within:
+    """`WITHIN[w](φ)`."""
+
+    window: Window
+    operand: Formula
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class OtherEvent:
     """CEQL's `NOT(R)`, one event that is not one of R's; R may have conditions."""
 
@@ -171,6 +191,7 @@ Formula: TypeAlias = (
     | Filter
     | Selector
     | Project
+    | Within
     | OtherEvent
 )
 
@@ -256,6 +277,17 @@ class NullTest:
 
 
 @dataclass(frozen=True, slots=True)
+class TypeTest:
+    """`x IS R`, `x IS NOT S>R`: the type of the event of a label."""
+
+    label: Name
+    stream: Name | None
+    type: Name
+    negated: bool
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class EventCondition:
     """CEQL's `x[p]`, where a bare attribute in p is x's."""
 
@@ -273,6 +305,7 @@ Condition: TypeAlias = (
     | InList
     | PatternMatch
     | NullTest
+    | TypeTest
     | EventCondition
 )
 
@@ -328,6 +361,23 @@ class TimeLiteral:
 
 
 @dataclass(frozen=True, slots=True)
+class DurationPart:
+    """`10 MINUTES`; the unit is upper-case, singular or plural as written."""
+
+    amount: IntegerLiteral | DoubleLiteral
+    unit: Name
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class DurationLiteral:
+    """`1 HOUR 30 MINUTES` in an expression."""
+
+    parts: tuple[DurationPart, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class Attribute:
     """`x.a`, or a bare `a` (label None) inside CEQL's `x[…]`."""
 
@@ -358,13 +408,15 @@ class Negation:
 class Call:
     """`F(e)`, `F(x)` or `F(PRIOR e)`; the function's name is not checked by the parser.
 
-    A bare identifier as argument (`COUNT(x)`) is an `Attribute` without label.
+    A bare identifier as argument (`COUNT(x)`) is an `Attribute` without label. `distance` is the
+    second argument of `PREV(e, k)`.
     """
 
     function: Name
     argument: Expression
     prior: bool
     span: Span = _span()
+    distance: int = 1
 
 
 Expression: TypeAlias = (
@@ -374,6 +426,7 @@ Expression: TypeAlias = (
     | BooleanLiteral
     | NullLiteral
     | TimeLiteral
+    | DurationLiteral
     | Attribute
     | Arithmetic
     | Negation
@@ -458,15 +511,6 @@ class SelectClause:
     strategy: Strategy | None
     strategy_span: Span | None
     items: AllItems | NoItems | tuple[SelectItem, ...]
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class DurationPart:
-    """`10 MINUTES`; the unit is upper-case, singular or plural as written."""
-
-    amount: IntegerLiteral | DoubleLiteral
-    unit: Name
     span: Span = _span()
 
 

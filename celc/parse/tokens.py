@@ -15,6 +15,7 @@ from functools import cache
 from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import Diagnostic, Diagnostics
 from celc.diagnostics.source import Source, Span
+from celc.parse.durations import UNITS
 from celc.parse.mistakes import tokens as token_errors
 from celc.parse.tables import END, grammar
 
@@ -63,7 +64,7 @@ _LONGEST_KEYWORD = len("PARTITION")
 
 def word_of(token: Token) -> str:
     """The word of a token in capitals, empty for signs, numbers and texts."""
-    return token.text.upper() if token.type in ("NAME", "ATTRIBUTE") else ""
+    return token.text.upper() if token.type in ("NAME", "ATTRIBUTE", "UNIT") else ""
 
 
 def name_text(token: Token) -> str:
@@ -88,7 +89,7 @@ _AFTER = {
 }
 _OPEN_COMMENT = {"OPEN_COMMENT": r"/\*[\s\S]*"}
 # Signs of other languages, each of which has a meaning there.
-_UNKNOWN_SIGNS = frozenset("?^~")
+_UNKNOWN_SIGNS = frozenset("^~")
 _COMPARING = frozenset(
     {"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "FOREIGN"}
 )
@@ -248,6 +249,8 @@ def terminal_of(tokens: Sequence[Token], index: int, accepts: Callable[[str], bo
     reserved words are keywords, and for the others the token after the word decides.
     """
     token = tokens[index]
+    if index and tokens[index - 1].type in _AMOUNTS and is_unit(token) and accepts("UNIT"):
+        return "UNIT"
     name = "ATTRIBUTE" if accepts("ATTRIBUTE") else "NAME"
     keyword = keyword_of(token)
     if keyword is None:
@@ -263,6 +266,14 @@ def terminal_of(tokens: Sequence[Token], index: int, accepts: Callable[[str], bo
         is_free = name == "ATTRIBUTE" and not accepts("EVENTS")
         return name if is_free or keyword not in grammar().reserved else keyword
     return keyword if _is_keyword(keyword, tokens[index + 1 : index + 3], accepts) else name
+
+
+_AMOUNTS = ("INTEGER", "DOUBLE")
+
+
+def is_unit(token: Token) -> bool:
+    """Whether a word spells a unit of time."""
+    return word_of(token) in UNITS
 
 
 def _is_keyword(keyword: str, following: Sequence[Token], accepts: Callable[[str], bool]) -> bool:
@@ -282,6 +293,8 @@ def _is_keyword(keyword: str, following: Sequence[Token], accepts: Callable[[str
             return after.type == "LPAR"
         case "PROJECT":
             return after.type == "LSQB"
+        case "PREV":
+            return after.type == "LPAR"
         case "PRIOR":
             return after.type in ("NAME", "LPAR")
         case "TIMESTAMP" | "DATE":

@@ -18,7 +18,7 @@ from typing import TypeAlias, assert_never
 from celc.automata.predicates import TypeConditions
 from celc.core import formula as core
 from celc.core.formula import MIRRORED, DataType, EventType, Predicate
-from celc.core.traversal import formulas_in
+from celc.core.traversal import formulas_in, windows_in
 from celc.normal.normal_form import EventClause
 from celc.plan.program import Program
 
@@ -68,7 +68,8 @@ def relevant_events(
     `sees_all_events`: a selection has to read the events that the query does not ask about.
     """
     query, tables = program.query, program.tables
-    counts = query.window is not None and query.window.unit is core.WindowUnit.EVENTS
+    windows = [*([] if query.window is None else [query.window]), *windows_in(query.formula)]
+    counts = any(window.unit is core.WindowUnit.EVENTS for window in windows)
     if counts or sees_all_events or tables.contexts is not None:
         return None
     if query.strategy == "STRICT" or has_selectors(query.formula):

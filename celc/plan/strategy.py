@@ -15,7 +15,7 @@ from celc.automata.letters import ContextMachine
 from celc.core.formula import Query
 from celc.diagnostics.deadline import look
 from celc.normal.divide import Definitions, Exact, Roles, interleaves
-from celc.normal.flat_form import AbsentEvent, RoleClause
+from celc.normal.flat_form import AbsentEvent, AbsentPart, RoleClause, RoleWindow
 from celc.normal.normal_form import NormalForm
 from celc.plan.earliest import EarliestTables, choose_the_same, earliest_tables, is_quiet
 from celc.plan.keys import KeyPlan, plan_keys
@@ -89,16 +89,25 @@ class Checked:
     """All matches that satisfy conditions, which cut branches of the walk.
 
     `clauses` are the conditions that no key decides, `absent` the events that must not lie inside a
-    match; `selector` is NXT, LAST or MAX of SELECT, or empty; `distinct`: some matches look alike,
-    because they differ in events that are not shown. `max_work`: the most steps for one event.
+    match, `windows` those of parts of the formula, `absent_parts` the parts in windows that must
+    not lie inside a match; `selector` is NXT, LAST or MAX of SELECT, or empty; `distinct`: some
+    matches look alike, because they differ in events that are not shown. `max_work`: the most steps
+    for one event.
     """
 
     clauses: tuple[RoleClause, ...]
     absent: tuple[AbsentEvent, ...]
+    windows: tuple[RoleWindow, ...]
+    absent_parts: tuple[AbsentPart, ...]
     selector: str
     distinct: bool
     max_work: int
     reason: str
+
+    @property
+    def asks(self) -> bool:
+        """Whether conditions are left to the walk."""
+        return bool(self.clauses or self.absent or self.windows or self.absent_parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,13 +319,23 @@ def _checked(
     distinct = looks_alike(given.minimal)
     reasons = [
         "conditions compare the events of a match" if left or flat.absent else "",
+        "windows hold for parts of a match" if flat.windows or flat.absent_parts else "",
         "matches can look alike" if distinct else "",
         f"SELECT {roles.selector} compares matches" if roles.selector else "",
     ]
     reason = ", and ".join(filter(None, reasons))
     if not reason:
         return _listing_all(given.query, given.tables, piles, updates, keys)
-    listing = Checked(left, flat.absent, roles.selector, distinct, given.max_work, reason)
+    listing = Checked(
+        left,
+        flat.absent,
+        flat.windows,
+        flat.absent_parts,
+        roles.selector,
+        distinct,
+        given.max_work,
+        reason,
+    )
     return _strategy(given.tables, _update(piles, updates, keys, forgets=False), listing)
 
 

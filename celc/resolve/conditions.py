@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias, assert_never
 
 from celc.core.formula import (
+    TYPE,
     Aggregate,
     AttributeValue,
     Comparison,
@@ -22,6 +23,7 @@ from celc.core.formula import (
     PatternMatch,
     Predicate,
     Previous,
+    text_of_type,
 )
 from celc.core.like import looks_like_regex, regex_to_like
 from celc.core.traversal import nodes_of
@@ -29,7 +31,10 @@ from celc.diagnostics.deadline import look
 from celc.diagnostics.messages import types, warnings
 from celc.diagnostics.source import Span
 from celc.parse import syntax
-from celc.resolve.expressions import Site, binding_of, common_type, convert, expression, is_null
+from celc.parse.durations import spelled
+from celc.resolve.conversions import common_type, convert, is_null
+from celc.resolve.event_types import types_called
+from celc.resolve.expressions import Site, binding_of, expression
 
 _NEGATED: dict[syntax.ComparisonOperator, syntax.ComparisonOperator] = {
     "=": "!=",
@@ -83,6 +88,8 @@ def condition(node: syntax.Condition, site: Site, *, negated: bool = False) -> T
             if operand is None:
                 return None
             return NullTest(operand, negated != node.negated, node.span)
+        case syntax.TypeTest():
+            return _type_test(node, site, negated != node.negated)
         case syntax.EventCondition():
             return _event_condition(node, site, negated)
         case _:
@@ -111,6 +118,17 @@ def _event_condition(node: syntax.EventCondition, site: Site, negated: bool) -> 
     return condition(node.condition, replace(site, inside=label.text), negated=negated)
 
 
+def _type_test(node: syntax.TypeTest, site: Site, negated: bool) -> Tree | None:
+    label = node.label
+    bound = binding_of(label.text, label.span, site)
+    mask = types_called(node.stream, node.type, site.schema, site.found)
+    if bound is None or not mask:
+        return None
+    texts = tuple(map(text_of_type, site.schema.types_of(mask)))
+    operand = AttributeValue(label.text, TYPE, DataType.STRING, label.span)
+    return Membership(operand, texts, False, negated, node.span)
+
+
 def _comparison(node: syntax.Comparison, site: Site, negated: bool) -> Tree | None:
     left, right = expression(node.left, site), expression(node.right, site)
     operator = _NEGATED[node.operator] if negated else node.operator
@@ -135,7 +153,11 @@ def _compared(
         shared = common_type(left.type, right.type)
         if shared is None:
             text = _literal_text(left, right, site)
-            site.found.add(types.compared_types(left.type.value, right.type.value, span, text))
+            is_text = text is not None and DataType.STRING in (left.type, right.type)
+            duration = spelled(text[0].strip("'")) if text is not None and is_text else None
+            site.found.add(
+                types.compared_types(left.type.value, right.type.value, span, text, duration)
+            )
             return None
         data_type = shared
     return Comparison(operator, convert(left, data_type), convert(right, data_type), span)
@@ -197,12 +219,14 @@ def _naming(operands: list[Expression]) -> tuple[Expression, ...]:
 
     They are kept with each comparison that is written out, so there must be few.
     """
-    kept: dict[tuple[str, str, bool], Expression] = {}
+    kept: dict[tuple[str, str, int], Expression] = {}
     for operand in operands:
         for node in nodes_of(operand):
             match node:
-                case AttributeValue() | Previous():
-                    kept.setdefault((node.label, type(node).__name__, False), operand)
+                case AttributeValue():
+                    kept.setdefault((node.label, "AttributeValue", 0), operand)
+                case Previous():
+                    kept.setdefault((node.label, "Previous", node.distance), operand)
                 case Aggregate():
                     kept.setdefault((node.label, "Aggregate", node.prior), operand)
                 case _:

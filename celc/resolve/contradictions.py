@@ -31,10 +31,16 @@ from celc.core.traversal import operands_of
 from celc.diagnostics.errors import Diagnostic, Diagnostics, Fix
 from celc.diagnostics.messages.warnings import never_matches
 from celc.diagnostics.source import Span
-from celc.resolve.expressions import is_null
+from celc.resolve.conversions import is_null
 from celc.resolve.scopes import Frame, look_up
 
-_DISCRETE = (DataType.INT, DataType.LONG, DataType.TIMESTAMP, DataType.DATE)
+_DISCRETE = (
+    DataType.INT,
+    DataType.LONG,
+    DataType.TIMESTAMP,
+    DataType.DATE,
+    DataType.INTERVAL,
+)
 
 
 @dataclass(slots=True)

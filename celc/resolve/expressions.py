@@ -19,7 +19,6 @@ from celc.core.formula import (
     AggregateFunction,
     Arithmetic,
     AttributeValue,
-    Cast,
     Constant,
     DataType,
     Expression,
@@ -32,17 +31,19 @@ from celc.diagnostics.messages.wording import written
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.resolve import literals
-from celc.resolve.labels import Binding, Hidden
+from celc.resolve.conversions import common_type, convert, is_null, time_arithmetic
+from celc.resolve.extents import Binding
+from celc.resolve.labels import Hidden
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Frame, look_up, visible_labels
 
 _AGGREGATED_TYPES: Mapping[str, tuple[DataType, ...]] = {
     "FIRST": tuple(DataType),
     "LAST": tuple(DataType),
-    "MIN": (*NUMBERS, *TIMES, DataType.BOOLEAN),
-    "MAX": (*NUMBERS, *TIMES, DataType.BOOLEAN),
-    "SUM": NUMBERS,
-    "AVG": NUMBERS,
+    "MIN": (*NUMBERS, *TIMES, DataType.INTERVAL, DataType.BOOLEAN),
+    "MAX": (*NUMBERS, *TIMES, DataType.INTERVAL, DataType.BOOLEAN),
+    "SUM": (*NUMBERS, DataType.INTERVAL),
+    "AVG": (*NUMBERS, DataType.INTERVAL),
 }
 _AGGREGATES = (*_AGGREGATED_TYPES, "COUNT")
 _FUNCTIONS = {
@@ -69,43 +70,6 @@ class Site:
     use: Literal["filter", "select"]
     inside: str | None = None
     known: dict[tuple[str, str | None], DataType | Binding | None] = field(default_factory=dict)
-
-
-# --- types ----------------------------------------------------------------------------------------
-
-
-def is_null(expression: Expression) -> bool:
-    """Whether it is the literal NULL, which takes the type of the other operand."""
-    return isinstance(expression, Constant) and expression.value is None
-
-
-def common_type(left: DataType, right: DataType) -> DataType | None:
-    """The type in which Spark SQL compares values of two types; None where it cannot.
-
-    The wider of two numbers, where FLOAT counts as wider than LONG although it cannot hold all of
-    its values; TIMESTAMP of a DATE and a TIMESTAMP.
-    """
-    if left is right:
-        return left
-    if left.is_numeric and right.is_numeric:
-        return max(left, right, key=NUMBERS.index)
-    if left in TIMES and right in TIMES:
-        return DataType.TIMESTAMP
-    return None
-
-
-def convert(expression: Expression, data_type: DataType) -> Expression:
-    """The expression in a type that `common_type` gave: literals at once, others with a Cast."""
-    if isinstance(expression, Constant):
-        if expression.value is None:
-            return Constant(None, data_type, expression.span)
-        if expression.type is data_type:
-            return expression
-        value = fold.cast(expression.value, expression.type, data_type)
-        return Constant(value, data_type, expression.span)
-    if expression.type is data_type:
-        return expression
-    return Cast(expression, data_type, expression.span)
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -201,6 +165,8 @@ def expression(node: syntax.Expression, site: Site) -> Expression | None:
             return Constant(None, DataType.BOOLEAN, node.span)
         case syntax.TimeLiteral():
             return literals.time(node, site.found)
+        case syntax.DurationLiteral():
+            return literals.interval(node, site.found)
         case syntax.Attribute():
             return _attribute(node, site)
         case syntax.Arithmetic():
@@ -252,6 +218,8 @@ def _arithmetic(node: syntax.Arithmetic, site: Site) -> Expression | None:
     if is_null(left) and is_null(right):
         site.found.add(types.two_nulls(node.span))
         return None
+    if any(side.type in (*TIMES, DataType.INTERVAL) for side in (left, right)):
+        return _of_times(node, left, right, site)
     wrong = [side for side in (left, right) if not is_null(side) and not side.type.is_numeric]
     for side in wrong:
         site.found.add(types.arithmetic_type(node.operator, side.type.value, side.span))
@@ -264,6 +232,18 @@ def _arithmetic(node: syntax.Arithmetic, site: Site) -> Expression | None:
     return Arithmetic(
         node.operator, convert(left, data_type), convert(right, data_type), data_type, node.span
     )
+
+
+def _of_times(
+    node: syntax.Arithmetic, left: Expression, right: Expression, site: Site
+) -> Expression | None:
+    found = time_arithmetic(node.operator, left, right, node.span)
+    if found is None:
+        slice_of = site.found.source.slice
+        texts = (slice_of(node.left.span), slice_of(node.right.span))
+        operand_types = (left.type.value, right.type.value)
+        site.found.add(types.time_arithmetic(node.operator, operand_types, texts, node.span))
+    return found
 
 
 def _negation(node: syntax.Negation, site: Site) -> Expression | None:
@@ -289,7 +269,7 @@ def _numeric(operator: str, node: syntax.Expression, site: Site) -> Expression |
     operand = expression(node, site)
     if operand is None or is_null(operand):
         return operand
-    if not operand.type.is_numeric:
+    if not operand.type.is_numeric and operand.type is not DataType.INTERVAL:
         site.found.add(types.arithmetic_type(operator, operand.type.value, operand.span))
         return None
     return operand
@@ -408,7 +388,7 @@ def _previous(node: syntax.Call, site: Site) -> Expression | None:
     if argument is None:
         return None
     label, attribute, data_type = argument
-    return Previous(label, attribute, data_type, node.span)
+    return Previous(label, attribute, data_type, node.span, node.distance)
 
 
 def _aggregate(name: AggregateFunction, node: syntax.Call, site: Site) -> Expression | None:
@@ -418,9 +398,13 @@ def _aggregate(name: AggregateFunction, node: syntax.Call, site: Site) -> Expres
     label, attribute, data_type = argument
     if data_type not in _AGGREGATED_TYPES[name]:
         allowed = [one.value for one in _AGGREGATED_TYPES[name]]
-        site.found.add(types.aggregate_type(name, data_type.value, allowed, node.argument.span))
+        span = node.argument.span
+        argument_text = site.found.source.slice(span)
+        site.found.add(types.aggregate_type(name, data_type.value, allowed, argument_text, span))
         return None
-    if name == "AVG" or (name == "SUM" and data_type in (DataType.FLOAT, DataType.DOUBLE)):
+    if name in ("SUM", "AVG") and data_type is DataType.INTERVAL:
+        pass
+    elif name == "AVG" or (name == "SUM" and data_type in (DataType.FLOAT, DataType.DOUBLE)):
         data_type = DataType.DOUBLE
     elif name == "SUM":
         data_type = DataType.LONG

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import Literal, assert_never
@@ -18,16 +18,18 @@ from celc.resolve.cnf import clauses_of, size_of
 from celc.resolve.conditions import condition
 from celc.resolve.contradictions import by_subject, check_clauses, excluding, exclusive
 from celc.resolve.expressions import Site
+from celc.resolve.extents import merge, one_after_another
 from celc.resolve.impossible import check_joints, check_unless
 from celc.resolve.labels import (
     Hidden,
     Scoped,
     fold_joints,
-    merge,
-    one_after_another,
-    positive_parts,
+    operands_taken,
 )
+from celc.resolve.local_windows import is_bounded
+from celc.resolve.optional_parts import Chain, ways_of
 from celc.resolve.other_events import STANDS_FOR
+from celc.resolve.query_clauses import check_window_length
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Beside, Frame, surely_bound
 from celc.resolve.suspicions import check_search, check_sides, check_use
@@ -40,12 +42,14 @@ _MOST_COMPARED = 50_000
 class Builder:
     """Builds the core formula of one query.
 
-    `bounded` says that a window or STRICT keeps the search small, `in_parts` whether the query has
-    PARTITION BY; `selector` is the innermost of NXT, LAST and MAX around, if any. `asked` gathers
-    what each filter surely asks of single events, by its place.
+    `window_of` resolves the window of a part. `bounded` says that a window or STRICT keeps the
+    search small, `in_parts` whether the query has PARTITION BY; `selector` is the innermost of NXT,
+    LAST and MAX around, if any. `asked` gathers what each filter surely asks of single events, by
+    its place.
     """
 
     schema: Schema
+    window_of: Callable[[syntax.Window], core.Window | None]
     hidden: Mapping[str, Hidden]
     found: Diagnostics
     max_clauses: int
@@ -73,8 +77,9 @@ class Builder:
                 operand = self._scope(parts[0], frame)
                 return core.Project(operand, tuple(scoped.labels), node.span)
             case syntax.Iteration():
-                operand = self._scope(parts[0], frame, repeated=True)
-                return core.Iteration(operand, node.contiguous, node.span)
+                operand = self._scope(parts[0], frame, repeated=node.most is None)
+                bounds = (node.least, node.most)
+                return core.Iteration(operand, node.contiguous, node.span, *bounds)
             case syntax.Sequence():
                 return self._sequence(node, parts, frame)
             case syntax.Conjunction():
@@ -88,6 +93,8 @@ class Builder:
                 return self._filter(parts[0], node, frame)
             case syntax.Selector():
                 return self._selector(parts[0], node, frame)
+            case syntax.Within():
+                return self._within(parts[0], node, frame)
             case syntax.OtherEvent():
                 raise AssertionError(STANDS_FOR)
             case _:
@@ -104,24 +111,24 @@ class Builder:
         taken = [k for k in range(len(parts)) if not negated[k]]
         assert taken[-1] == len(parts) - 1, "the parser refuses '!' at the end of a sequence"
         operators = sorted({"':'" if link.contiguous else "';'" for link in node.links})
-        sides = [parts[k].labels for k in taken]
-        check_sides(sides, " or ".join(operators), self.schema, self.found)
-        sure = surely_bound([{} if negated[k] else part.labels for k, part in enumerate(parts)])
+        sides = operands_taken(node, parts)
+        bound = [side.labels for side in sides]
+        check_sides(bound, " or ".join(operators), self.schema, self.found)
+        placed = dict(zip(taken, bound, strict=True))
+        sure = surely_bound([placed.get(k, {}) for k in range(len(parts))])
         operands = [self.build(parts[0], _beside(frame, sure, 0))]
-        gaps: list[bool] = []
+        gaps: list[bool | core.Formula] = []
         for before, k in pairwise(taken):
-            right = self.build(parts[k], _beside(frame, sure, k))
+            operands.append(self.build(parts[k], _beside(frame, sure, k)))
             if k == before + 1:
-                operands.append(right)
                 gaps.append(node.links[k - 1].contiguous)
                 continue
             assert k == before + 2, "the parser refuses '!' twice in a row"
-            labels = merge([parts[j].labels for j in taken if j <= k], one_after_another)
+            labels = merge([placed[j] for j in taken if j <= k], one_after_another)
             around = Frame(labels, None, _beside(frame, sure, before + 1), frame.repeated)
-            middle = self._scope(parts[before + 1], around)
-            left = _chain(operands, gaps)
-            operands, gaps = [core.Absence(left, middle, right, left.span.to(right.span))], []
-        return _chain(operands, gaps, node.span)
+            gaps.append(self._scope(parts[before + 1], around))
+        optional = [side.optional for side in sides]
+        return ways_of(Chain(operands, optional, gaps), node.span)
 
     def _conjunction(self, scoped: Scoped, node: syntax.Conjunction, frame: Frame) -> core.Formula:
         parts = scoped.parts
@@ -136,7 +143,7 @@ class Builder:
         match scoped.node:
             case syntax.Filter():
                 return self.asked[scoped.node.span] + self._asked_of_all(scoped.parts[0])
-            case syntax.As() | syntax.Selector() | syntax.Unless():
+            case syntax.As() | syntax.Selector() | syntax.Unless() | syntax.Within():
                 return self._asked_of_all(scoped.parts[0])
             case _:
                 return ()
@@ -171,6 +178,14 @@ class Builder:
             inner = replace(self, bounded=False, selector=node.strategy)
         return core.Selector(node.strategy, inner._scope(part, frame), node.span)
 
+    def _within(self, part: Scoped, node: syntax.Within, frame: Frame) -> core.Formula:
+        operand = replace(self, bounded=True).build(part, frame)
+        window = self.window_of(node.window)
+        if window is None:
+            return operand
+        check_window_length(window, part.length, node.operand.span, self.found)
+        return core.Within(operand, window, node.span)
+
     def _filter(self, part: Scoped, node: syntax.Filter, frame: Frame) -> core.Formula:
         operand = self.build(part, frame)
         self.asked[node.span] = ()
@@ -189,7 +204,7 @@ class Builder:
             return operand
         clauses = clauses_of(tree)
         predicates = check_use(clauses, inner, self.found)
-        if not self.bounded:
+        if not (self.bounded or is_bounded(node.operand)):
             check_search(predicates, inner, self.selector, self.found)
         asked = check_clauses(clauses, inner, self.found)
         here = by_subject(asked)
@@ -215,10 +230,13 @@ def _filters_within(scoped: Scoped) -> Iterator[Span]:
         case syntax.Filter():
             yield node.span
         case syntax.Sequence():
-            parts = positive_parts(node, parts)
+            # An operand that may be missing judges no match without it.
+            parts = tuple(one.part for one in operands_taken(node, parts) if not one.optional)
         case syntax.Unless():
             parts = parts[:1]
         case syntax.As() | syntax.Iteration() | syntax.Conjunction() | syntax.Selector():
+            pass
+        case syntax.Within():
             pass
         case syntax.OtherEvent():
             raise AssertionError(STANDS_FOR)
@@ -230,15 +248,6 @@ def _filters_within(scoped: Scoped) -> Iterator[Span]:
 
 def _beside(frame: Frame, sure: Mapping[str, tuple[int, ...]], own: int) -> Frame:
     return replace(frame, beside=Beside(sure, own, frame.beside))
-
-
-def _chain(
-    operands: Sequence[core.Formula], gaps: Sequence[bool], span: Span | None = None
-) -> core.Formula:
-    if len(operands) == 1:
-        return operands[0]
-    covered = operands[0].span.to(operands[-1].span) if span is None else span
-    return core.Sequence(tuple(operands), tuple(gaps), covered)
 
 
 def _balanced(operator: Literal["AND", "ALL"], operands: Sequence[core.Formula]) -> core.Formula:

@@ -5,8 +5,8 @@ All findings are certain; many formulas that can match nothing are not found.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations
 from operator import and_, or_
@@ -17,15 +17,13 @@ from celc.diagnostics.messages.warnings import never_matches
 from celc.diagnostics.messages.wording import counted
 from celc.diagnostics.source import Span
 from celc.parse import syntax
+from celc.resolve.extents import NOTHING, Extent, Labels, merge
 from celc.resolve.labels import (
     JOINTS,
-    NOTHING,
-    Extent,
-    Labels,
     Scoped,
+    Taken,
     fold_joints,
-    merge,
-    positive_parts,
+    operands_taken,
 )
 from celc.resolve.other_events import STANDS_FOR
 from celc.resolve.schema import Schema
@@ -53,16 +51,21 @@ def _reach(scoped: Scoped) -> _Reach:
         case syntax.EventAtom():
             return _Reach(1, 1, scoped.support.types, scoped.support.types)
         case syntax.Iteration():
-            once = _reach(parts[0])
-            return _Reach(once.least, None, once.first, once.last)
+            once, rounds = _reach(parts[0]), scoped.node
+            most = None
+            if once.most is not None and rounds.most is not None:
+                tight = rounds.contiguous or rounds.most == 1
+                most = once.most * rounds.most if tight else None
+            return _Reach(once.least * rounds.least, most, once.first, once.last)
         case syntax.Sequence():
-            row = [_reach(part) for part in positive_parts(scoped.node, parts)]
+            taken = operands_taken(scoped.node, parts)
+            row = [_reach(operand.part) for operand in taken]
             contiguous = all(link.contiguous for link in scoped.node.links)
             return _Reach(
-                sum(reach.least for reach in row),
+                sum(row[k].least for k, operand in enumerate(taken) if not operand.optional),
                 _bounded(sum, row) if contiguous else None,
-                row[0].first,
-                row[-1].last,
+                _any_of([row[k].first for k in _outermost(taken)]),
+                _any_of([row[len(row) - 1 - k].last for k in _outermost(taken[::-1])]),
             )
         case syntax.Disjunction():
             branches = [_reach(part) for part in parts]
@@ -83,10 +86,24 @@ def _reach(scoped: Scoped) -> _Reach:
             | syntax.Selector()
         ):
             return _reach(parts[0])
+        case syntax.Within(window=syntax.EventsWindow(size=size)):
+            inside, fitting = _reach(parts[0]), int(size.value) + 1
+            most = fitting if inside.most is None else min(inside.most, fitting)
+            return replace(inside, most=most)
+        case syntax.Within():
+            return _reach(parts[0])
         case syntax.OtherEvent():
             raise AssertionError(STANDS_FOR)
         case _:
             assert_never(scoped.node)
+
+
+def _outermost(operands: Sequence[Taken]) -> Iterator[int]:
+    """The numbers of the operands that can be the first of a match."""
+    for number, operand in enumerate(operands):
+        yield number
+        if not operand.optional:
+            return
 
 
 def _joined(operator: str, sides: Sequence[_Reach]) -> _Reach:
@@ -238,6 +255,10 @@ def _lengths(sides: Sequence[_Side]) -> _Clash | None:
 # --- UNLESS ---------------------------------------------------------------------------------------
 
 
+_LONGEST_PATTERN = 100
+"""Rounds that are more than these are not looked at one by one."""
+
+
 def check_unless(scoped: Scoped, found: Diagnostics) -> None:
     """Warn where every match of the left side contains a match of the right side."""
     left, right = scoped.parts
@@ -261,17 +282,26 @@ def _sure_patterns(scoped: Scoped) -> list[tuple[int, ...]]:
     match scoped.node:
         case syntax.EventAtom():
             return [(scoped.support.types,)] if scoped.support.types else []
-        case syntax.As() | syntax.Rename() | syntax.Project() | syntax.Iteration():
+        case syntax.As() | syntax.Rename() | syntax.Project():
             return _sure_patterns(parts[0])
-        case syntax.Selector():
-            # Matches of one event only have no others with the same end to be chosen from.
+        case syntax.Iteration():
+            least = scoped.node.least
+            if least == 1:
+                return _sure_patterns(parts[0])
+            if scoped.node.contiguous or least > _LONGEST_PATTERN:
+                return []
+            return _in_a_row([_sure_patterns(parts[0])] * least)
+        case syntax.Selector() | syntax.Within():
+            # Matches of one event only have no others with the same end to be chosen from, and fit
+            # each window.
             return _sure_patterns(parts[0]) if _reach(parts[0]).most == 1 else []
         case syntax.Disjunction():
             return [pattern for part in parts for pattern in _sure_patterns(part)]
         case syntax.Sequence():
             if any(link.negated or link.contiguous for link in scoped.node.links):
                 return []
-            return _in_a_row([_sure_patterns(part) for part in parts])
+            taken = operands_taken(scoped.node, parts)
+            return _in_a_row([_sure_patterns(one.part) for one in taken if not one.optional])
         case syntax.Conjunction() | syntax.Unless() | syntax.Filter():
             return []
         case syntax.OtherEvent():
@@ -306,8 +336,12 @@ def _advance(scoped: Scoped, pattern: tuple[int, ...], at: int) -> int:
                 return at + 1
             return at
         case syntax.Sequence():
-            for part in positive_parts(scoped.node, parts):
-                at = _advance(part, pattern, at)
+            for operand in operands_taken(scoped.node, parts):
+                at = at if operand.optional else _advance(operand.part, pattern, at)
+            return at
+        case syntax.Iteration():
+            for _ in range(min(scoped.node.least, len(pattern))):
+                at = _advance(parts[0], pattern, at)
             return at
         case syntax.Disjunction():
             return min(_advance(part, pattern, at) for part in parts)

@@ -7,54 +7,41 @@ and the number of positions that it can have, judged from the structure alone (c
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Literal, TypeAlias, TypeVar, assert_never
+from typing import Literal, TypeVar, assert_never
 
 from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import Diagnostic, Diagnostics, Fix
-from celc.diagnostics.messages import names, warnings
+from celc.diagnostics.messages import clauses, names
 from celc.diagnostics.source import Span
 from celc.parse import syntax
+from celc.resolve.event_types import types_called
+from celc.resolve.extents import (
+    NOTHING,
+    Binding,
+    Combine,
+    Extent,
+    Labels,
+    earliest,
+    identical,
+    merge,
+    one_after_another,
+    one_of,
+    overlaid,
+    repeated,
+)
+from celc.resolve.optional_parts import size_of_ways
 from celc.resolve.other_events import STANDS_FOR, without
 from celc.resolve.schema import Schema
 
-MANY = 2
-"""Positions are counted 0, 1, many."""
+MAX_EVENTS = 20_000
+"""The most events that a formula may have with its rounds, and all ways to leave out operands,
+written out: as many as it may get when its conditions are brought to its events."""
 
 # How far after a name to look for an event that it could be the label of.
 _NEAR = 80
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """The positions that a label, or a whole match, can have: event types and number."""
-
-    types: int
-    least: int
-    most: int
-
-
-NOTHING = Extent(0, 0, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """A label of a formula.
-
-    `place` is where the text first binds it. `named_at` is the offset at which AS, a renaming or
-    PROJECT first makes or names it, `bare_at` that of the first atom of this event type under no
-    AS; `SELECT *` goes by both. Either is None where there is none.
-    """
-
-    extent: Extent
-    place: Span
-    named_at: int | None
-    bare_at: int | None
-
-
-Labels: TypeAlias = Mapping[str, Binding]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +50,8 @@ class Scoped:
 
     `support` is the extent of all labelled positions together, `length` the least number of
     events in a match, `depth` the nesting that the formula has in core CEL. `parts` are the
-    operands in the order of the text, those after `!` and right of UNLESS included.
+    operands in the order of the text, those after `!` and right of UNLESS included. `size` is the
+    number of events in the formula, with rounds and operands that may be missing written out.
     """
 
     node: syntax.Formula
@@ -72,6 +60,7 @@ class Scoped:
     length: int
     depth: int
     parts: tuple[Scoped, ...]
+    size: int
 
 
 Cut = Literal["negated", "unless", "projected", "renamed"]
@@ -85,72 +74,7 @@ class Hidden:
     place: Span
 
 
-# --- how labels combine ---------------------------------------------------------------------------
-
-Combine: TypeAlias = Callable[[Sequence[Extent]], Extent]
-
-
-def _types(extents: Sequence[Extent]) -> int:
-    types = 0
-    for extent in extents:
-        types |= extent.types
-    return types
-
-
-def one_after_another(extents: Sequence[Extent]) -> Extent:
-    """All parts, on different positions."""
-    least = min(MANY, sum(extent.least for extent in extents))
-    return Extent(_types(extents), least, min(MANY, sum(extent.most for extent in extents)))
-
-
-def one_of(extents: Sequence[Extent]) -> Extent:
-    """One part of several."""
-    return Extent(
-        _types(extents),
-        min(extent.least for extent in extents),
-        max(extent.most for extent in extents),
-    )
-
-
-def overlaid(extents: Sequence[Extent]) -> Extent:
-    """All parts, perhaps on the same positions."""
-    least = max(extent.least for extent in extents)
-    return Extent(_types(extents), least, min(MANY, sum(extent.most for extent in extents)))
-
-
-def identical(extents: Sequence[Extent]) -> Extent:
-    """All parts on exactly the same positions."""
-    types = extents[0].types
-    for extent in extents:
-        types &= extent.types
-    return Extent(
-        types, max(extent.least for extent in extents), min(extent.most for extent in extents)
-    )
-
-
-def merge(parts: Sequence[Labels], combine: Combine) -> dict[str, Binding]:
-    """The labels of several parts together; a part without a label gives it no positions."""
-    gathered: dict[str, list[Binding]] = {}
-    for labels in parts:
-        for label, binding in labels.items():
-            gathered.setdefault(label, []).append(binding)
-    merged = {}
-    for label, bindings in gathered.items():
-        extents = [binding.extent for binding in bindings]
-        if len(bindings) < len(parts):
-            extents.append(NOTHING)
-        merged[label] = Binding(
-            combine(extents),
-            bindings[0].place,
-            _earliest(binding.named_at for binding in bindings),
-            _earliest(binding.bare_at for binding in bindings),
-        )
-    return merged
-
-
-def _earliest(offsets: Iterable[int | None]) -> int | None:
-    return min((offset for offset in offsets if offset is not None), default=None)
-
+# --- chains of AND and ALL ------------------------------------------------------------------------
 
 JOINTS: Mapping[str, Combine] = {"AND": identical, "ALL": overlaid}
 
@@ -174,12 +98,16 @@ def fold_joints(
 
 
 class Annotator:
-    """Gives every part of one query's formula its labels; `hidden` collects those that are cut."""
+    """Gives every part of one query's formula its labels; `hidden` collects those that are cut.
+
+    `too_large`: the formula stands for more events than can be written out, which is reported.
+    """
 
     def __init__(self, schema: Schema, found: Diagnostics) -> None:
         self.schema = schema
         self.found = found
         self.hidden: dict[str, Hidden] = {}
+        self.too_large = False
 
     def annotate(self, node: syntax.Formula) -> Scoped:
         """The formula with its labels; reports names that mean nothing or two things."""
@@ -208,15 +136,18 @@ class Annotator:
                     min(part.length for part in parts),
                     1 + max(part.depth for part in parts),
                     parts,
+                    sum(part.size for part in parts),
                 )
             case syntax.Unless():
                 left, right = self.annotate(node.left), self.annotate(node.right)
                 self._hide(right.labels, "unless")
                 depth = 1 + max(left.depth, right.depth)
-                return Scoped(node, left.labels, left.support, left.length, depth, (left, right))
-            case syntax.Filter() | syntax.Selector():
+                size = left.size + right.size
+                parts = (left, right)
+                return Scoped(node, left.labels, left.support, left.length, depth, parts, size)
+            case syntax.Filter() | syntax.Selector() | syntax.Within():
                 part = self.annotate(node.operand)
-                return Scoped(node, part.labels, part.support, part.length, part.depth + 1, (part,))
+                return _around(node, part, part.labels, part.support)
             case syntax.OtherEvent():
                 return self._other_event(node)
             case _:
@@ -242,52 +173,11 @@ class Annotator:
         return names.hidden_label(label.text, cut.why, list(bound), label.span, cut.place)
 
     def _atom(self, node: syntax.EventAtom) -> Scoped:
-        extent = Extent(self._atom_types(node), 1, 1)
+        meant = self._meant_as_label(node)
+        types = types_called(node.stream, node.type, self.schema, self.found, meant)
+        extent = Extent(types, 1, 1)
         binding = Binding(extent, node.span, None, node.span.start)
-        return Scoped(node, {node.type.text: binding}, extent, 1, 1, ())
-
-    def _atom_types(self, node: syntax.EventAtom) -> int:
-        name, schema = node.type.text, self.schema
-        declared = schema.declarations.streams
-        read = [stream.name for stream in schema.streams]
-        if node.stream is None:
-            mask = schema.masks.get(name, 0)
-            if mask or not declared:
-                return mask
-            owners = [
-                s.name for s in declared.values() if any(t.name == name for t in s.event_types)
-            ]
-            if owners:
-                place = schema.declarations.places[owners[0], name]
-                self.found.add(
-                    names.event_type_not_in_from(name, owners, read, node.type.span, place)
-                )
-            else:
-                where = "this query's streams"
-                self.found.add(
-                    names.unknown_event_type(
-                        name, list(schema.masks), where, node.type.span, self._meant_as_label(node)
-                    )
-                )
-            return 0
-        stream = node.stream.text
-        if stream not in declared:
-            if declared:
-                self.found.add(names.unknown_stream(stream, list(declared), node.stream.span))
-            return 0
-        if stream not in read:
-            self.found.add(names.stream_not_in_from(stream, read, node.stream.span))
-            return 0
-        for k, event_type in enumerate(schema.event_types):
-            if (event_type.stream, event_type.name) == (stream, name):
-                if len(read) == 1:
-                    self.found.add(warnings.stream_not_read(stream, name, node.span))
-                return 1 << k
-        offered = [event_type.name for event_type in declared[stream].event_types]
-        self.found.add(
-            names.unknown_event_type(name, offered, f"stream '{stream}'", node.type.span)
-        )
-        return 0
+        return Scoped(node, {node.type.text: binding}, extent, 1, 1, (), 1)
 
     def _meant_as_label(self, node: syntax.EventAtom) -> Fix | None:
         """The change for `x : A`, where x was meant as a label."""
@@ -312,9 +202,9 @@ class Annotator:
         if before is None:
             made = Binding(part.support, node.label.span, at, None)
         else:
-            made = replace(before, extent=part.support, named_at=_earliest((before.named_at, at)))
+            made = replace(before, extent=part.support, named_at=earliest((before.named_at, at)))
         labels[node.label.text] = made
-        return Scoped(node, labels, part.support, part.length, part.depth + 1, (part,))
+        return _around(node, part, labels, part.support)
 
     def _rename(self, node: syntax.Rename) -> Scoped:
         part = self.annotate(node.operand)
@@ -334,10 +224,10 @@ class Annotator:
             labels[new] = Binding(
                 support_of(part, frozenset((old, new))),
                 joined.place if joined else node.new.span,
-                _earliest((at, joined.named_at if joined else None)),
+                earliest((at, joined.named_at if joined else None)),
                 joined.bare_at if joined else None,
             )
-        return Scoped(node, labels, part.support, part.length, part.depth + 1, (part,))
+        return _around(node, part, labels, part.support)
 
     def _project(self, node: syntax.Project) -> Scoped:
         part = self.annotate(node.operand)
@@ -358,31 +248,44 @@ class Annotator:
         dropped = {name: part.labels[name] for name in part.labels if name not in kept}
         self._hide(dropped, "projected")
         support = support_of(part, frozenset(kept))
-        return Scoped(node, kept, support, part.length, part.depth + 1, (part,))
+        return _around(node, part, kept, support)
 
     def _iteration(self, node: syntax.Iteration) -> Scoped:
         part = self.annotate(node.operand)
         labels = {
-            label: replace(binding, extent=_repeated(binding.extent))
+            label: replace(binding, extent=repeated(binding.extent, node))
             for label, binding in part.labels.items()
         }
-        return Scoped(node, labels, _repeated(part.support), part.length, part.depth + 1, (part,))
+        around = _around(node, part, labels, repeated(part.support, node))
+        size = part.size * (node.least if node.most is None else node.most)
+        return self._sized(replace(around, length=part.length * node.least, size=size))
+
+    def _sized(self, scoped: Scoped) -> Scoped:
+        """A formula, reported where it is the first that stands for too many events."""
+        if scoped.size <= MAX_EVENTS or self.too_large:
+            return scoped
+        self.too_large = True
+        self.found.add(clauses.formula_too_large(MAX_EVENTS, scoped.node.span))
+        return scoped
 
     def _sequence(self, node: syntax.Sequence) -> Scoped:
         parts = tuple(map(self.annotate, (node.first, *(link.operand for link in node.links))))
-        taken = positive_parts(node, parts)
         for link, part in zip(node.links, parts[1:], strict=True):
             if link.negated:
                 self._hide(part.labels, "negated")
+        taken = operands_taken(node, parts)
         absences = len(parts) - len(taken)
-        return Scoped(
+        optional = any(operand.optional for operand in taken)
+        scoped = Scoped(
             node,
-            merge([part.labels for part in taken], one_after_another),
-            one_after_another([part.support for part in taken]),
-            sum(part.length for part in taken),
-            1 + absences + max(part.depth for part in parts),
+            merge([operand.labels for operand in taken], one_after_another),
+            one_after_another([operand.support for operand in taken]),
+            sum(operand.part.length for operand in taken if not operand.optional),
+            1 + absences + 2 * optional + max(part.depth for part in parts),
             parts,
+            size_of_ways(node, [part.size for part in parts]),
         )
+        return self._sized(scoped) if optional else scoped
 
     def _conjunction(self, node: syntax.Conjunction) -> Scoped:
         parts = tuple(map(self.annotate, (node.first, *(joint.operand for joint in node.joints))))
@@ -398,11 +301,43 @@ class Annotator:
             [part.depth for part in parts],
             lambda op, run: max(run) + (len(run) - 1).bit_length(),
         )
-        return Scoped(node, labels, support, length, depth, parts)
+        size = sum(part.size for part in parts)
+        return Scoped(node, labels, support, length, depth, parts, size)
 
 
-def _repeated(extent: Extent) -> Extent:
-    return Extent(extent.types, extent.least, MANY) if extent.most else extent
+def _around(node: syntax.Formula, part: Scoped, labels: Labels, support: Extent) -> Scoped:
+    """An operator on a single formula, whose matches are as long as those of the formula."""
+    return Scoped(node, labels, support, part.length, part.depth + 1, (part,), part.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """An operand of a sequence that takes part in its match, if it is there at all."""
+
+    part: Scoped
+    optional: bool
+
+    @property
+    def labels(self) -> Labels:
+        """Its labels, with what it adds to the sequence."""
+        if not self.optional:
+            return self.part.labels
+        return {
+            label: replace(binding, extent=replace(binding.extent, least=0))
+            for label, binding in self.part.labels.items()
+        }
+
+    @property
+    def support(self) -> Extent:
+        """The positions that it adds to those of the sequence."""
+        return replace(self.part.support, least=0) if self.optional else self.part.support
+
+
+def operands_taken(node: syntax.Sequence, parts: Sequence[Scoped]) -> tuple[Taken, ...]:
+    """The operands of a sequence that take part in its match: those not after `!`."""
+    links = zip(node.links, parts[1:], strict=True)
+    first = Taken(parts[0], node.first_is_optional)
+    return (first, *(Taken(part, link.optional) for link, part in links if not link.negated))
 
 
 def positive_parts(node: syntax.Sequence, parts: Sequence[Scoped]) -> tuple[Scoped, ...]:
@@ -431,16 +366,20 @@ def support_of(scoped: Scoped, wanted: frozenset[str]) -> Extent:
         case syntax.Project():
             return support_of(parts[0], wanted & scoped.labels.keys())
         case syntax.Iteration():
-            return _repeated(support_of(parts[0], wanted))
+            return repeated(support_of(parts[0], wanted), node)
         case syntax.Sequence():
-            taken = positive_parts(node, parts)
-            return one_after_another([support_of(part, wanted) for part in taken])
+            extents = [
+                replace(extent, least=0) if operand.optional else extent
+                for operand in operands_taken(node, parts)
+                for extent in [support_of(operand.part, wanted)]
+            ]
+            return one_after_another(extents)
         case syntax.Disjunction():
             return one_of([support_of(part, wanted) for part in parts])
         case syntax.Conjunction():
             extents = [support_of(part, wanted) for part in parts]
             return fold_joints(node, extents, lambda op, run: JOINTS[op](run))
-        case syntax.Unless() | syntax.Filter() | syntax.Selector():
+        case syntax.Unless() | syntax.Filter() | syntax.Selector() | syntax.Within():
             return support_of(parts[0], wanted)
         case syntax.OtherEvent():
             raise AssertionError(STANDS_FOR)

@@ -13,6 +13,7 @@ from fractions import Fraction
 from celc.core.formula import Constant, DataType
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import clauses, types
+from celc.diagnostics.source import Source
 from celc.parse import syntax
 
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -88,15 +89,22 @@ def _moment(text: re.Match[str]) -> datetime.datetime:
     return datetime.datetime(year, month, day, hour, minute, second, microsecond)
 
 
+def interval(node: syntax.DurationLiteral, found: Diagnostics) -> Constant | None:
+    """`1 HOUR 30 MINUTES`, in microseconds."""
+    total = _microseconds(node.parts, found.source)
+    if total is None or total >= 1 << 63:
+        found.add(types.interval_range(node.span))
+        return None
+    if total.denominator != 1:
+        found.add(clauses.fraction_of_microsecond(node.span))
+        return None
+    return Constant(int(total), DataType.INTERVAL, node.span)
+
+
 def duration(parts: tuple[syntax.DurationPart, ...], found: Diagnostics) -> int | None:
-    """A duration in microseconds."""
+    """A duration of WITHIN in microseconds."""
     span = parts[0].span.to(parts[-1].span)
-    total: Fraction | None = Fraction(0)
-    for part in parts:
-        if total is None or math.isinf(part.amount.value):
-            total = None
-        else:
-            total += _exact(part.amount) * MICROSECONDS[part.unit.text.removesuffix("S")]
+    total = _microseconds(parts, found.source)
     if total is None or total > LARGEST_SIZE:
         found.add(clauses.window_too_large(span))
         return None
@@ -106,8 +114,21 @@ def duration(parts: tuple[syntax.DurationPart, ...], found: Diagnostics) -> int 
     return int(total)
 
 
-def _exact(amount: syntax.IntegerLiteral | syntax.DoubleLiteral) -> Fraction:
+def _microseconds(parts: tuple[syntax.DurationPart, ...], source: Source) -> Fraction | None:
+    """The exact sum of the parts; None where one is infinite."""
+    total: Fraction | None = Fraction(0)
+    for part in parts:
+        if total is None or math.isinf(part.amount.value):
+            total = None
+        else:
+            total += _exact(part.amount, source) * MICROSECONDS[part.unit.text.removesuffix("S")]
+    return total
+
+
+def _exact(amount: syntax.IntegerLiteral | syntax.DoubleLiteral, source: Source) -> Fraction:
     if isinstance(amount, syntax.IntegerLiteral):
         return Fraction(amount.value)
-    # repr() gives the digits of the text back, which the binary value only approximates.
+    if 1e-30 < amount.value < 1e30:
+        # The digits of the text, which the binary value only approximates.
+        return Fraction(source.slice(amount.span))
     return Fraction(repr(amount.value))

@@ -25,7 +25,7 @@ from celc.resolve.expressions import (
     binding_of,
     expression,
 )
-from celc.resolve.labels import Labels
+from celc.resolve.extents import Labels
 
 _OWN_COLUMNS = ("start_pos", "end_pos", "start_time", "end_time")
 

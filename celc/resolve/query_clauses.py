@@ -18,9 +18,13 @@ from celc.resolve.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class QueryClauses:
-    """The clauses around the formula of a query, and the order columns named at the call."""
+    """The clauses around the formula of a query, and the order columns named at the call.
+
+    `order_is_known` says that no order column was refused.
+    """
 
     order_by: tuple[AttributeDeclaration, ...]
+    order_is_known: bool
     window: Window | None
     partition_by: tuple[PartitionKey, ...]
     consume_by: Literal["NONE", "ANY", "PARTITION"]
@@ -44,7 +48,9 @@ def clauses_of_query(
         whole = consume_by == "ANY" or not partition_by
         what = f"what is left after CONSUME BY {consume_by}"
         found.add(warnings.one_ordered_scan(what, whole, node.consume.span))
-    return QueryClauses(columns, window, partition_by, consume_by, limit_of(node.limit, found))
+    return QueryClauses(
+        columns, order_is_known, window, partition_by, consume_by, limit_of(node.limit, found)
+    )
 
 
 def _from_span(node: syntax.Query) -> Span:

@@ -10,9 +10,10 @@ from celc.parse import syntax
 from celc.resolve.expressions import Site
 from celc.resolve.formulas import Builder
 from celc.resolve.labels import Annotator
+from celc.resolve.local_windows import is_bounded, lift_windows
 from celc.resolve.multitude import check_counts
 from celc.resolve.output import Selection, check_columns, select
-from celc.resolve.query_clauses import check_window_length, clauses_of_query
+from celc.resolve.query_clauses import check_window_length, clauses_of_query, window_of
 from celc.resolve.schema import Declarations, declare, schema_of
 from celc.resolve.scopes import Frame
 from celc.resolve.suspicions import check_growth, growing_labels
@@ -69,20 +70,30 @@ def _query(
     if scoped.depth > MAX_FORMULA_DEPTH:
         found.add(clauses.formula_too_deep(scoped.depth, MAX_FORMULA_DEPTH, node.formula.span))
         return None
+    if annotator.too_large:
+        return None
     check_window_length(around.window, scoped.length, node.formula.span, found)
     strategy, strategy_span = _strategy(node)
-    bounded = node.window is not None or strategy == "STRICT"
+    bounded = node.window is not None or strategy == "STRICT" or is_bounded(node.formula)
     parts = bool(node.partition_by)
-    builder = Builder(schema, annotator.hidden, found, max_clauses, bounded, parts)
+    builder = Builder(
+        schema,
+        lambda window: window_of(window, around.order_by, around.order_is_known, schema, found),
+        annotator.hidden,
+        found,
+        max_clauses,
+        bounded,
+        parts,
+    )
     frame = Frame(scoped.labels, None, None)
-    formula = builder.build(scoped, frame)
+    window, formula = lift_windows(around.window, builder.build(scoped, frame))
     site = Site(schema, frame, annotator.hidden, found, "select")
     selection = _selection(node, site, source, around.partition_by)
     if strategy == "ALL" and not bounded and node.limit is None:
         check_growth(scoped, selection.labels, found)
     elif strategy == "ALL" and node.limit is None:
         growing = growing_labels(scoped, selection.labels)
-        check_counts(formula, growing, around.window, found)
+        check_counts(formula, growing, window, found)
     return Query(
         name=node.name.text if node.name else source.name.removesuffix(".cel"),
         streams=schema.streams,
@@ -93,7 +104,7 @@ def _query(
         strategy_span=strategy_span,
         output=selection.items,
         partition_by=around.partition_by,
-        window=around.window,
+        window=window,
         consume_by=around.consume_by,
         limit=around.limit,
         order_by=around.order_by,

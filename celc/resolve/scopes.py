@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from celc.resolve.labels import Binding, Labels
+from celc.resolve.extents import Binding, Labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Frame:
     """The labels of one match that surrounds a filter, and the frames around it.
 
     `beside` grows on the way from the scope down to the filter. `repeated` says whether the scope
-    stands inside a `+`.
+    stands inside a `+`, or other rounds without a limit.
     """
 
     labels: Labels

@@ -28,7 +28,8 @@ from celc.diagnostics.messages import warnings
 from celc.diagnostics.messages.wording import quote
 from celc.diagnostics.source import Span
 from celc.parse import syntax
-from celc.resolve.labels import MANY, Binding, Labels, Scoped, fold_joints, positive_parts
+from celc.resolve.extents import MANY, UNLIMITED, Binding, Labels
+from celc.resolve.labels import Scoped, fold_joints, positive_parts
 from celc.resolve.other_events import STANDS_FOR
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Frame, look_up
@@ -133,7 +134,7 @@ def check_search(
     """
     for predicate in predicates:
         for part in nodes_written_in(predicate):
-            if not isinstance(part, Aggregate | Previous) or not _is_many(frame, part.label):
+            if not isinstance(part, Aggregate | Previous) or not _is_unlimited(frame, part.label):
                 continue
             call = _name_of(part)
             if call is not None:
@@ -141,15 +142,15 @@ def check_search(
                 found.add(warnings.exponential_search(why, selector, part.span))
                 return
         labels = labels_chosen_from(predicate)
-        if len(labels) > 1 and (frame.repeated or any(_is_many(frame, one) for one in labels)):
+        if len(labels) > 1 and (frame.repeated or any(_is_unlimited(frame, one) for one in labels)):
             names = " and ".join(map(quote, labels[:2]))
             why = f"a comparison of {names} under '+' must hold for every pair of their events"
             found.add(warnings.exponential_search(why, selector, predicate.span))
             return
 
 
-def _is_many(frame: Frame, label: str) -> bool:
-    return _seen(frame, label)[0].extent.most >= MANY
+def _is_unlimited(frame: Frame, label: str) -> bool:
+    return _seen(frame, label)[0].extent.most == UNLIMITED
 
 
 def _name_of(part: Aggregate | Previous) -> str | None:
@@ -166,7 +167,9 @@ def check_growth(scoped: Scoped, kept: frozenset[str], found: Diagnostics) -> No
     For queries without window, selector and LIMIT: the caller knows.
     """
     for span in _growing(scoped, kept):
-        found.add(warnings.exponential_output(span))
+        sign = found.source.slice(span).rstrip(") \n")
+        sign = sign[sign.rfind("{") :] if sign.endswith("}") else "+"
+        found.add(warnings.exponential_output(sign, span))
 
 
 def growing_labels(scoped: Scoped, kept: frozenset[str]) -> frozenset[str]:
@@ -185,11 +188,11 @@ def _binds(scoped: Scoped, places: set[Span], label: str) -> Iterator[bool]:
 def _growing(scoped: Scoped, kept: frozenset[str]) -> tuple[Span, ...]:
     node, parts = scoped.node, scoped.parts
     match node:
-        case syntax.EventAtom() | syntax.Selector():
+        case syntax.EventAtom() | syntax.Selector() | syntax.Within():
             return ()
         case syntax.Iteration():
             shown = any(label in kept for label in scoped.labels)
-            if shown and (not node.contiguous or _has_gaps(parts[0])):
+            if shown and node.most is None and (not node.contiguous or _has_gaps(parts[0])):
                 return (node.span,)
         case syntax.As():
             if node.label.text in kept:

@@ -27,6 +27,7 @@ SIMPLIFIED = "an OR has no OR inside, and has two operands or is the form withou
 NOTHING_INSIDE = "the form without matches stands alone"
 FACTS_OPEN = "no fact is decided beforehand"
 BOUND = "conditions across events find their labels in the scopes around them"
+ROUNDS_COUNTED = "rounds are at least one, and two or more at most where there is a limit"
 LETTERS_ONLY = "an automaton is built of conditions on single events"
 """Nothing across events is left."""
 
@@ -51,11 +52,11 @@ def normal_form(form: NormalForm) -> Violations:
 def letter_form(form: NormalForm) -> Violations:
     """The same of a form that an automaton is built of, which need not be as simple as it can be.
 
-    The construction relies on it: it has no case for `Correlated` and `Scope`.
+    The construction relies on it: it has no case for `Correlated`, `Scope` and `Within`.
     """
     yield from _parts(form)
     for part in forms_in(form):
-        if isinstance(part, lp.Correlated | lp.Scope):
+        if isinstance(part, lp.Correlated | lp.Scope | lp.Within):
             yield Violation(LETTERS_ONLY, f"{type(part).__name__} is left")
 
 
@@ -71,6 +72,10 @@ def _parts(form: NormalForm) -> Violations:
             case lp.Sequence():
                 if len(part.operands) != len(part.contiguous) + 1 or not part.contiguous:
                     yield Violation(GAPS, f"one has {len(part.operands)} operands")
+            case lp.Iteration():
+                most = part.least + 1 if part.most is None else part.most
+                if not (1 <= part.least <= most and most >= 2):
+                    yield Violation(ROUNDS_COUNTED, f"one has {part.least} to {part.most}")
             case lp.Where():
                 truth = truth_of(part.fact, labels_of(part.operand))
                 if truth is not None:
@@ -122,10 +127,12 @@ def flat_form(flat: FlatForm) -> Violations:
     absent_clauses = [clause for absent in flat.absent for clause in absent.clauses]
     for clause in (*flat.clauses, *absent_clauses):
         yield from _role_clause(clause, carried | {ABSENT})
-    for absent in flat.absent:
-        for role in (absent.first, absent.last):
-            if role not in carried:
-                yield Violation(ROLES_BOUND, f"not {show_labels((role,))}")
+    ends = [(absent.first, absent.last) for absent in flat.absent]
+    ends += [(window.first, window.last) for window in flat.windows]
+    ends += [(part.first, part.last) for part in flat.absent_parts]
+    for role in (role for of_one in ends for role in of_one):
+        if role not in carried:
+            yield Violation(ROLES_BOUND, f"not {show_labels((role,))}")
 
 
 def _role_clause(clause: RoleClause, carried: frozenset[str]) -> Violations:

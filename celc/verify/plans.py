@@ -285,7 +285,7 @@ def checks(found: Checked, keys: KeyPlan | None) -> Violations:
     for clause in found.clauses:
         if clause in decided:
             yield Violation(DECIDED_ONCE, f"'{show_clause(clause.written)}' is by both")
-    if not (found.clauses or found.absent or found.distinct or found.selector):
+    if not (found.asks or found.distinct or found.selector):
         yield Violation(SOMETHING_LEFT, "nothing is")
 
 

@@ -152,6 +152,9 @@ def _types(predicate: Predicate, attributes: set[tuple[str, DataType]]) -> Viola
         yield Violation(TYPED, f"{_place(predicate)} matches {operands[0].type.value}")
     for node in (one for operand in operands for one in nodes_of(operand)):
         match node:
+            case core.Arithmetic() if node.type.is_checked:
+                operands_taken = (node.operator, node.left.type, node.right.type)
+                right = core.TIME_OPERANDS.get(operands_taken) is node.type
             case core.Arithmetic():
                 taken = DataType.DOUBLE if node.operator == "/" else node.type
                 right = node.left.type is taken is node.right.type
@@ -159,6 +162,8 @@ def _types(predicate: Predicate, attributes: set[tuple[str, DataType]]) -> Viola
                 right = node.operand.type is node.type
             case core.Cast():
                 right = node.operand.type is not node.type
+            case core.AttributeValue(attribute=core.TYPE):
+                right = node.type is DataType.STRING
             case core.AttributeValue() | core.Previous():
                 if (node.attribute, node.type) not in attributes:
                     name = f"{node.label}.{node.attribute}: {node.type.value}"
@@ -180,5 +185,6 @@ _VALUES: dict[DataType, type] = {
     DataType.DOUBLE: float,
     DataType.STRING: str,
     **dict.fromkeys((DataType.INT, DataType.LONG, DataType.TIMESTAMP, DataType.DATE), int),
+    DataType.INTERVAL: int,
 }
 """The Python types of the constants of each type."""

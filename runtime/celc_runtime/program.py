@@ -202,8 +202,8 @@ def _ordered(plan: Plan, order_by: tuple[str, ...]) -> Plan:
                 f"query {plan.name!r} cannot be ordered by {name!r}: it must be an attribute of "
                 f"all its event types; those are: {', '.join(sorted(known)) or 'none'}"
             )
-    window = plan.window
-    if window is not None and window.unit == "MICROSECONDS" and window.attribute is None:
+    windows = [*([] if plan.window is None else [plan.window]), *plan.local_windows]
+    if any(window.unit == "MICROSECONDS" and window.attribute is None for window in windows):
         types = {a.name: a.type for a in plan.order_candidates}
         if not order_by or types[order_by[0]] not in ("TIMESTAMP", "DATE"):
             raise ValueError(

@@ -33,9 +33,13 @@ def _as_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(celc.codegen.module, "formatted", "".join)
 
 
-def _module(query: str, updates: frozenset[type[Update]] = EVERY_UPDATE) -> str:
+def _module(
+    query: str,
+    updates: frozenset[type[Update]] = EVERY_UPDATE,
+    options: Options = Options(),  # noqa: B008  frozen
+) -> str:
     source = Source("query.cel", query)
-    compilation = compile_source(source, Options(), updates=updates)
+    compilation = compile_source(source, options, updates=updates)
     return compilation.module_text("celc compile query.cel")
 
 
@@ -80,8 +84,8 @@ def test_imports_of_golden_modules_are_what_they_use(path: Path) -> None:
 @pytest.mark.usefixtures("_as_written")
 @pytest.mark.parametrize("stem", case_stems())
 def test_imports_of_the_cases_are_what_they_use(stem: str) -> None:
-    for query in dict.fromkeys(case.query for case in load_cases(stem)):
-        _assert_exact(_module(query))
+    for query, order in dict.fromkeys((case.query, case.order_by) for case in load_cases(stem)):
+        _assert_exact(_module(query, options=Options(None if order is None else (order,))))
 
 
 @pytest.mark.usefixtures("_as_written")

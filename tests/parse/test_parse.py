@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from places import TESTS
+from cases_io import case_stems, load_cases
 from trees import (
     X1,
     XA,
@@ -41,8 +39,6 @@ from trees import (
 from celc.diagnostics.source import Source, Span
 from celc.parse import syntax
 from celc.parse.parser import parse
-
-CASES = TESTS / "cases"
 
 # --- formulas -------------------------------------------------------------------------------------
 
@@ -376,9 +372,9 @@ def test_span_of_a_file() -> None:
 # --- the conformance cases ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", sorted(CASES.glob("*.jsonl")), ids=lambda path: path.stem)
-def test_conformance_queries_parse(path: Path) -> None:
-    queries = {json.loads(line)["query"] for line in path.read_text(encoding="utf-8").splitlines()}
+@pytest.mark.parametrize("stem", case_stems())
+def test_conformance_queries_parse(stem: str) -> None:
+    queries = {case.query for case in load_cases(stem)}
     assert queries
     for text in sorted(queries):
         assert len(parsed(text).queries) == 1

@@ -36,11 +36,14 @@ def from_expected(written: Mapping[str, Any]) -> Match:
 
 
 def _comparable(value: Any) -> Any:
-    """A value that equal ones share: arrays as tuples, one NaN, times in UTC without their zone."""
+    """A value that equal ones share: arrays as tuples, one NaN, times in UTC without their zone,
+    INTERVALs as microseconds."""
     if isinstance(value, list | tuple):
         return tuple(map(_comparable, value))
     if isinstance(value, float) and value != value:
         return "NaN"
+    if isinstance(value, dt.timedelta):
+        return value // dt.timedelta(microseconds=1)
     if isinstance(value, dt.datetime) and value.tzinfo is not None:
         return value.astimezone(dt.UTC).replace(tzinfo=None)
     return value
@@ -53,7 +56,10 @@ def _counted(matches: Iterable[Match | Mapping[str, Any]]) -> Counter[Match]:
         match = one if isinstance(one, Match) else from_expected(one)
         counted[
             Match(
-                tuple(sorted(match.partition, key=lambda pair: pair[0])),
+                tuple(
+                    (name, _comparable(value))
+                    for name, value in sorted(match.partition, key=lambda pair: pair[0])
+                ),
                 match.start,
                 match.end,
                 tuple(sorted(match.labels)),

@@ -8,8 +8,6 @@ out: `check_answer` checks the answers of such queries.
 
 from __future__ import annotations
 
-import datetime as dt
-import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,10 +15,11 @@ from typing import Any
 
 from .conditions import Row
 from .names import Schema, check, kept_labels, projected_labels
-from .nodes import ExpressionItem, File, Query
+from .nodes import ExpressionItem, File, Query, windows_in
 from .parser import parse
 from .semantics import ComplexEvent, Evaluator, positions_of, projected, select
-from .values import CelError, Datum, Kind, datum_of
+from .values import CelError, Datum, datum_of
+from .windows import check_order, fits, measured_on
 
 
 @dataclass(frozen=True)
@@ -115,11 +114,11 @@ class _Stream:
         self.query = query
         self.schema = schema
         self.work_limit = work_limit
-        self.window_attribute: str | None = None
-        if query.window is not None and query.window.unit != "EVENTS":
-            self.window_attribute = query.window.attribute or order_by
-            if self.window_attribute is None:
-                raise CelError("WITHIN: no attribute to measure it on")
+        # Without order columns, WITHIN's attribute is the first one.
+        named = None if query.window is None else query.window.attribute
+        self.order_by = order_by or named
+        windows = [*([] if query.window is None else [query.window]), *windows_in(query.formula)]
+        measured = [measured_on(window, self.order_by) for window in windows]
         self.parts: dict[tuple[Any, ...], _Part] = {}
         index = 0
         for event in events:
@@ -131,9 +130,9 @@ class _Stream:
                 }
                 self._add(Row(event_type.stream, event_type.name, values), index)
                 index += 1
-        if self.window_attribute is not None:
-            for part in self.parts.values():
-                self._check_order(part, self.window_attribute)
+        for part in self.parts.values():
+            for attribute in dict.fromkeys(filter(None, measured)):
+                check_order(part.rows, attribute)
 
     def _add(self, row: Row, index: int) -> None:
         keys = self.query.partition_by
@@ -148,23 +147,6 @@ class _Stream:
             self.parts[key] = _Part(partition)
         self.parts[key].rows.append(row)
         self.parts[key].indexes.append(index)
-
-    def _check_order(self, part: _Part, attribute: str) -> None:
-        values = [self._measure(row, attribute) for row in part.rows]
-        if any(later < earlier for earlier, later in itertools.pairwise(values)):
-            raise CelError(f"WITHIN: {attribute} decreases along a part")
-
-    @staticmethod
-    def _measure(row: Row, attribute: str) -> Any:
-        """The number that the window is measured on; for times, microseconds."""
-        datum = row.values.get(attribute)
-        if datum is None or datum.value is None:
-            raise CelError(f"WITHIN: {attribute} is NULL")
-        if datum.kind is Kind.DATE:
-            return (datum.value - dt.date(1970, 1, 1)) // dt.timedelta(microseconds=1)
-        if datum.kind is Kind.TIMESTAMP:
-            return (datum.value - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)
-        return datum.value
 
     # --- CONSUME BY ---
 
@@ -204,7 +186,7 @@ class _Stream:
     def _by_end(self, part: _Part, origin: int) -> dict[int, list[Match]]:
         """The part's matches by end position, as if the whole stream began at index `origin`."""
         first = part.position_from(origin)
-        evaluator = Evaluator(part.rows, self.schema.kinds, first, self.work_limit)
+        evaluator = Evaluator(part.rows, self.schema.kinds, first, self.work_limit, self.order_by)
         found: Iterable[ComplexEvent] = evaluator.answer(self.query.formula)
         found = [match for match in found if self._fits(match, part.rows)]
         if self.query.selector not in ("ALL", "ANY"):
@@ -220,14 +202,8 @@ class _Stream:
         return by_end
 
     def _fits(self, match: ComplexEvent, rows: Sequence[Row]) -> bool:
-        window, attribute = self.query.window, self.window_attribute
-        if window is None:
-            return True
-        start, end, _ = match
-        if attribute is None:
-            return end - start <= window.size
-        span = self._measure(rows[end], attribute) - self._measure(rows[start], attribute)
-        return bool(span <= window.size)
+        window = self.query.window
+        return window is None or fits(window, self.order_by, rows, match[0], match[1])
 
     def _values(
         self, evaluator: Evaluator, positions: Mapping[str, tuple[int, ...]]

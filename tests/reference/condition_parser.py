@@ -11,6 +11,7 @@ from .nodes import (
     Condition,
     Either,
     Expression,
+    HasType,
     Literal,
     Not,
     Previous,
@@ -32,6 +33,8 @@ class ConditionParser:
         self.cursor = cursor
         # The label x while x[…] is being read: bare attributes are its.
         self.owner: str | None = None
+        # Whether the last `x IS R` was an `x IS NOT R`.
+        self._negated = False
 
     # --- conditions ---
 
@@ -88,6 +91,8 @@ class ConditionParser:
         if symbol is not None:
             operator = {"==": "=", "!=": "<>"}.get(symbol, symbol)
             return Comparison(operator, (left, self.expression()))
+        if isinstance(left, HasType):
+            return Comparison("=", (left, Literal(Datum(Kind.BOOLEAN, True))), self._negated)
         if cursor.accept_word("IS"):
             negated = cursor.accept_word("NOT") is not None
             cursor.expect_word("NULL")
@@ -144,7 +149,7 @@ class ConditionParser:
     def _signed(self) -> Expression:
         if not self.cursor.accept("-"):
             return self._operand()
-        if self.cursor.peek().kind == "number":
+        if self.cursor.peek().kind == "number" and not self.cursor.at_duration():
             return Literal(self._number(negative=True))
         return Unary("-", self._signed())
 
@@ -162,6 +167,11 @@ class ConditionParser:
     def _operand(self) -> Expression:
         cursor = self.cursor
         token = cursor.peek()
+        if cursor.at_duration():
+            size = cursor.duration()
+            if size.denominator != 1 or size >= 1 << 63:
+                raise CelError(f"{size} microseconds are no INTERVAL")
+            return Literal(Datum(Kind.INTERVAL, int(size)))
         if token.kind == "number":
             return Literal(self._number(negative=False))
         if token.kind == "string":
@@ -178,9 +188,21 @@ class ConditionParser:
             return Literal(datum_of(kind, cursor.take().text))
         if token.kind == "word" and cursor.at("(", ahead=1):
             return self._function()
+        if self.owner is None and cursor.at_word("IS", ahead=1):
+            return self._type_test()
         if self.owner is not None and token.keyword not in _KEPT_IN_BRACKETS:
             return Attribute(self.owner, cursor.attribute())
         return Attribute(*self._label_attribute())
+
+    def _type_test(self) -> HasType:
+        cursor = self.cursor
+        label = cursor.name()
+        cursor.expect_word("IS")
+        self._negated = cursor.accept_word("NOT") is not None
+        name = cursor.name()
+        if cursor.accept(">"):
+            return HasType(label, name, cursor.name())
+        return HasType(label, None, name)
 
     def _label_attribute(self) -> tuple[str, str]:
         label = self.cursor.name()
@@ -199,7 +221,11 @@ class ConditionParser:
         if word == "ABS":
             result = Unary("ABS", self.expression())
         elif word == "PREV":
-            result = Previous(*self._label_attribute())
+            label, name = self._label_attribute()
+            distance = cursor.number() if cursor.accept(",") else 1
+            if not isinstance(distance, int) or distance < 1:
+                raise cursor.error("a number of positions")
+            result = Previous(label, name, distance)
         else:
             prior = not cursor.at(".", ")", ahead=1) and cursor.accept_word("PRIOR") is not None
             if word == "COUNT":

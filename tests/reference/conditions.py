@@ -20,6 +20,7 @@ from .nodes import (
     Condition,
     Either,
     Expression,
+    HasType,
     Literal,
     Not,
     Previous,
@@ -83,7 +84,7 @@ def labels_in(clause: Clause) -> frozenset[str]:
     return frozenset(
         part.label
         for part in _clause_parts(clause)
-        if isinstance(part, Attribute | Previous | Aggregate)
+        if isinstance(part, Attribute | Previous | HasType | Aggregate)
     )
 
 
@@ -92,17 +93,18 @@ def named_by(clause: Clause) -> frozenset[str]:
     return frozenset(
         part.label
         for part in _clause_parts(clause)
-        if isinstance(part, Attribute | Previous) or (isinstance(part, Aggregate) and part.prior)
+        if isinstance(part, Attribute | Previous | HasType)
+        or (isinstance(part, Aggregate) and part.prior)
     )
 
 
-def looking_back(comparison: Comparison) -> frozenset[str]:
-    """The labels of which the comparison takes PREV or PRIOR."""
-    return frozenset(
-        part.label
+def looking_back(comparison: Comparison) -> list[tuple[str, int]]:
+    """The labels of which the comparison takes PREV or PRIOR, and how far it looks back."""
+    return [
+        (part.label, part.distance if isinstance(part, Previous) else 1)
         for part in _clause_parts((comparison,))
         if isinstance(part, Previous) or (isinstance(part, Aggregate) and part.prior)
-    )
+    ]
 
 
 def _clause_parts(clause: Clause) -> list[Expression]:
@@ -145,8 +147,9 @@ class ConditionChecker:
     def _is_true(
         self, comparison: Comparison, positions: Mapping[str, Positions], chosen: Mapping[str, int]
     ) -> bool:
-        # Before x's first position there is nothing; the comparison counts as TRUE, NOT or not.
-        if any(chosen[label] == positions[label][0] for label in looking_back(comparison)):
+        # Where there are fewer positions before, the comparison counts as TRUE, NOT or not.
+        back = looking_back(comparison)
+        if any(positions[label].index(chosen[label]) < distance for label, distance in back):
             return True
         truth = self._truth(comparison, positions, chosen)
         return truth is not None and truth != comparison.negated
@@ -187,8 +190,12 @@ class ConditionChecker:
             return self._attribute(chosen[expression.label], expression.name)
         if isinstance(expression, Previous):
             places = positions[expression.label]
-            before = places[places.index(chosen[expression.label]) - 1]
+            before = places[places.index(chosen[expression.label]) - expression.distance]
             return self._attribute(before, expression.name)
+        if isinstance(expression, HasType):
+            row = self.rows[chosen[expression.label]]
+            is_one = row.type == expression.type and expression.stream in (None, row.stream)
+            return Datum(Kind.BOOLEAN, is_one)
         if isinstance(expression, Aggregate):
             places = positions[expression.label]
             if expression.prior:

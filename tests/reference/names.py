@@ -77,7 +77,7 @@ def _kept(formula: n.Formula) -> list[_Kept]:
             return [*inside, _Kept(formula.place, formula.new, False)]
         case n.Unless():
             return _kept(formula.left)
-        case n.Filter() | n.Repeat() | n.Selector():
+        case n.Filter() | n.Within() | n.Repeat() | n.Selector():
             return _kept(formula.body)
         case n.Then() | n.Next() | n.Or() | n.And() | n.All() | n.NotBetween():
             return _kept(formula.left) + _kept(formula.right)
@@ -105,7 +105,7 @@ def labels_of_expression(expression: n.Expression) -> frozenset[str]:
     return frozenset(
         part.label
         for part in n.parts(expression)
-        if isinstance(part, n.Attribute | n.Previous | n.Aggregate)
+        if isinstance(part, n.Attribute | n.Previous | n.HasType | n.Aggregate)
     )
 
 
@@ -154,6 +154,10 @@ def _check_formula(formula: n.Formula, schema: Schema, visible: frozenset[str]) 
                 raise CelError(f"no event type is called {formula.type}")
         case n.As():
             _check_formula(formula.body, schema, visible)
+        case n.Within():
+            _check_formula(formula.body, schema, visible)
+            if formula.window.attribute is not None:
+                _check_attribute(formula.window.attribute, schema)
         case n.Then() | n.Next() | n.Or() | n.And() | n.All():
             _check_formula(formula.left, schema, visible)
             _check_formula(formula.right, schema, visible)
@@ -189,7 +193,7 @@ def _made_labels(formula: n.Formula) -> frozenset[str]:
             return _made_labels(formula.body) | {formula.label}
         case n.Rename():
             return _made_labels(formula.body) | {formula.new}
-        case n.Filter() | n.Repeat() | n.Selector() | n.Project() | n.OtherEvent():
+        case n.Filter() | n.Within() | n.Repeat() | n.Selector() | n.Project() | n.OtherEvent():
             return _made_labels(formula.body)
         case n.NotBetween():
             sides = _made_labels(formula.left) | _made_labels(formula.right)
@@ -202,7 +206,10 @@ def _made_labels(formula: n.Formula) -> frozenset[str]:
 def _check_attributes(expressions: Iterable[n.Expression], schema: Schema) -> None:
     for expression in expressions:
         for part in n.parts(expression):
-            if isinstance(part, n.Attribute | n.Previous | n.Aggregate) and part.name is not None:
+            if isinstance(part, n.HasType):
+                if not schema.has_type(n.Atom(part.stream, part.type, 0)):
+                    raise CelError(f"no event type is called {part.type}")
+            elif isinstance(part, n.Attribute | n.Previous | n.Aggregate) and part.name is not None:
                 _check_attribute(part.name, schema)
 
 

@@ -7,7 +7,7 @@ compare by identity, so that they can serve as keys of a memo.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 from .values import Datum, Kind
@@ -35,10 +35,20 @@ class Attribute:
 
 @dataclass(frozen=True, eq=False)
 class Previous:
-    """`PREV(x.a)`: the attribute at the position of x before the chosen one."""
+    """`PREV(x.a, k)`: the attribute at the k-th position of x before the chosen one."""
 
     label: str
     name: str
+    distance: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class HasType:
+    """`x IS R` or `x IS S>R` as a value: whether the event at the chosen position of x is one."""
+
+    label: str
+    stream: str | None
+    type: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +81,7 @@ class Binary:
     right: Expression
 
 
-Expression = Literal | Attribute | Previous | Aggregate | Unary | Binary
+Expression = Literal | Attribute | Previous | HasType | Aggregate | Unary | Binary
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +148,7 @@ def mentioned(condition: Condition) -> Labels:
         for comparison in comparisons(condition)
         for operand in comparison.operands
         for part in parts(operand)
-        if isinstance(part, Attribute | Previous | Aggregate)
+        if isinstance(part, Attribute | Previous | HasType | Aggregate)
     )
 
 
@@ -284,6 +294,32 @@ class Filter(Formula):
         return self.body.outside | (mentioned(self.condition) - self.labels)
 
 
+@dataclass(frozen=True)
+class Window:
+    """The size of a window: `unit` is EVENTS, VALUE (a plain number) or TIME (`size` in
+    microseconds)."""
+
+    size: int | float
+    unit: str
+    attribute: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Within(Formula):
+    """`WITHIN[w](φ)`, which is no scope."""
+
+    body: Formula
+    window: Window
+
+    @cached_property
+    def labels(self) -> Labels:
+        return self.body.labels
+
+    @cached_property
+    def outside(self) -> Labels:
+        return self.body.outside
+
+
 @dataclass(frozen=True, eq=False)
 class _Scope(Formula):
     body: Formula
@@ -299,9 +335,11 @@ class _Scope(Formula):
 
 @dataclass(frozen=True, eq=False)
 class Repeat(_Scope):
-    """`φ+`, or `φ:+` where `contiguous`."""
+    """`φ+`, or `φ:+` where `contiguous`; `φ{least,most}`, most None: as many as there are."""
 
     contiguous: bool
+    least: int = 1
+    most: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,6 +382,14 @@ class Rename(_Scope):
         return (self.body.labels - {self.old}) | {self.new}
 
 
+def windows_in(formula: Formula) -> list[Window]:
+    """The windows in the formula, in the order of the text."""
+    here = [formula.window] if isinstance(formula, Within) else []
+    inside = [getattr(formula, field.name) for field in fields(formula)]
+    parts_of = [part for part in inside if isinstance(part, Formula)]
+    return here + [window for part in parts_of for window in windows_in(part)]
+
+
 # --- files --------------------------------------------------------------------------------------
 
 
@@ -370,15 +416,6 @@ class ExpressionItem:
 
     expression: Expression
     name: str
-
-
-@dataclass(frozen=True)
-class Window:
-    """WITHIN: `unit` is EVENTS, VALUE (a plain number) or TIME (then `size` is in microseconds)."""
-
-    size: int | float
-    unit: str
-    attribute: str | None
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,10 @@ It is lenient where leniency cannot change a meaning, and rejects what has none.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import product
+from typing import NamedTuple
 
 from .condition_parser import ConditionParser
 from .conditions import conjunctive_normal_form
@@ -32,19 +35,12 @@ from .nodes import (
     Then,
     Unless,
     Window,
+    Within,
 )
-from .tokens import Cursor
+from .tokens import UNITS, Cursor
 from .values import CelError, Kind
 
 _SELECTORS = {"STRICT": "STRICT", "NXT": "NXT", "NEXT": "NXT", "LAST": "LAST", "MAX": "MAX"}
-_MICROSECONDS = {
-    "MILLISECOND": 1_000,
-    "SECOND": 1_000_000,
-    "MINUTE": 60_000_000,
-    "HOUR": 3_600_000_000,
-    "DAY": 86_400_000_000,
-}
-_UNITS = {name + ending: size for name, size in _MICROSECONDS.items() for ending in ("", "S")}
 
 
 @lru_cache(maxsize=64)
@@ -54,6 +50,30 @@ def parse(text: str) -> File:
     A query is asked for again for each stream and each answer: nothing changes what is read.
     """
     return _FileParser(text).file()
+
+
+MOST_ROUNDS = 10_000
+
+
+class _Step(NamedTuple):
+    """An operand of a sequence, with the sign before it, and what must be absent before it."""
+
+    joint: str
+    absent: Formula | None
+    operand: Formula
+    optional: bool
+
+
+def _chain(steps: Sequence[_Step]) -> Formula:
+    left = steps[0].operand
+    for step in steps[1:]:
+        if step.joint == ":":
+            left = Next(left, step.operand)
+        elif step.absent is not None:
+            left = NotBetween(left, step.absent, step.operand)
+        else:
+            left = Then(left, step.operand)
+    return left
 
 
 class _FormulaParser:
@@ -87,17 +107,36 @@ class _FormulaParser:
         return left
 
     def _sequence(self) -> Formula:
-        left = self._postfix()
+        """`A ; B? ; C` is `(A ; B ; C) OR (A ; C)`: every way to leave operands out."""
+        first = self._postfix()
+        steps = [_Step("", None, first, self.cursor.accept("?") is not None)]
         while symbol := self.cursor.accept(";", ":"):
-            if symbol == ":":
-                left = Next(left, self._postfix())
-            elif self.cursor.accept("!"):
+            absent: Formula | None = None
+            if symbol == ";" and self.cursor.accept("!"):
                 absent = self._postfix()
                 self.cursor.expect(";")
-                left = NotBetween(left, absent, self._postfix())
-            else:
-                left = Then(left, self._postfix())
-        return left
+            operand = self._postfix()
+            steps.append(_Step(symbol, absent, operand, self.cursor.accept("?") is not None))
+        self._check_optional(steps)
+        whether = [(True, False) if step.optional else (True,) for step in steps]
+        ways = [
+            _chain([step for step, is_there in zip(steps, there, strict=True) if is_there])
+            for there in product(*whether)
+        ]
+        whole = ways[0]
+        for way in ways[1:]:
+            whole = Or(whole, way)
+        return whole
+
+    def _check_optional(self, steps: list[_Step]) -> None:
+        if all(step.optional for step in steps):
+            raise self.cursor.error("an operand without ?")
+        for k, step in enumerate(steps):
+            after = steps[k + 1] if k + 1 < len(steps) else None
+            if step.optional and (step.absent or (after and after.absent)):
+                raise self.cursor.error("no ? beside a !")
+            if step.optional and k and after and step.joint != after.joint:
+                raise self.cursor.error("one sign on both sides of ?")
 
     def _postfix(self) -> Formula:
         cursor = self.cursor
@@ -105,6 +144,8 @@ class _FormulaParser:
         while True:
             if symbol := cursor.accept("+", ":+"):
                 formula = Repeat(formula, contiguous=symbol == ":+")
+            elif symbol := cursor.accept("{", ":{"):
+                formula = self._rounds(formula, contiguous=symbol == ":{")
             elif cursor.accept_word("AS", "IN"):
                 place = cursor.peek().place
                 formula = As(formula, cursor.name(), place)
@@ -116,6 +157,19 @@ class _FormulaParser:
                 cursor.expect("]")
             else:
                 return formula
+
+    def _rounds(self, formula: Formula, contiguous: bool) -> Repeat:
+        cursor = self.cursor
+        least = 1 if cursor.at(",") else cursor.number()
+        most: int | float | None = least
+        if cursor.accept(","):
+            most = None if cursor.at("}") else cursor.number()
+        cursor.expect("}")
+        upper = MOST_ROUNDS if most is None else most
+        whole = isinstance(least, int) and (most is None or isinstance(most, int))
+        if not whole or not 1 <= least <= upper <= MOST_ROUNDS:
+            raise CelError(f"no number of rounds: {least} to {most}")
+        return Repeat(formula, contiguous, int(least), None if most is None else int(most))
 
     def _primary(self) -> Formula:
         cursor = self.cursor
@@ -130,6 +184,11 @@ class _FormulaParser:
                 kept.append(self._placed_name())
             cursor.expect("]")
             return Project(self._parenthesized(), tuple(kept))
+        if cursor.accept_word("WITHIN"):
+            cursor.expect("[")
+            window = self._window()
+            cursor.expect("]")
+            return Within(self._parenthesized(), window)
         if cursor.peek().keyword in _SELECTORS and cursor.at("(", ahead=1):
             kind = _SELECTORS[cursor.take().keyword]
             return Selector(self._parenthesized(), kind)
@@ -144,6 +203,23 @@ class _FormulaParser:
         inside = self.formula()
         self.cursor.expect(")")
         return inside
+
+    def _window(self) -> Window:
+        cursor = self.cursor
+        size = cursor.number()
+        if cursor.accept_word("EVENT", "EVENTS"):
+            return Window(size, "EVENTS", None)
+        unit = "VALUE"
+        if word := cursor.accept_word(*UNITS):
+            unit, size = "TIME", size * UNITS[word]
+            while cursor.peek().kind == "number":
+                more = cursor.number()
+                size += more * UNITS[cursor.expect_word(*UNITS)]
+        attribute: str | None = None
+        if cursor.accept("["):
+            attribute = cursor.attribute()
+            cursor.expect("]")
+        return Window(size, unit, attribute)
 
     def _placed_name(self) -> tuple[str, int]:
         place = self.cursor.peek().place
@@ -257,6 +333,7 @@ class _FileParser(_FormulaParser):
         cursor = self.cursor
         is_label = cursor.peek().kind in ("word", "quoted") and not cursor.at(".", "(", ahead=1)
         is_label = is_label and not cursor.at_word("TRUE", "FALSE", "NULL")
+        is_label = is_label and cursor.peek(1).kind != "string"
         if is_label:
             label = cursor.name()
             if not cursor.accept("["):
@@ -286,20 +363,3 @@ class _FileParser(_FormulaParser):
         alternatives = self._attribute_names()
         self.cursor.expect("]")
         return alternatives
-
-    def _window(self) -> Window:
-        cursor = self.cursor
-        size = cursor.number()
-        if cursor.accept_word("EVENT", "EVENTS"):
-            return Window(size, "EVENTS", None)
-        unit = "VALUE"
-        if word := cursor.accept_word(*_UNITS):
-            unit, size = "TIME", size * _UNITS[word]
-            while cursor.peek().kind == "number":
-                more = cursor.number()
-                size += more * _UNITS[cursor.expect_word(*_UNITS)]
-        attribute: str | None = None
-        if cursor.accept("["):
-            attribute = cursor.attribute()
-            cursor.expect("]")
-        return Window(size, unit, attribute)

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from . import nodes as n
 from .conditions import ConditionChecker, Positions, Row, labels_in
 from .values import CelError, Kind
+from .windows import fits
 
 Labelling = frozenset[tuple[str, int]]
 ComplexEvent = tuple[int, int, Labelling]
@@ -82,7 +83,8 @@ def _is_chosen(kind: str, mine: frozenset[int], supports: set[frozenset[int]]) -
 class Evaluator:
     """⟦φ⟧ over one stream: its rows from position `first` on, as if the stream began there.
 
-    `work_limit` bounds the number of complex events looked at; beyond it WorkLimitError is
+    Windows inside a formula are measured on `order_by` where they name no attribute. `work_limit`
+    bounds the number of complex events looked at; beyond it WorkLimitError is
     raised.
     """
 
@@ -92,11 +94,13 @@ class Evaluator:
         kinds: Mapping[str, Kind],
         first: int = 0,
         work_limit: int | None = None,
+        order_by: str | None = None,
     ) -> None:
         self.rows = rows
         self.first = first
         self.checker = ConditionChecker(rows, kinds)
         self.work_left = work_limit
+        self.order_by = order_by
         self._memo: dict[tuple[n.Formula, tuple[object, ...]], Matches] = {}
         self._scopes: dict[tuple[n.Formula, tuple[object, ...]], Matches] = {}
 
@@ -157,6 +161,8 @@ class Evaluator:
                 return self._not_between(formula, nu)
             case n.Filter():
                 return self._filter(formula, nu)
+            case n.Within():
+                return self._within(formula, nu)
             case n.Project():
                 return self._project(formula, nu)
             case n.Rename():
@@ -212,20 +218,24 @@ class Evaluator:
         links: dict[int, list[ComplexEvent]] = defaultdict(list)
         for match in self.scope(formula.body, nu):
             links[match[0]].append(match)
-        # The chains that begin at each position; later ones first, as a chain is a match and
-        # (perhaps) a chain that begins after the match's end.
-        chains: dict[int, set[ComplexEvent]] = {}
-        for i in range(len(self.rows) - 1, self.first - 1, -1):
-            chains[i] = set()
-            for match in links[i]:
-                _, k, mu1 = match
-                chains[i].add(match)
-                for start in [k + 1] if formula.contiguous else range(k + 1, len(self.rows)):
-                    following = chains.get(start, set())
-                    self._spend(1 + len(following))
-                    chains[i].update((i, j, mu1 | mu2) for _, j, mu2 in following)
-        for group in chains.values():
-            yield from group
+        # The chains of so many rounds that begin at each position: a match, and a chain of one
+        # round less that begins after the match's end.
+        most = len(self.rows) if formula.most is None else min(formula.most, len(self.rows))
+        chains = {i: set(group) for i, group in links.items()}
+        for rounds in range(1, most + 1):
+            if rounds >= formula.least:
+                for group in chains.values():
+                    yield from group
+            longer: dict[int, set[ComplexEvent]] = defaultdict(set)
+            for i, group in links.items():
+                for _, k, mu1 in group:
+                    for start in [k + 1] if formula.contiguous else range(k + 1, len(self.rows)):
+                        following = chains.get(start, set())
+                        self._spend(1 + len(following))
+                        longer[i].update((i, j, mu1 | mu2) for _, j, mu2 in following)
+            chains = longer
+            if not any(chains.values()):
+                return
 
     def _all(self, formula: n.All, nu: Environment) -> Iterable[ComplexEvent]:
         left, right = self.matches(formula.left, nu), self.matches(formula.right, nu)
@@ -276,6 +286,11 @@ class Evaluator:
                 if labels_in(clause) <= known.keys()
             ):
                 yield i, j, mu
+
+    def _within(self, formula: n.Within, nu: Environment) -> Iterable[ComplexEvent]:
+        for match in self.matches(formula.body, nu):
+            if fits(formula.window, self.order_by, self.rows, match[0], match[1]):
+                yield match
 
     def _project(self, formula: n.Project, nu: Environment) -> Iterable[ComplexEvent]:
         for i, j, mu in self.scope(formula.body, nu):

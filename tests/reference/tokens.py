@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from typing import NamedTuple
 
 from .values import CelError
@@ -14,7 +15,7 @@ _TOKEN = re.compile(
     | (?P<string>'(?:[^']|'')*')
     | (?P<quoted>`[^`]*`)
     | (?P<word>[^\W\d]\w*)
-    | (?P<symbol>:\+|->|\.\.|==|<=|>=|<>|!=|[{}\[\](),;:+*/%=<>!.-])
+    | (?P<symbol>:\+|:\{|->|\.\.|==|<=|>=|<>|!=|[{}\[\](),;:+*/%=<>!?.-])
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -25,6 +26,17 @@ _RESERVED = """
     NONE NOT NULL NXT OR PARTITION PROJECT QUERY RLIKE SELECT STREAM STRICT TRUE UNLESS WHERE WITHIN
 """
 RESERVED = frozenset(_RESERVED.split())
+
+
+_MICROSECONDS = {
+    "MILLISECOND": 1_000,
+    "SECOND": 1_000_000,
+    "MINUTE": 60_000_000,
+    "HOUR": 3_600_000_000,
+    "DAY": 86_400_000_000,
+}
+# The words that make a duration of the number before them, in microseconds.
+UNITS = {name + ending: size for name, size in _MICROSECONDS.items() for ending in ("", "S")}
 
 
 class Token(NamedTuple):
@@ -133,6 +145,17 @@ class Cursor:
         if self.peek().kind in ("quoted", "word"):
             return self.take().text
         raise self.error("an attribute")
+
+    def at_duration(self) -> bool:
+        """Whether a number with a unit of time stands here."""
+        return self.peek().kind == "number" and self.at_word(*UNITS, ahead=1)
+
+    def duration(self) -> Fraction:
+        """Take all numbers with units that stand here, in microseconds."""
+        total = Fraction(0)
+        while self.at_duration():
+            total += Fraction(self.take().text) * UNITS[self.take().keyword]
+        return total
 
     def number(self) -> int | float:
         """Take a number."""

@@ -32,10 +32,16 @@ class Kind(enum.Enum):
     STRING = "STRING"
     TIMESTAMP = "TIMESTAMP"
     DATE = "DATE"
+    INTERVAL = "INTERVAL"
 
 
 # From narrow to wide: of two kinds of numbers the wider one is the kind of the result.
 NUMBERS = (Kind.INT, Kind.LONG, Kind.FLOAT, Kind.DOUBLE)
+_MOMENTS = (Kind.TIMESTAMP, Kind.DATE)
+
+_EPOCH = dt.datetime(1970, 1, 1)
+_MICROSECOND = dt.timedelta(microseconds=1)
+_DAY = 86_400_000_000
 
 
 class Datum(NamedTuple):
@@ -64,17 +70,36 @@ def to_float32(value: float) -> float:
 
 
 def convert(datum: Datum, kind: Kind) -> Any:
-    """The value of `datum` widened to `kind`; None stays None."""
+    """The value of `datum` widened to `kind`, a TIMESTAMP in microseconds; None stays None."""
     value = datum.value
+    if kind is Kind.TIMESTAMP:
+        return microseconds(datum)
     if value is None or datum.kind is kind:
         return value
     if kind is Kind.FLOAT:
         return to_float32(value)
     if kind is Kind.DOUBLE:
         return float(value)
-    if kind is Kind.TIMESTAMP and datum.kind is Kind.DATE:
-        return dt.datetime.combine(value, dt.time())
     return value
+
+
+def microseconds(datum: Datum) -> int | None:
+    """A TIMESTAMP, or the midnight of a DATE, since 1970, and an INTERVAL; None stays None."""
+    value = datum.value
+    if isinstance(value, dt.datetime):
+        return (value - _EPOCH) // _MICROSECOND
+    if isinstance(value, dt.date):
+        return (value - _EPOCH.date()).days * _DAY
+    assert value is None or isinstance(value, int)
+    return value
+
+
+def moment(number: int) -> Any:
+    """A TIMESTAMP of microseconds since 1970: where Python has no such time, the number itself."""
+    try:
+        return _EPOCH + number * _MICROSECOND
+    except OverflowError:
+        return number
 
 
 def datum_of(kind: Kind, raw: Any) -> Datum:
@@ -90,6 +115,7 @@ def datum_of(kind: Kind, raw: Any) -> Datum:
         Kind.STRING: str,
         Kind.TIMESTAMP: _timestamp,
         Kind.DATE: _date,
+        Kind.INTERVAL: _interval,
     }
     return Datum(kind, readers[kind](raw))
 
@@ -100,6 +126,10 @@ def _timestamp(raw: Any) -> dt.datetime:
     if moment.tzinfo is not None:
         moment = moment.astimezone(dt.UTC).replace(tzinfo=None)
     return moment
+
+
+def _interval(raw: Any) -> int:
+    return raw // _MICROSECOND if isinstance(raw, dt.timedelta) else int(raw)
 
 
 def _date(raw: Any) -> dt.date:
@@ -160,18 +190,25 @@ def number_kind(*data: Datum) -> Kind:
 
 
 def fit(kind: Kind, value: Any) -> Datum:
-    """A result of arithmetic in `kind`: wrapped or rounded as the kind asks."""
+    """A result of arithmetic in `kind`: wrapped or rounded as the kind asks, NULL where a time (in
+    microseconds) has more than 64 bits."""
     if kind is Kind.INT:
         return Datum(kind, wrap(value, 32))
     if kind is Kind.LONG:
         return Datum(kind, wrap(value, 64))
     if kind is Kind.FLOAT:
         return Datum(kind, to_float32(value))
+    if kind in (Kind.TIMESTAMP, Kind.INTERVAL):
+        if wrap(value, 64) != value:
+            return Datum(kind, None)
+        return Datum(kind, moment(value) if kind is Kind.TIMESTAMP else value)
     return Datum(kind, value)
 
 
 def arithmetic(operator: str, left: Datum, right: Datum) -> Datum:
     """`left operator right` for `+ - * / %`; NULL for division and remainder by zero."""
+    if any(datum.kind in (*_MOMENTS, Kind.INTERVAL) for datum in (left, right)):
+        return _of_times(operator, left, right)
     kind = number_kind(left, right)
     if operator == "/":
         kind = Kind.DOUBLE
@@ -200,14 +237,52 @@ def _remainder(a: Any, b: Any) -> Any:
     return math.fmod(a, b)
 
 
+_KINDS_OF_TIMES = {
+    ("-", Kind.TIMESTAMP, Kind.TIMESTAMP): Kind.INTERVAL,
+    ("+", Kind.TIMESTAMP, Kind.INTERVAL): Kind.TIMESTAMP,
+    ("+", Kind.INTERVAL, Kind.TIMESTAMP): Kind.TIMESTAMP,
+    ("-", Kind.TIMESTAMP, Kind.INTERVAL): Kind.TIMESTAMP,
+    ("+", Kind.INTERVAL, Kind.INTERVAL): Kind.INTERVAL,
+    ("-", Kind.INTERVAL, Kind.INTERVAL): Kind.INTERVAL,
+    ("*", Kind.INTERVAL, Kind.LONG): Kind.INTERVAL,
+    ("*", Kind.LONG, Kind.INTERVAL): Kind.INTERVAL,
+}
+_READ_AS = {Kind.DATE: Kind.TIMESTAMP, Kind.INT: Kind.LONG}
+
+
+def _of_times(operator: str, left: Datum, right: Datum) -> Datum:
+    """Arithmetic with a TIMESTAMP, DATE or INTERVAL on some side; NULL beyond 64 bits.
+
+    The literal NULL is of the first kind that makes sense beside the other side.
+    """
+    kinds = [_READ_AS.get(datum.kind, datum.kind) for datum in (left, right)]
+    fitting = [
+        result
+        for (sign, *wanted), result in _KINDS_OF_TIMES.items()
+        if sign == operator
+        and all(one in (Kind.NULL, other) for one, other in zip(kinds, wanted, strict=True))
+    ]
+    if not fitting:
+        raise CelError(f"{left.kind.value} {operator} {right.kind.value} has no meaning")
+    kind = fitting[0]
+    a, b = microseconds(left), microseconds(right)
+    if a is None or b is None:
+        return Datum(kind, None)
+    return fit(kind, a * b if operator == "*" else a + b if operator == "+" else a - b)
+
+
 def negate(datum: Datum) -> Datum:
     """Unary minus; the smallest whole number of a kind is its own negative."""
+    if datum.kind is Kind.INTERVAL:
+        return arithmetic("-", Datum(Kind.INTERVAL, 0), datum)
     kind = number_kind(datum)
     return datum if datum.value is None else fit(kind, -datum.value)
 
 
 def absolute(datum: Datum) -> Datum:
     """ABS; the smallest whole number of a kind stays what it is."""
+    if datum.kind is Kind.INTERVAL:
+        return datum if datum.value is None or datum.value >= 0 else negate(datum)
     kind = number_kind(datum)
     return datum if datum.value is None else fit(kind, abs(datum.value))
 
@@ -229,6 +304,13 @@ def aggregate(function: str, kind: Kind, data: Sequence[Datum]) -> Datum:
         choose = min if function == "MIN" else max
         largest = choose(values, key=functools.cmp_to_key(_order)) if values else None
         return Datum(kind, largest)
+    if kind is Kind.INTERVAL:
+        if not values:
+            return Datum(kind, None)
+        total = sum(values)
+        if function == "AVG":
+            total = abs(total) // len(values) * (1 if total >= 0 else -1)
+        return fit(kind, total)
     number_kind(Datum(kind, None))
     if function == "AVG":
         return Datum(Kind.DOUBLE, _sum_of_doubles(values) / len(values) if values else None)

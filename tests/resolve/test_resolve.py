@@ -1163,7 +1163,8 @@ def test_the_conformance_cases_have_the_labels_that_are_resolved() -> None:
     resolved_queries: dict[str, core.Query] = {}
     for case in load_cases():
         if case.query not in resolved_queries:
-            resolved_queries[case.query] = resolved(case.query)[0]
+            order = None if case.order_by is None else (case.order_by,)
+            resolved_queries[case.query] = resolved(case.query, order_by=order)[0]
         query = resolved_queries[case.query]
         labels = {item.label for item in query.output if isinstance(item, core.OutputLabel)}
         for match in case.expected:
@@ -1188,6 +1189,7 @@ def test_what_is_said_of_all_matches_is_true_of_the_conformance_cases() -> None:
                 assert min(len(positions), 2) in range(extent.least, extent.most + 1), case.name
                 assert {case.events[position]["type"] for position in positions} <= types
                 judged += 1
-        _, warnings = resolve(file, source)
+        order = None if case.order_by is None else (case.order_by,)
+        _, warnings = resolve(file, source, order_by=order)
         assert "never-matches" not in {warning.code for warning in warnings}, case.name
     assert judged > 1000

@@ -299,3 +299,17 @@ def formula_too_deep(depth: int, limit: int, span: Span) -> Diagnostic:
             "split the formula over several queries",
         ),
     )
+
+
+def formula_too_large(limit: int, span: Span) -> Diagnostic:
+    """`(A ; B ; C){10000}`, and `A ; B? ; C? ; …` with many operands that may be missing."""
+    return error(
+        "formula-too-large",
+        span,
+        f"written out, this part of the formula has more than {limit:,} events",
+        help=(
+            "each round counts the events of its operand, and each further '?' in a row doubles "
+            "the ways to leave operands out: ask for fewer rounds, or put an operand without '?' "
+            "between others",
+        ),
+    )

@@ -101,7 +101,7 @@ def _told(word: str, first: str, arguments: Sequence[str]) -> str | None:
     if word in ("CONCAT", "CONCAT_WS"):
         return "texts cannot be joined: compare each part on its own, x.a = 'a' AND y.a = 'b'"
     if word in _BETWEEN_TIMES:
-        return "the time from the first event to the last is bounded by WITHIN 5 MINUTES [ts]"
+        return "times are subtracted and added: y.ts - x.ts > 5 MINUTES, y.ts > x.ts + 5 MINUTES"
     if word in _DATES:
         return (
             f"compare times with TIMESTAMP '2024-01-31 12:00:00' or DATE '2024-01-31': "

@@ -30,6 +30,8 @@ _OTHER_TYPE_NAMES = {
     "STR": "STRING",
     "DATETIME": "TIMESTAMP",
     "TIME": "TIMESTAMP",
+    "DURATION": "INTERVAL",
+    "TIMEDELTA": "INTERVAL",
 }
 
 # --- declarations ---------------------------------------------------------------------------------

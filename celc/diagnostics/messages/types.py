@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from fractions import Fraction
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.messages.functions import advice_on
@@ -14,16 +15,55 @@ from celc.diagnostics.source import Span
 
 
 def compared_types(
-    left: str, right: str, span: Span, text: tuple[str, Span] | None = None
+    left: str,
+    right: str,
+    span: Span,
+    text: tuple[str, Span] | None = None,
+    duration: str | None = None,
 ) -> Diagnostic:
-    """`x.name > 40`; `text` is a literal on one side, as it is written, and its place."""
+    """`x.name > 40`; `text` is a literal on one side, as it is written, and its place, `duration`
+    what it would be as a duration."""
+    if text is not None and "INTERVAL" in (left, right) and re.fullmatch(r"\d+(\.\d+)?", text[0]):
+        return _number_for_duration(left, right, span, text)
     mended = None if text is None else _literal(text[0], {left, right})
+    if "INTERVAL" in (left, right):
+        mended = duration
+        counted = re.fullmatch(r"(\d+(?:\.\d+)?)\s+(\w+)", "" if text is None else text[0])
+        if counted and {"INT", "LONG", "FLOAT", "DOUBLE"} & {left, right}:
+            return _duration_for_number(left, right, span, text, counted)
     return error(
         "compared-types",
         span,
         f"{left} and {right} cannot be compared",
         help=_how_to_compare({left, right}) if mended is None else (f"write {mended}",),
         fixes=() if mended is None or text is None else (Fix(text[1], mended),),
+    )
+
+
+def _number_for_duration(left: str, right: str, span: Span, text: tuple[str, Span]) -> Diagnostic:
+    """`y.ts - x.ts > 5`, which does not say of what unit it has five."""
+    plural = "" if text[0] == "1" else "S"
+    choices = [f"{text[0]} {unit}{plural}" for unit in ("SECOND", "MILLISECOND", "MINUTE")]
+    return error(
+        "compared-types",
+        span,
+        f"{left} and {right} cannot be compared: it is not said what {text[0]} counts",
+        help=(f"write {' or '.join(choices)}",),
+        fixes=tuple(Fix(text[1], choice) for choice in choices),
+    )
+
+
+def _duration_for_number(
+    left: str, right: str, span: Span, text: tuple[str, Span] | None, counted: re.Match[str]
+) -> Diagnostic:
+    """`x.seconds > 5 SECONDS`."""
+    number, unit = counted.groups()
+    return error(
+        "compared-types",
+        span,
+        f"{left} and {right} cannot be compared",
+        help=(f"write {number}, if the number that it is compared with counts {unit.upper()}",),
+        fixes=() if text is None else (Fix(text[1], number),),
     )
 
 
@@ -56,6 +96,16 @@ def list_types(operand: str, item: str, number: int, span: Span) -> Diagnostic:
 
 
 def _how_to_compare(types: Collection[str]) -> tuple[str, ...]:
+    if "INTERVAL" in types and {"TIMESTAMP", "DATE"} & set(types):
+        return (
+            "a duration is compared with the time between two events: y.ts - x.ts > 5 MINUTES",
+            "a time is compared with another one: y.ts > x.ts + 5 MINUTES",
+        )
+    if "INTERVAL" in types:
+        return (
+            "a duration is compared with a duration, such as 5 SECONDS or y.ts - x.ts",
+            "a number of seconds becomes one with * 1 SECOND: x.a * 1 SECOND",
+        )
     if "STRING" in types and "TIMESTAMP" in types:
         return ("a point in time is written TIMESTAMP '2024-01-31 12:00:00'",)
     if "STRING" in types and "DATE" in types:
@@ -81,7 +131,7 @@ def arithmetic_type(operator: str, type: str, span: Span) -> Diagnostic:
         f"{quote(operator)} works on numbers, but this is {type}",
         help=(
             (
-                _TIME_BETWEEN
+                "the time between two events is their difference: y.ts - x.ts"
                 if type in ("TIMESTAMP", "DATE")
                 else "numbers are INT, LONG, FLOAT and DOUBLE"
             ),
@@ -89,10 +139,64 @@ def arithmetic_type(operator: str, type: str, span: Span) -> Diagnostic:
     )
 
 
-_TIME_BETWEEN = (
-    "the time from the first event of a match to the last is bounded by a window: "
-    "WITHIN 5 MINUTES [ts]"
-)
+def time_arithmetic(
+    operator: str, types: tuple[str, str], texts: tuple[str, str], span: Span
+) -> Diagnostic:
+    """`y.ts + x.ts`; `texts` are the two sides as they are written."""
+    left, right = types
+    mended = _other_arithmetic(operator, types, texts)
+    return error(
+        "time-arithmetic",
+        span,
+        f"there is no {left} {operator} {right}",
+        help=(
+            *([f"write {mended}"] if mended else ()),
+            *_how_to_calculate(operator, types, texts),
+        ),
+        fixes=(Fix(span, mended),) if mended else (),
+    )
+
+
+def _other_arithmetic(operator: str, types: tuple[str, str], texts: tuple[str, str]) -> str | None:
+    """What is meant by arithmetic with a time or duration, where that is clear."""
+    (left, right), (one, other) = types, texts
+    moments = ("TIMESTAMP", "DATE")
+    if operator == "+" and left in moments and right in moments:
+        return f"{one} - {other}"
+    if operator in "+-" and right in ("INT", "LONG"):
+        return f"{one} {operator} {_as_seconds(other)}"
+    if operator in "+-" and left in ("INT", "LONG") and (operator == "+" or right == "INTERVAL"):
+        return f"{_as_seconds(one)} {operator} {other}"
+    if operator == "-" and left == "INTERVAL" and right in moments:
+        return f"{other} - {one}"
+    return None
+
+
+def _as_seconds(text: str) -> str:
+    """A whole number, as it is written, as that many seconds."""
+    if not re.fullmatch(r"\d+", text):
+        return f"{text} * 1 SECOND"
+    return f"{text} SECOND" if text == "1" else f"{text} SECONDS"
+
+
+def _how_to_calculate(
+    operator: str, types: tuple[str, str], texts: tuple[str, str]
+) -> tuple[str, ...]:
+    if "INTERVAL" in types and operator == "*":
+        if set(types) == {"INTERVAL"}:
+            return ("a duration is multiplied by a whole number: 2 * 5 MINUTES",)
+        factor = next((t for t in texts if re.fullmatch(r"\d{1,9}\.\d{1,9}", t)), "1.5")
+        share = Fraction(factor)
+        return (
+            f"durations are multiplied by whole numbers: for {factor} times a duration multiply "
+            f"it by {share.numerator:,} and what it is compared with by {share.denominator:,}",
+        )
+    if "INTERVAL" in types and operator in "/%":
+        return ("durations are not divided: multiply what they are compared with instead",)
+    return (
+        "times and durations are calculated as in y.ts - x.ts, x.ts + 5 MINUTES and "
+        "2 * (y.ts - x.ts)",
+    )
 
 
 def not_a_string(operator: str, type: str, span: Span) -> Diagnostic:
@@ -160,13 +264,19 @@ def needs_label(function: str, span: Span, label: str | None = None) -> Diagnost
     )
 
 
-def aggregate_type(function: str, type: str, allowed: Collection[str], span: Span) -> Diagnostic:
-    """`SUM(x.name)`; `allowed` are the types that it can be taken of."""
+def aggregate_type(
+    function: str, type: str, allowed: Collection[str], argument: str, span: Span
+) -> Diagnostic:
+    """`SUM(x.name)`; `allowed` are the types that it can be taken of, `argument` is `x.name`."""
+    between = f"the time from the first event to the last is LAST({argument}) - FIRST({argument})"
     return error(
         "aggregate-type",
         span,
         f"{function} cannot be taken of {type}",
-        help=(f"{function} works on {', '.join(allowed)}",),
+        help=(
+            *((between,) if type in ("TIMESTAMP", "DATE") else ()),
+            f"{function} works on {', '.join(allowed)}",
+        ),
     )
 
 
@@ -250,6 +360,16 @@ def integer_range(span: Span) -> Diagnostic:
             "LONG holds -9223372036854775808 to 9223372036854775807; with a decimal point the "
             "number is a DOUBLE",
         ),
+    )
+
+
+def interval_range(span: Span) -> Diagnostic:
+    """`200000000 DAYS`."""
+    return error(
+        "interval-range",
+        span,
+        "this duration is too large for INTERVAL",
+        help=("INTERVAL holds 64 bits of microseconds, which are 106,751,991 days",),
     )
 
 

@@ -127,12 +127,12 @@ def never_matches(reason: str, advice: str, span: Span, other: Span | None = Non
     )
 
 
-def exponential_output(span: Span) -> Diagnostic:
-    """`A+` with neither window nor selector."""
+def exponential_output(sign: str, span: Span) -> Diagnostic:
+    """`A+` or `A{2,}` with neither window nor selector; `sign` is that of the rounds."""
     return warning(
         "exponential-output",
         span,
-        "the number of matches can double with every event that this '+' can take",
+        f"the number of matches can double with every event that this '{sign}' can take",
         help=("bound it with WITHIN, or report fewer matches with SELECT ANY or LIMIT",),
     )
 

@@ -23,6 +23,8 @@ def _wrong(code: str, span: Span, message: str, mended: str, why: str = "write")
 
 # --- NULL, IS and lists ---------------------------------------------------------------------------
 
+_IS = "IS asks whether a value is NULL, or for the event type of a label, and nothing else"
+
 
 def null_test(place: Place) -> Diagnostic | None:
     """`x.a NOT NULL`, `x.a NOTNULL`, `x.a ISNULL`."""
@@ -46,16 +48,15 @@ def is_value(place: Place) -> Diagnostic | None:
         hints = ["leave IS TRUE out; for IS FALSE write NOT before the condition"]
         is_true = keyword_of(place.following) == "TRUE"
         fixes = [Fix(span, "")] if is_true else []
-        message = "IS asks whether a value is NULL, and nothing else"
-        return error("misplaced-is", span, message, help=hints, fixes=fixes)
-    negated = place.before == "NOT" and place.tokens[place.index - 2].type == "IS"
-    if place.before != "IS" and not negated:
+        return error("misplaced-is", span, _IS, help=hints, fixes=fixes)
+    # Of `x.a IS y.b`, `y` could be an event type.
+    end = place.index - (place.found.type == "DOT" and place.before == "NAME")
+    negated = place.tokens[end - 1].type == "NOT" and place.tokens[end - 2].type == "IS"
+    if place.tokens[end - 1].type != "IS" and not negated:
         return None
-    start = place.index - 1 - negated
     mended = "!=" if negated else "="
-    span = place.span(start, place.index)
-    message = "IS asks whether a value is NULL, and nothing else"
-    return _wrong("misplaced-is", span, message, mended)
+    span = place.span(end - 1 - negated, end)
+    return _wrong("misplaced-is", span, _IS, mended)
 
 
 def between(place: Place) -> Diagnostic | None:
@@ -293,7 +294,7 @@ def attribute_of_call(place: Place) -> Diagnostic | None:
     if found.type == "DOT" and place.before == "RPAR" and place.index >= 4:
         start = place.index - 4
         kinds = [token.type for token in tokens[start + 1 : place.index]]
-        if kinds != ["LPAR", "NAME", "RPAR"] or tokens[start].type != "NAME":
+        if kinds != ["LPAR", "NAME", "RPAR"] or tokens[start].type not in ("NAME", "PREV"):
             return None
         mended = f"{tokens[start].text}({tokens[start + 2].text}.{place.following.text})"
         span = place.span(start, min(place.index + 2, len(tokens) - 1))
@@ -346,7 +347,7 @@ def misplaced_call(place: Place) -> Diagnostic | None:
     if place.opener is None or place.tokens[place.opener].type != "LPAR" or place.opener == 0:
         return None
     function = place.tokens[place.opener - 1]
-    if function.type not in ("NAME", "ATTRIBUTE") or keyword_of(function) in ("IN",):
+    if function.type not in ("NAME", "PREV", "ATTRIBUTE") or keyword_of(function) in ("IN",):
         return None
     closer = place.closer(place.opener)
     if closer is None or place.tokens[closer].type != "RPAR" or place.after_operand:

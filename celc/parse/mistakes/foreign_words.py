@@ -263,18 +263,23 @@ def clause_in_parentheses(place: Place) -> Diagnostic | None:
     rest = place.raw(closer, formula_end)
     mended = f"{place.raw(place.opener, place.index)}{rest} {_measured(place, moved)}"
     hints = [f"write it after the formula, for all of the match: {offered(mended)}"]
-    if clause == "WITHIN":
-        hints.append("a window of a part of the formula alone cannot be said")
     twice = any(
         keyword_of(token) in CLAUSES[: CLAUSES.index(clause) + 1]
         for token in place.tokens[formula_end:end]
     )
+    fixes = [] if twice else [Fix(place.span(place.opener, formula_end), mended)]
+    if clause == "WITHIN":
+        window = _measured(place, moved).removeprefix(place.found.text).strip()
+        part = place.raw(place.opener + 1, place.index)
+        local = f"WITHIN[{window}]({part})"
+        hints.append(f"for this part alone: {offered(local)}")
+        fixes.append(Fix(place.span(place.opener, closer + 1), local))
     return error(
         "clause-in-parentheses",
         place.found.span,
         f"{full} stands after the whole formula, not inside its parentheses",
         help=hints,
-        fixes=[] if twice else [Fix(place.span(place.opener, formula_end), mended)],
+        fixes=fixes,
     )
 
 

@@ -131,6 +131,7 @@ _VALUES = {
     "BOOLEAN": "TRUE",
     "TIMESTAMP": "TIMESTAMP '2024-01-31 12:00:00'",
     "DATE": "DATE '2024-01-31'",
+    "INTERVAL": "5 MINUTES",
 }
 
 

@@ -11,7 +11,7 @@ from celc.parse.mistakes.tokens import shortened
 from celc.parse.tables import END, grammar
 from celc.parse.tokens import Token, begins_statement, keyword_of
 
-CLOSERS = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE"}
+CLOSERS = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE", "COLON_LBRACE": "RBRACE"}
 SIGNS = {
     "RPAR": ")",
     "RSQB": "]",
@@ -124,8 +124,8 @@ class Place:
             if kind in CLOSERS:
                 openers.append(index)
             elif kind in CLOSERS.values():
-                openers.pop()
-                if kind == "RBRACE" and not openers:
+                opened = openers.pop()
+                if not openers and opened > 1 and self.tokens[opened - 2].type == "STREAM":
                     start = index + 1  # a declaration has ended
         return start, tuple(openers)
 

@@ -1,181 +1,317 @@
-"""How often an event comes, as other languages write it: `A{3}`, `A{2,4}`, `A*` and `A?`.
+"""How often an operand comes: mistakes in `A{m,n}` and at `A?`, and `A*` of other languages.
 
-Each function returns what it has to say of a place, or None where its case does not apply.
+The functions of the first two parts speak of trees that the grammar accepts and the language
+refuses. Those of the third return what they have to say of a place, or None where their case does
+not apply.
 """
 
 from __future__ import annotations
 
-from celc.diagnostics.errors import Diagnostic, Fix, error
-from celc.parse.mistakes.place import CLAUSES, CLOSERS, Place
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from celc.diagnostics.errors import Diagnostic, Fix, Related, error
+from celc.diagnostics.source import Source, Span
+from celc.parse import syntax
+from celc.parse.mistakes.place import Place
 from celc.parse.mistakes.tokens import offered, shortened
 from celc.parse.tokens import keyword_of
+
+# --- `A{m,n}` -------------------------------------------------------------------------------------
+
+MAX_ROUNDS = 10_000
+"""The most rounds that can be asked for: each is a part of the automaton."""
+
+Number: TypeAlias = syntax.IntegerLiteral | syntax.DoubleLiteral
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """`{least,most}` as written; `{n}` has the same number twice."""
+
+    least: Number | None
+    most: Number | None
+
+
+def wrong_bounds(bounds: Bounds, contiguous: bool, span: Span) -> Diagnostic | None:
+    """What is wrong with numbers of rounds, `{…}` or `:{…}` at a place; None: nothing."""
+    numbers = [bound for bound in (bounds.least, bounds.most) if bound is not None]
+    opener = ":{" if contiguous else "{"
+    fractions = [bound for bound in numbers if isinstance(bound, syntax.DoubleLiteral)]
+    if fractions:
+        return _fraction(bounds, fractions[0].span, opener, span)
+    least = None if bounds.least is None else int(bounds.least.value)
+    most = None if bounds.most is None else int(bounds.most.value)
+    if least == 0 or most == 0:
+        return _no_round(most if least == 0 else 0, contiguous, span)
+    if least is not None and most is not None and least > most:
+        mended = f"{opener}{most},{least}}}"
+        return _wrong(span, "the least number of rounds is above the greatest", mended)
+    if max(least or 0, most or 0) > MAX_ROUNDS:
+        message = f"a formula can have at most {MAX_ROUNDS:,} rounds"
+        if least is not None and least <= MAX_ROUNDS:
+            return _wrong(span, message, f"{opener}{least},}}", "for that many or more write")
+        return _wrong(
+            span, message, ":+" if contiguous else "+", "ask for fewer, or for any number:"
+        )
+    return None
+
+
+def _wrong(span: Span, message: str, mended: str, why: str = "write") -> Diagnostic:
+    return error("round-count", span, message, help=[f"{why} {mended}"], fixes=[Fix(span, mended)])
+
+
+def _fraction(bounds: Bounds, place: Span, opener: str, span: Span) -> Diagnostic:
+    """`A{1.5}`."""
+    low = None if bounds.least is None else max(1, math.floor(min(bounds.least.value, MAX_ROUNDS)))
+    high = None if bounds.most is None else max(1, math.ceil(min(bounds.most.value, MAX_ROUNDS)))
+    inner = str(low) if low == high else f"{low or ''},{high or ''}"
+    mended = f"{opener}{inner}}}"
+    return error(
+        "round-count",
+        place,
+        "a number of rounds is a whole number",
+        help=[f"write {mended}"],
+        fixes=[Fix(span, mended)],
+    )
+
+
+def _no_round(most: int | None, contiguous: bool, span: Span) -> Diagnostic:
+    """`A{0,3}`, `A{0,}` and `A{0}`."""
+    message = "a formula has at least one round"
+    if most == 0:
+        hint = "leave the part out; for no such event in between write A ; !B ; C"
+        return error("round-count", span, message, help=[hint])
+    colon = ":" if contiguous else ""
+    mended = f"{colon}+?" if most is None else f"{colon}{{1,{most}}}?"
+    return _wrong(span, message, mended, "for an operand of a sequence that may be missing write")
+
+
+# --- `A?` -----------------------------------------------------------------------------------------
+
+_POSTFIX = re.compile(r"\s*\)\s*(:?\+|:?\{[\d\s,]*\}|(?:AS|IN)\s+\w+)", re.IGNORECASE)
+
+
+def lone_optional(source: Source, operand: Span, sign: Span) -> Diagnostic:
+    """`A?` that is no operand of a sequence: alone, under OR, in parentheses before a postfix."""
+    text = source.slice(operand)
+    message = "'?' stands only after an operand of a sequence"
+    after = _POSTFIX.match(source.text, sign.end)
+    before = source.text[: operand.start].rstrip()
+    if after is not None and before.endswith("("):
+        glue = " " if after[1][0].isalpha() else ""
+        mended = f"{text}{glue}{after[1]}?"
+        span = Span(len(before) - 1, after.end())
+        return error(
+            "misplaced-optional",
+            sign,
+            message,
+            help=[f"it is the last sign of its operand: write {offered(mended)}"],
+            fixes=[Fix(span, mended)],
+        )
+    return error(
+        "misplaced-optional",
+        sign,
+        message,
+        help=[
+            f"a match has at least one event; leave the ? out: {shortened(text)}",
+            "for more or less than that say both with OR: (A ; B) OR B",
+        ],
+        fixes=[Fix(operand.to(sign), text)],
+    )
+
+
+def all_optional(sign: Span) -> Diagnostic:
+    """`A? ; B?`."""
+    return error(
+        "misplaced-optional",
+        sign,
+        "a '?' stands after each operand of this sequence, but one must stay",
+        help=[
+            "a match has at least one event: leave one ? out",
+            "for one of the two or both write A OR B OR (A ; B)",
+        ],
+        fixes=[Fix(sign, "")],
+    )
+
+
+def optional_absence(sign: Span) -> Diagnostic:
+    """`A ; !B? ; C`."""
+    return error(
+        "misplaced-optional",
+        sign,
+        "'?' cannot stand after what must be absent",
+        help=["leave the ? out; without the part no event need be absent: A ; C"],
+        fixes=[Fix(sign, "")],
+    )
+
+
+def optional_beside_absence(sign: Span, place: Span, ways: tuple[str, str] | None) -> Diagnostic:
+    """`A ; !B ; C? ; D`: without C, it is not said between which events there is no B.
+
+    `ways`: the sequence at a place with the operand and without it, where it can be without.
+    """
+    message = "'?' cannot stand beside a '!' between two events"
+    if ways is None:
+        hint = "a '!' stands between two events: leave the ? out"
+        fixes = [Fix(sign, "")]
+    else:
+        mended = f"(({ways[0]}) OR ({ways[1]}))"
+        hint, fixes = f"say both with OR: {offered(mended)}", [Fix(place, mended)]
+    return error("misplaced-optional", sign, message, help=[hint], fixes=fixes)
+
+
+def mixed_joints(
+    sign: Span, after: Span, operands: Sequence[str], signs: tuple[str, str]
+) -> Diagnostic:
+    """`A ; B? : C`; `after` is the place of the second joint."""
+    left, middle, right = map(shortened, operands)
+    one, other = signs
+    both = f"({left} {one} {middle} {other} {right})"
+    return error(
+        "misplaced-optional",
+        sign,
+        f"an operand with '?' has the same sign on both sides, and not '{one}' and '{other}'",
+        help=[
+            f"write {left} {one} {middle}? {one} {right}",
+            f"or say both with OR: {both} OR ({left} {other} {right})",
+        ],
+        fixes=[Fix(after, one)],
+        related=[Related(after, f"this '{other}'")],
+    )
+
+
+# --- places ---------------------------------------------------------------------------------------
+
+_BRACES = ("LBRACE", "COLON_LBRACE")
+_SIGNS_OF_RANGES = frozenset({"TWO_DOTS", "MINUS", "COLON", "SEMICOLON", "NAME"})
+
+
+def bounds(place: Place) -> Diagnostic | None:
+    """`A{2..3}`, `A{2-3}`, `A{}` and `A{,}`: braces after a formula without bounds in them."""
+    opener = place.opener
+    if opener is None or place.tokens[opener].type not in _BRACES or place.wants_comparison:
+        return None
+    rounds = place.before in (*_BRACES, "COMMA", "INTEGER", "DOUBLE")
+    if not rounds or not place.accepted <= {"INTEGER", "DOUBLE", "COMMA", "RBRACE"}:
+        return None
+    message = f"'{place.text(opener, place.index + 1)}' is no number of rounds"
+    known = "rounds are written {2}, {2,4}, {2,} or {,4}"
+    closer = place.closer(opener)
+    numbers = [] if closer is None else place.tokens[opener + 1 : closer]
+    written = [token.text for token in numbers if token.type == "INTEGER"]
+    span = place.found.span if closer is None else place.span(opener, closer + 1)
+    sign = place.tokens[opener].text
+    if closer is not None and place.found.type in _SIGNS_OF_RANGES and len(written) == 2:
+        mended = f"{sign}{written[0]},{written[1]}}}"
+    elif closer is not None and not written and place.found.type == "RBRACE":
+        mended = ":+" if sign == ":{" else "+"
+        known = "one or more rounds are +, and a number of rounds stands in braces: {2} or {2,4}"
+    elif closer is not None and place.before in _BRACES and place.found.type == "NAME":
+        mended = ":+" if sign == ":{" else "+"
+        known = f"for any number, or a number such as {sign}2}}"
+    else:
+        return error("round-count", place.found.span, message, help=[known])
+    fixes = [Fix(span, mended)]
+    return error(
+        "round-count", place.found.span, message, help=[f"write {mended}", known], fixes=fixes
+    )
+
+
+def not_after_formula(place: Place) -> Diagnostic | None:
+    """`A ; {2}`, `A : {2}` and `A FILTER x.a > 3 {2}`: a number of rounds without its formula."""
+    closer = place.closer(place.index) if place.found.type in _BRACES else None
+    if closer is None or place.after_operand or closer == place.index + 1:
+        return None
+    inner = place.tokens[place.index + 1 : closer]
+    if any(token.type not in ("INTEGER", "COMMA") for token in inner):
+        return None
+    braces = place.raw(place.index, closer + 1)
+    message = f"'{shortened(braces)}' has no formula before it"
+    if place.before == "COLON" and place.wants_formula:
+        span = place.previous.span.to(place.tokens[closer].span)
+        mended = f":{braces}"
+        hint = f"contiguous rounds are written {mended} without a space"
+        return error("round-count", span, message, help=[hint], fixes=[Fix(span, mended)])
+    if place.wants_formula:
+        hint = "a number of rounds follows its formula: A{2}, or (A ; B){2}"
+        fixes = []
+        if place.before == "SEMICOLON":
+            left = place.text(place.index - 2, place.index - 1)
+            hint = f"a number of rounds follows its formula: {left}{braces}, or (A ; B){braces}"
+            span = place.previous.span.to(place.tokens[closer].span)
+            gap = Span(place.tokens[place.index - 2].end, span.end)
+            fixes = [Fix(gap, braces)]
+        return error("round-count", place.found.span, message, help=[hint], fixes=fixes)
+    if place.accepts("AND", "OR") and place.last("FILTER") is not None:
+        start = place.formula_start()
+        mended = f"({place.raw(start, place.index)}){braces}"
+        span = place.span(start, closer + 1)
+        return error(
+            "round-count",
+            place.found.span,
+            f"'{shortened(braces)}' follows a condition, and not a formula",
+            help=[f"put the formula with its condition in parentheses: {offered(mended)}"],
+            fixes=[Fix(span, mended)],
+        )
+    return None
+
+
+def postfix_after_optional(place: Place) -> Diagnostic | None:
+    """`B? AS y`, `B?+` and `B??`, and the `?` of `A UNLESS B?`."""
+    if place.found.type == "QUESTION":
+        if place.before != "QUESTION" and not place.after_operand:
+            return None
+        message = "'?' stands only after an operand of a sequence"
+        hint, fixes = "leave it out", [Fix(place.found.span, "")]
+        return error("misplaced-optional", place.found.span, message, help=[hint], fixes=fixes)
+    if place.before != "QUESTION":
+        return None
+    end: int | None = None
+    if place.found.type in ("PLUS", "COLON_PLUS"):
+        end = place.index + 1
+    elif place.found.type in ("AS", "IN") and place.following.type == "NAME":
+        end = place.index + 2
+    elif place.found.type in (*_BRACES, "LSQB"):
+        closer = place.closer(place.index)
+        end = None if closer is None else closer + 1
+    if end is None:
+        return None
+    moved = place.raw(place.index, end)
+    glue = " " if moved[0].isalpha() else ""
+    return error(
+        "misplaced-optional",
+        place.previous.span,
+        "'?' is the last sign of its operand",
+        help=[f"write it after the others: {offered(f'{glue}{moved}?'.strip())}"],
+        fixes=[Fix(place.span(place.index - 1, end), f"{glue}{moved}?")],
+    )
+
+
+def none_or_more(place: Place) -> Diagnostic | None:
+    """`A ; B* ; C`."""
+    if place.found.text != "*" or not place.after_operand:
+        return None
+    joints = {"SEMICOLON", "COLON"}
+    before = next(
+        (place.tokens[i].type for i in place.backwards() if place.tokens[i].type in _ENDS_OPERAND),
+        "",
+    )
+    after = place.following.type if keyword_of(place.following) is None else ""
+    beside = {before, after} & joints
+    sign, hint = "+?", "none or more of an operand of a sequence is written +?, as in A ; B+? ; C"
+    if not beside:
+        sign, hint = "+", "a match has at least one event; one or more is written +"
+    fixes = [Fix(place.found.span, sign)] if len(beside) < 2 else []
+    if not fixes:
+        hint = "say both with OR: (A ; B+ : C) OR (A ; C)"
+    message = "'*' is not an operator of CEL"
+    return error("misplaced-sign", place.found.span, message, help=[hint], fixes=fixes)
+
 
 _ENDS_OPERAND = frozenset(
     {"SEMICOLON", "COLON", "AND", "ALL", "OR", "FILTER", "UNLESS", "WHERE", "BANG"}
 )
-_JOINTS = frozenset({"SEMICOLON", "COLON"})
-# The most rounds that are written out one by one.
-_MOST_WRITTEN = 6
-
-
-def counted(place: Place) -> Diagnostic | None:
-    """`A{3}`, `A{2,4}`, `A{2,}`, `A{,2}`, and the same with `:{`."""
-    contiguous = place.before == "COLON" and place.wants_formula
-    if place.found.type != "LBRACE" or not (place.after_operand or contiguous):
-        return None
-    end = place.closer(place.index)
-    bounds = None if end is None else _bounds(place, end)
-    if end is None or bounds is None:
-        return None
-    last = place.index - contiguous
-    start = _operand_start(place, last)
-    joint = ":" if contiguous else ";"
-    mended = _rounds(place, start, last, bounds, joint)
-    before, after = place.tokens[start - 1].type, place.tokens[end + 1].type
-    plain = bounds[0] == bounds[1] and joint == ";" and "FILTER" not in mended
-    if not plain or before in ("COLON", "BANG") or after in ("COLON", "COLON_PLUS", "PLUS", "NAME"):
-        mended = f"({mended})" if start < last else mended
-    return error(
-        "foreign-operator",
-        place.span(place.index, end + 1),
-        f"'{place.text(place.index, end + 1)}' is not an operator of CEL",
-        help=[f"write {offered(mended)}"],
-        fixes=[Fix(place.span(start, end + 1), mended)],
-    )
-
-
-def _operand_start(place: Place, last: int) -> int:
-    start = place.innermost_start
-    for index in place.backwards():
-        if index < last and place.tokens[index].type in _ENDS_OPERAND:
-            return index + 1
-    return start
-
-
-def _bounds(place: Place, end: int) -> tuple[int, int | None] | None:
-    words = [token.text for token in place.tokens[place.index + 1 : end]]
-    numbers = [int(word) if word.isdecimal() else word for word in words]
-    match numbers:
-        case [int(n)] if n > 0:
-            return n, n
-        case [int(m), ","] if m > 0:
-            return m, None
-        case [",", int(n)] if n > 0:
-            return 1, n
-        case [int(m), ",", int(n)] if 0 < m <= n:
-            return m, n
-    return None
-
-
-def _rounds(place: Place, start: int, last: int, bounds: tuple[int, int | None], joint: str) -> str:
-    least, most = bounds
-    one, label = place.raw(start, last), _label(place, start, last)
-    if last - start > 1 and place.tokens[start].type != "LPAR":
-        one = f"({one})"
-    plus = "+" if joint == ";" else ":+"
-    few = (most or least) <= _MOST_WRITTEN
-    is_labelled = label is not None and last - start > 1
-    if label is not None and (is_labelled or not few):
-        if most is None:
-            return f"{one}{plus} FILTER COUNT({label}) >= {least}"
-        if least == most:
-            return f"{one}{plus} FILTER COUNT({label}) = {least}"
-        return f"{one}{plus} FILTER COUNT({label}) BETWEEN {least} AND {most}"
-    join = f" {joint} "
-    if most is None:
-        return join.join([*[one] * (least - 1), f"{one}{plus}"])
-    most = min(most, least + _MOST_WRITTEN)
-    written = [join.join([one] * n) for n in range(least, most + 1)]
-    return written[0] if len(written) == 1 else " OR ".join(written)
-
-
-def _label(place: Place, start: int, last: int) -> str | None:
-    """The label of an operand that is a single event, `A`, `A AS x` or `(A AS x)`."""
-    texts = [token.text for token in place.tokens[start:last] if token.type not in ("LPAR", "RPAR")]
-    kinds = [token.type for token in place.tokens[start:last] if token.type not in CLOSERS]
-    if "SEMICOLON" in kinds or "COLON" in kinds or "OR" in kinds or "FILTER" in kinds:
-        return None
-    if len(texts) == 1:
-        return texts[0]
-    return texts[2] if len(texts) == 3 and texts[1].upper() in ("AS", "IN") else None
-
-
-# --- there or not ---------------------------------------------------------------------------------
-
-
-def optional(place: Place) -> Diagnostic | None:
-    """`A ; B? ; C` and `A ; B* ; C`."""
-    sign = place.found.text
-    if sign not in ("?", "*") or not place.after_operand:
-        return None
-    start = _operand_start(place, place.index)
-    operand = place.raw(start, place.index)
-    if sign == "*":
-        simple = place.index - start == 1 or place.before == "RPAR"
-        operand = f"{operand}+" if simple else f"({operand})+"
-    first, end = _sequence(place, start)
-    left = place.raw(first, start - 1) if start > first else ""
-    right = place.raw(place.index + 2, end) if end > place.index + 1 else ""
-    wrong = "?" in right or "*" in right or not _joined_alike(place, start, first, end)
-    message = f"'{sign}' is not an operator of CEL"
-    code = "misplaced-sign" if sign == "*" else "foreign-operator"
-    if not left and not right:
-        meant = "+ is one or more" if sign == "*" else "leave the ? out"
-        hint = f"a match has at least one event; {meant}: {shortened(operand)}"
-        fixes = [Fix(place.span(start, place.index + 1), operand)]
-        return error(code, place.found.span, message, help=[hint], fixes=fixes)
-    if wrong:
-        hint = "say both with OR: (A ; B ; C) OR (A ; C)"
-        return error(code, place.found.span, message, help=[hint])
-    joint = place.tokens[start - 1].text if left else place.tokens[place.index + 1].text
-    join = f" {joint} "
-    both = join.join(part for part in (left, operand, right) if part)
-    without = join.join(part for part in (left, right) if part)
-    without = f"({without})" if (left and right) or joint in without else without
-    mended = f"({both}) OR {without}"
-    if not _is_whole(place, first, end):
-        mended = f"({mended})"
-    what = "none or more" if sign == "*" else "there or not"
-    hints = [f"{what} is said with OR: {offered(mended)}"]
-    return error(
-        code,
-        place.found.span,
-        message,
-        help=hints,
-        fixes=[Fix(place.span(first, end), mended)],
-    )
-
-
-def _sequence(place: Place, start: int) -> tuple[int, int]:
-    """The tokens of the sequence around an operand, at this level of brackets."""
-    first = place.innermost_start
-    for index in place.backwards():
-        kind = place.tokens[index].type
-        if index < start and kind in _ENDS_OPERAND - _JOINTS - {"BANG"}:
-            first = index + 1
-            break
-    depth, end = 0, place.statement_end()
-    for index in range(place.index + 1, end):
-        token = place.tokens[index]
-        depth += (token.type in CLOSERS) - (token.type in CLOSERS.values())
-        word = keyword_of(token)
-        if depth < 0 or (not depth and word in (*CLAUSES, "AND", "ALL", "OR", "FILTER", "UNLESS")):
-            return first, index
-    return first, end
-
-
-def _joined_alike(place: Place, start: int, first: int, end: int) -> bool:
-    """Whether the signs on both sides of an operand are the same, or there is one only."""
-    before = place.tokens[start - 1].type if start > first else None
-    after = place.tokens[place.index + 1].type if end > place.index + 1 else None
-    if {before, after} - {None} > _JOINTS or not {before, after} - {None} <= _JOINTS:
-        return False
-    return before is None or after is None or before == after
-
-
-def _is_whole(place: Place, first: int, end: int) -> bool:
-    before = place.tokens[first - 1].type if first > place.start else "WHERE"
-    after = place.tokens[end]
-    return before in ("WHERE", "LPAR") and keyword_of(after) not in (
-        *("AND", "ALL", "FILTER", "UNLESS"),
-    )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from celc.diagnostics.errors import Diagnostic, Fix, Related, error
 from celc.diagnostics.messages.functions import NO_PRESENT
 from celc.diagnostics.messages.wording import written
-from celc.diagnostics.source import Span
+from celc.diagnostics.source import Source, Span
 from celc.parse import syntax
 from celc.parse.durations import in_units, is_calendar
 from celc.parse.mistakes.tokens import shortened
@@ -241,4 +242,61 @@ def nested_brackets(label: str, span: Span) -> Diagnostic:
         span,
         "no other label can stand inside x[…]",
         help=[f"join the two with AND: x[…] AND {shortened(label)}[…]"],
+    )
+
+
+# --- IS and PREV ----------------------------------------------------------------------------------
+
+
+def type_test_in_brackets(source: Source, span: Span, test: str) -> Diagnostic:
+    """`x[a IS R]`; `test` is `IS R` as written."""
+    message = "IS cannot ask for the type of an event inside x[…]"
+    before = re.search(r"(\w+)\s*\[\s*$", source.text[: span.start])
+    after = re.match(r"\s*\]", source.text[span.end :])
+    if before is None or after is None:
+        hint = f"ask beside the brackets: x {shortened(test)} AND x[…]"
+        return error("misplaced-is", span, message, help=[hint])
+    mended = f"{before[1]} {shortened(test)}"
+    return error(
+        "misplaced-is",
+        span,
+        message,
+        help=[f"write {mended}"],
+        fixes=[Fix(Span(before.start(), span.end + after.end()), mended)],
+    )
+
+
+def type_test_of_value(span: Span, test: str, of: syntax.Name | None) -> Diagnostic:
+    """`x.a IS R`; `test` is `IS R` as written, `of` the label x."""
+    hints = ["IS NULL asks whether a value is missing; to compare values write = or !="]
+    label = written(of.text) if of else "x"
+    mended = f"{label} {shortened(test)}"
+    return error(
+        "misplaced-is",
+        span,
+        "IS with an event type asks for the type of a label's event, not of a value",
+        help=[f"write {mended}", *hints],
+        fixes=[Fix(span, mended)] if of else [],
+    )
+
+
+def distance(place: Span, call: Span, value: str, distance: str) -> Diagnostic:
+    """`PREV(x.a, 0)`, `PREV(x.a, -1)` and `PREV(x.a, y.n)`; `place` is that of the distance."""
+    digits = distance.removeprefix("-").strip()
+    message = "PREV looks back by a whole number of events, which is written out"
+    if digits.isdecimal() and not int(digits):
+        return error(
+            "call-arguments",
+            place,
+            "PREV looks back by at least one event",
+            help=[f"for the value of the event itself write {shortened(value)}"],
+            fixes=[Fix(call, value)],
+        )
+    mended = f"PREV({value}, {digits if digits.isdecimal() else 1})"
+    return error(
+        "call-arguments",
+        place,
+        message,
+        help=[f"such as {shortened(mended)}"],
+        fixes=[Fix(call, mended)],
     )

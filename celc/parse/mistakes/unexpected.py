@@ -7,10 +7,13 @@ there, in the words of the language.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from celc.diagnostics.errors import Diagnostic, Related, error
 from celc.parse.mistakes import (
     clauses,
     conditions,
+    durations,
     filters,
     foreign_statements,
     foreign_words,
@@ -37,6 +40,7 @@ _CASES = (
     formulas.missing_formula,
     clauses.misspelled_statement,
     windows.size,
+    windows.local_window,
     windows.rest_of_window,
     windows.limit_of_two,
     foreign_words.select_modifier,
@@ -48,8 +52,10 @@ _CASES = (
     foreign_words.clause_in_parentheses,
     foreign_words.condition_after_clause,
     foreign_words.sequence_function,
-    repeats.counted,
-    repeats.optional,
+    repeats.bounds,
+    repeats.not_after_formula,
+    repeats.postfix_after_optional,
+    repeats.none_or_more,
     selects.all_of_label,
     selects.star_in_list,
     selects.name_without_as,
@@ -63,7 +69,11 @@ _CASES = (
     conditions.attribute_of_call,
     conditions.indexed_label,
     conditions.misplaced_call,
-    windows.duration_in_condition,
+    durations.interval_literal,
+    durations.near_unit,
+    durations.missing_unit,
+    durations.joined_parts,
+    durations.clock,
     conditions.null_test,
     conditions.is_value,
     conditions.between,
@@ -97,6 +107,7 @@ _CASES = (
 
 def unexpected(place: Place) -> Diagnostic:
     """The diagnostic for a token that cannot stand at its place, or for the end of the file."""
+    place = _at_clause(place)
     for case in _CASES:
         diagnostic = case(place)
         if diagnostic is not None:
@@ -126,16 +137,30 @@ def _unexpected_end(place: Place, hints: list[str]) -> Diagnostic:
 # --- what could have stood there ------------------------------------------------------------------
 
 _OPERATORS = frozenset({"SEMICOLON", "COLON", "PLUS", "COLON_PLUS", "ALL", "AND", "OR"})
+_POSTFIXES = frozenset({"IN", "LSQB", "LBRACE", "COLON_LBRACE", "QUESTION"})
 _ARITHMETIC = frozenset({"PLUS", "MINUS", "STAR", "SLASH", "PERCENT"})
 _COMPARING = frozenset({*COMPARISONS} | {"BETWEEN", "IN", "LIKE", "RLIKE", "IS", "NOT"})
 _VALUE = frozenset(
     {"NAME", "ATTRIBUTE", "INTEGER", "DOUBLE", "TEXT", "TRUE", "FALSE", "NULL", "TIMESTAMP"}
-    | {"DATE", "MINUS", "PLUS", "LPAR", "PRIOR"}
+    | {"DATE", "MINUS", "PLUS", "LPAR", "PREV", "PRIOR"}
 )
 _ATOM = frozenset(
-    {"NAME", "LPAR", "BANG", "NOT", "STRICT", "NXT", "NEXT", "LAST", "MAX", "PROJECT"}
+    {"NAME", "LPAR", "BANG", "NOT", "STRICT", "NXT", "NEXT", "LAST", "MAX", "PROJECT", "WITHIN"}
 )
 _STATEMENTS = frozenset({"CREATE", "QUERY", "SELECT"})
+
+
+def _at_clause(place: Place) -> Place:
+    """The place of a WITHIN that is a clause without a formula before it, where that is missing.
+
+    The parser goes on to the next token, because `WITHIN[…](…)` could begin there.
+    """
+    if place.before != "WITHIN" or not place.accepts("LSQB"):
+        return place
+    rest = place.tokens[place.index : place.statement_end()]
+    if any(token.type == "LPAR" for token in rest):
+        return place
+    return replace(place, index=place.index - 1, accepted=_ATOM)
 
 
 def expected(place: Place) -> list[str]:
@@ -155,6 +180,9 @@ def expected(place: Place) -> list[str]:
         take(_VALUE, "an attribute", "a value such as 10 or 'text'")
     elif place.wants_value:
         take(_VALUE, "a value such as x.price, 10 or 'text'")
+    rest.discard("UNIT")
+    if place.before == "UNIT":
+        rest -= {"INTEGER", "DOUBLE"}  # a duration may go on, but seldom does
     if rest & {"INTEGER"}:
         take(frozenset({"INTEGER", "DOUBLE"}), "a number")
     if "NAME" in rest:
@@ -162,7 +190,7 @@ def expected(place: Place) -> list[str]:
     if "ATTRIBUTE" in rest:
         take(frozenset({"ATTRIBUTE"}), _kind_of_attribute(place))
     if "COLON_PLUS" in rest:
-        take(_OPERATORS | {"IN", "LSQB"}, "an operator such as ; : OR")
+        take(_OPERATORS | _POSTFIXES, "an operator such as ; : OR")
     if "EQUAL" in rest:
         take(_COMPARING, "a comparison such as =")
     if "STAR" in rest:

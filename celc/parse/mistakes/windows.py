@@ -1,4 +1,4 @@
-"""Syntax errors in WITHIN and LIMIT, and durations where none can stand.
+"""Syntax errors in WITHIN and LIMIT.
 
 Each function returns what it has to say of a place, or None where its case does not apply.
 """
@@ -22,7 +22,7 @@ def size(place: Place) -> Diagnostic | None:
         return _missing_unit(place)
     if place.before == "LIMIT":
         return _limit(place)
-    if place.before != "WITHIN":
+    if place.before != "WITHIN" or place.accepts("LSQB"):
         return None
     mended: str | None
     span, message = found.span, f"WITHIN needs a number, not {described(found)}"
@@ -32,7 +32,8 @@ def size(place: Place) -> Diagnostic | None:
         end = _clause_end(place)
         mended = place.raw(place.index + 1, end)
     else:
-        mended, end = _rewritten(place)
+        end = _clause_end(place)
+        mended = _rewritten(place, end)
         if place.at_end:
             message = "WITHIN needs a number after it"
     if mended is None:
@@ -59,9 +60,8 @@ def _clause_end(place: Place) -> int:
     return next((i for i in following if keyword_of(place.tokens[i]) in CLAUSES), end)
 
 
-def _rewritten(place: Place) -> tuple[str | None, int]:
-    """The text after WITHIN, as the language writes it, and its end; None if unclear."""
-    end = _clause_end(place)
+def _rewritten(place: Place, end: int) -> str | None:
+    """The text from here to `end` as a window of the language; None if unclear."""
     tokens = list(place.tokens[place.index : end])
     measure = ""
     opened = next((i for i, token in enumerate(tokens) if token.type == "LSQB"), None)
@@ -76,17 +76,15 @@ def _rewritten(place: Place) -> tuple[str | None, int]:
     duration = spelled(" ".join(words))
     if duration is None and len(words) == 1 and unit_of(words[0].upper()):
         duration = spelled(f"1 {words[0]}")  # WITHIN MINUTE
-    if duration is None:
-        return None, end
-    if duration.endswith("EVENTS"):
-        return duration, end
-    return duration + (measure or _measure(place)), end
+    if duration is None or duration.endswith("EVENTS"):
+        return duration
+    return duration + (measure or _measure(place))
 
 
 def _missing_unit(place: Place) -> Diagnostic:
     number = place.previous
     measure = _measure(place)
-    clock, after = _clock(place)
+    clock, after = clock_time(place)
     if clock is not None:
         choices, span = [clock + measure], Span(number.start, place.tokens[after - 1].end)
         if measure and place.tokens[after].type == "LSQB":
@@ -101,14 +99,26 @@ def _missing_unit(place: Place) -> Diagnostic:
         place.found.span,
         f"it is not said what WITHIN {number.text} counts",
         help=[
-            f"write {' or '.join(f'WITHIN {choice}' for choice in choices)}",
-            "a distance in the values of an attribute is written WITHIN 10 [attribute]",
+            f"write {' or '.join(_window(place, choice) for choice in choices)}",
+            "a distance in the values of an attribute is written "
+            f"{_window(place, '10 [attribute]')}",
         ],
         fixes=[Fix(span, choice) for choice in choices],
     )
 
 
-def _clock(place: Place) -> tuple[str | None, int]:
+def _window(place: Place, size: str) -> str:
+    """A size as a window of the kind that stands at the place."""
+    return f"WITHIN[{size}]" if _in_brackets(place) else f"WITHIN {size}"
+
+
+def _in_brackets(place: Place) -> bool:
+    """Whether the place is inside the brackets of a window in a formula."""
+    opener = place.opener
+    return opener is not None and opener > 0 and place.tokens[opener - 1].type == "WITHIN"
+
+
+def clock_time(place: Place) -> tuple[str | None, int]:
     """A duration that is written `00:05:00`, and the index after it."""
     start = after = place.index - 1
     while place.tokens[after].type in ("INTEGER", "COLON"):
@@ -135,6 +145,81 @@ def _limit(place: Place) -> Diagnostic:
     if found.type == END:
         message = "LIMIT needs a number after it"
     return error("bad-size", found.span, message, help=["write it as in LIMIT 10"])
+
+
+# --- windows of a part of the formula -------------------------------------------------------------
+
+
+def local_window(place: Place) -> Diagnostic | None:
+    """`WITHIN 5 MINUTES (A)`, `WITHIN[](A)`, `WITHIN[5 MINUTES ts](A)`, `WITHIN[3 EVENTS] A`."""
+    if place.before == "WITHIN" and place.accepts("LSQB"):
+        return _without_brackets(place)
+    if place.before == "LSQB" and _in_brackets(place) and place.accepts("INTEGER"):
+        return _size_in_brackets(place)
+    if place.before == "ATTRIBUTE" and _in_brackets(place) and place.found.type == "NAME":
+        return error(
+            "missing-brackets",
+            place.found.span,
+            "the attribute that measures a window stands in brackets",
+            help=[f"write [{place.found.text}]"],
+            fixes=[Fix(place.found.span, f"[{place.found.text}]")],
+        )
+    if place.before == "RSQB" and place.accepted == {"LPAR"}:
+        return _without_parentheses(place)
+    return None
+
+
+def _without_brackets(place: Place) -> Diagnostic:
+    tokens, end = place.tokens, place.statement_end()
+    opener = next((i for i in range(place.index, end) if tokens[i].type == "LPAR"), place.index)
+    mended = _rewritten(place, opener) if opener > place.index else None
+    example = f"WITHIN[10 EVENTS](…) or WITHIN[10 MINUTES{_measure(place)}](…)"
+    return error(
+        "missing-brackets",
+        place.previous.span,
+        "WITHIN of a part of a formula needs its window in brackets, and the part in parentheses",
+        help=[f"write WITHIN[{mended}](…)" if mended else f"write it as in {example}"],
+        fixes=[Fix(place.span(place.index, opener), f"[{mended}]")] if mended else [],
+    )
+
+
+def _size_in_brackets(place: Place) -> Diagnostic:
+    """No number after `WITHIN[`."""
+    tokens, end = place.tokens, place.statement_end()
+    ends = (i for i in range(place.index, end - 1) if tokens[i].type == "RSQB")
+    close = next((i for i in ends if tokens[i + 1].type != "RSQB"), place.index)
+    signed = place.found.type in ("MINUS", "PLUS") and place.following.type == "INTEGER"
+    mended = place.raw(place.index + 1, close) if signed else _rewritten(place, close)
+    return error(
+        "bad-size",
+        place.found.span,
+        f"WITHIN[…] needs a number, not {described(place.found)}",
+        help=[f"write WITHIN[{mended}]" if mended else "write it as in WITHIN[10 EVENTS]"],
+        fixes=[Fix(place.span(place.index, close), mended)] if mended else [],
+    )
+
+
+def _without_parentheses(place: Place) -> Diagnostic | None:
+    """`WITHIN[3 EVENTS] A ; B`."""
+    opened, depth = place.index - 1, 0
+    while opened > place.statement_start:
+        depth += {"RSQB": 1, "LSQB": -1}.get(place.tokens[opened].type, 0)
+        if not depth:
+            break
+        opened -= 1
+    if place.tokens[opened - 1].type != "WITHIN":
+        return None
+    window = place.text(opened - 1, place.index)
+    following = place.found
+    is_name = following.type == "NAME"
+    part = following.text if is_name else "…"
+    return error(
+        "missing-parentheses",
+        place.previous.span,
+        "the part of the formula that a window holds for stands in parentheses",
+        help=[f"write {window}({part})"],
+        fixes=[Fix(following.span, f"({part})")] if is_name else [],
+    )
 
 
 # --- after the size -------------------------------------------------------------------------------
@@ -184,45 +269,3 @@ def limit_of_two(place: Place) -> Diagnostic | None:
         help=[f"write LIMIT {number}"],
         fixes=[Fix(place.span(place.index - 1, place.index + 2), number)],
     )
-
-
-def duration_in_condition(place: Place) -> Diagnostic | None:
-    """`c.ts - v.ts < 5 MINUTES` and `c.ts < v.ts + INTERVAL 5 MINUTES`."""
-    after_number = place.before == "INTEGER" and place.found.type in ("NAME", "ATTRIBUTE")
-    is_interval = place.before in ("NAME", "ATTRIBUTE") and place.previous.text.upper() in (
-        "INTERVAL",
-    )
-    start = place.index - 1
-    if is_interval and place.found.type in ("INTEGER", "TEXT"):
-        start, unit = place.index, place.index + 1
-    elif after_number and place.found.text.upper() and place.accepts("AND"):
-        unit = place.index
-    else:
-        return None
-    number = place.tokens[start].text.strip("'")
-    duration = spelled(f"{number} {place.tokens[unit].text}") or spelled(number)
-    filter_at = place.last("FILTER")
-    if duration is None or filter_at is None:
-        return None
-    window = f"WITHIN {duration}{_measure(place)}"
-    begin = place.index - 1
-    span = place.span(begin, min(unit + 1, len(place.tokens)))
-    return error(
-        "duration-in-condition",
-        span,
-        "a duration cannot stand in a condition",
-        help=[f"the time from the first event to the last is bounded by a window: {window}"],
-        fixes=_as_window(place, filter_at, unit + 1, window),
-    )
-
-
-def _as_window(place: Place, filter_at: int, end: int, window: str) -> list[Fix]:
-    """The window in place of FILTER, where a comparison from above is all of it."""
-    tokens = place.tokens[filter_at + 1 :]
-    rest = place.tokens[end] if end < len(place.tokens) else None
-    words = {keyword_of(token) for token in tokens} & {"AND", "OR", "NOT", "WITHIN", "PARTITION"}
-    ends = rest is None or rest.type == END
-    below = any(token.type in ("LESS", "LESS_EQUAL") for token in tokens)
-    if words or not ends or not below or place.opener is not None or "[" not in window:
-        return []
-    return [Fix(place.span(filter_at, end), window)]

@@ -104,6 +104,8 @@ class _Checker:
             case core.Unless():
                 self._check(formula.left, scope)
                 self.check_scope(formula.right, scope.next_to(self._bounds.of(formula.left).surely))
+            case core.Within():
+                self._check(formula.operand, scope)
             case core.Filter():
                 self._check(formula.operand, scope)
                 self._check_filter(formula, scope)

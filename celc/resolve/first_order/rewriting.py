@@ -152,7 +152,7 @@ class _Rewriter:
                 return {
                     own: replace(formula, left=part, right=forbidden) for own, part in left.items()
                 }
-            case core.Filter():
+            case core.Filter() | core.Within():
                 parts = self._cases(formula.operand, wanted)
                 return {own: replace(formula, operand=part) for own, part in parts.items()}
             case core.Selector():

@@ -5,6 +5,8 @@ No function here knows anything of the query.
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,7 +20,7 @@ from celc_runtime.plan.conditions import TextCondition
 def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """The values of a column (anything where NULL) and bool[rows] where they are not NULL.
 
-    BOOLEAN becomes uint8, TIMESTAMP int64, DATE int32. Both are read-only.
+    BOOLEAN becomes uint8, TIMESTAMP and INTERVAL int64, DATE int32. Both are read-only.
     """
     if pa.types.is_boolean(column.type):
         values = np.asarray(
@@ -208,10 +210,17 @@ def shown(value: pa.Scalar) -> str:
     if not pa.types.is_temporal(value.type):
         return repr(value.as_py())
     try:
+        if pa.types.is_duration(value.type):
+            return duration_text(value.as_py())
         return str(value.as_py())
     except (ValueError, OverflowError):
         number = value.cast(pa.int64() if value.type.bit_width == 64 else pa.int32())
         return f"{number} ({value.type})"
+
+
+def duration_text(duration: timedelta) -> str:
+    """A duration as a person reads it, `-1:30:00`; Python alone counts back from whole days."""
+    return f"-{-duration}" if duration < timedelta() else str(duration)
 
 
 def plain_batch(batch: pa.RecordBatch) -> pa.RecordBatch:

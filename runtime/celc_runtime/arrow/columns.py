@@ -19,7 +19,7 @@ from celc_runtime.arrow.event_types import EventTypes
 from celc_runtime.arrow.partition_keys import with_keys
 from celc_runtime.arrow.row_names import RowNames
 from celc_runtime.arrow.undeclared import Undeclared
-from celc_runtime.arrow.window_keys import WindowKeys
+from celc_runtime.arrow.window_keys import WindowKeys, floors_of
 from celc_runtime.engine.batch import END_OF_PARTS, NO_INTEGERS, Batch
 from celc_runtime.plan.conditions import TextComparison, TextCondition
 from celc_runtime.plan.names import unused_name
@@ -61,7 +61,11 @@ class Columns:
         self._order = EventOrder(
             plan, self._rows, ties_are_errors=ties_are_errors, continues=continues
         )
-        self._window = WindowKeys(plan, self._rows, self._order)
+        name = plan.window_attribute
+        self._window = None if name is None else WindowKeys(plan, name, self._rows, self._order)
+        self._local_windows = [
+            WindowKeys(plan, name, self._rows, self._order) for name in plan.local_attributes
+        ]
         # Memory that has just been asked for costs more to touch than symbols cost to find.
         self._words = np.zeros(0, np.uint64)
         self._schema: pa.Schema | None = None
@@ -108,7 +112,7 @@ class Columns:
 
     def _laid_out(self, events: pa.RecordBatch, parts: list[int], dropped: int) -> Prepared:
         slots = self._order.slots_of(events) if self._plan.interleaves else NO_INTEGERS
-        keys, floors = self._window.of(events, parts, slots)
+        keys, floors = self._keys(events, parts, slots)
         batch = Batch(
             **self._symbol_buffers(len(events)),
             keys=keys,
@@ -119,6 +123,25 @@ class Columns:
             contexts=NO_INTEGERS,
         )
         return Prepared(batch, events, dropped, np.asarray(parts, np.int64))
+
+    def _keys(
+        self, events: pa.RecordBatch, parts: list[int], slots: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """int64[rows] keys of the window, and for FLOAT and DOUBLE int64[rows] floors; both are
+        empty without a window that has an attribute.
+
+        Checks the attributes of windows inside the formula as well.
+        """
+        for local in self._local_windows:
+            local.of(events, parts, slots)
+        plan = self._plan
+        if self._window is None or plan.window is None or plan.window_attribute is None:
+            return NO_INTEGERS, NO_INTEGERS
+        keys = self._window.of(events, parts, slots)
+        type = events.column(plan.window_attribute).type
+        if not pa.types.is_floating(type):
+            return keys, NO_INTEGERS
+        return keys, floors_of(keys, plan.window.size, type)
 
     def _conforming(self, events: pa.RecordBatch) -> pa.RecordBatch:
         """`conforming`, with the schema remembered if its columns need no change."""

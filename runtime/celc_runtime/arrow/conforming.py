@@ -118,18 +118,9 @@ def conforming_column(
     if wanted == "TIMESTAMP" and pa.types.is_timestamp(type):
         # A time zone changes no instant; times without a zone are in UTC.
         unit = pa.timestamp("us", tz=type.tz)
-        try:
-            return column.cast(unit).cast(field.type)
-        except pa.ArrowInvalid:
-            there = column.cast(unit, safe=False).cast(type, safe=False)
-            row = int(
-                np.flatnonzero(np.asarray(pc.fill_null(pc.not_equal(there, column), False)))[0]
-            )
-            raise EventError(
-                f"query {plan.name!r} declares {field.name!r} as TIMESTAMP, which counts whole "
-                f"microseconds in 64 bits, but {row_of(row)} has "
-                f"{shown(column[row])}: round or filter such times"
-            ) from None
+        return _in_microseconds(plan, field, column, unit, row_of).cast(field.type)
+    if wanted == "INTERVAL" and pa.types.is_duration(type):
+        return _in_microseconds(plan, field, column, field.type, row_of)
     fits = next((name for name, arrow in ARROW_TYPES.items() if arrow == type), None)
     declared = any(attribute.name == field.name for attribute in plan.attributes)
     remedy = f", or declare the attribute as {fits}" if fits and declared else ""
@@ -137,6 +128,28 @@ def conforming_column(
         f"query {plan.name!r} declares {field.name!r} as {wanted}, but the column's type is "
         f"{found}: cast the column to {field.type}{remedy}"
     )
+
+
+def _in_microseconds(
+    plan: Plan,
+    field: pa.Field,
+    column: pa.Array,
+    unit: pa.DataType,
+    row_of: Callable[[int], str],
+) -> pa.Array:
+    """Times or durations in a type that counts microseconds."""
+    try:
+        return column.cast(unit)
+    except pa.ArrowInvalid:
+        there = column.cast(unit, safe=False).cast(column.type, safe=False)
+        changed = np.asarray(pc.fill_null(pc.not_equal(there, column), False))
+        row = int(np.flatnonzero(changed)[0])
+        declared = plan.input_type(field.name)
+        raise EventError(
+            f"query {plan.name!r} declares {field.name!r} as {declared}, which counts whole "
+            f"microseconds in 64 bits, but {row_of(row)} has {shown(column[row])}: round or "
+            f"filter such {'times' if declared == 'TIMESTAMP' else 'durations'}"
+        ) from None
 
 
 def _text_dictionary(column: pa.DictionaryArray) -> pa.Array:

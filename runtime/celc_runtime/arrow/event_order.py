@@ -67,6 +67,7 @@ class EventOrder:
         names = dict.fromkeys((*plan.key_columns, *plan.order_by, *plan.tiebreak))
         if plan.window_attribute:
             names[plan.window_attribute] = None
+        names |= dict.fromkeys(plan.local_attributes)
         last = events.select(list(names)).take(pa.array([len(events) - 1]))
         self.last = {name: plain(column) for name, column in zip(names, last.columns, strict=True)}
 

@@ -8,7 +8,8 @@ Real numbers are added in stream order, one after another, so that a sum does no
 stream is cut into batches. Rejected: numpy's pairwise summation, whose last digits differ from
 those of Spark and of an addition by hand.
 
-Numbers follow Spark SQL with ANSI mode off. numpy's whole numbers wrap as Spark's do.
+Numbers follow Spark SQL with ANSI mode off. numpy's whole numbers wrap as Spark's do; of times and
+durations it is asked beforehand whether the result fits.
 """
 
 from __future__ import annotations
@@ -20,7 +21,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.engine.spark_arithmetic import add_long, less_real
+from celc_runtime.engine.label_sets import some_known
+from celc_runtime.engine.spark_arithmetic import MICROSECONDS_PER_DAY, add_long, less_real
+from celc_runtime.engine.time_arithmetic import (
+    SMALLEST,
+    average_interval,
+    begins_at_time,
+    can_add,
+    can_multiply,
+    can_subtract,
+    can_sum_interval,
+    sum_interval,
+)
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.expressions import (
     Absolute,
@@ -39,6 +51,9 @@ _NUMPY_TYPES: dict[str, type[np.generic]] = {
     "LONG": np.int64,
     "FLOAT": np.float32,
     "DOUBLE": np.float64,
+    "TIMESTAMP": np.int64,
+    "DATE": np.int32,
+    "INTERVAL": np.int64,
 }
 
 
@@ -110,7 +125,10 @@ def computed_column(item: Computed, labels: LabelValues) -> pa.Array:
         return _from_events(tree, labels)
     with np.errstate(all="ignore"):
         numbers = _numbers(tree, labels)
-    return pa.array(numbers.values, ARROW_TYPES[item.type], mask=~numbers.known)
+    type = ARROW_TYPES[item.type]
+    if pa.types.is_temporal(type):
+        return pa.array(numbers.values, pa.int64(), mask=~numbers.known).cast(type)
+    return pa.array(numbers.values, type, mask=~numbers.known)
 
 
 # --- functions of a label -------------------------------------------------------------------------
@@ -138,7 +156,12 @@ def _numeric_function(tree: Aggregate, labels: LabelValues) -> Numbers:
     offsets = labels.offsets(tree.label)
     if tree.attribute is None:
         return Numbers(np.diff(offsets).astype(np.int64), np.ones(labels.matches, np.bool_))
-    values, known = _in_order(labels.column(tree.label, tree.attribute))
+    column = labels.column(tree.label, tree.attribute)
+    values, known = _in_order(column)
+    if pa.types.is_duration(column.type):
+        found = Numbers(np.empty(labels.matches, np.int64), np.empty(labels.matches, np.bool_))
+        of_intervals(values, known, offsets, tree.function == "SUM", *found)
+        return found
     counts = np.empty(labels.matches, np.int64)
     if tree.function == "SUM" and values.dtype == np.int64:
         totals = np.empty(labels.matches, np.int64)
@@ -151,18 +174,16 @@ def _numeric_function(tree: Aggregate, labels: LabelValues) -> Numbers:
 
 def _in_order(column: pa.Array) -> Numbers:
     """Values as int64 or float64 in the order of their type: few kernels serve all types."""
-    type = column.type
-    if pa.types.is_boolean(type):
+    if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
-    elif pa.types.is_date32(type):
-        column = column.cast(pa.int32())
-    elif pa.types.is_timestamp(type):
-        column = column.cast(pa.int64())
     values, known = _split(column)
     return Numbers(values.astype(np.float64 if values.dtype.kind == "f" else np.int64), known)
 
 
 def _split(column: pa.Array) -> Numbers:
+    """Numbers, and times and durations as whole numbers."""
+    if pa.types.is_temporal(column.type):
+        column = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
     known = np.array(column.is_valid(), np.bool_)
     if column.null_count:
         column = pc.fill_null(column, 0)
@@ -202,6 +223,20 @@ def whole_sums(values, known, offsets, totals, counts):  # type: ignore[no-untyp
 
 
 @njit(nogil=True, cache=True)
+def of_intervals(values, known, offsets, is_sum, found, fits):  # type: ignore[no-untyped-def]
+    """Write the sum of each match's known durations, or their average, and whether it has one that
+    fits."""
+    for match in range(found.shape[0]):
+        events = np.arange(offsets[match], offsets[match + 1])
+        fits[match] = some_known(known, events)
+        if is_sum:
+            fits[match] &= can_sum_interval(values, known, events)
+            found[match] = sum_interval(values, known, events)
+        else:
+            found[match] = average_interval(values, known, events)
+
+
+@njit(nogil=True, cache=True)
 def real_sums(values, known, offsets, totals, counts):  # type: ignore[no-untyped-def]
     """Write the sum of each match's known values, added one after another, and their number."""
     for match in range(totals.shape[0]):
@@ -226,18 +261,21 @@ def _numbers(tree: Tree, labels: LabelValues) -> Numbers:
                 return _numeric_function(tree, labels)
             return _split(_from_events(tree, labels))
         case Cast():
-            operand = _numbers(tree.operand, labels)
-            return operand._replace(values=operand.values.astype(_NUMPY_TYPES[tree.type]))
-        case Negation():
-            operand = _numbers(tree.operand, labels)
-            return operand._replace(values=-operand.values)
-        case Absolute():
-            operand = _numbers(tree.operand, labels)
-            return operand._replace(values=np.abs(operand.values))
+            values, known = _numbers(tree.operand, labels)
+            values = values.astype(_NUMPY_TYPES[tree.type])
+            if tree.type == "TIMESTAMP":
+                known, values = known & begins_at_times(values), values * MICROSECONDS_PER_DAY
+            return Numbers(values, known)
+        case Negation() | Absolute():
+            values, known = _numbers(tree.operand, labels)
+            if tree.checked:
+                known = known & (values != SMALLEST)
+            return Numbers(-values if isinstance(tree, Negation) else np.abs(values), known)
         case Arithmetic():
-            return _arithmetic(
-                tree.operator, _numbers(tree.left, labels), _numbers(tree.right, labels)
-            )
+            sides = _numbers(tree.left, labels), _numbers(tree.right, labels)
+            if tree.checked:
+                return _checked_arithmetic(tree.operator, *sides)
+            return _arithmetic(tree.operator, *sides)
 
 
 def _arithmetic(operator: str, left: Numbers, right: Numbers) -> Numbers:
@@ -257,3 +295,36 @@ def _arithmetic(operator: str, left: Numbers, right: Numbers) -> Numbers:
             # divided by -1 either: of the smallest one the quotient overflows.
             divisor = b if b.dtype.kind == "f" else np.where((b == 0) | (b == -1), 1, b)
             return Numbers(np.fmod(a, divisor.astype(a.dtype)), known & (b != 0))
+
+
+def _checked_arithmetic(operator: str, left: Numbers, right: Numbers) -> Numbers:
+    """Arithmetic of 64-bit numbers, NULL where the result has more bits."""
+    result = _arithmetic(operator, left, right)
+    fits = np.empty(len(result.known), np.bool_)
+    operands = left.values.astype(np.int64), right.values.astype(np.int64)
+    what_fits(ord(operator), *operands, fits)
+    return result._replace(known=result.known & fits)
+
+
+@njit(nogil=True, cache=True)
+def what_fits(operator, left, right, fits):  # type: ignore[no-untyped-def]
+    """Write where 64 bits hold the result of `+`, `-` or `*`, given as its code."""
+    for match in range(fits.shape[0]):
+        if operator == _PLUS:
+            fits[match] = can_add(left[match], right[match])
+        elif operator == _MINUS:
+            fits[match] = can_subtract(left[match], right[match])
+        else:
+            fits[match] = can_multiply(left[match], right[match])
+
+
+_PLUS, _MINUS = ord("+"), ord("-")
+
+
+@njit(nogil=True, cache=True)
+def begins_at_times(days):  # type: ignore[no-untyped-def]
+    """bool[matches]: whether the midnight of each DATE is a TIMESTAMP."""
+    fits = np.empty(days.shape[0], np.bool_)
+    for match in range(days.shape[0]):
+        fits[match] = begins_at_time(days[match])
+    return fits

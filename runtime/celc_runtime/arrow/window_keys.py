@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import immeasurable, not_a_number, numbers, shown, whole_numbers
 from celc_runtime.arrow.event_order import EventOrder
 from celc_runtime.arrow.row_names import RowNames
+from celc_runtime.engine.arena import ALWAYS
 from celc_runtime.engine.batch import NO_INTEGERS, float_floors
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
@@ -16,27 +19,23 @@ _NOWHERE = np.zeros(0, np.bool_)
 
 
 class WindowKeys:
-    """Measures the events of one run; `order` knows the event before each batch."""
+    """Measures the events of one run on the attribute of one window; `order` knows the event before
+    each batch."""
 
-    def __init__(self, plan: Plan, rows: RowNames, order: EventOrder) -> None:
+    def __init__(self, plan: Plan, attribute: str, rows: RowNames, order: EventOrder) -> None:
         self._plan = plan
+        self._attribute = attribute
         self._rows = rows
         self._order = order
         self._slot_keys = NO_INTEGERS
 
-    def of(
-        self, events: pa.RecordBatch, parts: list[int], slots: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """int64[rows] keys, and for FLOAT and DOUBLE int64[rows] floors; empty without such a
-        window.
+    def of(self, events: pa.RecordBatch, parts: list[int], slots: np.ndarray) -> np.ndarray:
+        """int64[rows] keys.
 
         parts: the rows at which partitions begin; slots: the partition of each row, where they
         interleave. Raises EventError where the attribute cannot be measured, or falls.
         """
-        plan = self._plan
-        name = plan.window_attribute
-        if name is None or plan.window is None:
-            return NO_INTEGERS, NO_INTEGERS
+        plan, name = self._plan, self._attribute
         column = events.column(name)
         for wrong, what in (
             (column.is_null() if column.null_count else None, "NULL"),
@@ -57,24 +56,19 @@ class WindowKeys:
                 f"{self._rows.first(events, falls)} to {shown(column[int(falls.argmax())])}: order "
                 "the events by it, or measure on another attribute"
             )
-        floors = NO_INTEGERS
-        if pa.types.is_floating(column.type):
-            floors = float_floors(values, float(plan.window.size))
-        return values, floors
+        return values
 
     def _immeasurable(self, column: pa.Array, parts: list[int]) -> np.ndarray:
         """`immeasurable`; looks at few values where events are ordered by the attribute."""
-        if self._plan.order_by[:1] == (self._plan.window_attribute,) and column.type == pa.int64():
+        if self._plan.order_by[:1] == (self._attribute,) and column.type == pa.int64():
             values = numbers(column)[0]
             if len(values) and values[0] > -(2**63) and (values[parts] > -(2**63)).all():
                 return _NOWHERE
         return immeasurable(column)
 
     def _falls(self, values: np.ndarray, parts: list[int], slots: np.ndarray) -> np.ndarray:
-        """bool[rows]: where the window's attribute is less than at the event before in the same
-        partition."""
-        plan, name = self._plan, self._plan.window_attribute
-        assert name is not None
+        """bool[rows]: where it is less than at the event before in the same partition."""
+        plan, name = self._plan, self._attribute
         if not len(values) or plan.order_by[:1] == (name,):
             return _NOWHERE  # the order of events has been checked
         falls = np.zeros(len(values), np.bool_)
@@ -99,3 +93,16 @@ class WindowKeys:
         falls = np.empty(len(values), np.bool_)
         falls[rows] = sorted_values < before
         return falls
+
+
+def floors_of(keys: np.ndarray, size: int | float, type: pa.DataType) -> np.ndarray:
+    """int64: for each key of a column of that type the smallest key in the window that ends there.
+
+    The largest number where no key is in it.
+    """
+    if pa.types.is_floating(type):
+        floors: np.ndarray = float_floors(keys, float(size))
+        return floors
+    # Between whole numbers, a size with a fraction admits the same events as without it.
+    whole = math.floor(size)
+    return np.where(keys >= ALWAYS + whole, keys - whole, ALWAYS)

@@ -16,7 +16,7 @@ import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from celc_runtime.engine.open_questions import (
@@ -94,16 +94,55 @@ class Then(Node):
 
 @dataclass(eq=False, slots=True)
 class Rounds(Node):
-    """`+`, or `:+` where `contiguous`."""
+    """`+`, or `:+` where `contiguous`; from `least` to `most` rounds, None: without a limit."""
 
     part: Node
     contiguous: bool
+    least: int = 1
+    most: int | None = None
+    _chains: list[_Chain] = field(init=False)
+
+    def __post_init__(self) -> None:
+        chain, self._chains = None, []
+        written_out = self.least if self.most is None else self.most
+        for number in range(1, written_out + 1):
+            begins = self.least - (written_out - number) <= 1
+            chain = _Chain(self.part, self.contiguous, chain, begins)
+            if number == 1 and self.most is None:
+                chain.before = chain
+            self._chains.append(chain)
+
+    def ending(self, stretch: Stretch, end: int) -> list[Found]:
+        """As of every node; a chain that is alone counts and keeps its matches itself."""
+        if len(self._chains) == 1:
+            return self._chains[0].ending(stretch, end)
+        return Node.ending(self, stretch, end)
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        # The shorter chains first, so that no chain has to ask for all others at once.
+        for chain in self._chains[:-1]:
+            for earlier in range(stretch.first, end):
+                chain.ending(stretch, earlier)
+        return self._chains[-1].ending(stretch, end)
+
+
+@dataclass(eq=False, slots=True)
+class _Chain(Node):
+    """A round after those of another chain; `begins`: also without any before it."""
+
+    part: Node
+    contiguous: bool
+    before: _Chain | None
+    begins: bool
 
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
         for last in self.part.ending(stretch, end):
-            yield last
-            for before in ends_before(stretch, last.start, self.contiguous):
-                for rounds in self.ending(stretch, before):
+            if self.begins:
+                yield last
+            if self.before is None:
+                continue
+            for previous in ends_before(stretch, last.start, self.contiguous):
+                for rounds in self.before.ending(stretch, previous):
                     yield joined(rounds, last)
 
 
@@ -208,6 +247,25 @@ class Satisfying(Node):
             questions = stretch.answered(asked, own, match)
             if questions is not None:
                 yield match._replace(questions=match.questions | questions)
+
+
+@dataclass(eq=False, slots=True)
+class Fitting(Node):
+    """`WITHIN[w](φ)`; `window` is the number of w among the windows of the plan."""
+
+    part: Node
+    window: int
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        keys, floors = stretch.past[2 * self.window : 2 * self.window + 2]
+        floor = floors[stretch.entries[end] - stretch.base]
+        # Keys do not fall. Matches that begin before the window are not even looked for.
+        events = range(stretch.first, end + 1)
+        outside = bisect_left(
+            events, floor, key=lambda event: keys[stretch.entries[event] - stretch.base]
+        )
+        if outside < len(events):
+            yield from self.part.ending(stretch.beginning_at(events[outside]), end)
 
 
 @dataclass(eq=False, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -99,7 +99,8 @@ class Stretch:
 
     `entries`, `symbols` and `positions` are lists of all events of the partition; `past` are the
     remembered columns, and `base` is the entry at their index 0. `whole` is the stretch that nested
-    selectors see. `memo`: the matches by node and end event.
+    selectors see. `memo`: the matches by node and end event. `parts`: the stretches that begin
+    later.
     """
 
     entries: list[int]
@@ -111,6 +112,17 @@ class Stretch:
     budget: Budget
     whole: Stretch | None = None
     memo: dict[tuple[int, int], list[Found]] = field(default_factory=dict)
+    parts: dict[int, Stretch] = field(default_factory=dict)
+
+    def beginning_at(self, first: int) -> Stretch:
+        """The same stretch from an index on; nested selectors see what they see here."""
+        if first == self.first:
+            return self
+        if first not in self.parts:
+            whole = self.whole or self
+            self.parts[first] = replace(self, first=first, whole=whole, memo={}, parts={})
+        self.parts[first].budget = self.budget
+        return self.parts[first]
 
     def answered(self, questions: Questions, labels: Labels, match: Found) -> Questions | None:
         """The questions still open once a match has bound `labels`; None: one has the answer no."""

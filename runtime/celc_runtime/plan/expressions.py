@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal of a type of the language; TIMESTAMP in microseconds, DATE in days since 1970."""
+    """A literal of a type of the language; TIMESTAMP in microseconds, DATE in days since 1970,
+    INTERVAL in microseconds."""
 
     value: int | float | str | bool | None
     type: str
@@ -32,7 +33,8 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """A number, converted to another type of numbers."""
+    """A number, converted to another type of numbers; of a DATE, the days since 1970 as a LONG, or
+    midnight in UTC as a TIMESTAMP, NULL where it is none."""
 
     operand: Tree
     type: str
@@ -40,25 +42,32 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """`-e`, wrapping for whole numbers."""
+    """`-e`, wrapping for whole numbers, unless `checked`: then NULL for the smallest one."""
 
     operand: Tree
+    checked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Absolute:
-    """`ABS(e)`; the smallest whole number stays itself."""
+    """`ABS(e)`; the smallest whole number stays itself, or is NULL if `checked`."""
 
     operand: Tree
+    checked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """`left operator right` for + - * / %; both sides have one type, DOUBLE for `/`."""
+    """`left operator right` for + - * / %; both sides have one type, DOUBLE for `/`.
+
+    `checked`: both sides are 64-bit numbers, microseconds of times and durations among them, and a
+    result with more bits is NULL.
+    """
 
     operator: str
     left: Tree
     right: Tree
+    checked: bool = False
 
 
 Tree: TypeAlias = Constant | Aggregate | Cast | Negation | Absolute | Arithmetic

@@ -19,10 +19,12 @@ ARROW_TYPES: dict[str, pa.DataType] = {
     "STRING": pa.string(),
     "TIMESTAMP": pa.timestamp("us", tz="UTC"),
     "DATE": pa.date32(),
+    "INTERVAL": pa.duration("us"),
 }
 """The Arrow type of each attribute type."""
 
-_DDL_TYPES = {"LONG": "BIGINT"}
+DDL_TYPES = {"LONG": "BIGINT", "INTERVAL": "INTERVAL DAY TO SECOND"}
+"""The types that Spark's DDL calls otherwise than the language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,11 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """WITHIN. `unit` is EVENTS, MICROSECONDS or VALUE; `attribute` is the measured attribute, None:
-    the first order column."""
+    """A window, of the clause WITHIN or of a part of the formula.
+
+    `unit` is EVENTS, MICROSECONDS or VALUE; `attribute` is the measured attribute, None: the first
+    order column.
+    """
 
     unit: str
     size: int | float
@@ -95,7 +100,8 @@ class Plan:
     name of the column of event types. `positions`: whether the output shows positions. `relevant`:
     the events that can change the answer; all others may be left out of the stream where positions
     are not shown. None: the query must see all events. `partition_by`: the keys as the output calls
-    them; `chosen_keys`: the keys among them for which the input has no column.
+    them; `chosen_keys`: the keys among them for which the input has no column. `local_windows`: the
+    windows of parts of the formula, each once.
     """
 
     name: str
@@ -126,6 +132,7 @@ class Plan:
     positions: bool = True
     relevant: tuple[Relevant, ...] | None = None
     chosen_keys: tuple[ChosenKey, ...] = ()
+    local_windows: tuple[Window, ...] = ()
 
     def type_of(self, attribute: str) -> str:
         """The declared type of a column that the query reads, or of one of `key_columns`."""
@@ -196,9 +203,19 @@ class Plan:
     @property
     def window_attribute(self) -> str | None:
         """The column that the window is measured on; None for EVENTS or without a window."""
-        if self.window is None or self.window.unit == "EVENTS":
+        return None if self.window is None else self.measured_on(self.window)
+
+    @property
+    def local_attributes(self) -> tuple[str, ...]:
+        """The columns that windows inside the formula are measured on, and the clause is not."""
+        found = dict.fromkeys(map(self.measured_on, self.local_windows))
+        return tuple(name for name in found if name not in (None, self.window_attribute))
+
+    def measured_on(self, window: Window) -> str | None:
+        """The column that a window is measured on; None for EVENTS."""
+        if window.unit == "EVENTS":
             return None
-        return self.window.attribute or self.order_by[0]
+        return window.attribute or self.order_by[0]
 
     @property
     def label_names(self) -> tuple[str, ...]:
@@ -291,7 +308,7 @@ class Plan:
 
     def _ddl_type(self, attribute: str) -> str:
         type = self.type_of(attribute)
-        return _DDL_TYPES.get(type, type)
+        return DDL_TYPES.get(type, type)
 
 
 def computed_type(item: Computed) -> pa.DataType:
@@ -302,7 +319,7 @@ def computed_type(item: Computed) -> pa.DataType:
 
 def computed_ddl(item: Computed) -> str:
     """The type of a computed column as Spark SQL spells it."""
-    element = _DDL_TYPES.get(item.element_type, item.element_type)
+    element = DDL_TYPES.get(item.element_type, item.element_type)
     return f"ARRAY<{element}>" if item.is_array else element
 
 

@@ -11,7 +11,8 @@ class AttributeTest:
 
     `operator`: `=`, `!=`, `<`, `<=`, `>`, `>=`, in, not_in, like, not_like, is_null, is_not_null.
     `type`: the type in which it is compared. `operands`: constants of that type, TIMESTAMP as
-    microseconds and DATE as days since 1970; a pattern without escapes for like.
+    microseconds and DATE as days since 1970, INTERVAL as microseconds; a pattern without escapes
+    for like.
     """
 
     operator: str

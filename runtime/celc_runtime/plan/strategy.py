@@ -88,8 +88,26 @@ class InRuns:
 
 
 @dataclass(frozen=True, slots=True)
+class WatchedPart:
+    """A part of the formula, in a window, of which the latest start must be known.
+
+    window: its number among those of the plan. For each position of the part, symbols: those of its
+    events, and before: the positions from which it goes on. begins, ends: the positions at which
+    the part begins and ends.
+    """
+
+    window: int
+    symbols: tuple[tuple[int, ...], ...]
+    before: tuple[tuple[int, ...], ...]
+    begins: tuple[int, ...]
+    ends: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Remembers:
-    """The columns of past events to remember, in the order in which conditions take them.
+    """The columns of past events to remember, in the order in which conditions take them, behind
+    those of the windows inside the formula (`Plan.local_windows`), for each a key and a floor, and
+    those of `parts`, for each the latest start so far.
 
     columns: attributes, each followed by whether it is not NULL. texts: conditions on the texts of
     one event, as their truth values. codes: text attributes, as numbers (−1: NULL). ranks: text
@@ -102,6 +120,7 @@ class Remembers:
     codes: tuple[str, ...] = ()
     ranks: tuple[str, ...] = ()
     symbols: bool = False
+    parts: tuple[WatchedPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

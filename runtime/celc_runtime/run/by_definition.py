@@ -59,7 +59,7 @@ class DefinitionListing(ListingOfRun):
     def __init__(self, definition: ByDefinition, plan: Plan) -> None:
         self._definition = definition
         self._plan = plan
-        self._history = History(definition.remembers)
+        self._history = History(definition.remembers, plan)
         self._parts: dict[int, _Part] = {}
         self._part = 0
         self._consumed = -1
@@ -93,7 +93,8 @@ class DefinitionListing(ListingOfRun):
         if not count:
             return prepared
         of_rows = positions.of(rows)
-        self._history.append(prepared.events, rows, batch.symbols[rows])
+        symbols = batch.symbols[rows]
+        self._history.append(prepared.events, rows, symbols, positions, prepared.parts)
         keys = batch.keys[rows] if len(batch.keys) else of_rows
         values = (batch.symbols[rows], of_rows, keys)
         for part, number, *event in zip(

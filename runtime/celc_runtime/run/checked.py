@@ -49,7 +49,7 @@ class CheckedListing(ListingOfRun):
     def __init__(self, checks: Checked, plan: Plan) -> None:
         self._checks = checks
         self._listing = checked_listing(checks.admits, checks.completes)
-        self._history = History(checks.remembers)
+        self._history = History(checks.remembers, plan)
         self._consumes = plan.consume_by != "NONE"
         self._limit = 2**62 if plan.limit is None else plan.limit
         self._bits = plan.kind_bits
@@ -76,7 +76,8 @@ class CheckedListing(ListingOfRun):
         count = int(np.count_nonzero(batch.symbols))
         if count:
             rows = relevant_rows(batch.words, batch.symbols, count)
-            self._history.append(prepared.events, rows, batch.symbols[rows])
+            symbols = batch.symbols[rows]
+            self._history.append(prepared.events, rows, symbols, positions, prepared.parts)
         return prepared
 
     def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:

@@ -11,10 +11,14 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import numbers, plain
+from celc_runtime.arrow.arrays import numbers, plain, whole_numbers
 from celc_runtime.arrow.text_numbers import TextNumbers
+from celc_runtime.arrow.window_keys import floors_of
+from celc_runtime.engine.latest_starts import LatestStarts
 from celc_runtime.plan.conditions import TextComparison, TextCondition
+from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import Remembers
+from celc_runtime.run.positions import Positions
 
 _FIRST_ROOM = 1024
 
@@ -22,8 +26,11 @@ _FIRST_ROOM = 1024
 class History:
     """The remembered columns of one run."""
 
-    def __init__(self, columns: Remembers) -> None:
+    def __init__(self, columns: Remembers, plan: Plan) -> None:
         self._columns = columns
+        self._windows = tuple((plan.measured_on(w), w.size) for w in plan.local_windows)
+        self._watched = [(part.window, LatestStarts(part)) for part in columns.parts]
+        self._begins_anew = False
         self._arrays: list[np.ndarray] = []
         self._texts = TextNumbers()
         self._count = 0
@@ -32,7 +39,9 @@ class History:
 
     @property
     def past(self) -> tuple[np.ndarray, ...]:
-        """The columns: values and bool `valid` of each of `columns`, then truths, codes, ranks."""
+        """The columns: key and floor (`floors_of`) for each window inside the formula, the latest
+        start for each of `parts`, values and bool `valid` of each of `columns`, then truths, codes,
+        ranks."""
         return tuple(array[: self._count] for array in self._arrays)
 
     @property
@@ -40,10 +49,27 @@ class History:
         """The size of the columns; a text is counted as 64 bytes."""
         return sum(array.nbytes for array in self._arrays) + 64 * len(self._texts)
 
-    def append(self, events: pa.RecordBatch, rows: np.ndarray, symbols: np.ndarray) -> None:
-        """Append the relevant rows of a batch, in order, with their symbols."""
+    def append(
+        self,
+        events: pa.RecordBatch,
+        rows: np.ndarray,
+        symbols: np.ndarray,
+        positions: Positions,
+        parts: np.ndarray,
+    ) -> None:
+        """Append the relevant rows of a batch, in order, with their symbols.
+
+        parts: the rows at which partitions begin.
+        """
         relevant = events.take(pa.array(rows))
         new: list[np.ndarray] = []
+        for name, size in self._windows:
+            if name is None:
+                keys, type = positions.of(rows).astype(np.int64), pa.int64()
+            else:
+                keys, type = whole_numbers(relevant.column(name)), relevant.column(name).type
+            new += [keys, floors_of(keys, size, type)]
+        new += self._latest_starts(rows, symbols, new, parts)
         for name in self._columns.columns:
             values, valid = numbers(relevant.column(name))
             if not np.issubdtype(values.dtype, np.floating):
@@ -61,6 +87,20 @@ class History:
             self._forget_texts()
         if self._columns.ranks and (len(self._texts) != known or len(rows)):
             self._rank()
+
+    def _latest_starts(
+        self, rows: np.ndarray, symbols: np.ndarray, windows: list[np.ndarray], parts: np.ndarray
+    ) -> list[np.ndarray]:
+        """A column for each part that must be absent; `windows` are the columns of the windows."""
+        anew = np.zeros(len(rows) + 1, np.bool_)
+        anew[np.searchsorted(rows, parts)] = True
+        anew[0] |= self._begins_anew
+        self._begins_anew = bool(anew[-1])
+        entry = self.first + self._count
+        return [
+            watched.of(entry, symbols, windows[2 * window], windows[2 * window + 1], anew[:-1])
+            for window, watched in self._watched
+        ]
 
     def drop(self, until: int) -> None:
         """Forget the entries before `until`."""
@@ -90,7 +130,8 @@ class History:
 
     def _places(self) -> list[int]:
         """The places of the text attributes' codes among the arrays."""
-        first = 2 * len(self._columns.columns) + len(self._columns.texts)
+        pairs = len(self._windows) + len(self._columns.columns)
+        first = 2 * pairs + len(self._columns.parts) + len(self._columns.texts)
         return list(range(first, first + len(self._columns.codes)))
 
     def _forget_texts(self) -> None:

@@ -17,6 +17,14 @@ from celc_runtime.plan.plan import Plan, quoted
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+_FIELDS = ("day", "hour", "minute", "second")
+INTERVALS = (
+    *("interval day to second", "interval day to minute", "interval day to hour"),
+    *("interval hour to second", "interval hour to minute", "interval minute to second"),
+    *(f"interval {field}" for field in _FIELDS),
+)
+"""The types of Spark's durations. All hold microseconds in 64 bits, whatever they are called."""
+
 SPARK_TYPES = {
     "BOOLEAN": ("boolean",),
     "INT": ("int", "smallint", "tinyint"),
@@ -26,6 +34,7 @@ SPARK_TYPES = {
     "STRING": ("string",),
     "TIMESTAMP": ("timestamp", "timestamp_ntz"),
     "DATE": ("date",),
+    "INTERVAL": INTERVALS,
 }
 """The types of Spark's columns that serve for each attribute type, its own first: none changes a
 value."""
@@ -142,11 +151,18 @@ def _check_type(plan: Plan, name: str, type: Any) -> None:
     wanted = plan.input_type(name)
     taken = SPARK_TYPES[wanted]
     # A text's type may name a collation.
-    if found == "void" or found.split(" ")[0] in taken:
+    if found == "void" or found in taken or found.split(" ")[0] in taken:
         return
     fits = next((type for type, own in SPARK_TYPES.items() if own[0] == found), None)
     remedy = f", or declare the attribute as {fits}" if fits and name in declared else ""
+    advice = f"cast the column to {taken[0]}"
+    if wanted == "INTERVAL":
+        # A cast would take a number for seconds.
+        advice = (
+            "select a duration in its place, as timestamp_micros(n) - timestamp_micros(0) makes it "
+            "of n microseconds"
+        )
     raise EventError(
         f"query {plan.name!r} declares {name!r} as {wanted}, but the column's "
-        f"type is {found}: cast the column to {taken[0]}{remedy}"
+        f"type is {found}: {advice}{remedy}"
     )

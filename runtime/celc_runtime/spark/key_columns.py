@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from celc_runtime.plan.plan import ChosenKey, Plan
+from celc_runtime.plan.plan import DDL_TYPES, ChosenKey, Plan
 from celc_runtime.spark.columns import column_named
 from celc_runtime.spark.event_types import is_of_types
 
@@ -40,7 +40,7 @@ def _as_declared(plan: Plan, key: ChosenKey, attribute: str, types: Mapping[str,
     column = column_named(attribute)
     if types[attribute] == "timestamp_ntz":
         return utc_instant(column)
-    return column.cast({"LONG": "bigint"}.get(key.type, key.type.lower()))
+    return column.cast(DDL_TYPES.get(key.type, key.type).lower())
 
 
 def utc_instant(column: Column) -> Column:

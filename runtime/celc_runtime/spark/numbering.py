@@ -54,11 +54,9 @@ def why_not_numbered(plan: Plan) -> str:
         return "all events of a partition are at one place of the order"
     if plan.interleaves:
         return "with CONSUME BY ANY partitions are read side by side"
-    if plan.window_attribute not in (None, plan.order_by[0]):
-        return (
-            f"the window is measured on {plan.window_attribute!r}, which must not fall from one "
-            "row to the next"
-        )
+    for name in (plan.window_attribute, *plan.local_attributes):
+        if name not in (None, plan.order_by[0]):
+            return f"a window is measured on {name!r}, which must not fall from one row to the next"
     return why_all_matter(plan)
 
 

@@ -18,7 +18,7 @@ from celc_runtime.spark.columns import SPARK_TYPES, column_named
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-_NO_LINE = ("BOOLEAN", "STRING")
+_NO_LINE = ("BOOLEAN", "STRING", "INTERVAL")
 _EPOCH = datetime(1970, 1, 1)
 _LONGS = range(-(2**63), 2**63)
 _GAP = range(-141_440, -141_424)

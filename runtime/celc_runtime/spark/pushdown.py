@@ -9,12 +9,13 @@ their errors and warnings do not change.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.relevance import AttributeTest, Relevant
-from celc_runtime.spark.columns import column_named
+from celc_runtime.spark.columns import INTERVALS, column_named
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -29,6 +30,7 @@ _COMPARABLE = {
     "STRING": ("string",),
     "TIMESTAMP": ("timestamp",),
     "DATE": ("date",),
+    "INTERVAL": INTERVALS,
 }
 """For each type the columns' types that Spark compares in it as the runtime does."""
 
@@ -185,6 +187,8 @@ def _literal(value: int | float | str | bool, type: str) -> Column:
             return functions.timestamp_micros(functions.lit(value))
         case "DATE":
             return functions.date_from_unix_date(functions.lit(value))
+        case "INTERVAL":
+            return functions.lit(timedelta(microseconds=value))  # type: ignore[arg-type]
         case "FLOAT":
             return functions.lit(value).cast("float")
         case _:

@@ -18,9 +18,15 @@ from typing import TYPE_CHECKING
 
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.names import unused_name
-from celc_runtime.plan.plan import ARROW_TYPES, Plan, quoted
+from celc_runtime.plan.plan import ARROW_TYPES, DDL_TYPES, Plan, quoted
 from celc_runtime.program import Program
-from celc_runtime.spark.columns import column_named, mapped, needed_columns, unordered_error
+from celc_runtime.spark.columns import (
+    INTERVALS,
+    column_named,
+    mapped,
+    needed_columns,
+    unordered_error,
+)
 from celc_runtime.spark.key_columns import utc_instant
 from celc_runtime.spark.order_column import OrderColumn
 from celc_runtime.spark.probe import has_class
@@ -68,6 +74,7 @@ _TIEBREAK_TYPES = {
     "timestamp": "TIMESTAMP",
     "timestamp_ntz": "TIMESTAMP",
     "date": "DATE",
+    **dict.fromkeys(INTERVALS, "INTERVAL"),
 }
 
 _UNITS = {
@@ -333,11 +340,10 @@ def _ddl(plan: Plan, options: StreamOptions) -> str:
         return plan.output_ddl()
     event = side_schema(plan, options).field("event").type
     names = {arrow: name for name, arrow in ARROW_TYPES.items()}
-    ddl = {"LONG": "BIGINT"}
     fields = []
     for field in event:
         type = names.get(field.type, "BINARY")
-        fields.append(f"{quoted(field.name)}: {ddl.get(type, type)}")
+        fields.append(f"{quoted(field.name)}: {DDL_TYPES.get(type, type)}")
     own = plan.output_ddl()
     return f"kind STRING, {own}{', ' if own else ''}`event` STRUCT<{', '.join(fields)}>"
 

@@ -35,6 +35,7 @@ _FORMATS = {
     "BINARY": "<u4",
     "TIMESTAMP": "<i8",
     "DATE": "<i4",
+    "INTERVAL": "<i8",
 }
 
 ROW_TYPES = {**ARROW_TYPES, "BINARY": pa.binary()}

@@ -25,12 +25,16 @@ from celc.options import Options
 _FOLDERS = tuple(CASES_FOLDER.parent / name for name in ("cases", "cases_found", "cases_papers"))
 _STEMS = [(folder, stem) for folder in _FOLDERS for stem in case_stems(folder)]
 
+# A window of time without an attribute. Streams here are ordered by one that the cases do not have.
+_BY_ORDER = re.compile(r"WITHIN\s*\[?(?:\s*[\d.]+\s+(?!EVENT)[A-Z]+\b)+\s*(?:\]|$|[A-Z])")
+
 
 def _queries(folder: Path, stem: str) -> dict[str, list[Case]]:
     """The cases of each query that a stream can run."""
     found: dict[str, list[Case]] = {}
     for case in load_cases(stem, folder):
-        if not ("CONSUME BY ANY" in case.query and "PARTITION BY" in case.query):
+        consumes_all = "CONSUME BY ANY" in case.query and "PARTITION BY" in case.query
+        if not consumes_all and not _BY_ORDER.search(case.query):
             found.setdefault(case.query, []).append(case)
     return found
 
@@ -63,6 +67,7 @@ _ALWAYS = (
     ("10-consume-by", "CONSUME BY ANY"),
     ("10-consume-by", "CONSUME BY PARTITION"),
     ("14-not-between", "; !"),
+    ("24-local-windows", "; !"),
     ("correlation", "NXT("),
     ("17-prev-prior", "PREV("),
 )
@@ -108,7 +113,7 @@ def _with_case_as_key(text: str) -> str:
     body, count = re.subn(r"PARTITION BY ", r"\g<0>part, ", body)
     if not count:
         body = body.replace("CONSUME BY ANY", "CONSUME BY PARTITION")  # there is only one
-        clauses = r"(?=\s+(?:WITHIN|CONSUME|LIMIT)\b|\s*\Z)"
+        clauses = r"(?=\s+(?:WITHIN|CONSUME|LIMIT)\b(?!\[)|\s*\Z)"
         body = re.sub(clauses, " PARTITION BY part", body, count=1)
     return head + body
 

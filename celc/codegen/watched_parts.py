@@ -1,0 +1,91 @@
+"""Parts in windows that must be absent → their positions, for `celc_runtime.engine.latest_starts`.
+
+The positions of a part are its events, as they are written. An event of the stream is at a position
+if it has one of its symbols, and if the part begins there or goes on from a position of an earlier
+event (the position automaton of Glushkov, which has no ε-transitions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from celc.codegen.escape import tuple_text
+from celc.codegen.imports import Imports
+from celc.core.formula import Window
+from celc.normal import normal_form as lp
+from celc.normal.flat_form import AbsentPart
+from celc.normal.normal_form import NormalForm
+
+
+@dataclass(slots=True)
+class _Positions:
+    """The events of a part in the order of the text, and the positions before each."""
+
+    events: list[lp.Event] = field(default_factory=list)
+    before: list[set[int]] = field(default_factory=list)
+
+    def add(self, form: NormalForm) -> tuple[set[int], set[int]]:
+        """Add a form; the positions at which it begins and ends."""
+        match form:
+            case lp.Event():
+                self.events.append(form)
+                self.before.append(set())
+                return {len(self.events) - 1}, {len(self.events) - 1}
+            case lp.Disjunction():
+                ends = [self.add(operand) for operand in form.operands]
+                begins: set[int] = set()
+                return begins.union(*(b for b, _ in ends)), begins.union(*(e for _, e in ends))
+            case lp.Sequence():
+                first, last = self.add(form.operands[0])
+                for operand in form.operands[1:]:
+                    begin, end = self.add(operand)
+                    self._join(last, begin)
+                    last = end
+                return first, last
+            case lp.Iteration():
+                return self._rounds(form)
+            case _:
+                raise AssertionError("not in a part that can be followed event by event")
+
+    def _rounds(self, form: lp.Iteration) -> tuple[set[int], set[int]]:
+        """Each round that is counted has positions of its own; of `{n,}`, the last is repeated."""
+        first, last = self.add(form.operand)
+        ends = set(last) if form.least == 1 else set[int]()
+        begin = first
+        for count in range(2, form.written_out + 1):
+            begin, end = self.add(form.operand)
+            self._join(last, begin)
+            last = end
+            if count >= form.least:
+                ends |= last
+        if form.most is None:
+            self._join(last, begin)
+        return first, ends
+
+    def _join(self, ends: set[int], begins: set[int]) -> None:
+        for position in begins:
+            self.before[position] |= ends
+
+
+def watched_part(
+    part: AbsentPart,
+    windows: Mapping[Window, int],
+    symbols_of: Callable[[lp.Event], tuple[int, ...]],
+    imports: Imports,
+) -> str:
+    """A part as a constructor call; `symbols_of`: the kernel's symbols of an event."""
+    positions = _Positions()
+    begins, ends = positions.add(part.form)
+    return imports.call(
+        "WatchedPart",
+        f"window={windows[part.window]}",
+        f"symbols={tuple_text(_numbers(symbols_of(event)) for event in positions.events)}",
+        f"before={tuple_text(_numbers(sorted(one)) for one in positions.before)}",
+        f"begins={_numbers(sorted(begins))}",
+        f"ends={_numbers(sorted(ends))}",
+    )
+
+
+def _numbers(numbers: tuple[int, ...] | list[int]) -> str:
+    return tuple_text(map(str, numbers))

@@ -1,0 +1,94 @@
+"""Windows inside a formula that hold for the whole match, as a WITHIN clause does.
+
+`WITHIN[w](φ)` depends on the start and the end of a match alone. AS, renaming, PROJECT, FILTER and
+STRICT change neither, UNLESS leaves its left side as it is, and AND has the same match on both
+sides. So a window below these is a window of the whole formula. The clause is the cheapest way to
+run it: the updates drop partial matches that have left it, a stream forgets the events before it,
+and Spark can split the input by time. SELECT's selector comes after the clause, so it makes no
+difference here; nested selectors compare matches before they are cut, and end the search.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from celc.core.formula import (
+    As,
+    Conjunction,
+    Filter,
+    Formula,
+    Project,
+    Rename,
+    Selector,
+    Unless,
+    Window,
+    Within,
+)
+from celc.parse import syntax
+
+
+def is_bounded(node: syntax.Formula) -> bool:
+    """Whether a window inside a formula holds for all of it."""
+    match node:
+        case syntax.Within():
+            return True
+        case syntax.As() | syntax.Rename() | syntax.Project() | syntax.Filter():
+            return is_bounded(node.operand)
+        case syntax.Selector(strategy="STRICT"):
+            return is_bounded(node.operand)
+        case syntax.Unless():
+            return is_bounded(node.left)
+        case syntax.Disjunction():
+            return all(map(is_bounded, node.operands))
+        case syntax.Conjunction():
+            operators = {joint.operator for joint in node.joints}
+            sides = [node.first, *(joint.operand for joint in node.joints)]
+            return operators == {"AND"} and any(map(is_bounded, sides))
+        case _:
+            return False
+
+
+def lift_windows(clause: Window | None, formula: Formula) -> tuple[Window | None, Formula]:
+    """The window of a query, and its formula without the windows that this one stands for.
+
+    `clause` is the window of WITHIN. A window that is measured in another way stays in the formula.
+    """
+    windows, bare = _lifted(formula)
+    if not windows:
+        return clause, formula
+    chosen = clause or windows[0]
+    kept = []
+    for window in windows:
+        if not _measures_the_same(window, chosen):
+            kept.append(window)
+        elif window.size < chosen.size:
+            chosen = window
+    for window in reversed(kept):
+        bare = Within(bare, window, window.span)
+    return chosen, bare
+
+
+def _measures_the_same(one: Window, other: Window) -> bool:
+    # Not where one names the first order column and the other does not: the call may name others.
+    return one.unit is other.unit and one.attribute == other.attribute
+
+
+def _lifted(formula: Formula) -> tuple[tuple[Window, ...], Formula]:
+    """The windows that hold for the whole of a formula, in the order of the text; the rest."""
+    match formula:
+        case Within():
+            windows, bare = _lifted(formula.operand)
+            return (formula.window, *windows), bare
+        case As() | Rename() | Project() | Filter() | Selector(strategy="STRICT"):
+            windows, bare = _lifted(formula.operand)
+            return windows, replace(formula, operand=bare) if windows else formula
+        case Unless():
+            windows, bare = _lifted(formula.left)
+            return windows, replace(formula, left=bare) if windows else formula
+        case Conjunction():
+            (left, bare_left), (right, bare_right) = _lifted(formula.left), _lifted(formula.right)
+            windows = (*left, *right)
+            both = replace(formula, left=bare_left, right=bare_right)
+            return windows, both if windows else formula
+        case _:
+            return (), formula

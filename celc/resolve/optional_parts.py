@@ -1,0 +1,108 @@
+"""Operands of a sequence that may be missing: `A ; B? ; C` is `(A ; B ; C) OR (A ; C)`.
+
+A choice in one place of a sequence does not depend on the others. So `A ; B? ; C ; D? ; E` becomes
+`A ; (B ; C OR C) ; (D ; E OR E)`: operands that may be missing go together with the next one that
+stays (the last ones with the one before), and only those in a row multiply. In a sequence with an
+absence, all ways are written out instead: conditions in an absence see the labels to its left, and
+where an operand is missing they see those of a scope further out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from celc.core import formula as core
+from celc.diagnostics.source import Span
+from celc.parse import syntax
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The operands of a sequence, which of them may be missing, and what lies between each two:
+    whether they are contiguous, or a formula without a match there."""
+
+    operands: Sequence[core.Formula]
+    optional: Sequence[bool]
+    gaps: Sequence[bool | core.Formula]
+
+
+def size_of_ways(node: syntax.Sequence, sizes: Sequence[int]) -> int:
+    """The number of events in all that `ways_of` writes for a sequence, given that of each
+    operand; absences included."""
+    optional = [node.first_is_optional, *(link.optional for link in node.links)]
+    if any(link.negated for link in node.links):
+        blocks = [range(len(sizes))]
+    else:
+        blocks = _blocks(optional)
+    total = 0
+    for block in blocks:
+        kept = sum(sizes[k] for k in block if not optional[k])
+        choices = sum(optional[k] for k in block)
+        some = sum(sizes[k] for k in block if optional[k])
+        # Each choice is made in half of the ways.
+        total += (kept << choices) + (some << choices >> 1)
+    return total
+
+
+def ways_of(chain: Chain, span: Span) -> core.Formula:
+    """The formula of a sequence at a place."""
+    if not any(chain.optional):
+        return _joined(chain, range(len(chain.operands)), span)
+    if any(not isinstance(gap, bool) for gap in chain.gaps):
+        return _either_way(chain, range(len(chain.operands)), span)
+    blocks = _blocks(chain.optional)
+    parts = [_either_way(chain, block, _covered(chain, block)) for block in blocks]
+    gaps = [chain.gaps[block.start - 1] for block in blocks[1:]]
+    return _joined(Chain(parts, [False] * len(parts), gaps), range(len(parts)), span)
+
+
+def _blocks(optional: Sequence[bool]) -> list[range]:
+    """The operands that are chosen together: each that stays, with those before it that may be
+    missing, and the last one also with those after it."""
+    stays = [k for k, is_optional in enumerate(optional) if not is_optional]
+    starts = [0, *(k + 1 for k in stays[:-1])]
+    return [
+        range(start, end) for start, end in zip(starts, [*starts[1:], len(optional)], strict=True)
+    ]
+
+
+def _either_way(chain: Chain, block: range, span: Span) -> core.Formula:
+    """Some operands in a row, with and without those that may be missing."""
+    ways = tuple(_joined(chain, kept, span) for kept in _choices(chain, block))
+    return ways[0] if len(ways) == 1 else core.Disjunction(ways, span)
+
+
+def _choices(chain: Chain, block: range) -> Iterator[list[int]]:
+    """The operands that are there in each way, all of them first."""
+    whether = [(True, False) if chain.optional[k] else (True,) for k in block]
+    for there in product(*whether):
+        yield [k for k, is_there in zip(block, there, strict=True) if is_there]
+
+
+def _joined(chain: Chain, kept: Sequence[int], span: Span) -> core.Formula:
+    """A sequence of some of the operands.
+
+    Where an operand is missing, what lies on its two sides is the same.
+    """
+    operands, gaps = [chain.operands[kept[0]]], list[bool]()
+    for k in kept[1:]:
+        gap, right = chain.gaps[k - 1], chain.operands[k]
+        if isinstance(gap, bool):
+            operands.append(right)
+            gaps.append(gap)
+        else:
+            left = _sequence(operands, gaps, operands[0].span.to(operands[-1].span))
+            operands, gaps = [core.Absence(left, gap, right, left.span.to(right.span))], []
+    return _sequence(operands, gaps, span)
+
+
+def _sequence(operands: Sequence[core.Formula], gaps: Sequence[bool], span: Span) -> core.Formula:
+    if len(operands) == 1:
+        return operands[0]
+    return core.Sequence(tuple(operands), tuple(gaps), span)
+
+
+def _covered(chain: Chain, block: range) -> Span:
+    return chain.operands[block[0]].span.to(chain.operands[block[-1]].span)

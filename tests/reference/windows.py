@@ -1,0 +1,49 @@
+"""Windows: value(end) − value(start) ≤ n, for WITHIN of a query and of a formula."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from .conditions import Row
+from .nodes import Window
+from .values import CelError, Kind
+
+
+def measured_on(window: Window, order_by: str | None) -> str | None:
+    """The attribute that a window is measured on; None for positions."""
+    if window.unit == "EVENTS":
+        return None
+    attribute = window.attribute or order_by
+    if attribute is None:
+        raise CelError("WITHIN: no attribute to measure it on")
+    return attribute
+
+
+def fits(window: Window, order_by: str | None, rows: Sequence[Row], start: int, end: int) -> bool:
+    """Whether a match from `start` to `end` is inside the window."""
+    attribute = measured_on(window, order_by)
+    if attribute is None:
+        return end - start <= window.size
+    return bool(_measure(rows[end], attribute) - _measure(rows[start], attribute) <= window.size)
+
+
+def check_order(rows: Sequence[Row], attribute: str) -> None:
+    """Raise CelError where the attribute of a window is NULL, or decreases along a part."""
+    values = [_measure(row, attribute) for row in rows]
+    if any(later < earlier for earlier, later in itertools.pairwise(values)):
+        raise CelError(f"WITHIN: {attribute} decreases along a part")
+
+
+def _measure(row: Row, attribute: str) -> Any:
+    """The number that the window is measured on; for times, microseconds."""
+    datum = row.values.get(attribute)
+    if datum is None or datum.value is None:
+        raise CelError(f"WITHIN: {attribute} is NULL")
+    if datum.kind is Kind.DATE:
+        return (datum.value - dt.date(1970, 1, 1)) // dt.timedelta(microseconds=1)
+    if datum.kind is Kind.TIMESTAMP:
+        return (datum.value - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)
+    return datum.value

@@ -1,0 +1,81 @@
+"""Random queries with rounds in braces, `?`, IS and PREV at a distance, and with windows inside a
+formula among them: the compiled answers against the reference's.
+
+python tests/test_random_shorter.py 0 500     # seeds 0 to 499, and the counts
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+
+import pytest
+from strategies import SHORTER, Feature
+from test_random import Tally, check
+
+_MORE = SHORTER | {Feature.LOCAL_WINDOW}
+
+
+def compare(first: int, queries: int, *, compiled: bool = False) -> Tally:
+    """Seeds from `first` on until so many queries have been compared on ten streams each."""
+    tally = Tally()
+    seed = first
+    while len(tally.texts) < queries or tally.pairs < 10 * queries:
+        assert seed < first + 10 * queries, f"seeds {first} to {seed}: {tally}"
+        one_seed(seed, tally, compiled=compiled)
+        seed += 1
+    return tally
+
+
+def one_seed(seed: int, tally: Tally, *, compiled: bool = False) -> None:
+    """Compare the answers of one random query on ten streams, and count them."""
+    try:
+        depth = 2 + seed % 2
+        check(random.Random(seed), tally, depth=depth, streams=10, compiled=compiled, more=_MORE)
+    except AssertionError as problem:
+        raise AssertionError(f"seed {seed}: {problem}") from None
+
+
+_WORDS = ("WITHIN[", "{", ":{", "?", " IS A", " IS NOT ", ", 2)", "; !")
+
+
+def test_random_queries() -> None:
+    """Forty queries, and more until each way to write has been met."""
+    tally = compare(0, 40)
+    assert tally.pairs_with_matches >= 100, tally
+    for seed in range(1000, 1100):
+        if all(any(word in text for text in tally.texts) for word in _WORDS):
+            return
+        one_seed(seed, tally)
+    pytest.fail(f"not all of {_WORDS} in {tally.texts}")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(100_000, 110_000, 1000))
+def test_many_random_queries(first: int) -> None:
+    """A hundred queries, a thousand pairs."""
+    tally = compare(first, 100)
+    assert tally.pairs_with_matches > 200, f"seeds from {first}: {tally}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(200_000, 203_000, 1000))
+def test_many_random_queries_by_numba(first: int) -> None:
+    """Ten queries, a hundred pairs, with the generated code compiled."""
+    assert compare(first, 10, compiled=True).matches
+
+
+def main() -> None:
+    """Run seeds; the first difference ends it."""
+    parser = argparse.ArgumentParser(description="compare random queries of some seeds")
+    parser.add_argument("first", type=int)
+    parser.add_argument("end", type=int)
+    asked = parser.parse_args()
+    tally = Tally()
+    for seed in range(asked.first, asked.end):
+        one_seed(seed, tally)
+    print(tally)
+
+
+if __name__ == "__main__":
+    main()
