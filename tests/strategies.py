@@ -56,6 +56,7 @@ class Feature(enum.Enum):
     NOT_BETWEEN = "; ! ;"
     SELECTOR = "selectors in formulas"
     LOCAL_WINDOW = "WITHIN[…](φ)"
+    NOT_BEFORE = "!φ FOR d ; φ"
     SELECT_LABELS = "SELECT of labels"
     SELECT_NONE = "SELECT NONE"
     SELECT_EXPRESSIONS = "SELECT of expressions"
@@ -126,8 +127,9 @@ LOCAL_WINDOWS = (
 DWELLING = frozenset(
     {Feature.N_ARY, Feature.KEYS, Feature.LOOK_BACK, Feature.ROUNDS, Feature.TIMES}
 )
-# Windows inside a formula have sets of their own: seeds draw the queries that they always drew.
-EVERYTHING = frozenset(Feature) - DWELLING - SHORTER - {Feature.LOCAL_WINDOW}
+# Windows inside a formula, and absences before one, have sets of their own: seeds draw the queries
+# that they always drew.
+EVERYTHING = frozenset(Feature) - DWELLING - SHORTER - {Feature.LOCAL_WINDOW, Feature.NOT_BEFORE}
 # Everything but the functions of what lies before; facts such as COUNT(x) > 1 come with N_ARY.
 ACROSS = (EVERYTHING | {Feature.N_ARY, Feature.KEYS}) - {
     Feature.PREV,
@@ -403,11 +405,12 @@ class _Generator:
             F.UNLESS: self.unless,
             F.SELECTOR: self.selected,
             F.LOCAL_WINDOW: self.within,
+            F.NOT_BEFORE: self.not_before,
             F.KEYS: self.keyed,
             F.ROUNDS: self.in_rounds,
         }
         weights = {F.THEN: 5, F.REPEAT: 2, F.FILTER: 4, F.OR: 2, F.KEYS: 2, F.ROUNDS: 4}
-        weights |= {F.COUNTED: 3, F.OPTIONAL: 4}
+        weights |= {F.COUNTED: 3, F.OPTIONAL: 4, F.NOT_BEFORE: 8}
         usable = [feature for feature in makers if self.has(feature)]
         if depth == 0 or not usable or not _chance(self.rng, 0.9):
             return self.atom()
@@ -545,12 +548,23 @@ class _Generator:
 
     def within(self, _: Feature, depth: int, visible: _Words) -> _Piece:
         body = self.formula(depth, visible)
+        text = f"WITHIN[{self.window()}]{body.parenthesized()}"
+        return _Piece(text, _Level.POSTFIX, body.bound)
+
+    def not_before(self, _: Feature, depth: int, visible: _Words) -> _Piece:
+        body = self.formula(depth, visible)
+        absent = self.formula(min(depth, 1), visible | body.bound)
+        text = f"!{absent.at(_Level.POSTFIX)} FOR {self.window()} ; {body.at(_Level.SEQUENCE)}"
+        # In a sequence it needs parentheses, unless it comes first.
+        return _Piece(text, _Level.AND, body.bound)
+
+    def window(self) -> str:
+        """The size of a window inside a formula, or the length of an absence."""
         sizes = (2, 1, 3, 4, 0, 6)
         forms = ("{} EVENTS", "{} [ts]", "{} [ts]")
         if self.has(Feature.TIMES):
             forms += ("{} SECONDS [clock]", "{} MILLISECONDS [clock]")
-        window = self.rng.choice(forms).format(self.rng.choice(sizes))
-        return _Piece(f"WITHIN[{window}]{body.parenthesized()}", _Level.POSTFIX, body.bound)
+        return self.rng.choice(forms).format(self.rng.choice(sizes))
 
     def keyed(self, _: Feature, depth: int, visible: _Words) -> _Piece:
         text, bound = self.tied.formula()

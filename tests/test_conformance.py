@@ -49,8 +49,9 @@ _SIZES = {
     "22-quantifiers": (60, 60),
     "23-time-conditions": (61, 61),
     "24-local-windows": (65, 65),
+    "25-absence-before": (64, 64),
 }
-_REFUSED = 26
+_REFUSED = 32
 """How many queries of all files are errors."""
 
 
@@ -68,7 +69,7 @@ def _options(case: Case) -> Options:
 def test_every_file_is_counted() -> None:
     """By the file; `test_python_api` counts what is in it."""
     assert case_stems() == [*_SIZES]
-    assert sum(cases for _, cases in _SIZES.values()) == 1082
+    assert sum(cases for _, cases in _SIZES.values()) == 1146
 
 
 @pytest.mark.parametrize("stem", case_stems())

@@ -38,6 +38,7 @@ _NODES: dict[Feature, type[n.Formula]] = {
     Feature.NOT_BETWEEN: n.NotBetween,
     Feature.SELECTOR: n.Selector,
     Feature.LOCAL_WINDOW: n.Within,
+    Feature.NOT_BEFORE: n.NotBefore,
 }
 
 

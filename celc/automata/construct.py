@@ -293,7 +293,7 @@ class _Constructor:
                 return satisfying(graph, form.fact, masks, self.budget)
             case lp.MarkedEnds():
                 return reduced(with_marked_ends(self._graph(form.operand), form.first, form.last))
-            case lp.Correlated() | lp.Scope() | lp.Within():
+            case lp.Correlated() | lp.Scope() | lp.Within() | lp.AbsenceBefore():
                 raise AssertionError("relaxed before")
             case _:
                 assert_never(form)

@@ -95,6 +95,10 @@ class DefinitionCode:
                 )
             case lp.Within():
                 return self._call("Fitting", self.of(form.operand), str(self.windows[form.window]))
+            case lp.AbsenceBefore():
+                operand, absent = self.of(form.operand), self.of(form.absent)
+                length = str(self.windows[form.length])
+                return self._call("NotBefore", operand, absent, length, string_tuple(form.sees))
             case lp.MarkedEnds():
                 raise AssertionError("not in what is run by definition")
             case lp.Scope():

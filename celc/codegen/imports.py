@@ -30,7 +30,7 @@ _NAMES_OF = {
         *("block_of", "next_relevant_row", "window_floor", "write_relevant_rows"),
     ),
     "celc_runtime.engine.definition": (
-        *("Alternatives", "ChosenBy", "Fitting", "InScope", "NotBetween", "OneEvent"),
+        *("Alternatives", "ChosenBy", "Fitting", "InScope", "NotBefore", "NotBetween", "OneEvent"),
         *(
             "Relabelled",
             "Rounds",

@@ -13,6 +13,7 @@ from celc.core import formula as core
 from celc.core.traversal import windows_in
 from celc.normal.normalize import output_labels
 from celc.plan.program import Program
+from celc.plan.reaches import reaches_of
 from celc.plan.relevance import (
     AttributeTest,
     RelevantEvents,
@@ -75,6 +76,11 @@ def plan_arguments(
     local_windows = windows_in(query.formula)
     if local_windows:
         fields["local_windows"] = tuple_text(_window(one, imports) for one in local_windows)
+    reaches = reaches_of(query.formula)
+    if reaches:
+        numbers = {window: str(number) for number, window in enumerate(local_windows)}
+        hops = (tuple_text(numbers[window] for window in one) for one in reaches)
+        fields["reaches"] = tuple_text(hops)
     if has_selectors(query.formula):
         fields["nested_selectors"] = "True"
     if relevant is not None:

@@ -457,7 +457,7 @@ class WindowUnit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """WITHIN: a match fits if value(end) − value(start) ≤ size.
+    """WITHIN, and the length of an absence: it fits if value(end) − value(start) ≤ size.
 
     The value is the position for EVENTS, else `attribute`; where `attribute` is None, it is the
     first order column. `size` is whole for EVENTS and MICROSECONDS.
@@ -478,6 +478,21 @@ class Within:
     span: Span = _span()
 
 
+@dataclass(frozen=True, slots=True)
+class AbsenceBefore:
+    """`!absent FOR length ; operand`, an ordinary formula: the matches of the operand with nothing
+    before them.
+
+    `absent`, a scope, has no match that ends before the first event of the operand's match, and
+    begins where value(first event) − value(start) ≤ the size of `length`.
+    """
+
+    operand: Formula
+    absent: Formula
+    length: Window
+    span: Span = _span()
+
+
 Formula: TypeAlias = (
     Atom
     | As
@@ -493,6 +508,7 @@ Formula: TypeAlias = (
     | Filter
     | Selector
     | Within
+    | AbsenceBefore
 )
 
 MAX_FORMULA_DEPTH = 250

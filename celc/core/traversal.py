@@ -23,7 +23,7 @@ def matched_parts_of(formula: Formula) -> tuple[Formula, ...]:
             return ()
         case core.As() | core.Rename() | core.Project() | core.Iteration():
             return (formula.operand,)
-        case core.Filter() | core.Selector() | core.Within():
+        case core.Filter() | core.Selector() | core.Within() | core.AbsenceBefore():
             return (formula.operand,)
         case core.Sequence() | core.Disjunction():
             return formula.operands
@@ -42,6 +42,8 @@ def parts_of(formula: Formula) -> tuple[Formula, ...]:
             return (formula.left, formula.middle, formula.right)
         case core.Unless():
             return (formula.left, formula.right)
+        case core.AbsenceBefore():
+            return (formula.absent, formula.operand)
         case _:
             return matched_parts_of(formula)
 
@@ -56,9 +58,14 @@ def formulas_in(formula: Formula) -> Iterator[Formula]:
 
 
 def windows_in(formula: Formula) -> tuple[core.Window, ...]:
-    """The windows of the parts of a formula, each once, in the order of the text."""
-    found = (part.window for part in formulas_in(formula) if isinstance(part, core.Within))
-    return tuple(dict.fromkeys(found))
+    """The windows of the parts of a formula, and the lengths of absences, each once."""
+    found: dict[core.Window, None] = {}
+    for part in formulas_in(formula):
+        if isinstance(part, core.Within):
+            found[part.window] = None
+        elif isinstance(part, core.AbsenceBefore):
+            found[part.length] = None
+    return tuple(found)
 
 
 def labels_bound(formula: Formula) -> frozenset[str]:

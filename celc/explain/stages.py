@@ -113,6 +113,11 @@ def form_lines(form: NormalForm, indent: str = "") -> list[str]:
             lines = [f"{indent}sequence", *form_lines(form.left, indent + "  "), f"{indent}  ; !"]
             lines += [*form_lines(form.middle, indent + "    "), f"{indent}  ;"]
             return [*lines, *form_lines(form.right, indent + "  ")]
+        case lp.AbsenceBefore():
+            absent = form_lines(form.absent, indent + "    ")
+            lines = [f"{indent}sequence", f"{indent}  !", *absent]
+            lines.append(f"{indent}  for {show_window(form.length)} ;")
+            return [*lines, *form_lines(form.operand, indent + "  ")]
         case lp.Selected():
             return [f"{indent}{form.strategy}", *_inner(form, indent)]
         case lp.Relabel():

@@ -68,6 +68,13 @@ def conjunction(left: NormalForm, right: NormalForm, span: Span) -> NormalForm:
         return within(conjunction(left.operand, right, span), left.window, left.span)
     if isinstance(right, lp.Within):
         return within(conjunction(left, right.operand, span), right.window, right.span)
+    # For the same reason nothing lies before the one side if nothing lies before the other.
+    if isinstance(left, lp.AbsenceBefore) and not left.sees:
+        both = conjunction(left.operand, right, span)
+        return absence_before(both, left.absent, left.length, left.span)
+    if isinstance(right, lp.AbsenceBefore) and not right.sees:
+        both = conjunction(left, right.operand, span)
+        return absence_before(both, right.absent, right.length, right.span)
     return left if left == right else lp.Conjunction(left, right, span)
 
 
@@ -100,6 +107,19 @@ def absence(
     if is_empty(middle):
         return sequence((left, right), (False,), span)
     return lp.Absence(left, middle, right, span, sees)
+
+
+def absence_before(
+    operand: NormalForm,
+    absent: NormalForm,
+    length: Window,
+    span: Span,
+    sees: tuple[str, ...] = (),
+) -> NormalForm:
+    """`!absent FOR length ; operand`; the operand alone where nothing can be absent."""
+    if is_empty(operand) or is_empty(absent):
+        return operand
+    return lp.AbsenceBefore(operand, absent, length, span, sees)
 
 
 def correlated(form: NormalForm, clause: Clause, own: frozenset[str], span: Span) -> NormalForm:

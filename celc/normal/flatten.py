@@ -159,6 +159,8 @@ class _Flattener:
                 left, right = self._flat(form.left), self._flat(form.right)
                 both, binding = self._without_event(form.middle, form.sees, left, right)
                 return _with_roles(both, binding.roles)
+            case lp.AbsenceBefore():
+                raise _NotFlatError
             case lp.Event() | lp.Conjunction() | lp.Selected() | lp.MarkedEnds():
                 raise _NotFlatError
             case _:

@@ -9,7 +9,8 @@ stays above the selector (`Where`, `Relabel`), since a selector compares matches
 
 Conditions on more than one event at a time (`Correlated`) stay where they are written, with the
 scopes in which they look for labels (`Scope`). So do windows of parts of the formula (`Within`),
-which compare the first event of a match with its last.
+which compare the first event of a match with its last, and absences before a part
+(`AbsenceBefore`), which look at events before its first one.
 """
 
 from __future__ import annotations
@@ -195,6 +196,18 @@ class Within:
 
 
 @dataclass(frozen=True, slots=True)
+class AbsenceBefore:
+    """The operand's matches with no match of `absent` before them, as far back as `length`."""
+
+    operand: NormalForm
+    absent: NormalForm
+    length: Window
+    span: Span = _span()
+    sees: tuple[str, ...] = ()
+    """Labels of the operand that conditions in `absent` name (`Correlated`)."""
+
+
+@dataclass(frozen=True, slots=True)
 class MarkedEnds:
     """The operand's matches, with further marks on their first event and on their last."""
 
@@ -219,6 +232,7 @@ NormalForm: TypeAlias = (
     | Correlated
     | Scope
     | Within
+    | AbsenceBefore
     | MarkedEnds
 )
 

@@ -39,6 +39,7 @@ from celc.diagnostics.source import Source, Span
 from celc.normal import normal_form as lp
 from celc.normal.constructors import (
     absence,
+    absence_before,
     all_placed,
     conjunction,
     correlated,
@@ -241,6 +242,11 @@ class _Normalizer:
                 return self._in_cases(
                     labels_bound(formula.left), lambda binding: self._unless(binding, formula)
                 )
+            case core.AbsenceBefore():
+                return self._in_cases(
+                    labels_bound(formula.operand),
+                    lambda binding: self._absence_before(binding, formula),
+                )
             case core.Absence():
                 return self._in_cases(
                     labels_bound(formula.left) | labels_bound(formula.right),
@@ -255,6 +261,13 @@ class _Normalizer:
             right = self.scope(formula.right)
         sees = open_labels(right) & labels_bound(formula.left)
         return unless(left, right, formula.span, tuple(sorted(sees)))
+
+    def _absence_before(self, binding: _Binding, formula: core.AbsenceBefore) -> NormalForm:
+        operand = self._form(formula.operand)
+        with binding():
+            absent = self.scope(formula.absent)
+        sees = tuple(sorted(open_labels(absent) & labels_bound(formula.operand)))
+        return absence_before(operand, absent, formula.length, formula.span, sees)
 
     def _absence(self, binding: _Binding, formula: core.Absence) -> NormalForm:
         left, right = self._form(formula.left), self._form(formula.right)

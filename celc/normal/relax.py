@@ -55,6 +55,8 @@ class _Relaxation:
                 return form
             case lp.Correlated() | lp.Scope() | lp.Within() | lp.MarkedEnds():
                 return self.of(form.operand)
+            case lp.AbsenceBefore():
+                return self.of(form.operand)
             case lp.Sequence():
                 return sequence(tuple(map(self.of, form.operands)), form.contiguous, form.span)
             case lp.Iteration():

@@ -15,7 +15,8 @@ from celc.diagnostics.errors import Diagnostic, Diagnostics
 from celc.diagnostics.messages.functions import NOW
 from celc.diagnostics.source import Span
 from celc.parse import syntax
-from celc.parse.mistakes import repeats
+from celc.parse.absences import misplaced_absences
+from celc.parse.mistakes import absences, repeats
 from celc.parse.mistakes import trees as tree_errors
 from celc.parse.mistakes.tokens import is_full, report
 from celc.parse.sequences import (
@@ -156,9 +157,12 @@ class FormulaBuilder(RoundsBuilder):
         return syntax.OtherEvent(c[2], c[0].span.to(c[3].span))
 
     def negated(self, c: Values) -> Negated:
-        bang, operand = c
+        bang, operand = c[:2]
+        if len(c) == 4:
+            return Negated(bang.span, operand, length=c[3])
         if isinstance(operand, Negated):
-            return Negated(bang.span.to(operand.bang), operand.operand, doubled=True)
+            doubled = bang.span.to(operand.bang)
+            return Negated(doubled, operand.operand, doubled=True, length=operand.length)
         if isinstance(operand, Optional):
             self.report(repeats.optional_absence(operand.sign))
             return Negated(bang.span, operand.operand)
@@ -167,7 +171,8 @@ class FormulaBuilder(RoundsBuilder):
     def lone_operand(self, c: Values) -> syntax.Formula:
         step = self._step(None, c[0])
         if step.bang is not None:
-            self.report(tree_errors.lone_negation(step.bang))
+            absence = None if step.length is None else self.diagnostics.source.slice(step.span)
+            self.report(absences.lone_negation(step.bang, absence))
         if step.question is not None:
             source = self.diagnostics.source
             self.report(repeats.lone_optional(source, step.operand.span, step.question))
@@ -179,8 +184,8 @@ class FormulaBuilder(RoundsBuilder):
         if not isinstance(operand, Negated):
             return Step(operator, operand)
         if operand.doubled:
-            self.report(tree_errors.doubled_bang(operand.bang))
-        return Step(operator, operand.operand, operand.bang)
+            self.report(absences.doubled_bang(operand.bang))
+        return Step(operator, operand.operand, operand.bang, length=operand.length)
 
     def new_links(self, c: Values) -> list[Step]:
         return [self._step(None, c[0]), self._step(c[1], c[2])]
@@ -189,49 +194,27 @@ class FormulaBuilder(RoundsBuilder):
         c[0].append(self._step(c[1], c[2]))
         return c[0]  # type: ignore[no-any-return]
 
-    def sequence(self, c: Values) -> syntax.Sequence:
+    def sequence(self, c: Values) -> syntax.Sequence | syntax.AbsenceBefore:
         steps: list[Step] = c[0]
-        for at, step in enumerate(steps):
-            if step.bang is not None:
-                self._check_negation(steps, at)
-        check_optional(steps, self.diagnostics)
+        read = self._read or tuple(self._streams)
+        event_types = [name for stream in read for name in self._streams.get(stream, ())]
+        for problem in misplaced_absences(steps, self.diagnostics.source, event_types):
+            self.report(problem)
+        first, length = steps[0], steps[0].length
+        if length is None:
+            check_optional(steps, self.diagnostics)
+            return self._chain(steps)
+        check_optional(steps[1:], self.diagnostics)
+        rest = steps[1].operand if len(steps) == 2 else self._chain(steps[1:])
+        return syntax.AbsenceBefore(first.operand, length, rest, first.span.to(steps[-1].span))
+
+    def _chain(self, steps: list[Step]) -> syntax.Sequence:
         return syntax.Sequence(
             first=steps[0].operand,
             links=tuple(link_of(step) for step in steps[1:]),
             span=steps[0].span.to(steps[-1].span),
             first_is_optional=steps[0].question is not None,
         )
-
-    def _check_negation(self, steps: list[Step], at: int) -> None:
-        step = steps[at]
-        assert step.bang is not None
-        near = [self._written(step.operand) for step in steps[max(0, at - 1) : at + 2]]
-        if at == 0 or at == len(steps) - 1:
-            operand, neighbour = near if at == 0 else reversed(near)
-            first = at == 0
-            self._report_open_end(steps, first, (operand, neighbour))
-            return
-        before, operand, after = near
-        for operator in (step.operator, steps[at + 1].operator):
-            assert operator is not None
-            if operator.type == "COLON":
-                parts = (before, f"!{operand}", after)
-                contiguous = tree_errors.negation_contiguous(step.bang, operator.span, parts)
-                self.report(contiguous)
-                return
-        previous = steps[at - 1].bang
-        if previous is not None and at > 1:
-            self.report(tree_errors.negation_twice(step.bang, previous, (before, operand)))
-
-    def _report_open_end(self, steps: list[Step], first: bool, texts: tuple[str, str]) -> None:
-        """`!B ; C` and `A ; !B`, with an event type of the file for the side that is missing."""
-        step, beside = (steps[0], steps[1]) if first else (steps[-1], steps[-2])
-        assert step.bang is not None
-        span = step.span.to(beside.span)
-        read = self._read or tuple(self._streams)
-        here = [name for stream in read for name in self._streams.get(stream, ())]
-        other = next((name for name in here if name not in texts), None)
-        self.report(tree_errors.negation_at_end(step.bang, *texts, other, first=first, span=span))
 
     def _written(self, node: syntax.Formula | syntax.Expression) -> str:
         return self.diagnostics.source.slice(node.span)

@@ -20,11 +20,12 @@ from celc.parse.tokens import Token
 
 @dataclass(slots=True)
 class Negated:
-    """An operand after `!`, until the sequence around it is known."""
+    """An operand after `!`, until the sequence around it is known; `length` is what FOR says."""
 
     bang: Span
     operand: syntax.Formula
     doubled: bool = False
+    length: syntax.Window | None = None
 
 
 @dataclass(slots=True)
@@ -37,17 +38,18 @@ class Optional:
 
 @dataclass(slots=True)
 class Step:
-    """An operand of a growing sequence, with the operator before it."""
+    """An operand of a growing sequence, with the operator before it, and the length after FOR."""
 
     operator: Token | None
     operand: syntax.Formula
     bang: Span | None = None
     question: Span | None = None
+    length: syntax.Window | None = None
 
     @property
     def span(self) -> Span:
-        start, end = self.bang or self.operand.span, self.question or self.operand.span
-        return start.to(end)
+        end = self.question or (self.length.span if self.length else self.operand.span)
+        return (self.bang or self.operand.span).to(end)
 
 
 def link_of(step: Step) -> syntax.Link:

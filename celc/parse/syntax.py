@@ -172,6 +172,16 @@ class Within:
 
 
 @dataclass(frozen=True, slots=True)
+class AbsenceBefore:
+    """`!ψ FOR d ; φ`: `absent` is ψ, `length` is d, and φ the rest of the sequence."""
+
+    absent: Formula
+    length: Window
+    operand: Formula
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class OtherEvent:
     """CEQL's `NOT(R)`, one event that is not one of R's; R may have conditions."""
 
@@ -192,6 +202,7 @@ Formula: TypeAlias = (
     | Selector
     | Project
     | Within
+    | AbsenceBefore
     | OtherEvent
 )
 

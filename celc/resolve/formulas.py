@@ -95,6 +95,8 @@ class Builder:
                 return self._selector(parts[0], node, frame)
             case syntax.Within():
                 return self._within(parts[0], node, frame)
+            case syntax.AbsenceBefore():
+                return self._absence_before(scoped, node, frame)
             case syntax.OtherEvent():
                 raise AssertionError(STANDS_FOR)
             case _:
@@ -145,6 +147,8 @@ class Builder:
                 return self.asked[scoped.node.span] + self._asked_of_all(scoped.parts[0])
             case syntax.As() | syntax.Selector() | syntax.Unless() | syntax.Within():
                 return self._asked_of_all(scoped.parts[0])
+            case syntax.AbsenceBefore():
+                return self._asked_of_all(scoped.parts[0])
             case _:
                 return ()
 
@@ -185,6 +189,19 @@ class Builder:
             return operand
         check_window_length(window, part.length, node.operand.span, self.found)
         return core.Within(operand, window, node.span)
+
+    def _absence_before(
+        self, scoped: Scoped, node: syntax.AbsenceBefore, frame: Frame
+    ) -> core.Formula:
+        part, absent = scoped.parts
+        around = Frame(part.labels, None, frame, frame.repeated)
+        operand = self.build(part, frame)
+        # Its length bounds what is absent, as a window does.
+        forbidden = replace(self, bounded=True)._scope(absent, around)
+        length = self.window_of(node.length)
+        if length is None:
+            return operand
+        return core.AbsenceBefore(operand, forbidden, length, node.span)
 
     def _filter(self, part: Scoped, node: syntax.Filter, frame: Frame) -> core.Formula:
         operand = self.build(part, frame)
@@ -232,7 +249,7 @@ def _filters_within(scoped: Scoped) -> Iterator[Span]:
         case syntax.Sequence():
             # An operand that may be missing judges no match without it.
             parts = tuple(one.part for one in operands_taken(node, parts) if not one.optional)
-        case syntax.Unless():
+        case syntax.Unless() | syntax.AbsenceBefore():
             parts = parts[:1]
         case syntax.As() | syntax.Iteration() | syntax.Conjunction() | syntax.Selector():
             pass

@@ -148,6 +148,13 @@ class Annotator:
             case syntax.Filter() | syntax.Selector() | syntax.Within():
                 part = self.annotate(node.operand)
                 return _around(node, part, part.labels, part.support)
+            case syntax.AbsenceBefore():
+                part, absent = self.annotate(node.operand), self.annotate(node.absent)
+                self._hide(absent.labels, "negated")
+                depth = 1 + max(part.depth, absent.depth)
+                size = part.size + absent.size
+                parts = (part, absent)
+                return Scoped(node, part.labels, part.support, part.length, depth, parts, size)
             case syntax.OtherEvent():
                 return self._other_event(node)
             case _:
@@ -380,6 +387,8 @@ def support_of(scoped: Scoped, wanted: frozenset[str]) -> Extent:
             extents = [support_of(part, wanted) for part in parts]
             return fold_joints(node, extents, lambda op, run: JOINTS[op](run))
         case syntax.Unless() | syntax.Filter() | syntax.Selector() | syntax.Within():
+            return support_of(parts[0], wanted)
+        case syntax.AbsenceBefore():
             return support_of(parts[0], wanted)
         case syntax.OtherEvent():
             raise AssertionError(STANDS_FOR)

@@ -1,11 +1,12 @@
 """Windows inside a formula that hold for the whole match, as a WITHIN clause does.
 
 `WITHIN[w](φ)` depends on the start and the end of a match alone. AS, renaming, PROJECT, FILTER and
-STRICT change neither, UNLESS leaves its left side as it is, and AND has the same match on both
-sides. So a window below these is a window of the whole formula. The clause is the cheapest way to
-run it: the updates drop partial matches that have left it, a stream forgets the events before it,
-and Spark can split the input by time. SELECT's selector comes after the clause, so it makes no
-difference here; nested selectors compare matches before they are cut, and end the search.
+STRICT change neither, UNLESS leaves its left side as it is, and an absence before a match the
+match; AND has the same match on both sides. So a window below these is a window of the whole
+formula. The clause is the cheapest way to run it: the updates drop partial matches that have left
+it, a stream forgets the events before it, and Spark can split the input by time. SELECT's selector
+comes after the clause, so it makes no difference here; nested selectors compare matches before they
+are cut, and end the search.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from celc.core.formula import (
+    AbsenceBefore,
     As,
     Conjunction,
     Filter,
@@ -33,6 +35,8 @@ def is_bounded(node: syntax.Formula) -> bool:
         case syntax.Within():
             return True
         case syntax.As() | syntax.Rename() | syntax.Project() | syntax.Filter():
+            return is_bounded(node.operand)
+        case syntax.AbsenceBefore():
             return is_bounded(node.operand)
         case syntax.Selector(strategy="STRICT"):
             return is_bounded(node.operand)
@@ -79,7 +83,7 @@ def _lifted(formula: Formula) -> tuple[tuple[Window, ...], Formula]:
         case Within():
             windows, bare = _lifted(formula.operand)
             return (formula.window, *windows), bare
-        case As() | Rename() | Project() | Filter() | Selector(strategy="STRICT"):
+        case As() | Rename() | Project() | Filter() | Selector(strategy="STRICT") | AbsenceBefore():
             windows, bare = _lifted(formula.operand)
             return windows, replace(formula, operand=bare) if windows else formula
         case Unless():

@@ -52,11 +52,12 @@ def normal_form(form: NormalForm) -> Violations:
 def letter_form(form: NormalForm) -> Violations:
     """The same of a form that an automaton is built of, which need not be as simple as it can be.
 
-    The construction relies on it: it has no case for `Correlated`, `Scope` and `Within`.
+    The construction relies on it: it has no case for `Correlated`, `Scope`, `Within` and
+    `AbsenceBefore`.
     """
     yield from _parts(form)
     for part in forms_in(form):
-        if isinstance(part, lp.Correlated | lp.Scope | lp.Within):
+        if isinstance(part, lp.Correlated | lp.Scope | lp.Within | lp.AbsenceBefore):
             yield Violation(LETTERS_ONLY, f"{type(part).__name__} is left")
 
 

@@ -125,6 +125,8 @@ def _scopes_in(formula: core.Formula) -> tuple[core.Formula, ...]:
             return (formula.right,)
         case core.Absence():
             return (formula.middle,)
+        case core.AbsenceBefore():
+            return (formula.absent,)
         case _:
             return ()
 

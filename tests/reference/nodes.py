@@ -262,6 +262,23 @@ class NotBetween(Formula):
 
 
 @dataclass(frozen=True, eq=False)
+class NotBefore(Formula):
+    """`!φ FOR d ; φ`; `absent` is the negated one, `window` is d."""
+
+    absent: Formula
+    body: Formula
+    window: Window
+
+    @cached_property
+    def labels(self) -> Labels:
+        return self.body.labels
+
+    @cached_property
+    def outside(self) -> Labels:
+        return self.body.outside | (self.absent.scope_outside - self.labels)
+
+
+@dataclass(frozen=True, eq=False)
 class Unless(Formula):
     """`φ UNLESS φ`."""
 
@@ -383,8 +400,8 @@ class Rename(_Scope):
 
 
 def windows_in(formula: Formula) -> list[Window]:
-    """The windows in the formula, in the order of the text."""
-    here = [formula.window] if isinstance(formula, Within) else []
+    """The windows in the formula, and those in which something is absent."""
+    here = [formula.window] if isinstance(formula, Within | NotBefore) else []
     inside = [getattr(formula, field.name) for field in fields(formula)]
     parts_of = [part for part in inside if isinstance(part, Formula)]
     return here + [window for part in parts_of for window in windows_in(part)]

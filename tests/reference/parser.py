@@ -24,6 +24,7 @@ from .nodes import (
     Formula,
     LabelItem,
     Next,
+    NotBefore,
     NotBetween,
     Or,
     OtherEvent,
@@ -107,6 +108,16 @@ class _FormulaParser:
         return left
 
     def _sequence(self) -> Formula:
+        """`!A FOR d ; B ; C`: nothing before the rest of the sequence."""
+        if not self.cursor.accept("!"):
+            return self._links()
+        absent = self._postfix()
+        self.cursor.expect_word("FOR")
+        window = self._window()
+        self.cursor.expect(";")
+        return NotBefore(absent, self._links(), window)
+
+    def _links(self) -> Formula:
         """`A ; B? ; C` is `(A ; B ; C) OR (A ; C)`: every way to leave operands out."""
         first = self._postfix()
         steps = [_Step("", None, first, self.cursor.accept("?") is not None)]

@@ -159,6 +159,8 @@ class Evaluator:
                 return self._unless(formula, nu)
             case n.NotBetween():
                 return self._not_between(formula, nu)
+            case n.NotBefore():
+                return self._not_before(formula, nu)
             case n.Filter():
                 return self._filter(formula, nu)
             case n.Within():
@@ -273,6 +275,16 @@ class Evaluator:
             absent = self._absent(formula.absent, nu, mu, formula.labels)
             self._spend(len(absent))
             if not any(k < start and end < el for start, end, _ in absent):
+                yield i, j, mu
+
+    def _not_before(self, formula: n.NotBefore, nu: Environment) -> Iterable[ComplexEvent]:
+        for i, j, mu in self.matches(formula.body, nu):
+            absent = self._absent(formula.absent, nu, mu, formula.labels)
+            self._spend(len(absent))
+            if not any(
+                end < i and fits(formula.window, self.order_by, self.rows, start, i)
+                for start, end, _ in absent
+            ):
                 yield i, j, mu
 
     def _filter(self, formula: n.Filter, nu: Environment) -> Iterable[ComplexEvent]:

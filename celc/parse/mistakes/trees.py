@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from celc.diagnostics.errors import Diagnostic, Fix, Related, error
+from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.messages.functions import NO_PRESENT
 from celc.diagnostics.messages.wording import written
 from celc.diagnostics.source import Source, Span
@@ -97,71 +97,7 @@ def label_renamed_in_select(label: syntax.Name, name: syntax.Name) -> Diagnostic
     )
 
 
-# --- `!` ------------------------------------------------------------------------------------------
-
-
-def lone_negation(bang: Span) -> Diagnostic:
-    """`!B` that is no part of a sequence."""
-    return error(
-        "negation-at-end",
-        bang,
-        "'!' stands only between two ';'",
-        help=["say between which events there is no B: A ; !B ; C", _UNLESS],
-    )
-
-
-_UNLESS = "for no B anywhere inside a match: (A ; C) UNLESS B"
-
-
-def negation_at_end(
-    bang: Span, operand: str, neighbour: str, other: str | None, *, first: bool, span: Span
-) -> Diagnostic:
-    """`!B ; C` or `A ; !B`; `other` is an event type for the other side, `span` that of both."""
-    event = other or "…"
-    parts = (event, f"!{operand}", neighbour) if first else (neighbour, f"!{operand}", event)
-    mended = " ; ".join(parts)
-    return error(
-        "negation-at-end",
-        bang,
-        f"'!' cannot stand at the {'start' if first else 'end'} of a sequence: "
-        f"a match {'starts' if first else 'ends'} with an event",
-        help=[f"put an event {'before' if first else 'after'} it: {shortened(mended)}", _UNLESS],
-        fixes=[Fix(span, mended)] if other else [],
-    )
-
-
-def negation_contiguous(bang: Span, operator: Span, parts: tuple[str, str, str]) -> Diagnostic:
-    """`A : !B ; C`."""
-    return error(
-        "negation-contiguous",
-        bang,
-        "'!' stands only between two ';': next to ':' there is no room for another event",
-        help=[f"write ; on both sides: {' ; '.join(shortened(part) for part in parts)}"],
-        fixes=[Fix(operator, ";")],
-        related=[Related(operator, "this ':'")],
-    )
-
-
-def negation_twice(bang: Span, before: Span, operands: tuple[str, str]) -> Diagnostic:
-    """`A ; !B ; !C ; D`."""
-    mended = f"!({shortened(operands[0])} OR {shortened(operands[1])})"
-    return error(
-        "negation-twice",
-        bang,
-        "'!' cannot stand twice in a row",
-        help=[f"for neither of the two: {mended}"],
-        related=[Related(before, "the one before")],
-    )
-
-
-def doubled_bang(span: Span) -> Diagnostic:
-    """`!!B`."""
-    return error(
-        "negation-twice",
-        span,
-        "'!' cannot stand twice in a row",
-        help=["write one ! for no B, none for B"],
-    )
+# --- NOT ------------------------------------------------------------------------------------------
 
 
 def not_of_several(keyword: Span, operand: str) -> Diagnostic:

@@ -1,4 +1,4 @@
-"""Syntax errors in WITHIN and LIMIT.
+"""Syntax errors in WITHIN, LIMIT and FOR.
 
 Each function returns what it has to say of a place, or None where its case does not apply.
 """
@@ -16,34 +16,35 @@ from celc.parse.tokens import keyword_of
 
 
 def size(place: Place) -> Diagnostic | None:
-    """No number, or no unit, where WITHIN and LIMIT need one."""
+    """No number, or no unit, where WITHIN, FOR and LIMIT need one."""
     found = place.found
     if place.accepts("EVENTS"):
         return _missing_unit(place)
     if place.before == "LIMIT":
         return _limit(place)
-    if place.before != "WITHIN" or place.accepts("LSQB"):
+    if place.before not in ("WITHIN", "FOR") or place.accepts("LSQB"):
         return None
     mended: str | None
-    span, message = found.span, f"WITHIN needs a number, not {described(found)}"
+    word = place.before
+    span, message = found.span, f"{word} needs a number, not {described(found)}"
     if found.type in ("MINUS", "PLUS") and place.following.type in ("INTEGER", "DOUBLE"):
         span = found.span.to(place.following.span)
-        message = f"WITHIN needs a number without a sign, not '{place.source.slice(span)}'"
+        message = f"{word} needs a number without a sign, not '{place.source.slice(span)}'"
         end = _clause_end(place)
         mended = place.raw(place.index + 1, end)
     else:
         end = _clause_end(place)
         mended = _rewritten(place, end)
         if place.at_end:
-            message = "WITHIN needs a number after it"
+            message = f"{word} needs a number after it"
     if mended is None:
-        example = f"WITHIN 10 EVENTS or WITHIN 10 MINUTES{_measure(place)}"
+        example = f"{word} 10 EVENTS or {word} 10 MINUTES{_measure(place)}"
         return error("bad-size", span, message, help=[f"write it as in {example}"])
     return error(
         "bad-size",
         span,
         message,
-        help=[f"write WITHIN {offered(mended)}"],
+        help=[f"write {word} {offered(mended)}"],
         fixes=[Fix(place.span(place.index, end), mended)],
     )
 
@@ -57,6 +58,10 @@ def _measure(place: Place) -> str:
 def _clause_end(place: Place) -> int:
     end = place.statement_end()
     following = range(place.index, end)
+    if place.before == "FOR":  # the length of an absence ends with its `;`
+        ends = (i for i in following if place.tokens[i].type in ("SEMICOLON", "COLON", "RPAR"))
+        end = next(ends, end)
+        following = range(place.index, end)
     return next((i for i in following if keyword_of(place.tokens[i]) in CLAUSES), end)
 
 
@@ -97,7 +102,7 @@ def _missing_unit(place: Place) -> Diagnostic:
     return error(
         "missing-unit",
         place.found.span,
-        f"it is not said what WITHIN {number.text} counts",
+        f"it is not said what {_word(place)} {number.text} counts",
         help=[
             f"write {' or '.join(_window(place, choice) for choice in choices)}",
             "a distance in the values of an attribute is written "
@@ -109,7 +114,12 @@ def _missing_unit(place: Place) -> Diagnostic:
 
 def _window(place: Place, size: str) -> str:
     """A size as a window of the kind that stands at the place."""
-    return f"WITHIN[{size}]" if _in_brackets(place) else f"WITHIN {size}"
+    return f"WITHIN[{size}]" if _in_brackets(place) else f"{_word(place)} {size}"
+
+
+def _word(place: Place) -> str:
+    """The keyword before a size: WITHIN or FOR."""
+    return "FOR" if place.tokens[max(0, place.index - 2)].type == "FOR" else "WITHIN"
 
 
 def _in_brackets(place: Place) -> bool:

@@ -83,7 +83,7 @@ class Bounds:
                 return self.of(formula.left).union(self.of(formula.right))
             case core.Unless():
                 return self.of(formula.left)
-            case core.Filter() | core.Selector() | core.Within():
+            case core.Filter() | core.Selector() | core.Within() | core.AbsenceBefore():
                 return self.of(formula.operand)
             case _:
                 assert_never(formula)

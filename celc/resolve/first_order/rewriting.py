@@ -152,6 +152,15 @@ class _Rewriter:
                 return {
                     own: replace(formula, left=part, right=forbidden) for own, part in left.items()
                 }
+            case core.AbsenceBefore():
+                parts = self._cases(formula.operand, wanted)
+                forbidden = self._cases(formula.absent, NO_LABELS).get(NO_LABELS)
+                if forbidden is None:
+                    return parts
+                return {
+                    own: replace(formula, operand=part, absent=forbidden)
+                    for own, part in parts.items()
+                }
             case core.Filter() | core.Within():
                 parts = self._cases(formula.operand, wanted)
                 return {own: replace(formula, operand=part) for own, part in parts.items()}

@@ -216,6 +216,30 @@ class NotBetween(Node):
                     yield from _unless(stretch, match, self.middle, inside, frozenset(self.sees))
 
 
+@dataclass(eq=False, slots=True)
+class NotBefore(Node):
+    """`!ψ FOR d ; φ`: no match of `absent` before; `length` is the number of d among the windows of
+    the plan. Its conditions see the labels in `sees`."""
+
+    part: Node
+    absent: Node
+    length: int
+    sees: tuple[str, ...]
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        keys, floors = stretch.past[2 * self.length : 2 * self.length + 2]
+        whole = stretch.whole or stretch  # also the events before the window
+        for match in self.part.ending(stretch, end):
+            floor = floors[stretch.entries[match.start] - stretch.base]
+            events = range(whole.first, match.start)
+            outside = bisect_left(
+                events, floor, key=lambda event: keys[stretch.entries[event] - stretch.base]
+            )
+            inside = events[outside:]
+            before = whole.beginning_at(inside.start)
+            yield from _unless(before, match, self.absent, inside, frozenset(self.sees))
+
+
 def _unless(
     stretch: Stretch, match: Found, absent: Node, inside: range, sees: Labels
 ) -> Iterable[Found]:

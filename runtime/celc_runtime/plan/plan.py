@@ -101,7 +101,9 @@ class Plan:
     the events that can change the answer; all others may be left out of the stream where positions
     are not shown. None: the query must see all events. `partition_by`: the keys as the output calls
     them; `chosen_keys`: the keys among them for which the input has no column. `local_windows`: the
-    windows of parts of the formula, each once.
+    windows of parts of the formula and the lengths of absences, each once. `reaches`: the events
+    before a match that can decide whether it is one, as hops from its start: each tuple holds the
+    numbers of the local windows that are hopped one after another.
     """
 
     name: str
@@ -133,6 +135,7 @@ class Plan:
     relevant: tuple[Relevant, ...] | None = None
     chosen_keys: tuple[ChosenKey, ...] = ()
     local_windows: tuple[Window, ...] = ()
+    reaches: tuple[tuple[int, ...], ...] = ()
 
     def type_of(self, attribute: str) -> str:
         """The declared type of a column that the query reads, or of one of `key_columns`."""
@@ -210,6 +213,26 @@ class Plan:
         """The columns that windows inside the formula are measured on, and the clause is not."""
         found = dict.fromkeys(map(self.measured_on, self.local_windows))
         return tuple(name for name in found if name not in (None, self.window_attribute))
+
+    @property
+    def whole_window(self) -> Window | None:
+        """The window with all that lies before it and still matters, as one window.
+
+        None without a window, and where its parts are measured in different ways, or on floating
+        numbers, whose sums are rounded.
+        """
+        window = self.window
+        if window is None or not self.reaches:
+            return window
+        hops = [[self.local_windows[number] for number in one] for one in self.reaches]
+        measures = {
+            (one.unit == "EVENTS", self.measured_on(one)) for row in hops for one in (window, *row)
+        }
+        attribute = self.window_attribute
+        if len(measures) > 1 or (attribute and self.type_of(attribute) in ("FLOAT", "DOUBLE")):
+            return None
+        farthest = max(sum(one.size for one in row) for row in hops)
+        return Window(window.unit, window.size + farthest, window.attribute)
 
     def measured_on(self, window: Window) -> str | None:
         """The column that a window is measured on; None for EVENTS."""

@@ -123,13 +123,31 @@ class DefinitionListing(ListingOfRun):
             gone = bisect_left(part.entries, self._consumed + 1)
             if behind is not None:
                 floor = behind if isinstance(behind, int) else int(behind[number])
-                gone = first_in(part.keys, floor, gone)
+                gone = self._reached(part, gone, first_in(part.keys, floor, gone))
             part.drop(gone)
             part.whole = None
             if part.entries:
                 first_kept = min(first_kept, part.entries[0])
         self._history.drop(first_kept)
         self._rows = np.zeros(0, np.int64)
+
+    def _reached(self, part: _Part, first: int, start: int) -> int:
+        """The first event of a partition, from `first` on, that matters to a match that begins at
+        the event `start` or later."""
+        history, found = self._history, start
+        if not part.entries:
+            return found
+        for hops in self._plan.reaches:
+            at = start
+            for number in hops:
+                keys, floors = history.past[2 * number : 2 * number + 2]
+                # Behind the last event nothing reaches farther back than from it.
+                floor = floors[part.entries[min(at, len(part.entries) - 1)] - history.first]
+                at = bisect_left(
+                    part.entries, floor, lo=first, key=lambda entry: keys[entry - history.first]
+                )
+            found = min(found, at)
+        return found
 
     def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
         counters = memory.counters

@@ -23,12 +23,30 @@ from celc_runtime.run.positions import Positions
 _FIRST_ROOM = 1024
 
 
+def measured(
+    plan: Plan, events: pa.RecordBatch, positions: np.ndarray
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Key and floor (`floors_of`) of each event for each window inside the formula.
+
+    positions: int64[rows].
+    """
+    found = []
+    for window in plan.local_windows:
+        name = plan.measured_on(window)
+        if name is None:
+            keys, type = positions.astype(np.int64), pa.int64()
+        else:
+            keys, type = whole_numbers(events.column(name)), events.column(name).type
+        found.append((keys, floors_of(keys, window.size, type)))
+    return found
+
+
 class History:
     """The remembered columns of one run."""
 
     def __init__(self, columns: Remembers, plan: Plan) -> None:
         self._columns = columns
-        self._windows = tuple((plan.measured_on(w), w.size) for w in plan.local_windows)
+        self._plan = plan
         self._watched = [(part.window, LatestStarts(part)) for part in columns.parts]
         self._begins_anew = False
         self._arrays: list[np.ndarray] = []
@@ -62,13 +80,8 @@ class History:
         parts: the rows at which partitions begin.
         """
         relevant = events.take(pa.array(rows))
-        new: list[np.ndarray] = []
-        for name, size in self._windows:
-            if name is None:
-                keys, type = positions.of(rows).astype(np.int64), pa.int64()
-            else:
-                keys, type = whole_numbers(relevant.column(name)), relevant.column(name).type
-            new += [keys, floors_of(keys, size, type)]
+        windows = measured(self._plan, relevant, positions.of(rows))
+        new = [column for pair in windows for column in pair]
         new += self._latest_starts(rows, symbols, new, parts)
         for name in self._columns.columns:
             values, valid = numbers(relevant.column(name))
@@ -130,7 +143,7 @@ class History:
 
     def _places(self) -> list[int]:
         """The places of the text attributes' codes among the arrays."""
-        pairs = len(self._windows) + len(self._columns.columns)
+        pairs = len(self._plan.local_windows) + len(self._columns.columns)
         first = 2 * pairs + len(self._columns.parts) + len(self._columns.texts)
         return list(range(first, first + len(self._columns.codes)))
 

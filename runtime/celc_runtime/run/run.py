@@ -51,6 +51,7 @@ from celc_runtime.plan.strategy import (
 from celc_runtime.program import Program
 from celc_runtime.run.by_definition import DefinitionListing
 from celc_runtime.run.checked import CheckedListing
+from celc_runtime.run.history import measured
 from celc_runtime.run.latest import LatestListing
 from celc_runtime.run.listings import AllListing, ListingOfRun, RunsListing
 from celc_runtime.run.many_matches import ManyMatches
@@ -249,7 +250,7 @@ class Run:
                 size = int(window.size)
                 floors = np.where(last >= ALWAYS + size, last, ALWAYS + size) - size
             outside = np.add.reduceat((keys < np.repeat(floors, lengths)).astype(np.int64), starts)
-            begins = np.maximum(begins, starts + outside)
+            begins = np.maximum(begins, self._reached(starts + outside, stretches))
         rows = np.arange(len(matters))
         matters &= rows >= np.repeat(begins, lengths)
         firsts = np.where(
@@ -261,6 +262,27 @@ class Run:
             batch.symbols, starts, stretches.contexts, self._last_ends + 1, consumed
         )
         return Behind(matters, firsts, contexts, behind, batch.keys)
+
+    def _reached(self, begins: np.ndarray, stretches: Stretches) -> np.ndarray:
+        """int64[parts]: the first row of each stretch that matters to matches which begin at the
+        rows `begins` or later."""
+        plan, prepared, starts = self._plan, self._stretches, stretches.starts
+        if not plan.reaches:
+            return begins
+        assert prepared is not None
+        windows = measured(plan, prepared.events, stretches.positions)
+        rows = len(stretches.positions)
+        ends = np.append(starts[1:], rows) - 1
+        found = begins
+        for hops in plan.reaches:
+            at = begins
+            for number in hops:
+                keys, floors = windows[number]
+                # Behind the last row nothing reaches farther back than from it.
+                floor = np.repeat(floors[np.minimum(at, ends)], ends + 1 - starts)
+                at = starts + np.add.reduceat((keys < floor).astype(np.int64), starts)
+            found = np.minimum(found, at)
+        return found
 
     def _enter(self, prepared: Prepared, positions: Positions) -> Prepared:
         """Begin a classified batch: the stored events, the listing and the update take it in."""

@@ -356,7 +356,7 @@ class _Planner:
             return [], why, f"query {name!r} is run by one task, because {why}{remedy}"
         if ranges == 1:
             return [], "ranges=1 was asked for", ""
-        window = self._plan.window
+        window = self._plan.whole_window
         assert window is not None
         rows, wanted = self._declared_rows(), ranges
         if wanted is None:
@@ -388,7 +388,7 @@ class _Planner:
         odd = [key for key in self._keys if not key.fits]
         if odd:
             return [], f"the column {odd[0].name!r} is of type {odd[0].found}"
-        window = self._plan.window
+        window = self._plan.whole_window
         assert window is not None
         if ranges is None:
             why = self._why_too_small() or why_not_read_twice(self._rows)

@@ -90,6 +90,11 @@ def why_not_split(plan: Plan) -> str:
             f"the window is measured on {plan.window_attribute!r}, and not on the first order "
             f"column {plan.order_by[0]!r}"
         )
+    if plan.whole_window is None:
+        return (
+            "an absence before a match is measured in another way than the window, or on floating "
+            "numbers"
+        )
     return ""
 
 

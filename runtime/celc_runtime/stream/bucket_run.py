@@ -326,6 +326,9 @@ class BucketRun:
         if self._in_events:
             window = self._plan.window
             assert window is not None
+            if self._plan.reaches:  # events before the window are kept; a window outlasts no gap
+                repeats += np.minimum(gaps, int(window.size) + 1)
+                return repeats
             if (np.add.reduceat(gaps, stretches.starts) > window.size).any():
                 raise self._states.damaged("an event is too old for the window")
             repeats += gaps
@@ -356,9 +359,8 @@ class BucketRun:
         events = stretches.events
         positions = events.positions[index]
         if self._in_events:
-            lengths = np.diff(np.append(starts, len(index)))
-            begin = events.positions[stretches.starts[first:last]] - starts
-            positions = np.arange(len(index)) + np.repeat(begin, lengths)
+            # The rows before an event have the positions before it.
+            positions -= np.repeat(places, times_read) - np.arange(len(index))
         whole = end - start == len(index) == len(repeats)
         rows = events.rows if whole else self._layout.taken(events.rows, index)
         pushed = Stretches(

@@ -14,9 +14,10 @@ from celc_runtime.stream.state import KEYS, BucketState, KeyRecords, StateFormat
 
 
 def window_length(program: Program) -> int | None:
-    """How long (microseconds) an event stays in the window; None: only later events tell."""
+    """How long (microseconds) an event stays in the window, or matters to what begins in it; None:
+    only later events tell."""
     plan = program.plan
-    window = plan.window
+    window = plan.whole_window
     if window is None or window.unit == "EVENTS" or has_own_clock(plan) or program.sees_all:
         return None
     return int(window.size)
@@ -40,7 +41,8 @@ def key_values(program: Program, key_ttl: int | None) -> tuple[str, ...]:
     """The names of the `KEY_VALUES` that must be known of partitions; empty: nothing must."""
     plan, length = program.plan, window_length(program)
     in_events = plan.window is not None and plan.window.unit == "EVENTS"
-    has_first = plan.consume_by != "NONE" or has_own_clock(plan) or in_events
+    in_hops = bool(plan.reaches) and plan.whole_window is None
+    has_first = plan.consume_by != "NONE" or has_own_clock(plan) or in_events or in_hops
     # A window that is shorter than key_ttl has forgotten all events by then.
     forgets_events = key_ttl is not None and (length is None or length >= key_ttl)
     needed = {

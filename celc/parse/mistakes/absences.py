@@ -1,0 +1,139 @@
+"""Mistakes with `!` and FOR that the grammar accepts and the language refuses."""
+
+from __future__ import annotations
+
+from celc.diagnostics.errors import Diagnostic, Fix, Related, error
+from celc.diagnostics.source import Span
+from celc.parse.mistakes.tokens import shortened
+
+_UNLESS = "for no B anywhere inside a match: (A ; C) UNLESS B"
+
+
+def lone_negation(bang: Span, absence: str | None) -> Diagnostic:
+    """`!B` that is no part of a sequence; `absence` is `!B FOR 5 MINUTES` as written."""
+    if absence is not None:
+        return error(
+            "negation-at-end",
+            bang,
+            "nothing follows the absence, and a match needs an event",
+            help=[f"write what it stands before: {shortened(absence)} ; …"],
+        )
+    return error(
+        "negation-at-end",
+        bang,
+        "'!' stands only between two ';', or at the start of a sequence with FOR",
+        help=[
+            "say between which events there is no B: A ; !B ; C",
+            "or for how long before an event: !B FOR 10 MINUTES ; A",
+            _UNLESS,
+        ],
+    )
+
+
+def without_length(bang: Span, operand: str, neighbour: str, other: str | None) -> Diagnostic:
+    """`!B ; C`; `other` is an event type that could stand before it."""
+    parts = (other or "…", f"!{operand}", neighbour)
+    length = f"!{operand} FOR 10 MINUTES ; {neighbour}"
+    return error(
+        "negation-at-end",
+        bang,
+        "'!' at the start of a sequence needs FOR, which says for how long there is none before it",
+        help=[
+            f"say for how long: {shortened(length)}",
+            f"or put an event before it: {shortened(' ; '.join(parts))}",
+            _UNLESS,
+        ],
+    )
+
+
+def negation_last(
+    bang: Span, operand: str, neighbour: str, other: str | None, span: Span
+) -> Diagnostic:
+    """`A ; !B`; `other` is an event type that could stand after it, `span` that of both."""
+    mended = " ; ".join((neighbour, f"!{operand}", other or "…"))
+    return error(
+        "negation-at-end",
+        bang,
+        "'!' cannot stand at the end of a sequence: a match ends with an event",
+        help=[f"put an event after it: {shortened(mended)}", _UNLESS],
+        fixes=[Fix(span, mended)] if other else [],
+    )
+
+
+def contiguous_after(bang: Span, operator: Span) -> Diagnostic:
+    """`!B FOR 5 MINUTES : A`."""
+    return error(
+        "negation-contiguous",
+        bang,
+        "a ';' follows an absence at the start of a sequence, and no ':'",
+        help=["write ; in place of this ':'"],
+        fixes=[Fix(operator, ";")],
+        related=[Related(operator, "this ':'")],
+    )
+
+
+def length_between(
+    bang: Span, length: Span, absence: str, sides: tuple[str, str, str]
+) -> Diagnostic:
+    """`A ; !B FOR 5 MINUTES ; C`; `absence` is the middle as written, `sides` all without FOR."""
+    before, _, after = sides
+    return error(
+        "misplaced-for",
+        length,
+        "FOR stands only with an absence at the start of a sequence: between two events their "
+        "times are the limits",
+        help=[
+            f"leave FOR out: {shortened(' ; '.join(sides))}",
+            f"for none before {shortened(after)}, even before {shortened(before)}: "
+            f"{shortened(before)} ; ({shortened(absence)} ; {shortened(after)})",
+        ],
+        related=[Related(bang, "this '!' stands between two events")],
+    )
+
+
+def negation_contiguous(bang: Span, operator: Span, parts: tuple[str, str, str]) -> Diagnostic:
+    """`A : !B ; C`."""
+    return error(
+        "negation-contiguous",
+        bang,
+        "'!' stands only between two ';': next to ':' there is no room for another event",
+        help=[f"write ; on both sides: {' ; '.join(shortened(part) for part in parts)}"],
+        fixes=[Fix(operator, ";")],
+        related=[Related(operator, "this ':'")],
+    )
+
+
+def negation_twice(bang: Span, before: Span, operands: tuple[str, str]) -> Diagnostic:
+    """`A ; !B ; !C ; D`."""
+    mended = f"!({shortened(operands[0])} OR {shortened(operands[1])})"
+    return error(
+        "negation-twice",
+        bang,
+        "'!' cannot stand twice in a row",
+        help=[f"for neither of the two: {mended}"],
+        related=[Related(before, "the one before")],
+    )
+
+
+def lengths_in_a_row(bang: Span, before: Span, first: str, rest: str) -> Diagnostic:
+    """`!B FOR 5 MINUTES ; !C FOR 9 MINUTES ; A`."""
+    return error(
+        "negation-twice",
+        bang,
+        "'!' cannot stand twice in a row",
+        help=[
+            f"put the second one in parentheses: {shortened(first)} ; ({shortened(rest)})",
+            "absences of one length can be joined with OR: !(B OR C) FOR 10 MINUTES ; A",
+        ],
+        related=[Related(before, "the one before")],
+    )
+
+
+def doubled_bang(span: Span) -> Diagnostic:
+    """`!!B`."""
+    return error(
+        "negation-twice",
+        span,
+        "'!' cannot stand twice in a row",
+        help=["write one ! for no B, none for B"],
+    )
