@@ -263,7 +263,7 @@ def _asks_for_symbols(division: Division) -> bool:
         case Definitions():
             return True
         case Roles(flat=flat):
-            return bool(flat.absent or flat.absent_parts) or asks_for_types(flat)
+            return flat.looks_outside or asks_for_types(flat)
         case Exact() | Windowed():
             return False
         case _:

@@ -45,6 +45,10 @@ _CHOSEN = {
     "20": ("SELECT * FROM S WHERE A AS x ; MAX((B AS y FILTER y.id = x.id)+ ; C)",),
     "22": ("SELECT * FROM S WHERE ((A AS x){2,} ; B) FILTER x.value >= PREV(x.value)",),
     "24": ("SELECT * FROM S WHERE A ; !(WITHIN[2 [ts]](B ; B)) ; C",),
+    "25": (
+        "SELECT * FROM S WHERE !B FOR 5 [ts] ; A ; C WITHIN 3 [ts]",
+        "SELECT * FROM S WHERE !(B AS b FILTER b.id = x.id) FOR 9 [ts] ; A AS x",
+    ),
 }
 
 
@@ -76,6 +80,9 @@ _MORE = (
     "SELECT MAX * FROM S WHERE NXT(A ; B) ; C WITHIN 9 EVENTS CONSUME BY ANY",
     "SELECT * FROM S WHERE WITHIN[3 [ts]]((A OR B) AS x ; A OR C){2} ; C? "
     "FILTER x IS A OR x.value > PREV(x.value, 2) WITHIN 9 EVENTS",
+    # An absence that is measured as the window is, and one that is not.
+    "SELECT * FROM S WHERE !(B ; C) FOR 4 EVENTS ; A ; C PARTITION BY id WITHIN 6 EVENTS",
+    "SELECT * FROM S WHERE !(B AS y FILTER y.id = x.id) FOR 6 EVENTS ; A AS x ; C WITHIN 5 [ts]",
 )
 
 

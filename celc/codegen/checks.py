@@ -22,7 +22,15 @@ from celc.core.formula import (
 )
 from celc.core.terms import distances_looked_back, labels_in_order, nodes_named_in
 from celc.core.traversal import Leaf, map_leaves
-from celc.normal.flat_form import ABSENT, AbsentEvent, AbsentPart, RoleClause, RoleWindow
+from celc.normal.flat_form import (
+    ABSENT,
+    AbsentEvent,
+    AbsentPart,
+    EventBefore,
+    PartBefore,
+    RoleClause,
+    RoleWindow,
+)
 from celc.normal.normal_form import ROLE
 from celc.normal.show import show_predicate, show_window
 from celc.normal.traversal import events_of
@@ -132,6 +140,16 @@ class CheckCode:
             f"{state}, depth] = closing",
         ]
 
+    def part_before_lines(self, number: int, part: PartBefore) -> list[str]:
+        """Lines that turn down a first event with a part before it; `number` is that of the part's
+        column."""
+        names = ", ".join(dict.fromkeys(event.name for event in events_of(part.form)))
+        return [
+            f"# no {comment_text(names)} before, {show_window(part.length)}",
+            f"if roles & {1 << self._bit(part.first)} and preceded_{number}[here]:",
+            "    return False",
+        ]
+
     def complete_lines(self, clauses: Sequence[RoleClause]) -> list[str]:
         """The body of `completes`: for each clause the events of its roles, and a loop over the
         choices."""
@@ -172,8 +190,45 @@ class CheckCode:
         """Lines of `completes` that find an event which must be absent, in between two roles."""
         names = " or ".join(dict.fromkeys(event.name for event in absent.events))
         lines = [f"# no {comment_text(names)}"]
+        checks = self._absent_checks(f"ABSENT_{self.choices.query}_{number}", absent.clauses)
+        start, end = ("", " + 1") if absent.inclusive else (" + 1", "")
+        lines += [
+            "for place in range(depth, -1, -1):",
+            f"    if not {self._roles_at('place')} & {1 << self._bit(absent.first)}:",
+            "        continue",
+            f"    until = place{'' if absent.inclusive else ' - 1'}",
+            f"    while not {self._roles_at('until')} & {1 << self._bit(absent.last)}:",
+            "        until -= 1",
+            f"    for between in range((path[place] >> {self.kind_bits}) - first{start}, "
+            f"(path[until] >> {self.kind_bits}) - first{end}):",
+            *(f"        {line}" for line in checks),
+        ]
+        return lines
+
+    def event_before_lines(
+        self, number: int, before: EventBefore, numbers: Mapping[Window, int]
+    ) -> list[str]:
+        """Lines of `completes` that find an event which must be absent before a role; `number` is
+        that of its symbols."""
+        names = " or ".join(dict.fromkeys(event.name for event in before.events))
+        checks = self._absent_checks(f"ABSENT_{self.choices.query}_{number}", before.clauses)
+        length = numbers[before.length]
+        return [
+            f"# no {comment_text(names)} before, {show_window(before.length)}",
+            "for place in range(depth, -1, -1):",
+            f"    if not {self._roles_at('place')} & {1 << self._bit(before.first)}:",
+            "        continue",
+            f"    behind = (path[place] >> {self.kind_bits}) - first",
+            "    for between in range(behind - 1, max(0, begin[behind] - first) - 1, -1):",
+            f"        if key_{length}[between] < floor_{length}[behind]:",
+            "            break",
+            *(f"        {line}" for line in checks),
+        ]
+
+    def _absent_checks(self, symbols: str, clauses: Sequence[RoleClause]) -> list[str]:
+        """Lines that turn down a match if `between` is an event that must be absent."""
         depths: list[list[str]] = []
-        for clause in absent.clauses:
+        for clause in clauses:
             text = " OR ".join(map(show_predicate, clause.written.predicates))
             code = self.sets.of_clause(clause.clause, {ABSENT: "between"})
             labels = clause.clause.labels
@@ -187,23 +242,11 @@ class CheckCode:
                 indent += "    "
             block += [f"{indent}if not ({code}):", f"{indent}    is_there = False"]
             depths.append(block)
-        start, end = ("", " + 1") if absent.inclusive else (" + 1", "")
-        lines += [
-            "for place in range(depth, -1, -1):",
-            f"    if not {self._roles_at('place')} & {1 << self._bit(absent.first)}:",
-            "        continue",
-            f"    until = place{'' if absent.inclusive else ' - 1'}",
-            f"    while not {self._roles_at('until')} & {1 << self._bit(absent.last)}:",
-            "        until -= 1",
-            f"    for between in range((path[place] >> {self.kind_bits}) - first{start}, "
-            f"(path[until] >> {self.kind_bits}) - first{end}):",
-            f"        is_there = ABSENT_{self.choices.query}_{number}[symbol[between]]",
-        ]
+        lines = [f"is_there = {symbols}[symbol[between]]"]
         for block in depths:
-            lines.append("        if is_there:")
-            lines += [f"            {line}" for line in block]
-        lines += ["        if is_there:", "            return False"]
-        return lines
+            lines.append("if is_there:")
+            lines += [f"    {line}" for line in block]
+        return [*lines, "if is_there:", "    return False"]
 
     def _for_waiting(self, clause: RoleClause) -> list[str]:
         """Lines that keep the event that waits for a witness: `state[n]` counting the newest event,

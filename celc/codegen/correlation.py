@@ -16,6 +16,7 @@ from celc.codegen.templates import TemplateView
 from celc.codegen.watched_parts import watched_part
 from celc.core.formula import Window, text_of_type
 from celc.core.traversal import windows_in
+from celc.normal.flat_form import AbsentEvent, AbsentPart, EventBefore, PartBefore
 from celc.normal.normal_form import Event, shown
 from celc.plan.program import Program
 from celc.plan.strategy import ByDefinition, Checked
@@ -125,15 +126,23 @@ def checks_literal(
     lines = [line for window in checks.windows for line in writer.window_lines(window, windows)]
     for place, part in enumerate(checks.absent_parts):
         lines += writer.absent_part_lines(place, part)
+    for place, before in enumerate(checks.parts_before, len(checks.absent_parts)):
+        lines += writer.part_before_lines(place, before)
     lines += writer.lines(checks.clauses)
+    watched: tuple[AbsentPart | PartBefore, ...] = (*checks.absent_parts, *checks.parts_before)
     parts = tuple(
         watched_part(part, windows, lambda event: _kernel_symbols(event, program), code.imports)
-        for part in checks.absent_parts
+        for part in watched
     )
+    names = ["latest"] * len(checks.absent_parts) + ["preceded"] * len(checks.parts_before)
     complete_lines = writer.complete_lines(checks.clauses)
     for place, absent in enumerate(checks.absent):
         complete_lines += writer.absent_lines(place, absent)
-    symbols = bool(checks.absent) or choices.asks_for_symbols or sets.asks_for_symbols
+    for place, event in enumerate(checks.events_before, len(checks.absent)):
+        complete_lines += writer.event_before_lines(place, event, windows)
+    absents: tuple[AbsentEvent | EventBefore, ...] = (*checks.absent, *checks.events_before)
+    begins = bool(checks.events_before)
+    symbols = bool(absents) or choices.asks_for_symbols or sets.asks_for_symbols
     code.imports.use("Checked", "njit", "np")
     kinds = program.tables.kinds
     literal = ChecksLiteral(
@@ -141,14 +150,14 @@ def checks_literal(
         writer.roles_of(kinds),
         tuple(
             AbsentSymbols(f"ABSENT_{number}_{place}", _symbols_of(absent.events, program))
-            for place, absent in enumerate(checks.absent)
+            for place, absent in enumerate(absents)
         ),
-        _columns(choices, windows, parts=len(parts), symbols=symbols),
+        _columns(choices, windows, parts=names, begins=begins, symbols=symbols),
         program.kind_bits,
         (1 << program.kind_bits) - 1,
         tuple(lines),
         tuple(complete_lines),
-        _remembers(choices, code.imports, parts=parts, symbols=symbols),
+        _remembers(choices, code.imports, parts=parts, begins=begins, symbols=symbols),
         writer.states,
         tuple_text(str(bool(shown(frozenset(kind.marks)))) for kind in kinds),
         string_literal(checks.selector),
@@ -185,11 +194,17 @@ def _numbered_windows(program: Program) -> dict[Window, int]:
 
 
 def _columns(
-    choices: ChoiceCode, windows: Collection[Window], *, parts: int = 0, symbols: bool = False
+    choices: ChoiceCode,
+    windows: Collection[Window],
+    *,
+    parts: Sequence[str] = (),
+    begins: bool = False,
+    symbols: bool = False,
 ) -> tuple[str, ...]:
     """The variables with the remembered columns of past events."""
     columns = [f"{kind}_{n}" for n in range(len(windows)) for kind in ("key", "floor")]
-    columns += [f"latest_{n}" for n in range(parts)]
+    columns += [f"{kind}_{n}" for n, kind in enumerate(parts)]
+    columns += ["begin"] if begins else []
     columns += [
         f"{kind}_{n}" for n in range(len(choices.attributes)) for kind in ("column", "valid")
     ]
@@ -199,7 +214,12 @@ def _columns(
 
 
 def _remembers(
-    choices: ChoiceCode, imports: Imports, *, parts: tuple[str, ...] = (), symbols: bool = False
+    choices: ChoiceCode,
+    imports: Imports,
+    *,
+    parts: tuple[str, ...] = (),
+    begins: bool = False,
+    symbols: bool = False,
 ) -> str:
     """The constructor call that names the remembered columns, in the order of `_columns`."""
     imports.use("Remembers")
@@ -210,6 +230,7 @@ def _remembers(
         f"ranks={string_tuple(choices.ranks)}",
         *(["symbols=True"] if symbols else []),
         *([f"parts={tuple_text(parts)}"] if parts else []),
+        *(["begins=True"] if begins else []),
     ]
     # With the last comma black writes one argument on each line, however short they are.
     return f"Remembers({', '.join(arguments)},)"

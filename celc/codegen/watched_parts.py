@@ -1,4 +1,4 @@
-"""Parts in windows that must be absent → their positions, for `celc_runtime.engine.latest_starts`.
+"""Parts that must be absent → their positions, for `celc_runtime.engine.latest_starts`.
 
 The positions of a part are its events, as they are written. An event of the stream is at a position
 if it has one of its symbols, and if the part begins there or goes on from a position of an earlier
@@ -14,7 +14,7 @@ from celc.codegen.escape import tuple_text
 from celc.codegen.imports import Imports
 from celc.core.formula import Window
 from celc.normal import normal_form as lp
-from celc.normal.flat_form import AbsentPart
+from celc.normal.flat_form import AbsentPart, PartBefore
 from celc.normal.normal_form import NormalForm
 
 
@@ -69,7 +69,7 @@ class _Positions:
 
 
 def watched_part(
-    part: AbsentPart,
+    part: AbsentPart | PartBefore,
     windows: Mapping[Window, int],
     symbols_of: Callable[[lp.Event], tuple[int, ...]],
     imports: Imports,
@@ -77,13 +77,15 @@ def watched_part(
     """A part as a constructor call; `symbols_of`: the kernel's symbols of an event."""
     positions = _Positions()
     begins, ends = positions.add(part.form)
+    length = [f"length={windows[part.length]}"] if isinstance(part, PartBefore) else []
     return imports.call(
         "WatchedPart",
-        f"window={windows[part.window]}",
+        f"window={None if part.window is None else windows[part.window]}",
         f"symbols={tuple_text(_numbers(symbols_of(event)) for event in positions.events)}",
         f"before={tuple_text(_numbers(sorted(one)) for one in positions.before)}",
         f"begins={_numbers(sorted(begins))}",
         f"ends={_numbers(sorted(ends))}",
+        *length,
     )
 
 

@@ -17,7 +17,7 @@ from celc.normal.normal_form import Disjunction, KeepSupport, NormalForm, Relabe
 from celc.normal.normalize import output_labels
 from celc.normal.relax import relaxed
 from celc.normal.rewrite import relabel
-from celc.normal.traversal import events_of, is_correlated, operands_of
+from celc.normal.traversal import is_correlated, operands_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +90,10 @@ def _divide_correlated(query: Query, form: NormalForm) -> Division:
     consumes = query.consume_by != "NONE"
     selects = query.strategy not in ("ALL", "ANY")
     nests = _nests_selectors(form, top=selects)
-    absent = roles is not None and (roles.flat.absent or roles.flat.absent_parts)
-    if absent and interleaves(query):
+    if roles is not None and roles.flat.looks_outside and interleaves(query):
         roles = None  # events of other partitions lie between those of the match
+    if roles is not None and consumes and (roles.flat.events_before or roles.flat.parts_before):
+        roles = None  # what lies before has been forgotten where the stream began anew
     if consumes and nests:
         # For a selector the stream begins anew after a match, which no update can know.
         roles = None
@@ -100,8 +101,7 @@ def _divide_correlated(query: Query, form: NormalForm) -> Division:
         found = relaxed(form, selectors=not consumes)
         return Division(found, form, Definitions(form, nests))
     found = roles.flat.form
-    asked = [event for absent in roles.flat.absent for event in absent.events]
-    asked += [e for part in roles.flat.absent_parts for e in events_of(part.form)]
+    asked = roles.flat.events_outside
     return Division(found, Disjunction((found, *asked), form.span) if asked else found, roles)
 
 

@@ -25,6 +25,7 @@ from typing import Literal, TypeAlias
 from celc.core.formula import Clause, Window
 from celc.core.terms import type_tested
 from celc.normal.normal_form import ROLE, Event, NormalForm
+from celc.normal.traversal import events_of
 
 When: TypeAlias = Literal["pairs", "neighbours", "earlier", "witness", "complete"]
 
@@ -131,6 +132,35 @@ class AbsentPart:
     inclusive: bool
 
 
+@dataclass(frozen=True, slots=True)
+class EventBefore:
+    """An event that must not lie before the event with the role `first`, as far back as `length`.
+
+    It is one of `events` for which all clauses are TRUE, as in `AbsentEvent`.
+    """
+
+    events: tuple[Event, ...]
+    clauses: tuple[RoleClause, ...]
+    length: Window
+    first: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartBefore:
+    """A part that must not end before the event with the role `first`, and begin as far back as
+    `length` or later.
+
+    `form` is made as that of an `AbsentPart`; `window` is that around it, None: there is none. Of
+    its matches that fit the window and end before an event, the one with the latest start is close
+    enough if any is.
+    """
+
+    form: NormalForm
+    window: Window | None
+    length: Window
+    first: str
+
+
 ABSENT = f"{ROLE}absent"
 
 
@@ -150,7 +180,8 @@ def _common(chains: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 class FlatForm:
     """A form whose events carry roles, and the conditions on the events of these roles.
 
-    `windows` are those of parts of the formula.
+    `windows` are those of parts of the formula; `events_before` and `parts_before` must not lie
+    before a part of it.
     """
 
     form: NormalForm
@@ -158,6 +189,22 @@ class FlatForm:
     absent: tuple[AbsentEvent, ...] = ()
     windows: tuple[RoleWindow, ...] = ()
     absent_parts: tuple[AbsentPart, ...] = ()
+    events_before: tuple[EventBefore, ...] = ()
+    parts_before: tuple[PartBefore, ...] = ()
+
+    @property
+    def looks_outside(self) -> bool:
+        """Whether some condition asks for events that are not in the match."""
+        return bool(self.absent or self.absent_parts or self.events_before or self.parts_before)
+
+    @property
+    def events_outside(self) -> tuple[Event, ...]:
+        """The events that it asks for there."""
+        found = [event for absent in self.absent for event in absent.events]
+        found += [event for part in self.absent_parts for event in events_of(part.form)]
+        found += [event for before in self.events_before for event in before.events]
+        found += [event for part in self.parts_before for event in events_of(part.form)]
+        return tuple(found)
 
 
 def asks_for_types(flat: FlatForm) -> bool:

@@ -21,7 +21,9 @@ from celc.normal.flat_form import (
     ABSENT,
     AbsentEvent,
     AbsentPart,
+    EventBefore,
     FlatForm,
+    PartBefore,
     RoleClause,
     RoleWindow,
     When,
@@ -64,8 +66,15 @@ def flatten(form: NormalForm) -> FlatForm | None:
     except (_NotFlatError, UnmarkableError):
         return None
     windows = tuple(flattener.windows)
-    absent, parts = tuple(flattener.absent), tuple(flattener.absent_parts)
-    return FlatForm(without_numbers(flat), clauses, absent, windows, parts)
+    return FlatForm(
+        without_numbers(flat),
+        clauses,
+        tuple(flattener.absent),
+        windows,
+        tuple(flattener.absent_parts),
+        tuple(flattener.events_before),
+        tuple(flattener.parts_before),
+    )
 
 
 @dataclass(slots=True)
@@ -85,6 +94,8 @@ class _Flattener:
         self.absent: list[AbsentEvent] = []
         self.windows: list[RoleWindow] = []
         self.absent_parts: list[AbsentPart] = []
+        self.events_before: list[EventBefore] = []
+        self.parts_before: list[PartBefore] = []
         self.splits = False
         self._scopes: list[_Binding] = []
         self._iterations: list[int] = []
@@ -160,7 +171,7 @@ class _Flattener:
                 both, binding = self._without_event(form.middle, form.sees, left, right)
                 return _with_roles(both, binding.roles)
             case lp.AbsenceBefore():
-                raise _NotFlatError
+                return self._absence_before(form)
             case lp.Event() | lp.Conjunction() | lp.Selected() | lp.MarkedEnds():
                 raise _NotFlatError
             case _:
@@ -173,6 +184,35 @@ class _Flattener:
         part = AbsentPart(form.operand, form.window, first, last, inclusive)
         self.absent_parts.append(part)
         return first, last
+
+    def _absence_before(self, form: lp.AbsenceBefore) -> NormalForm:
+        flat, first = self._flat(form.operand), self._new_role()
+        window = form.absent.window if isinstance(form.absent, lp.Within) else None
+        part = form.absent.operand if isinstance(form.absent, lp.Within) else form.absent
+        if _can_be_followed(part):
+            self.parts_before.append(PartBefore(part, window, form.length, first))
+            return marked(flat, (first,), ())
+        if self._iterations:
+            raise _NotFlatError  # each round would have an absence of its own
+        events, clauses, own = _single_event(form.absent)
+        binding = _Binding(frozenset(form.sees), ())
+        over_roles = self._absent_clauses(clauses, binding, events, own)
+        self.splits |= _has_iteration(flat)
+        self.events_before.append(EventBefore(events, over_roles, form.length, first))
+        return _with_roles(marked_first(flat, first), binding.roles)
+
+    def _absent_clauses(
+        self,
+        clauses: tuple[Clause, ...],
+        binding: _Binding,
+        events: tuple[lp.Event, ...],
+        own: frozenset[str],
+    ) -> tuple[RoleClause, ...]:
+        """The clauses on an absent event over roles; `binding`: what they see beside it."""
+        self._scopes.append(binding)
+        found = tuple(self._absent_clause(clause, events, own) for clause in clauses)
+        self._scopes.pop()
+        return found
 
     def _without_event(
         self, form: NormalForm, sees: tuple[str, ...], left: NormalForm, right: NormalForm
@@ -187,9 +227,7 @@ class _Flattener:
         inclusive = left is right
         events, clauses, own = _single_event(form)
         binding = _Binding(frozenset(sees), ())
-        self._scopes.append(binding)
-        over_roles = tuple(self._absent_clause(clause, events, own) for clause in clauses)
-        self._scopes.pop()
+        over_roles = self._absent_clauses(clauses, binding, events, own)
         first, last = self._new_role(), self._new_role()
         self.splits |= _has_iteration(left) or _has_iteration(right)
         self.absent.append(AbsentEvent(events, over_roles, first, last, inclusive))
@@ -329,9 +367,13 @@ def _shows_labels(form: NormalForm) -> bool:
 
 def _is_watchable(form: NormalForm) -> bool:
     """Whether a form is a window around a part that can be followed event by event."""
-    if not isinstance(form, lp.Within) or not all(map(_is_plain, forms_in(form.operand))):
+    return isinstance(form, lp.Within) and _can_be_followed(form.operand)
+
+
+def _can_be_followed(form: NormalForm) -> bool:
+    if not all(map(_is_plain, forms_in(form))):
         return False
-    return count_events(form.operand) <= _MOST_WATCHED
+    return count_events(form) <= _MOST_WATCHED
 
 
 def _is_plain(part: NormalForm) -> bool:

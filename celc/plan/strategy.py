@@ -15,7 +15,14 @@ from celc.automata.letters import ContextMachine
 from celc.core.formula import Query
 from celc.diagnostics.deadline import look
 from celc.normal.divide import Definitions, Exact, Roles, interleaves
-from celc.normal.flat_form import AbsentEvent, AbsentPart, RoleClause, RoleWindow
+from celc.normal.flat_form import (
+    AbsentEvent,
+    AbsentPart,
+    EventBefore,
+    PartBefore,
+    RoleClause,
+    RoleWindow,
+)
 from celc.normal.normal_form import NormalForm
 from celc.plan.earliest import EarliestTables, choose_the_same, earliest_tables, is_quiet
 from celc.plan.keys import KeyPlan, plan_keys
@@ -90,15 +97,17 @@ class Checked:
 
     `clauses` are the conditions that no key decides, `absent` the events that must not lie inside a
     match, `windows` those of parts of the formula, `absent_parts` the parts in windows that must
-    not lie inside a match; `selector` is NXT, LAST or MAX of SELECT, or empty; `distinct`: some
-    matches look alike, because they differ in events that are not shown. `max_work`: the most steps
-    for one event.
+    not lie inside a match; `events_before` and `parts_before` must not lie before one; `selector`
+    is NXT, LAST or MAX of SELECT, or empty; `distinct`: some matches look alike, because they
+    differ in events that are not shown. `max_work`: the most steps for one event.
     """
 
     clauses: tuple[RoleClause, ...]
     absent: tuple[AbsentEvent, ...]
     windows: tuple[RoleWindow, ...]
     absent_parts: tuple[AbsentPart, ...]
+    events_before: tuple[EventBefore, ...]
+    parts_before: tuple[PartBefore, ...]
     selector: str
     distinct: bool
     max_work: int
@@ -107,7 +116,8 @@ class Checked:
     @property
     def asks(self) -> bool:
         """Whether conditions are left to the walk."""
-        return bool(self.clauses or self.absent or self.windows or self.absent_parts)
+        inside = self.clauses or self.absent or self.windows or self.absent_parts
+        return bool(inside or self.events_before or self.parts_before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,6 +330,7 @@ def _checked(
     reasons = [
         "conditions compare the events of a match" if left or flat.absent else "",
         "windows hold for parts of a match" if flat.windows or flat.absent_parts else "",
+        "events before a match can rule it out" if flat.events_before or flat.parts_before else "",
         "matches can look alike" if distinct else "",
         f"SELECT {roles.selector} compares matches" if roles.selector else "",
     ]
@@ -331,6 +342,8 @@ def _checked(
         flat.absent,
         flat.windows,
         flat.absent_parts,
+        flat.events_before,
+        flat.parts_before,
         roles.selector,
         distinct,
         given.max_work,

@@ -122,16 +122,19 @@ def flat_form(flat: FlatForm) -> Violations:
     """
     yield from letter_form(flat.form)
     carried = labels_of(flat.form)
-    for part in forms_in(flat.form):
-        if isinstance(part, lp.Iteration) and part.number is not None:
-            yield Violation(NUMBERS_GONE, f"one has number {part.number}")
+    for form in forms_in(flat.form):
+        if isinstance(form, lp.Iteration) and form.number is not None:
+            yield Violation(NUMBERS_GONE, f"one has number {form.number}")
     absent_clauses = [clause for absent in flat.absent for clause in absent.clauses]
+    absent_clauses += [clause for before in flat.events_before for clause in before.clauses]
     for clause in (*flat.clauses, *absent_clauses):
         yield from _role_clause(clause, carried | {ABSENT})
-    ends = [(absent.first, absent.last) for absent in flat.absent]
-    ends += [(window.first, window.last) for window in flat.windows]
-    ends += [(part.first, part.last) for part in flat.absent_parts]
-    for role in (role for of_one in ends for role in of_one):
+    roles = [role for absent in flat.absent for role in (absent.first, absent.last)]
+    roles += [role for window in flat.windows for role in (window.first, window.last)]
+    roles += [role for part in flat.absent_parts for role in (part.first, part.last)]
+    roles += [event.first for event in flat.events_before]
+    roles += [part.first for part in flat.parts_before]
+    for role in roles:
         if role not in carried:
             yield Violation(ROLES_BOUND, f"not {show_labels((role,))}")
 

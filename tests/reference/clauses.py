@@ -15,11 +15,11 @@ from typing import Any
 
 from .conditions import Row
 from .names import Schema, check, kept_labels, projected_labels
-from .nodes import ExpressionItem, File, Query, windows_in
+from .nodes import ExpressionItem, File, Query
 from .parser import parse
 from .semantics import ComplexEvent, Evaluator, positions_of, projected, select
 from .values import CelError, Datum, datum_of
-from .windows import check_order, fits, measured_on
+from .windows import check_order, fits, measured_on, windows_in
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ compare by identity, so that they can serve as keys of a memo.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 
 from .values import Datum, Kind
@@ -397,14 +397,6 @@ class Rename(_Scope):
     @cached_property
     def labels(self) -> Labels:
         return (self.body.labels - {self.old}) | {self.new}
-
-
-def windows_in(formula: Formula) -> list[Window]:
-    """The windows in the formula, and those in which something is absent."""
-    here = [formula.window] if isinstance(formula, Within | NotBefore) else []
-    inside = [getattr(formula, field.name) for field in fields(formula)]
-    parts_of = [part for part in inside if isinstance(part, Formula)]
-    return here + [window for part in parts_of for window in windows_in(part)]
 
 
 # --- files --------------------------------------------------------------------------------------

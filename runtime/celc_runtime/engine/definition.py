@@ -12,16 +12,14 @@ automaton of the relaxed formula decides at which events matches are looked for 
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from celc_runtime.engine.open_questions import (
     ANSWERED,
-    Budget,
     Condition,
     Found,
     Labels,
@@ -30,6 +28,7 @@ from celc_runtime.engine.open_questions import (
     Questions,
     Stretch,
 )
+from celc_runtime.engine.preferences import Support, cases_against
 
 
 class Node(ABC):
@@ -337,45 +336,6 @@ class ChosenBy(Node):
                 yield match
             elif ANSWERED not in cases:
                 yield match._replace(questions=match.questions | {NoneOf(cases)})
-
-
-Support: TypeAlias = tuple[int, ...]
-"""The events of a match, ascending."""
-
-
-def cases_against(
-    strategy: str, rivals: Mapping[Support, Set[Questions]], budget: Budget
-) -> dict[Support, frozenset[Questions]]:
-    """For each support, the questions of the matches that the selector prefers to it.
-
-    Where such a match has no open question, the support is out, and other matches do not matter.
-    NXT and LAST put supports in one order, the preferred ones first; MAX compares each support with
-    the larger ones.
-    """
-    found: dict[Support, frozenset[Questions]] = {}
-    if strategy == "MAX":
-        sets = {support: frozenset(support) for support in sorted(rivals, key=len, reverse=True)}
-        for support, mine in sets.items():
-            cases: set[Questions] = set()
-            for other, theirs in sets.items():
-                if len(theirs) <= len(mine) or ANSWERED in cases:
-                    break
-                budget.spend(len(mine) + 1)
-                if mine < theirs:
-                    cases |= rivals[other]
-            found[support] = frozenset(cases)
-        return found
-    # Of the events in one of two supports only, NXT looks at the smallest one, LAST at the largest.
-    if strategy == "NXT":
-        order = sorted(rivals, key=lambda support: (*support, math.inf))
-    else:
-        order = sorted(rivals, key=lambda support: support[::-1], reverse=True)
-    before: set[Questions] = set()
-    for support in order:
-        found[support] = frozenset(before)
-        if ANSWERED not in before:
-            before |= rivals[support]
-    return found
 
 
 def span_of(stretch: Stretch, support: Sequence[int]) -> int:

@@ -89,30 +89,33 @@ class InRuns:
 
 @dataclass(frozen=True, slots=True)
 class WatchedPart:
-    """A part of the formula, in a window, of which the latest start must be known.
+    """A part of the formula, of which the latest start must be known.
 
-    window: its number among those of the plan. For each position of the part, symbols: those of its
-    events, and before: the positions from which it goes on. begins, ends: the positions at which
-    the part begins and ends.
+    window: the number of the one around it among those of the plan, None: there is none. length:
+    the number of the one within which it must not lie before an event, where it must not. For each
+    position of the part, symbols: those of its events, and before: the positions from which it goes
+    on. begins, ends: the positions at which the part begins and ends.
     """
 
-    window: int
+    window: int | None
     symbols: tuple[tuple[int, ...], ...]
     before: tuple[tuple[int, ...], ...]
     begins: tuple[int, ...]
     ends: tuple[int, ...]
+    length: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Remembers:
     """The columns of past events to remember, in the order in which conditions take them, behind
     those of the windows inside the formula (`Plan.local_windows`), for each a key and a floor, and
-    those of `parts`, for each the latest start so far.
+    those of `parts`, for each the latest start so far, or with a length whether it lies before.
 
     columns: attributes, each followed by whether it is not NULL. texts: conditions on the texts of
     one event, as their truth values. codes: text attributes, as numbers (−1: NULL). ranks: text
     attributes in `codes` that are compared by order, as places in the order of all texts
-    remembered. symbols: whether the events' symbols come last.
+    remembered. begins: whether the entry at which an event's partition begins comes behind those of
+    `parts`. symbols: whether the events' symbols come last.
     """
 
     columns: tuple[str, ...] = ()
@@ -121,6 +124,7 @@ class Remembers:
     ranks: tuple[str, ...] = ()
     symbols: bool = False
     parts: tuple[WatchedPart, ...] = ()
+    begins: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

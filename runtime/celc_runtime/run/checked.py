@@ -74,14 +74,14 @@ class CheckedListing(ListingOfRun):
     def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
         batch = prepared.batch
         count = int(np.count_nonzero(batch.symbols))
-        if count:
+        if count or len(prepared.parts):  # a partition may begin without an event that matters
             rows = relevant_rows(batch.words, batch.symbols, count)
             symbols = batch.symbols[rows]
             self._history.append(prepared.events, rows, symbols, positions, prepared.parts)
         return prepared
 
     def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
-        self._history.drop(oldest())
+        self._history.drop(self._history.reached(oldest()))
 
     def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
         counters = memory.counters

@@ -47,8 +47,9 @@ class History:
     def __init__(self, columns: Remembers, plan: Plan) -> None:
         self._columns = columns
         self._plan = plan
-        self._watched = [(part.window, LatestStarts(part)) for part in columns.parts]
+        self._watched = [(part, LatestStarts(part)) for part in columns.parts]
         self._begins_anew = False
+        self._begin = 0
         self._arrays: list[np.ndarray] = []
         self._texts = TextNumbers()
         self._count = 0
@@ -57,9 +58,9 @@ class History:
 
     @property
     def past(self) -> tuple[np.ndarray, ...]:
-        """The columns: key and floor (`floors_of`) for each window inside the formula, the latest
-        start for each of `parts`, values and bool `valid` of each of `columns`, then truths, codes,
-        ranks."""
+        """The columns: key and floor (`floors_of`) for each window inside the formula, one for each
+        of `parts` (`LatestStarts`), the begin of the partition if wanted, values and bool `valid`
+        of each of `columns`, then truths, codes, ranks."""
         return tuple(array[: self._count] for array in self._arrays)
 
     @property
@@ -82,7 +83,7 @@ class History:
         relevant = events.take(pa.array(rows))
         windows = measured(self._plan, relevant, positions.of(rows))
         new = [column for pair in windows for column in pair]
-        new += self._latest_starts(rows, symbols, new, parts)
+        new += self._of_partitions(rows, symbols, windows, parts)
         for name in self._columns.columns:
             values, valid = numbers(relevant.column(name))
             if not np.issubdtype(values.dtype, np.floating):
@@ -101,19 +102,48 @@ class History:
         if self._columns.ranks and (len(self._texts) != known or len(rows)):
             self._rank()
 
-    def _latest_starts(
-        self, rows: np.ndarray, symbols: np.ndarray, windows: list[np.ndarray], parts: np.ndarray
+    def _of_partitions(
+        self,
+        rows: np.ndarray,
+        symbols: np.ndarray,
+        windows: list[tuple[np.ndarray, np.ndarray]],
+        parts: np.ndarray,
     ) -> list[np.ndarray]:
-        """A column for each part that must be absent; `windows` are the columns of the windows."""
+        """The columns that depend on where partitions begin; `windows` are those of the windows."""
         anew = np.zeros(len(rows) + 1, np.bool_)
         anew[np.searchsorted(rows, parts)] = True
         anew[0] |= self._begins_anew
         self._begins_anew = bool(anew[-1])
         entry = self.first + self._count
-        return [
-            watched.of(entry, symbols, windows[2 * window], windows[2 * window + 1], anew[:-1])
-            for window, watched in self._watched
-        ]
+        found = []
+        for part, watched in self._watched:
+            window = None if part.window is None else windows[part.window]
+            length = None if part.length is None else windows[part.length]
+            found.append(watched.of(entry, symbols, window, length, anew[:-1]))
+        if self._columns.begins:
+            begins = np.where(anew[:-1], entry + np.arange(len(rows)), self._begin)
+            found.append(np.maximum.accumulate(begins))
+            self._begin = int(found[-1][-1]) if len(rows) else self._begin
+            if anew[-1]:
+                self._begin = entry + len(rows)
+        return found
+
+    def reached(self, oldest: int) -> int:
+        """The oldest entry that matters to matches which begin at an entry of the last partition,
+        from `oldest` on. Only with the begins of partitions."""
+        if not self._columns.begins or not self._count:
+            return oldest
+        past, last = self.past, self.first + self._count - 1
+        begin = max(self._begin, self.first)
+        found = oldest
+        for hops in self._plan.reaches:
+            at = max(oldest, begin)
+            for number in hops:
+                keys, floors = past[2 * number : 2 * number + 2]
+                floor = floors[min(at, last) - self.first]
+                at = begin + int(np.searchsorted(keys[begin - self.first :], floor))
+            found = min(found, at)
+        return found
 
     def drop(self, until: int) -> None:
         """Forget the entries before `until`."""
@@ -145,6 +175,7 @@ class History:
         """The places of the text attributes' codes among the arrays."""
         pairs = len(self._plan.local_windows) + len(self._columns.columns)
         first = 2 * pairs + len(self._columns.parts) + len(self._columns.texts)
+        first += self._columns.begins
         return list(range(first, first + len(self._columns.codes)))
 
     def _forget_texts(self) -> None:
