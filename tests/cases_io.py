@@ -30,13 +30,18 @@ class Case:
 
     def __post_init__(self) -> None:
         """ValueError for an option that no route of the tests gives to its call."""
-        if not self.options.keys() <= {"order_by"} or len(self.options.get("order_by", ())) > 1:
+        if not self.options.keys() <= {"order_by", "at_end"}:
             raise ValueError(f"{self.name} has options that the tests do not know: {self.options}")
 
     @property
     def order_by(self) -> str | None:
-        """The order column of the call."""
+        """The order column of the call; the first one, as the events of cases are in order."""
         return next(iter(self.options.get("order_by", ())), None)
+
+    @property
+    def at_end(self) -> str:
+        """Whether the events are all there will ever be: `closed` or `open`."""
+        return str(self.options.get("at_end", "open"))
 
 
 def case_stems(folder: Path = CASES_FOLDER) -> list[str]:
@@ -52,9 +57,9 @@ def load_cases(stem_prefix: str | None = None, folder: Path = CASES_FOLDER) -> l
     return [case for case in _all_cases(stem_prefix, folder) if not case.error]
 
 
-def load_refused() -> list[Case]:
+def load_refused(folder: Path = CASES_FOLDER) -> list[Case]:
     """The cases whose queries are errors."""
-    return [case for case in _all_cases(None, CASES_FOLDER) if case.error]
+    return [case for case in _all_cases(None, folder) if case.error]
 
 
 def _all_cases(stem_prefix: str | None, folder: Path) -> list[Case]:
@@ -74,7 +79,7 @@ def _all_cases(stem_prefix: str | None, folder: Path) -> list[Case]:
 
 
 def _with_times(written: dict[str, Any]) -> dict[str, Any]:
-    """The case with times and days in place of their texts."""
+    """The case with times and days in place of their texts. `decided_time` is of the type of ts."""
     times = dict(re.findall(r"\b(\w+): (TIMESTAMP|DATE)\b", written["query"]))
     for event in written["events"]:
         for name in times.keys() & event.keys():
@@ -83,4 +88,8 @@ def _with_times(written: dict[str, Any]) -> dict[str, Any]:
                 event[name] = dt.date.fromisoformat(text)
             elif text is not None:
                 event[name] = dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC)
+    for row in written["expected"] if times.get("ts") == "TIMESTAMP" else ():
+        if row.get("decided_time") is not None:
+            time = dt.datetime.fromisoformat(row["decided_time"])
+            row["decided_time"] = time.replace(tzinfo=dt.UTC)
     return written

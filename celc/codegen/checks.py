@@ -32,7 +32,7 @@ from celc.normal.flat_form import (
     RoleWindow,
 )
 from celc.normal.normal_form import ROLE
-from celc.normal.show import show_predicate, show_window
+from celc.normal.show import show_length, show_predicate, show_window
 from celc.normal.traversal import events_of
 from celc.plan.tables import Kind, Tables
 
@@ -129,7 +129,7 @@ class CheckCode:
         if part.inclusive:
             found = f"latest_{number}[closing] >= here + first"
         return [
-            f"# no {show_window(part.window)} of {comment_text(names)}",
+            f"# no {comment_text(show_window(part.window))} of {comment_text(names)}",
             f"closing = {state}, depth - 1] if depth > 0 else -1",
             f"if roles & {1 << self._bit(part.last)}:",
             "    closing = here",
@@ -145,7 +145,7 @@ class CheckCode:
         column."""
         names = ", ".join(dict.fromkeys(event.name for event in events_of(part.form)))
         return [
-            f"# no {comment_text(names)} before, {show_window(part.length)}",
+            f"# no {comment_text(names)} before, {comment_text(show_length(part.length))}",
             f"if roles & {1 << self._bit(part.first)} and preceded_{number}[here]:",
             "    return False",
         ]
@@ -214,7 +214,7 @@ class CheckCode:
         checks = self._absent_checks(f"ABSENT_{self.choices.query}_{number}", before.clauses)
         length = numbers[before.length]
         return [
-            f"# no {comment_text(names)} before, {show_window(before.length)}",
+            f"# no {comment_text(names)} before, {comment_text(show_length(before.length))}",
             "for place in range(depth, -1, -1):",
             f"    if not {self._roles_at('place')} & {1 << self._bit(before.first)}:",
             "        continue",

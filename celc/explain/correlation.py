@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from celc.normal.flat_form import RoleClause, When
-from celc.normal.show import show_clause, show_window
+from celc.normal.show import show_clause, show_length, show_window
 from celc.normal.traversal import events_of
 from celc.plan.keys import KeyPlan
 from celc.plan.program import Program
@@ -61,12 +61,12 @@ def _check_lines(checks: Checked) -> list[str]:
         lines.append(f"  no {window} of {names} inside: when both events around it are there")
     for before in checks.events_before:
         names = " or ".join(dict.fromkeys(event.name for event in before.events))
-        length = show_window(before.length)
-        lines.append(f"  no {names} before it, {length}: when the match is complete")
+        length = show_length(before.length)
+        lines.append(f"  no {names} before it {length}: when the match is complete")
     for before_it in checks.parts_before:
         names = ", ".join(dict.fromkeys(event.name for event in events_of(before_it.form)))
-        length = show_window(before_it.length)
-        lines.append(f"  no {names} before it, {length}: when the event behind it is there")
+        length = show_length(before_it.length)
+        lines.append(f"  no {names} before it {length}: when the event behind it is there")
     if checks.distinct:
         lines.append("matches that look alike are collected at each end, and reported once")
     if checks.selector:

@@ -20,7 +20,7 @@ from celc.diagnostics.source import visible
 from celc.explain.correlation import across_lines
 from celc.normal import normal_form as lp
 from celc.normal.normal_form import Disjunction, Event, Iteration, NormalForm, Sequence
-from celc.normal.show import show_clause, show_event, show_labels, show_window
+from celc.normal.show import show_clause, show_event, show_labels, show_length, show_window
 from celc.normal.traversal import operands_of
 from celc.pipeline import Stages
 from celc.plan.program import Program
@@ -116,7 +116,7 @@ def form_lines(form: NormalForm, indent: str = "") -> list[str]:
         case lp.AbsenceBefore():
             absent = form_lines(form.absent, indent + "    ")
             lines = [f"{indent}sequence", f"{indent}  !", *absent]
-            lines.append(f"{indent}  for {show_window(form.length)} ;")
+            lines.append(f"{indent}  {show_length(form.length)} ;")
             return [*lines, *form_lines(form.operand, indent + "  ")]
         case lp.Selected():
             return [f"{indent}{form.strategy}", *_inner(form, indent)]

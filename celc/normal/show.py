@@ -143,9 +143,18 @@ def show_predicate(predicate: Predicate) -> str:
 
 def show_window(window: Window) -> str:
     """A window as `WITHIN[3 EVENTS]`; a duration in microseconds."""
+    return f"WITHIN[{_size(window)}]"
+
+
+def show_length(length: Window) -> str:
+    """The length of an absence as `FOR 3 EVENTS`; a duration in microseconds."""
+    return f"FOR {_size(length)}"
+
+
+def _size(window: Window) -> str:
     unit = "" if window.unit is WindowUnit.VALUE else f" {window.unit.value}"
     attribute = "" if window.attribute is None else f" [{window.attribute.name}]"
-    return f"WITHIN[{window.size}{unit}{attribute}]"
+    return f"{window.size}{unit}{attribute}"
 
 
 def show_clause(clause: EventClause | Clause) -> str:

@@ -21,6 +21,8 @@ def as_expected(match: Match) -> dict[str, Any]:
     }
     if match.values:
         written["values"] = dict(match.values)
+    if match.decided_time is not None:
+        written["decided_time"] = match.decided_time
     return written
 
 
@@ -32,6 +34,7 @@ def from_expected(written: Mapping[str, Any]) -> Match:
         written["end"],
         tuple((label, tuple(places)) for label, places in written["labels"].items()),
         tuple(written.get("values", {}).items()),
+        written.get("decided_time"),
     )
 
 
@@ -67,6 +70,7 @@ def _counted(matches: Iterable[Match | Mapping[str, Any]]) -> Counter[Match]:
                     (name, _comparable(value))
                     for name, value in sorted(match.values, key=lambda pair: pair[0])
                 ),
+                _comparable(match.decided_time),
             )
         ] += 1
     return counted

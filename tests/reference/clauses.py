@@ -9,11 +9,12 @@ out: `check_answer` checks the answers of such queries.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .conditions import Row
+from .ends import alternatives, decided_time, is_decided, is_on
 from .names import Schema, check, kept_labels, projected_labels
 from .nodes import ExpressionItem, File, Query
 from .parser import parse
@@ -27,7 +28,7 @@ class Match:
     """One row of an answer, positions counting within the part.
 
     `labels` are in the order of the columns, each with its ascending positions; `values` are those
-    of SELECT's expressions.
+    of SELECT's expressions. `decided_time` is None where the answer has no such column.
     """
 
     partition: tuple[tuple[str, Any], ...]
@@ -35,6 +36,7 @@ class Match:
     end: int
     labels: tuple[tuple[str, tuple[int, ...]], ...]
     values: tuple[tuple[str, Any], ...] = ()
+    decided_time: Any = None
 
 
 def evaluate(
@@ -44,14 +46,15 @@ def evaluate(
     query: str | None = None,
     order_by: str | None = None,
     work_limit: int | None = None,
+    at_end: str = "open",
 ) -> list[Match]:
     """Every match of a query of the file `text` over the events, as if it had no LIMIT and no ANY.
 
     `query` names the one that is meant where the file has several. With `order_by`, events are put
     in the order of that attribute first (equal ones stay as they are), and WITHIN is measured on it
     where the query names no attribute. Events of types that the query's streams do not have get no
-    position. Rows can look alike only where SELECT computes expressions. Beyond `work_limit` steps
-    WorkLimitError is raised.
+    position. With `at_end` "closed" the events are all there will ever be. Rows can look alike only
+    where SELECT computes expressions. Beyond `work_limit` steps WorkLimitError is raised.
     """
     file = parse(text)
     asked = pick_query(file, query)
@@ -59,7 +62,7 @@ def evaluate(
     check(asked, schema)
     if order_by is not None:
         events = sorted(events, key=lambda event: _sort_key(event.get(order_by)))
-    stream = _Stream(asked, schema, events, order_by, work_limit)
+    stream = _Stream(asked, schema, events, order_by, work_limit, is_closed=at_end == "closed")
     return stream.answer()
 
 
@@ -110,10 +113,19 @@ class _Stream:
         events: Sequence[Mapping[str, Any]],
         order_by: str | None,
         work_limit: int | None,
+        *,
+        is_closed: bool,
     ) -> None:
         self.query = query
         self.schema = schema
         self.work_limit = work_limit
+        self.is_closed = is_closed
+        self.column = order_by
+        self.ways = alternatives(query.formula, query.window)
+        lengths = [one.length for one in self.ways if one.length is not None]
+        if lengths and query.consume_by != "NONE":
+            raise CelError("CONSUME BY with an absence at the end")
+        self.shows_time = bool(lengths) and all(is_on(order_by, length) for length in lengths)
         # Without order columns, WITHIN's attribute is the first one.
         named = None if query.window is None else query.window.attribute
         self.order_by = order_by or named
@@ -130,6 +142,9 @@ class _Stream:
                 }
                 self._add(Row(event_type.stream, event_type.name, values), index)
                 index += 1
+        rows = [row for part in self.parts.values() for row in part.rows]
+        times = [] if order_by is None else [row.values[order_by].value for row in rows]
+        self.clock = max((time for time in times if time is not None), default=None)
         for part in self.parts.values():
             for attribute in dict.fromkeys(filter(None, measured)):
                 check_order(part.rows, attribute)
@@ -186,20 +201,51 @@ class _Stream:
     def _by_end(self, part: _Part, origin: int) -> dict[int, list[Match]]:
         """The part's matches by end position, as if the whole stream began at index `origin`."""
         first = part.position_from(origin)
-        evaluator = Evaluator(part.rows, self.schema.kinds, first, self.work_limit, self.order_by)
-        found: Iterable[ComplexEvent] = evaluator.answer(self.query.formula)
-        found = [match for match in found if self._fits(match, part.rows)]
+        evaluator = Evaluator(
+            part.rows,
+            self.schema.kinds,
+            first,
+            self.work_limit,
+            self.order_by,
+            self.query.window,
+        )
+        times = self._decided(evaluator, part.rows)
         if self.query.selector not in ("ALL", "ANY"):
-            found = select(self.query.selector, found)
+            # What could still be undone leaves the choice at its end open.
+            waiting = {match[1] for match, found in times.items() if not found}
+            chosen = select(self.query.selector, times)
+            times = {match: times[match] for match in chosen if match[1] not in waiting}
         kept = projected_labels(self.query)
-        found = {(start, end, projected(mu, kept)) for start, end, mu in found}
+        rows: dict[ComplexEvent, list[Any]] = defaultdict(list)
+        for (start, end, mu), found in times.items():
+            if found:
+                rows[start, end, projected(mu, kept)] += found
         by_end: dict[int, list[Match]] = defaultdict(list)
-        for start, end, mu in sorted(found, key=lambda match: (*match[:2], sorted(match[2]))):
+        for match in sorted(rows, key=lambda match: (*match[:2], sorted(match[2]))):
+            start, end, mu = match
             positions = positions_of(mu, kept)
             labels = tuple((label, positions[label]) for label in kept_labels(self.query))
             values = self._values(evaluator, positions)
-            by_end[end].append(Match(part.partition, start, end, labels, values))
+            time = min(rows[match]) if self.shows_time else None
+            by_end[end].append(Match(part.partition, start, end, labels, values, time))
         return by_end
+
+    def _decided(self, evaluator: Evaluator, rows: Sequence[Row]) -> dict[ComplexEvent, list[Any]]:
+        """The matches in the window, each with the times after which it is decided (True where
+        there is no such column); without any where it is undecided."""
+        found: dict[ComplexEvent, list[Any]] = {}
+        for one in self.ways:
+            for match in evaluator.answer(one.formula):
+                if not self._fits(match, rows):
+                    continue
+                times = found.setdefault(match, [])
+                start, end, _ = match
+                if self.is_closed or is_decided(one, start, end, rows, self.column, self.clock):
+                    shown = self.shows_time and self.column is not None
+                    times.append(
+                        decided_time(one, start, end, rows, self.column or "") if shown else True
+                    )
+        return found
 
     def _fits(self, match: ComplexEvent, rows: Sequence[Row]) -> bool:
         window = self.query.window

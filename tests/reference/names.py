@@ -77,7 +77,9 @@ def _kept(formula: n.Formula) -> list[_Kept]:
             return [*inside, _Kept(formula.place, formula.new, False)]
         case n.Unless():
             return _kept(formula.left)
-        case n.Filter() | n.Within() | n.Repeat() | n.Selector() | n.NotBefore():
+        case n.Filter() | n.Within() | n.Repeat() | n.Selector():
+            return _kept(formula.body)
+        case n.NotBefore() | n.NotAfter():
             return _kept(formula.body)
         case n.Then() | n.Next() | n.Or() | n.And() | n.All() | n.NotBetween():
             return _kept(formula.left) + _kept(formula.right)
@@ -165,10 +167,10 @@ def _check_formula(formula: n.Formula, schema: Schema, visible: frozenset[str]) 
             _check_formula(formula.left, schema, visible)
             _check_formula(formula.right, schema, visible)
             _check_formula(formula.absent, schema, visible | formula.absent.labels)
-        case n.NotBefore():
+        case n.NotBefore() | n.NotAfter():
             _check_formula(formula.body, schema, visible)
             _check_formula(formula.absent, schema, visible | formula.absent.labels)
-            if formula.window.attribute is not None:
+            if formula.window is not None and formula.window.attribute is not None:
                 _check_attribute(formula.window.attribute, schema)
         case n.Unless():
             _check_formula(formula.left, schema, visible)
@@ -203,7 +205,7 @@ def _made_labels(formula: n.Formula) -> frozenset[str]:
         case n.NotBetween():
             sides = _made_labels(formula.left) | _made_labels(formula.right)
             return sides | _made_labels(formula.absent)
-        case n.NotBefore():
+        case n.NotBefore() | n.NotAfter():
             return _made_labels(formula.body) | _made_labels(formula.absent)
         case n.Then() | n.Next() | n.Or() | n.And() | n.All() | n.Unless():
             return _made_labels(formula.left) | _made_labels(formula.right)

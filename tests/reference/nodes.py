@@ -279,6 +279,23 @@ class NotBefore(Formula):
 
 
 @dataclass(frozen=True, eq=False)
+class NotAfter(Formula):
+    """`φ ; !φ FOR d`; `window` None: no FOR, the window of the query from the start."""
+
+    body: Formula
+    absent: Formula
+    window: Window | None
+
+    @cached_property
+    def labels(self) -> Labels:
+        return self.body.labels
+
+    @cached_property
+    def outside(self) -> Labels:
+        return self.body.outside | (self.absent.scope_outside - self.labels)
+
+
+@dataclass(frozen=True, eq=False)
 class Unless(Formula):
     """`φ UNLESS φ`."""
 

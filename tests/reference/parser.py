@@ -5,8 +5,8 @@ It is lenient where leniency cannot change a meaning, and rejects what has none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from itertools import product
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ from .nodes import (
     Formula,
     LabelItem,
     Next,
+    NotAfter,
     NotBefore,
     NotBetween,
     Or,
@@ -77,6 +78,14 @@ def _chain(steps: Sequence[_Step]) -> Formula:
     return left
 
 
+def _itself(formula: Formula) -> Formula:
+    return formula
+
+
+def _not_after(absent: Formula, window: Window | None, formula: Formula) -> Formula:
+    return NotAfter(formula, absent, window)
+
+
 class _FormulaParser:
     """Formulas, by precedence: each method reads one level, the loosest first."""
 
@@ -108,26 +117,34 @@ class _FormulaParser:
         return left
 
     def _sequence(self) -> Formula:
-        """`!A FOR d ; B ; C`: nothing before the rest of the sequence."""
+        """`!A FOR d ; B ; C ; !D FOR d`: nothing before and after the rest of the sequence."""
         if not self.cursor.accept("!"):
-            return self._links()
+            steps, after = self._steps()
+            return after(self._ways(steps))
         absent = self._postfix()
         self.cursor.expect_word("FOR")
         window = self._window()
         self.cursor.expect(";")
-        return NotBefore(absent, self._links(), window)
+        steps, after = self._steps()
+        return after(NotBefore(absent, self._ways(steps), window))
 
-    def _links(self) -> Formula:
-        """`A ; B? ; C` is `(A ; B ; C) OR (A ; C)`: every way to leave operands out."""
+    def _steps(self) -> tuple[list[_Step], Callable[[Formula], Formula]]:
+        """The operands of a sequence, and the function that puts what is absent after it."""
         first = self._postfix()
         steps = [_Step("", None, first, self.cursor.accept("?") is not None)]
         while symbol := self.cursor.accept(";", ":"):
             absent: Formula | None = None
             if symbol == ";" and self.cursor.accept("!"):
                 absent = self._postfix()
-                self.cursor.expect(";")
+                window = self._window() if self.cursor.accept_word("FOR") else None
+                if window is not None or not self.cursor.accept(";"):
+                    return steps, partial(_not_after, absent, window)
             operand = self._postfix()
             steps.append(_Step(symbol, absent, operand, self.cursor.accept("?") is not None))
+        return steps, _itself
+
+    def _ways(self, steps: list[_Step]) -> Formula:
+        """`A ; B? ; C` is `(A ; B ; C) OR (A ; C)`: every way to leave operands out."""
         self._check_optional(steps)
         whether = [(True, False) if step.optional else (True,) for step in steps]
         ways = [

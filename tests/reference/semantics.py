@@ -83,9 +83,9 @@ def _is_chosen(kind: str, mine: frozenset[int], supports: set[frozenset[int]]) -
 class Evaluator:
     """⟦φ⟧ over one stream: its rows from position `first` on, as if the stream began there.
 
-    Windows inside a formula are measured on `order_by` where they name no attribute. `work_limit`
-    bounds the number of complex events looked at; beyond it WorkLimitError is
-    raised.
+    Windows inside a formula are measured on `order_by` where they name no attribute; `window` is
+    that of the query, for absences at the end without FOR. `work_limit` bounds the number of
+    complex events looked at; beyond it WorkLimitError is raised.
     """
 
     def __init__(
@@ -95,12 +95,14 @@ class Evaluator:
         first: int = 0,
         work_limit: int | None = None,
         order_by: str | None = None,
+        window: n.Window | None = None,
     ) -> None:
         self.rows = rows
         self.first = first
         self.checker = ConditionChecker(rows, kinds)
         self.work_left = work_limit
         self.order_by = order_by
+        self.window = window
         self._memo: dict[tuple[n.Formula, tuple[object, ...]], Matches] = {}
         self._scopes: dict[tuple[n.Formula, tuple[object, ...]], Matches] = {}
 
@@ -161,6 +163,8 @@ class Evaluator:
                 return self._not_between(formula, nu)
             case n.NotBefore():
                 return self._not_before(formula, nu)
+            case n.NotAfter():
+                return self._not_after(formula, nu)
             case n.Filter():
                 return self._filter(formula, nu)
             case n.Within():
@@ -283,6 +287,20 @@ class Evaluator:
             self._spend(len(absent))
             if not any(
                 end < i and fits(formula.window, self.order_by, self.rows, start, i)
+                for start, end, _ in absent
+            ):
+                yield i, j, mu
+
+    def _not_after(self, formula: n.NotAfter, nu: Environment) -> Iterable[ComplexEvent]:
+        length = formula.window or self.window
+        if length is None:
+            raise CelError("an absence at the end needs FOR, or a window of the query")
+        for i, j, mu in self.matches(formula.body, nu):
+            absent = self._absent(formula.absent, nu, mu, formula.labels)
+            self._spend(len(absent))
+            begin = i if formula.window is None else j
+            if not any(
+                start > j and fits(length, self.order_by, self.rows, begin, end)
                 for start, end, _ in absent
             ):
                 yield i, j, mu

@@ -54,7 +54,7 @@ def negation_last(
     return error(
         "negation-at-end",
         bang,
-        "'!' cannot stand at the end of a sequence: a match ends with an event",
+        "'!' cannot stand at the end of a sequence: a match is reported at its last event",
         help=[f"put an event after it: {shortened(mended)}", _UNLESS],
         fixes=[Fix(span, mended)] if other else [],
     )

@@ -32,7 +32,7 @@ def after_length(place: Place) -> Diagnostic | None:
     """`!B FOR 5 MINUTES AS x`."""
     keyword = place.last("FOR")
     found = place.found
-    if keyword is None or found.type not in _POSTFIXES and word_of(found) not in _POSTFIXES:
+    if keyword is None or (found.type not in _POSTFIXES and word_of(found) not in _POSTFIXES):
         return None
     inside = (token.type for token in place.tokens[keyword : place.index])
     if any(type in ("SEMICOLON", "COLON", "RPAR", "LPAR") for type in inside):

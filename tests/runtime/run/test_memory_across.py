@@ -71,6 +71,9 @@ def test_keys_leave_with_the_window(condition: str, window: str) -> None:
         "(A AS a ; B AS b) FILTER a.name > b.name OR a.id > b.id",
         "(A AS a ; C AS c) UNLESS (B AS b FILTER b.ts >= a.ts)",
         "A AS a ; !(B AS x ; B FILTER x.ts >= a.ts) ; A AS c",
+        "!B FOR 3 [ts] ; A ; C",
+        "!(B AS b FILTER b.ts <= a.ts) FOR 3 [ts] ; A AS a ; C",
+        "!(B : A) FOR 30 EVENTS ; A ; C",
     ],
 )
 def test_what_is_remembered_leaves_with_the_window(formula: str) -> None:
