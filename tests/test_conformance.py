@@ -154,8 +154,8 @@ _EACH_FORM = (
     # Branch-free: all matches, in runs (with a duration), the latest and the earliest in a window,
     # checked ones (by sums over what came before), and those that the definition finds.
     *(("08", 7), ("23", 48), ("08", 11), ("08", 13), ("17", 5), ("20", 0)),
-    # Straight-line: all matches, consumed, and checked ones under a selector.
-    *(("10", 1), ("16", 9)),
+    # Straight-line: all matches, consumed, checked ones under a selector, and by the definition.
+    *(("10", 1), ("16", 9), ("25", 7)),
     # With keys: all matches, and checked ones, with a correlated absence.
     *(("15", 0), ("19", 3)),
     # The general engine: nested selectors, which are contexts, and checked matches.
@@ -170,6 +170,8 @@ _MORE_FORMS = (
     ("23", 27),
     # Windows inside a formula: in a `+`, in rounds, and below `!`.
     *(("24", 7), ("24", 11), ("24", 12)),
+    # Absences before a match: of a part, of a pair, and of an event that is compared.
+    *(("25", 5), ("25", 6), ("25", 11)),
 )
 
 

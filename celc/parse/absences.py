@@ -33,7 +33,8 @@ def _first(steps: Sequence[Step], source: Source, event_types: Sequence[str]) ->
     if step.length is None:
         operand, neighbour = source.slice(step.operand.span), source.slice(following.operand.span)
         other = _other_type(event_types, operand, neighbour)
-        return absences.without_length(step.bang, operand, neighbour, other)
+        span = step.span.to(following.span)
+        return absences.without_length(step.bang, operand, neighbour, other, span)
     assert following.operator is not None
     if following.operator.type == "COLON":
         return absences.contiguous_after(step.bang, following.operator.span)

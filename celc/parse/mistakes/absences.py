@@ -30,9 +30,11 @@ def lone_negation(bang: Span, absence: str | None) -> Diagnostic:
     )
 
 
-def without_length(bang: Span, operand: str, neighbour: str, other: str | None) -> Diagnostic:
-    """`!B ; C`; `other` is an event type that could stand before it."""
-    parts = (other or "…", f"!{operand}", neighbour)
+def without_length(
+    bang: Span, operand: str, neighbour: str, other: str | None, span: Span
+) -> Diagnostic:
+    """`!B ; C`; `other` is an event type that could stand before it, `span` that of both."""
+    mended = " ; ".join((other or "…", f"!{operand}", neighbour))
     length = f"!{operand} FOR 10 MINUTES ; {neighbour}"
     return error(
         "negation-at-end",
@@ -40,9 +42,10 @@ def without_length(bang: Span, operand: str, neighbour: str, other: str | None) 
         "'!' at the start of a sequence needs FOR, which says for how long there is none before it",
         help=[
             f"say for how long: {shortened(length)}",
-            f"or put an event before it: {shortened(' ; '.join(parts))}",
+            f"or put an event before it: {shortened(mended)}",
             _UNLESS,
         ],
+        fixes=[Fix(span, mended)] if other else [],
     )
 
 
