@@ -57,6 +57,9 @@ SPLIT = (
     "SELECT * FROM S WHERE A AS x ; !(B AS y FILTER y.id = x.id) ; C WITHIN 5 EVENTS",
     "SELECT * FROM S WHERE A AS x ; !((B AS y)+ FILTER y.id = x.id) ; C WITHIN 5 EVENTS",
     "SELECT x, COUNT(y) AS n, SUM(y.value) AS s FROM S WHERE A AS x ; (B AS y)+ WITHIN 4 [ts]",
+    "SELECT * FROM S WHERE !B FOR 4 [ts] ; A ; C WITHIN 5 [ts]",
+    "SELECT * FROM S WHERE !(B AS y FILTER y.id = x.id) FOR 9 EVENTS ; A AS x WITHIN 0 EVENTS",
+    "SELECT * FROM S WHERE !(!C FOR 2 EVENTS ; B : D) FOR 6 EVENTS ; A ; C WITHIN 4 EVENTS",
 )
 """Every way to run a query that has a window: both engines, each chooser, keys, checks."""
 
@@ -73,6 +76,8 @@ WHOLE = {
         "CONSUME BY PARTITION"
     ),
     "SELECT * FROM S WHERE A ; B WITHIN 2 [value]": "the window is measured on 'value'",
+    "SELECT * FROM S WHERE !B FOR 2 EVENTS ; A ; C WITHIN 2 [ts]": "in another way than the window",
+    "SELECT * FROM S WHERE !(B : C) FOR 2 [value] ; A ; C WITHIN 2 EVENTS": "in another way",
 }
 
 
@@ -98,7 +103,7 @@ def _counts(values: np.ndarray, borders: Sequence[int | float]) -> list[int]:
 
 def _ranges(query: CompiledQuery, events: pa.Table, rng: random.Random) -> list[TimeRange]:
     """Ranges with random seams, by the same functions as on Spark."""
-    window = query.plan.window
+    window = query.plan.whole_window
     assert window is not None
     known = pc.is_in(events["type"], pa.array([name for _, name in _declared(query)]))
     values = np.asarray(events["ts"].filter(known))
@@ -165,7 +170,7 @@ def _shown(rows: list[dict[str, Any]]) -> list[str]:
     return [repr(row) for row in rows]
 
 
-@pytest.mark.parametrize("text", SPLIT[:2] + SPLIT[3:4] + SPLIT[9:10] + SPLIT[12:14])
+@pytest.mark.parametrize("text", SPLIT[:2] + SPLIT[3:4] + SPLIT[9:10] + SPLIT[12:14] + SPLIT[-3:])
 def test_a_hot_key_in_ranges_beside_others(text: str) -> None:
     """The stream as a worker gets it: by key, a hot one by the number of its range."""
     head, within, window = text.partition(" WITHIN")
