@@ -32,7 +32,7 @@ from celc.options import Options
 from celc.parse.parser import parse
 from celc.plan.program import Program
 from celc.plan.strategy import EVERY_UPDATE, ChoiceInput, Update, choose
-from celc.plan.tables import tabulate
+from celc.plan.tables import tabulate, with_instants
 from celc.plan.window_selector import DETERMINISTIC, WindowSelector, window_selector
 from celc.resolve.first_order.reader import read_first_order
 from celc.resolve.resolver import resolve
@@ -133,7 +133,7 @@ def _stages(
     file = parse(source)
     _verify("parse", "syntax tree", lambda: verify.syntax_tree(file, source))
     look(doing="looking up names and types")
-    queries, warnings = resolve(file, source, order_by=options.order_by)
+    queries, warnings = resolve(file, source, order_by=options.order_by, ties=options.ties)
     _verify("resolve", "query", lambda: _of_all(queries, verify.core_query))
     if options.first_order:
         look(doing="reading labels as the first paper does")
@@ -220,6 +220,8 @@ def _passes(
 
     look(span, TABLES)
     tables, _ = tabulate(minimal, letters.machine, keep_symbols=_asks_for_symbols(division))
+    if query.simultaneous:
+        tables = with_instants(tables, letters.classes)
     _verify("tabulate", "tables", lambda: verify.tables(tables, len(alphabet.symbols)))
 
     given = ChoiceInput(query, minimal, letters.machine, tables, rest, options.max_work)
@@ -254,7 +256,8 @@ def _construct(
             _verify("relabel", "normal form", lambda: verify.letter_form(form))
             return construct(form, alphabet, source), selector if selector.rejects else Exact()
         case rest:
-            return construct(division.found, alphabet, source), rest
+            simultaneous = query.simultaneous
+            return construct(division.found, alphabet, source, simultaneous=simultaneous), rest
 
 
 def _asks_for_symbols(division: Division) -> bool:

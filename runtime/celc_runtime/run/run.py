@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from celc_runtime.arrow.columns import Columns, Prepared
 from celc_runtime.arrow.event_store import EventStore
+from celc_runtime.arrow.instants import WholeInstants
 from celc_runtime.arrow.output import matches_batch
 from celc_runtime.engine.arena import (
     ALWAYS,
@@ -36,6 +37,7 @@ from celc_runtime.engine.arena import (
     oldest_entry,
 )
 from celc_runtime.engine.batch import Batch
+from celc_runtime.engine.instants import write_symbols
 from celc_runtime.engine.listing import Kinds, with_more_room
 from celc_runtime.plan.errors import EventWarning, WorkLimitError
 from celc_runtime.plan.plan import Plan
@@ -123,6 +125,8 @@ class Run:
         self._columns = Columns(
             plan, ties_are_errors=ties_are_errors, continues=continues, numbered=numbered
         )
+        self._instants = program.instants
+        self._whole = None if plan.ties is None else WholeInstants(plan)
         self._update = update_of(program, first_position=first_position)
         self._listing = _listing_of(program, with_letters=self._update.has_contexts)
         self._memory = new_memory(self._update.piles, first_node=first_node)
@@ -178,20 +182,37 @@ class Run:
 
         positions: int64[rows], of the rows in their partitions, where rows that cannot matter have
         been left out; None: all rows come, and are counted. Raises EventError where the events do
-        not fit the query.
+        not fit the query. Where simultaneous events have no order, the last instant waits for the
+        next batch, or for `rest`.
         """
         most = self._listing.most_rows
         if most is not None and len(events) > most:
             for start in range(0, len(events), most):
                 given = None if positions is None else positions[start : start + most]
                 yield from self.push(events.slice(start, most), given)
-            return
-        prepared = self._columns.prepare(events)
+        elif self._whole is None:
+            yield from self._push(events, positions)
+        else:
+            events = self._columns.conforming(events, self._whole.rows)
+            for whole, given in self._whole.of(events, positions):
+                yield from self._push(whole, given, conforms=True)
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """The matches that end in an instant that waits for more events: there are none."""
+        if self._whole is not None:
+            for events, positions in self._whole.rest():
+                yield from self._push(events, positions, conforms=True)
+
+    def _push(
+        self, events: pa.RecordBatch, positions: np.ndarray | None, *, conforms: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """Read a batch of events, of whole instants where these matter."""
+        prepared = self._columns.prepare(events, conforms=conforms)
         self.dropped += prepared.dropped
         rows = len(prepared.events)
         if not rows:
             return
-        self._program.classify(*self._columns.arguments(prepared.events), prepared.batch.symbols)
+        self._classify(prepared)
         if positions is None:
             of_rows = self._update.positions(prepared, self._memory, self._columns.partitions_seen)
         else:
@@ -215,9 +236,8 @@ class Run:
         prepared = self._columns.prepare_stretches(
             stretches.events, stretches.codes, stretches.starts.tolist()
         )
-        symbols = prepared.batch.symbols
-        self._program.classify(*self._columns.arguments(prepared.events), symbols)
-        symbols[stretches.absent] = 0
+        self._classify(prepared)
+        prepared.batch.symbols[stretches.absent] = 0
         if self._update.has_contexts:
             prepared.batch = prepared.batch._replace(contexts=stretches.contexts)
         positions = GivenPositions(prepared, stretches.positions)
@@ -261,6 +281,13 @@ class Run:
             batch.symbols, starts, stretches.contexts, self._last_ends + 1, consumed
         )
         return Behind(matters, firsts, contexts, behind, batch.keys)
+
+    def _classify(self, prepared: Prepared) -> None:
+        """Find the symbols of a batch."""
+        symbols = prepared.batch.symbols
+        self._program.classify(*self._columns.arguments(prepared.events), symbols)
+        if self._instants is not None:
+            write_symbols(self._instants.symbols, prepared.instants, symbols)
 
     def _enter(self, prepared: Prepared, positions: Positions) -> Prepared:
         """Begin a classified batch: the stored events, the listing and the update take it in."""
@@ -390,7 +417,7 @@ def _listing_of(program: Program, *, with_letters: bool) -> ListingOfRun:
         case InRuns():
             return RunsListing(listing, plan)
         case Checked():
-            return CheckedListing(listing, plan)
+            return CheckedListing(listing, plan, program.instants)
         case InWindow():
             return SelectorListing(listing, plan, with_letters=with_letters)
         case EarliestInWindow():
@@ -398,7 +425,7 @@ def _listing_of(program: Program, *, with_letters: bool) -> ListingOfRun:
         case Latest():
             return LatestListing()
         case ByDefinition():
-            return DefinitionListing(listing, plan)
+            return DefinitionListing(listing, plan, program.instants)
         case _:
             assert_never(listing)
 
