@@ -57,8 +57,8 @@ class Tables:
     by symbols, or by letters where there are `contexts`. `skip[state][symbol]` is the state after
     an unmarked event, None where the match is lost (the row of START is unused: all None).
     `steps[symbol]` are the other moves; moves that end a match come last. Where events of one
-    instant are simultaneous, `symbol_of` finds the *class* of an event, and `instants[place][class]`
-    the symbol by which the other tables know an event of that class in a place of its instant.
+    instant are simultaneous, `symbol_of` finds the *class* of an event, and `instants[place]
+    [class]` the symbol by which the other tables know such an event in a place of its instant.
     """
 
     symbol_of: tuple[int, ...]

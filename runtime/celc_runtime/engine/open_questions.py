@@ -98,9 +98,9 @@ class Stretch:
     """Events of one partition, from index `first` on, and the matches found among them.
 
     `entries`, `symbols`, `positions` and `places` (in their instants) are lists of all events of
-    the partition; `past` are the remembered columns, and `base` is the entry at their index 0. `whole` is the stretch that nested
-    selectors see. `memo`: the matches by node and end event. `parts`: the stretches that begin
-    later.
+    the partition; `past` are the remembered columns, and `base` is the entry at their index 0.
+    `whole` is the stretch that nested selectors see. `memo`: the matches by node and end event.
+    `parts`: the stretches that begin later.
     """
 
     entries: list[int]
