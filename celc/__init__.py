@@ -7,6 +7,7 @@ and `celc check` needs no runtime (Numba and pyarrow alone take half a second).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK
@@ -81,8 +82,19 @@ def compile(
     )
     compilation = compile_source(Source(name, text), options)
     flag = ", first_order=True" if first_order else ""
-    text = compilation.module_text(f"celc.compile(..., name={name!r}{flag})")
-    return Matcher(text, compilation.warnings)
+    flag += f", ties={ties!r}" if ties is not None else ""
+    again = partial(
+        compile,
+        text,
+        name=name,
+        tiebreak=options.tiebreak,
+        max_states=max_states,
+        max_work=max_work,
+        first_order=first_order,
+        max_compile_seconds=max_compile_seconds,
+    )
+    module = compilation.module_text(f"celc.compile(..., name={name!r}{flag})")
+    return Matcher(module, compilation.warnings, again)
 
 
 def check(

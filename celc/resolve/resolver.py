@@ -88,6 +88,7 @@ def _query(
         max_clauses,
         bounded,
         parts,
+        simultaneous=ties is not None,
     )
     frame = Frame(scoped.labels, None, None)
     window, formula = lift_windows(around.window, builder.build(scoped, frame))

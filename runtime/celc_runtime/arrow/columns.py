@@ -109,14 +109,18 @@ class Columns:
         return prepared
 
     def prepare_stretches(
-        self, events: pa.RecordBatch, codes: np.ndarray, parts: list[int]
+        self, events: pa.RecordBatch, codes: np.ndarray, parts: list[int], absent: np.ndarray
     ) -> Prepared:
         """Events that conform and are in order, partition by partition: `parts` are the rows at
         which partitions begin. `codes` are int32, the places of their types in
-        `plan.declared_types`. The window's attribute is checked."""
+        `plan.declared_types`; `absent`: bool[rows], rows that stand for rows that have been left
+        out. The window's attribute is checked."""
         prepared = self._laid_out(events, parts, 0)
         if self._plan.ties is not None:
             prepared.instants = begins_instant(self._plan, events)
+            # A row that stands for rows left out is a copy of the row behind it. Between two
+            # instants it stands for others, so the row behind it begins one as well.
+            prepared.instants[1:] |= absent[:-1] & prepared.instants[:-1]
         self._types_of_batch = codes, np.arange(len(self._plan.types))
         return prepared
 

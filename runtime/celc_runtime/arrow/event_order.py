@@ -31,7 +31,8 @@ def tie_error(plan: Plan, which: str) -> EventError:
     return EventError(
         f"query {plan.name!r}: two events are equal in {names} ({which}), and a distributed table "
         "has no order of its own: name a column that tells them apart, as in "
-        "with_options(tiebreak=['event_id']) or celc compile --tiebreak event_id"
+        "with_options(tiebreak=['event_id']) or celc compile --tiebreak event_id; or, if neither "
+        "comes before the other, compile the query with ties='simultaneous' (--ties simultaneous)"
     )
 
 

@@ -234,7 +234,7 @@ class Run:
         Raises EventError where a value cannot be measured by the window.
         """
         prepared = self._columns.prepare_stretches(
-            stretches.events, stretches.codes, stretches.starts.tolist()
+            stretches.events, stretches.codes, stretches.starts.tolist(), stretches.absent
         )
         self._classify(prepared)
         prepared.batch.symbols[stretches.absent] = 0

@@ -33,7 +33,7 @@ def _queries(folder: Path, stem: str) -> dict[str, list[Case]]:
         consumes_all = "CONSUME BY ANY" in case.query and "PARTITION BY" in case.query
         # Streams here are ordered by an attribute that the cases do not have.
         by_order = case.order_by and "WITHIN" in case.query and "[ts]" not in case.query
-        if not consumes_all and not by_order:
+        if not consumes_all and not by_order and case.ties is None:
             found.setdefault(case.query, []).append(case)
     return found
 
