@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from celc.automata.automaton import Automaton
@@ -30,8 +30,9 @@ from celc.normal.rewrite import relabel
 from celc.normal.traversal import is_correlated
 from celc.options import Options
 from celc.parse.parser import parse
+from celc.plan.one_in_an_instant import can_wait, in_one_order
 from celc.plan.program import Program
-from celc.plan.strategy import EVERY_UPDATE, ChoiceInput, Update, choose
+from celc.plan.strategy import EVERY_UPDATE, ChoiceInput, StraightLine, Update, choose
 from celc.plan.tables import tabulate, with_instants
 from celc.plan.window_selector import DETERMINISTIC, WindowSelector, window_selector
 from celc.resolve.first_order.reader import read_first_order
@@ -194,6 +195,26 @@ def _passes(
     updates: frozenset[type[Update]],
 ) -> Stages:
     """The passes from the normal form of one query to its program."""
+    if query.simultaneous and StraightLine in updates:
+        plain = in_one_order(form)
+        if plain is not None:
+            # The code for events in one order, which lets simultaneous events wait for each other.
+            in_order = replace(query, simultaneous=False)
+            stages = _built(in_order, plain, source, options, updates)
+            if can_wait(stages.program):
+                program = replace(stages.program, query=query)
+                return replace(stages, query=query, normal_form=form, program=program)
+    return _built(query, form, source, options, updates)
+
+
+def _built(
+    query: Query,
+    form: NormalForm,
+    source: Source,
+    options: Options,
+    updates: frozenset[type[Update]],
+) -> Stages:
+    """The passes of a query whose way to treat simultaneous events is chosen."""
     span = query.formula.span
     if is_correlated(form):
         look(span, COMPARED)

@@ -34,7 +34,8 @@ class WriteCode:
 class SymbolBranch:
     """The steps of an event that has one symbol; `keyword` is `if` or `elif`.
 
-    `saved` are the piles that are written before they are read for the last time.
+    `saved` are the piles that are written before they are read for the last time, or read as they
+    were before the instant.
     """
 
     keyword: str
@@ -54,7 +55,8 @@ class StraightLineUpdate(TemplateView):
     `filling` are the tables to which an event may add a row, and `ahead` fetches rows that later
     events need. `bound` is the most nodes of one event, `key_lines` set its key and the earliest
     key in its window, `latest` is the last key in a window that begins at `earliest`. `forget`
-    empties all piles in variables; it is empty where there are none.
+    empties all piles in variables; it is empty where there are none. `simultaneous` as in
+    `UpdateInput`.
     """
 
     template: ClassVar[str] = "straight_line_update"
@@ -74,6 +76,7 @@ class StraightLineUpdate(TemplateView):
     consumes: bool
     forget: str
     branches: tuple[SymbolBranch, ...]
+    simultaneous: bool
 
 
 def straight_line_update(
@@ -87,11 +90,18 @@ def straight_line_update(
     branches = _branches(given, plan, lookups)
     tables = () if lookups is None else lookups.key_tables()
     filling = tuple(table for table in tables if table.entries)
-    forget = " = ".join([*(f"since_{pile}" for pile in in_variables), "NEVER"])
+    forgotten = [f"since_{pile}" for pile in in_variables]
+    if given.simultaneous:
+        # Those of the instant at hand are not there yet.
+        forgotten += [f"fresh_since_{pile}" for pile in sorted(plan.fleeting)]
+    forget = " = ".join([*forgotten, "NEVER"])
     imports.use("njit", "np", "list_fired", "next_relevant_row", "reserve")
     imports.use("ARENA_FULL", "DONE", "EARLIEST", "ENTRY", "FIRED", "LOWEST", "NEXT_NODE", "ROW")
     imports.use("SHIFT", "USABLE", *(["PART"] if given.partitioned else []))
-    if plan.fleeting:
+    if given.simultaneous:
+        imports.use("BARRIER", "INSTANT", *(["seen"] if in_variables else []))
+        imports.use(*(["NEVER"] if plan.fleeting else []))
+    elif plan.fleeting:
         imports.use("LAST", "NEVER")
     if in_variables and (given.partitioned or given.consumes):
         imports.use("NEVER")
@@ -115,6 +125,7 @@ def straight_line_update(
         given.consumes,
         forget if in_variables else "",
         branches,
+        given.simultaneous,
     )
 
 
@@ -149,7 +160,13 @@ def _branches(
             continue
         of_symbol = None if lookups is None else lookups.of_symbol(writes)
         keyed = set() if lookups is None else set(lookups.columns)
-        saved = tuple(pile for pile in plan.saved[symbol] if pile not in keyed)
+        kept = plan.saved[symbol]
+        if given.simultaneous:
+            # Each is read as it was before the instant.
+            kept = tuple(
+                dict.fromkeys(p for w in writes for p in w.reads if p not in plan.fleeting)
+            )
+        saved = tuple(pile for pile in kept if pile not in keyed)
         code = _BranchCode(given, plan, lookups, of_symbol, saved)
         branches.append(
             SymbolBranch(

@@ -135,6 +135,7 @@ class Columns:
             slots=slots,
             letters=NO_INTEGERS,
             contexts=NO_INTEGERS,
+            instants=NO_INTEGERS,
         )
         return Prepared(batch, events, dropped, np.asarray(parts, np.int64))
 

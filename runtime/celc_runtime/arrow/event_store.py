@@ -18,6 +18,9 @@ POSITION = "\ud800position"
 """The name of the positions among the stored columns. No column has this name: it begins with half
 of a character (a surrogate), which neither a query's text nor an Arrow table can hold."""
 
+INSTANT_POSITION = "\ud800instant"
+"""The name of the first positions of events' instants, among the stored columns likewise."""
+
 
 class PastEvents:
     """All events from one entry on, for the matches of one output (`EventStore.stretch`).
@@ -116,13 +119,21 @@ class EventStore:
         batch: Batch,
         positions_of: Callable[[np.ndarray], np.ndarray],
         base: int,
+        bounds: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> None:
         """Begin a batch, whose first event that matters is entry `base`.
 
-        `positions_of` gives the positions of the batch's rows in their partitions.
+        `positions_of` gives the positions of the batch's rows in their partitions. `bounds`:
+        int64[rows] twice, the first and the last row of each row's instant; None: itself.
         """
         self._base = base
-        self._here = _Here(events, batch, positions_of)
+        self._here = _Here(events, batch, positions_of, bounds)
+
+    def last_positions(self, rows: np.ndarray) -> np.ndarray:
+        """int64: the last positions of the instants of rows (int64) of the batch at hand."""
+        assert self._here is not None
+        bounds = self._here.bounds
+        return self._here.positions_of(rows if bounds is None else bounds[1][rows])
 
     def leave(self, oldest: int, until: int) -> None:
         """End the batch before entry `until`; keep the events from entry `oldest` on."""
@@ -178,8 +189,10 @@ class _Here:
         events: pa.RecordBatch,
         batch: Batch,
         positions_of: Callable[[np.ndarray], np.ndarray],
+        bounds: tuple[np.ndarray, np.ndarray] | None,
     ) -> None:
         self.positions_of = positions_of
+        self.bounds = bounds
         self._events = events
         self._batch = batch
         self._known = self._next_row = 0
@@ -208,6 +221,9 @@ class _Here:
 
     def column(self, name: str, rows: np.ndarray) -> pa.Array:
         """The values of a column in some rows, a copy."""
+        if name == INSTANT_POSITION:
+            firsts = rows if self.bounds is None else self.bounds[0][rows]
+            return pa.array(self.positions_of(firsts))
         return plain(pc.take(self._events.column(name), pa.array(rows), boundscheck=False))
 
 

@@ -50,3 +50,11 @@ def write_symbols(table, begins, symbols):  # type: ignore[no-untyped-def]
         ends = row + 1 == rows or begins[row + 1]
         place = (0 if ends else 1) if begins[row] else (3 if ends else 2)
         symbols[row] = table[place, symbols[row]]
+
+
+def bounds_of_instants(begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """int64[rows] twice: the first and the last row of each row's instant. `begins`: bool[rows],
+    the rows at which instants begin."""
+    starts = np.flatnonzero(begins)
+    lengths = np.diff(np.append(starts, len(begins)))
+    return np.repeat(starts, lengths), np.repeat(starts + lengths - 1, lengths)

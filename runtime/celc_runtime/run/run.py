@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.columns import Columns, Prepared
-from celc_runtime.arrow.event_store import EventStore
+from celc_runtime.arrow.event_store import INSTANT_POSITION, EventStore
 from celc_runtime.arrow.instants import WholeInstants
 from celc_runtime.arrow.output import matches_batch
 from celc_runtime.engine.arena import (
@@ -22,6 +22,7 @@ from celc_runtime.engine.arena import (
     EARLIEST,
     ENTRY,
     FIRED,
+    INSTANT,
     LAST,
     LISTED,
     LOWEST,
@@ -37,7 +38,7 @@ from celc_runtime.engine.arena import (
     oldest_entry,
 )
 from celc_runtime.engine.batch import Batch
-from celc_runtime.engine.instants import write_symbols
+from celc_runtime.engine.instants import bounds_of_instants, write_symbols
 from celc_runtime.engine.listing import Kinds, with_more_room
 from celc_runtime.plan.errors import EventWarning, WorkLimitError
 from celc_runtime.plan.plan import Plan
@@ -137,7 +138,10 @@ class Run:
         self._stretches: Prepared | None = None
         self._silent: np.ndarray | None = None
         self._last_ends = np.zeros(0, np.int64)
-        self._events = EventStore(plan.stored_attributes)
+        # Without places in the tables, matches start and end at events of their own.
+        self._bounds = plan.ties is not None and self._instants is None
+        stored = plan.stored_attributes
+        self._events = EventStore((*stored, INSTANT_POSITION) if self._bounds else stored)
         self._kinds = _kinds(plan, self._listing)
         self._output = self._listing.buffers(plan.limit)
         self.dropped = 0
@@ -272,6 +276,11 @@ class Run:
             begins = np.maximum(begins, starts + outside)
         rows = np.arange(len(matters))
         matters &= rows >= np.repeat(begins, lengths)
+        if self._bounds and len(prepared.instants):
+            # Later matches start where an instant starts; and what is left out between two rows is
+            # left out between two instants.
+            for bound in bounds_of_instants(prepared.instants):
+                matters[bound[np.flatnonzero(matters)]] = True
         firsts = np.where(
             begins <= ends,
             stretches.positions[np.minimum(begins, ends)],
@@ -288,13 +297,21 @@ class Run:
         self._program.classify(*self._columns.arguments(prepared.events), symbols)
         if self._instants is not None:
             write_symbols(self._instants.symbols, prepared.instants, symbols)
+        elif len(prepared.instants):
+            numbers = np.cumsum(prepared.instants) - 1
+            prepared.batch = prepared.batch._replace(instants=numbers)
 
     def _enter(self, prepared: Prepared, positions: Positions) -> Prepared:
         """Begin a classified batch: the stored events, the listing and the update take it in."""
         counters = self._memory.counters
         counters[ROW] = counters[PART] = counters[READ] = 0
         self._many.enter()
-        self._events.enter(prepared.events, prepared.batch, positions.of, int(counters[ENTRY]))
+        bounds = None
+        if self._bounds and len(prepared.instants):
+            bounds = bounds_of_instants(prepared.instants)
+        self._events.enter(
+            prepared.events, prepared.batch, positions.of, int(counters[ENTRY]), bounds
+        )
         prepared = self._listing.enter(prepared, positions, self._memory)
         return self._update.enter(prepared, self._memory)
 
@@ -382,6 +399,7 @@ class Run:
             prepared.events,
             self._events,
             int(self._memory.counters[ENTRY]),
+            self._bounds,
         )
         if len(self._last_ends):
             rows = self._output.rows[: self._output.used[0]]
@@ -402,10 +420,12 @@ class Run:
             counters[SHIFT] = prepared.parts[-1]
             counters[LOWEST] = counters[NEXT_NODE]
             counters[EARLIEST] = ALWAYS
-            self._memory.heads[1] = NEVER
+            self._memory.heads[1:] = NEVER
             self._update.forget_partition()
         counters[SHIFT] -= rows
         counters[LAST] -= rows
+        instants = prepared.batch.instants
+        counters[INSTANT] -= instants[-1] + 1 if len(instants) else rows
 
 
 def _listing_of(program: Program, *, with_letters: bool) -> ListingOfRun:
