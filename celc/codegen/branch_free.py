@@ -123,7 +123,7 @@ def branch_free_update(
     lines += [line for cell in cells for line in code.make(cell)]
     imports.use("njit", "np", list_matches, "put_flat", "reserve", "write_relevant_rows", "seal")
     imports.use("ARENA_FULL", "BLOCK", "DONE", "EARLIEST", "ENTRY", "FIRED", "LOWEST", "NEXT_NODE")
-    imports.use(*(["BARRIER", "INSTANT"] if simultaneous else []))
+    imports.use(*(["BARRIER", "INSTANT", "NO_BARRIER"] if simultaneous else []))
     imports.use("ROW", "SHIFT", "USABLE", *(["NEVER", "PART"] if partitioned else []))
     return BranchFreeUpdate(
         given.number,
@@ -162,11 +162,11 @@ class _CellCode:
         at = cell.place
         variables = f"child_{at}, since_{at}"
         source = f"heads[source], heads[source + {self.starts}]"
-        if self.simultaneous:
-            source = self.imports.call(
-                "seen", "memory", "source", source, "barrier", "next_node", "lowest"
-            )
-        lines = [f"source = np.uint64({cell.number(0)})", f"{variables} = {source}"]
+        lines = [
+            f"source = np.uint64({cell.number(0)})",
+            f"{variables} = {source}",
+            *self._before_instant(f"child_{at}", f"since_{at}"),
+        ]
         for offset in range(1, cell.reads):
             other = "other, other_since" if self.simultaneous else source
             joined = self.imports.call(
@@ -175,6 +175,7 @@ class _CellCode:
             lines += [
                 f"source = np.uint64({cell.number(offset)})",
                 *([f"{other} = {source}"] if self.simultaneous else []),
+                *self._before_instant("other", "other_since"),
                 f"{variables}, next_node = {joined}",
             ]
         if cell.begins:
@@ -182,6 +183,15 @@ class _CellCode:
             since = self._chosen(begins, "key", f"since_{at}")
             lines.append(f"since_{at} = {since}")
         return lines
+
+    def _before_instant(self, head: str, since: str) -> tuple[str, ...]:
+        """Lines that take the newest cell of `source` back to what was there before the instant;
+        the branch is never taken where no two events are simultaneous."""
+        if not self.simultaneous:
+            return ()
+        arguments = ("memory", "source", head, "barrier", "next_node", "lowest")
+        before = self.imports.call("seen", *arguments)
+        return (f"if {head} >= barrier:", f"    {head}, {since} = {before}")
 
     def make(self, cell: _Cell) -> list[str]:
         """Lines that make the cell; it is live only where its sources are inside the window."""

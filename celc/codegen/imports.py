@@ -28,6 +28,7 @@ _NAMES_OF = {
             "BLOCK",
             "DONE",
             "INSTANT",
+            "NO_BARRIER",
             "EARLIEST",
             "ENTRY",
             "FIRED",

@@ -213,10 +213,11 @@ class SymbolLookups:
             names = f"head_{pile}_{row}, since_{pile}_{row}"
             lines.append(f"{names} = {found}")
             if self._all.simultaneous:
+                head = f"head_{pile}_{row}"
                 before = self._all.imports.call(
-                    "seen_of_key", "memory", names, "barrier", "next_node", "lowest"
+                    "seen_of_key", "nodes", head, "barrier", "next_node", "lowest"
                 )
-                lines.append(f"{names} = {before}")
+                lines += [f"if {head} >= barrier:", f"    {names} = {before}"]
         return tuple(lines)
 
     def _find(self, row: int) -> str:

@@ -88,6 +88,7 @@ def straight_line_update(
         p for p in range(len(plan.piles)) if lookups is None or p not in lookups.columns
     ]
     branches = _branches(given, plan, lookups)
+    reads_before = given.simultaneous and any(branch.saved for branch in branches)
     tables = () if lookups is None else lookups.key_tables()
     filling = tuple(table for table in tables if table.entries)
     forgotten = [f"since_{pile}" for pile in in_variables]
@@ -99,7 +100,7 @@ def straight_line_update(
     imports.use("ARENA_FULL", "DONE", "EARLIEST", "ENTRY", "FIRED", "LOWEST", "NEXT_NODE", "ROW")
     imports.use("SHIFT", "USABLE", *(["PART"] if given.partitioned else []))
     if given.simultaneous:
-        imports.use("BARRIER", "INSTANT", *(["seen"] if in_variables else []))
+        imports.use("BARRIER", "INSTANT", "NO_BARRIER", *(["seen"] if reads_before else []))
         imports.use(*(["NEVER"] if plan.fleeting else []))
     elif plan.fleeting:
         imports.use("LAST", "NEVER")

@@ -29,7 +29,7 @@ def in_one_order(form: NormalForm) -> NormalForm | None:
 
 _ONE_AFTER_ANOTHER = (
     *(lp.Event, lp.Sequence, lp.Iteration, lp.Disjunction),
-    *(lp.Where, lp.Correlated, lp.Scope, lp.Within),
+    *(lp.Where, lp.Relabel, lp.Correlated, lp.Scope, lp.Within),
 )
 
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from celc_runtime.arrow.arrays import plain
 from celc_runtime.engine.arena import BLOCK, PADDING
 from celc_runtime.engine.batch import Batch, last_relevant_rows, write_relevant_rows
+from celc_runtime.engine.instants import InstantRows
 from celc_runtime.jit.kernels import njit
 
 POSITION = "\ud800position"
@@ -119,21 +120,21 @@ class EventStore:
         batch: Batch,
         positions_of: Callable[[np.ndarray], np.ndarray],
         base: int,
-        bounds: tuple[np.ndarray, np.ndarray] | None = None,
+        instants: InstantRows | None = None,
     ) -> None:
         """Begin a batch, whose first event that matters is entry `base`.
 
-        `positions_of` gives the positions of the batch's rows in their partitions. `bounds`:
-        int64[rows] twice, the first and the last row of each row's instant; None: itself.
+        `positions_of` gives the positions of the batch's rows in their partitions; `instants`: None
+        where each row is an instant.
         """
         self._base = base
-        self._here = _Here(events, batch, positions_of, bounds)
+        self._here = _Here(events, batch, positions_of, instants)
 
     def last_positions(self, rows: np.ndarray) -> np.ndarray:
         """int64: the last positions of the instants of rows (int64) of the batch at hand."""
         assert self._here is not None
-        bounds = self._here.bounds
-        return self._here.positions_of(rows if bounds is None else bounds[1][rows])
+        instants = self._here.instants
+        return self._here.positions_of(rows if instants is None else instants.last(rows))
 
     def leave(self, oldest: int, until: int) -> None:
         """End the batch before entry `until`; keep the events from entry `oldest` on."""
@@ -189,10 +190,10 @@ class _Here:
         events: pa.RecordBatch,
         batch: Batch,
         positions_of: Callable[[np.ndarray], np.ndarray],
-        bounds: tuple[np.ndarray, np.ndarray] | None,
+        instants: InstantRows | None,
     ) -> None:
         self.positions_of = positions_of
-        self.bounds = bounds
+        self.instants = instants
         self._events = events
         self._batch = batch
         self._known = self._next_row = 0
@@ -222,7 +223,7 @@ class _Here:
     def column(self, name: str, rows: np.ndarray) -> pa.Array:
         """The values of a column in some rows, a copy."""
         if name == INSTANT_POSITION:
-            firsts = rows if self.bounds is None else self.bounds[0][rows]
+            firsts = rows if self.instants is None else self.instants.first(rows)
             return pa.array(self.positions_of(firsts))
         return plain(pc.take(self._events.column(name), pa.array(rows), boundscheck=False))
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import differs, plain_batch
+from celc_runtime.arrow.arrays import differs, numbers, plain_batch
+from celc_runtime.engine.instants import note_changes
 from celc_runtime.plan.plan import Plan
 
 _FIRST_LOOK = 64
@@ -24,8 +25,18 @@ def begins_instant(plan: Plan, events: pa.RecordBatch) -> np.ndarray:
     found = np.zeros(len(events), np.bool_)
     found[:1] = True
     for name in (*plan.key_columns, *plan.order_by):
-        found[1:] |= differs(events.column(name))
+        column = events.column(name)
+        if column.null_count or not is_whole(column.type):
+            found[1:] |= differs(column)
+        else:
+            note_changes(numbers(column)[0], found)
     return found
+
+
+def is_whole(type: pa.DataType) -> bool:
+    """Whether the values of a type are whole numbers or times that 64 bits hold."""
+    whole = pa.types.is_integer(type) or pa.types.is_temporal(type)
+    return bool(whole and type != pa.uint64())
 
 
 class WholeInstants:

@@ -72,6 +72,9 @@ BARRIER = 26  # the first node of the instant at hand, where simultaneous events
 INSTANT = 27  # the number of that instant in the batch
 COUNTERS = 28
 
+NO_BARRIER = 2**62
+"""The barrier where no two events of a batch are simultaneous: no node is beyond it."""
+
 MARKS = 64
 
 FIRES = 4096
@@ -211,7 +214,7 @@ def union(nodes, next_node, floor_value, first, first_since, second, second_sinc
 
 
 @njit(nogil=True, cache=True)
-def _before(nodes, head, barrier, next_node, lowest):  # type: ignore[no-untyped-def]
+def seen_of_key(nodes, head, barrier, next_node, lowest):  # type: ignore[no-untyped-def]
     """The newest cell of a pile below the barrier, and its SINCE; a dead one is (0, NEVER)."""
     mask = nodes.shape[0] - 1
     while head >= barrier:
@@ -222,29 +225,13 @@ def _before(nodes, head, barrier, next_node, lowest):  # type: ignore[no-untyped
 
 
 @njit(nogil=True, cache=True)
-def _remembered_before(memory, pile, head, barrier, next_node, lowest):  # type: ignore[no-untyped-def]
-    """`_before`, found once for each pile and instant."""
+def seen(memory, pile, head, barrier, next_node, lowest):  # type: ignore[no-untyped-def]
+    """The same of a pile with a number, found once for each instant."""
     heads = memory.heads
     if heads[4, pile] != barrier:
-        heads[2, pile], heads[3, pile] = _before(memory.nodes, head, barrier, next_node, lowest)
-        heads[4, pile] = barrier
+        before, since = seen_of_key(memory.nodes, head, barrier, next_node, lowest)
+        heads[2, pile], heads[3, pile], heads[4, pile] = before, since, barrier
     return heads[2, pile], heads[3, pile]
-
-
-@njit(nogil=True, cache=True)
-def seen(memory, pile, head, since, barrier, next_node, lowest):  # type: ignore[no-untyped-def]
-    """A pile's newest cell and its SINCE as the events of the instant at hand see it."""
-    if head < barrier:
-        return head, since
-    return _remembered_before(memory, pile, head, barrier, next_node, lowest)
-
-
-@njit(nogil=True, cache=True)
-def seen_of_key(memory, head, since, barrier, next_node, lowest):  # type: ignore[no-untyped-def]
-    """`seen` of a pile in a table of keys."""
-    if head < barrier:
-        return head, since
-    return _before(memory.nodes, head, barrier, next_node, lowest)
 
 
 # --- for generated updates without branches -------------------------------------------------------

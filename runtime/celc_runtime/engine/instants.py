@@ -52,9 +52,45 @@ def write_symbols(table, begins, symbols):  # type: ignore[no-untyped-def]
         symbols[row] = table[place, symbols[row]]
 
 
-def bounds_of_instants(begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """int64[rows] twice: the first and the last row of each row's instant. `begins`: bool[rows],
-    the rows at which instants begin."""
-    starts = np.flatnonzero(begins)
-    lengths = np.diff(np.append(starts, len(begins)))
-    return np.repeat(starts, lengths), np.repeat(starts + lengths - 1, lengths)
+@njit(nogil=True, cache=True)
+def note_changes(values, begins):  # type: ignore[no-untyped-def]
+    """Set `begins` (bool[rows]) where a value differs from the one before it."""
+    for row in range(1, values.shape[0]):
+        begins[row] |= values[row] != values[row - 1]
+
+
+class InstantRows(NamedTuple):
+    """The rows of a batch by instants. numbers: int64[rows], the number of each row's instant;
+    starts: int64[instants + 1], the rows at which instants begin, then the number of rows."""
+
+    numbers: np.ndarray
+    starts: np.ndarray
+
+    def first(self, rows: np.ndarray) -> np.ndarray:
+        """int64: the first row of each row's instant."""
+        found: np.ndarray = self.starts[self.numbers[rows]]
+        return found
+
+    def last(self, rows: np.ndarray) -> np.ndarray:
+        """int64: the last row of each row's instant."""
+        found: np.ndarray = self.starts[self.numbers[rows] + 1] - 1
+        return found
+
+
+def instant_rows(begins: np.ndarray) -> InstantRows:
+    """`begins`: bool[rows], the rows at which instants begin; the first row is one."""
+    return InstantRows(*_instant_rows(begins))
+
+
+@njit(nogil=True, cache=True)
+def _instant_rows(begins):  # type: ignore[no-untyped-def]
+    numbers = np.empty(begins.shape[0], np.int64)
+    starts = np.empty(begins.shape[0] + 1, np.int64)
+    number = np.int64(-1)
+    for row in range(begins.shape[0]):
+        number += begins[row]
+        numbers[row] = number
+        # Overwritten unless an instant begins behind it, without a branch.
+        starts[number + 1] = row + 1
+    starts[0] = 0
+    return numbers, starts[: number + 2]

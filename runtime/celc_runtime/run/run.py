@@ -38,7 +38,7 @@ from celc_runtime.engine.arena import (
     oldest_entry,
 )
 from celc_runtime.engine.batch import Batch
-from celc_runtime.engine.instants import bounds_of_instants, write_symbols
+from celc_runtime.engine.instants import InstantRows, instant_rows, write_symbols
 from celc_runtime.engine.listing import Kinds, with_more_room
 from celc_runtime.plan.errors import EventWarning, WorkLimitError
 from celc_runtime.plan.plan import Plan
@@ -139,6 +139,7 @@ class Run:
         self._silent: np.ndarray | None = None
         self._last_ends = np.zeros(0, np.int64)
         # Without places in the tables, matches start and end at events of their own.
+        self._instant_rows: InstantRows | None = None
         self._bounds = plan.ties is not None and self._instants is None
         stored = plan.stored_attributes
         self._events = EventStore((*stored, INSTANT_POSITION) if self._bounds else stored)
@@ -276,11 +277,12 @@ class Run:
             begins = np.maximum(begins, starts + outside)
         rows = np.arange(len(matters))
         matters &= rows >= np.repeat(begins, lengths)
-        if self._bounds and len(prepared.instants):
+        if self._instant_rows is not None:
             # Later matches start where an instant starts; and what is left out between two rows is
             # left out between two instants.
-            for bound in bounds_of_instants(prepared.instants):
-                matters[bound[np.flatnonzero(matters)]] = True
+            found = np.flatnonzero(matters)
+            matters[self._instant_rows.first(found)] = True
+            matters[self._instant_rows.last(found)] = True
         firsts = np.where(
             begins <= ends,
             stretches.positions[np.minimum(begins, ends)],
@@ -292,25 +294,27 @@ class Run:
         return Behind(matters, firsts, contexts, behind, batch.keys)
 
     def _classify(self, prepared: Prepared) -> None:
-        """Find the symbols of a batch."""
+        """Find the symbols of a batch, and what the update needs to know of its instants."""
+        self._instant_rows = None
         symbols = prepared.batch.symbols
         self._program.classify(*self._columns.arguments(prepared.events), symbols)
         if self._instants is not None:
             write_symbols(self._instants.symbols, prepared.instants, symbols)
         elif len(prepared.instants):
-            numbers = np.cumsum(prepared.instants) - 1
-            prepared.batch = prepared.batch._replace(instants=numbers)
+            self._instant_rows = instant_rows(prepared.instants)
+            prepared.batch = prepared.batch._replace(instants=self._instant_rows.numbers)
 
     def _enter(self, prepared: Prepared, positions: Positions) -> Prepared:
         """Begin a classified batch: the stored events, the listing and the update take it in."""
         counters = self._memory.counters
         counters[ROW] = counters[PART] = counters[READ] = 0
         self._many.enter()
-        bounds = None
-        if self._bounds and len(prepared.instants):
-            bounds = bounds_of_instants(prepared.instants)
         self._events.enter(
-            prepared.events, prepared.batch, positions.of, int(counters[ENTRY]), bounds
+            prepared.events,
+            prepared.batch,
+            positions.of,
+            int(counters[ENTRY]),
+            self._instant_rows,
         )
         prepared = self._listing.enter(prepared, positions, self._memory)
         return self._update.enter(prepared, self._memory)
