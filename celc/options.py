@@ -9,10 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK
-
-SIMULTANEOUS = "simultaneous"
-"""The value of the option `ties`: events that are equal in all order columns are one instant."""
+from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK, SIMULTANEOUS
 
 
 @dataclass(frozen=True, slots=True)

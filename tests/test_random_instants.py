@@ -17,7 +17,8 @@ from strategies import EVERYTHING, OF_ROUNDS, SHORTER, Feature, random_query, ra
 from test_random import TOO_LARGE, Tally, cramped
 
 from celc import CelError
-from celc.options import SIMULTANEOUS, Options
+from celc.core.limits import SIMULTANEOUS
+from celc.options import Options
 
 # Selectors, LIMIT and CONSUME BY choose by the order of events.
 _NEED_ORDER = {

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from celc.cli import completion
-from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK
-from celc.options import SIMULTANEOUS, is_seconds, is_work
+from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK, SIMULTANEOUS
+from celc.options import is_seconds, is_work
 from celc.version import VERSION
 
 

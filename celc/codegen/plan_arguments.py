@@ -10,9 +10,9 @@ from celc.codegen.escape import literal, string_literal, string_tuple, tuple_tex
 from celc.codegen.imports import Imports
 from celc.codegen.output import attributes_in, expression_fields
 from celc.core import formula as core
+from celc.core.limits import SIMULTANEOUS
 from celc.core.traversal import windows_in
 from celc.normal.normalize import output_labels
-from celc.options import SIMULTANEOUS
 from celc.plan.program import Program
 from celc.plan.relevance import (
     AttributeTest,

@@ -56,7 +56,8 @@ class StraightLineUpdate(TemplateView):
     events need. `bound` is the most nodes of one event, `key_lines` set its key and the earliest
     key in its window, `latest` is the last key in a window that begins at `earliest`. `forget`
     empties all piles in variables; it is empty where there are none. `simultaneous` as in
-    `UpdateInput`.
+    `UpdateInput`: then the fleeting piles are `of_instants`, and live for one instant;
+    `only_barrier`: there are none.
     """
 
     template: ClassVar[str] = "straight_line_update"
@@ -77,6 +78,8 @@ class StraightLineUpdate(TemplateView):
     forget: str
     branches: tuple[SymbolBranch, ...]
     simultaneous: bool
+    of_instants: tuple[int, ...]
+    only_barrier: bool
 
 
 def straight_line_update(
@@ -84,6 +87,7 @@ def straight_line_update(
 ) -> StraightLineUpdate:
     """The update of a query; `lookups` are those of its piles by key, None where it has no keys."""
     imports, window = given.imports, given.window
+    fleeting = tuple(sorted(plan.fleeting))
     in_variables = [
         p for p in range(len(plan.piles)) if lookups is None or p not in lookups.columns
     ]
@@ -94,7 +98,7 @@ def straight_line_update(
     forgotten = [f"since_{pile}" for pile in in_variables]
     if given.simultaneous:
         # Those of the instant at hand are not there yet.
-        forgotten += [f"fresh_since_{pile}" for pile in sorted(plan.fleeting)]
+        forgotten += [f"fresh_since_{pile}" for pile in fleeting]
     forget = " = ".join([*forgotten, "NEVER"])
     imports.use("njit", "np", "list_fired", "next_relevant_row", "reserve")
     imports.use("ARENA_FULL", "DONE", "EARLIEST", "ENTRY", "FIRED", "LOWEST", "NEXT_NODE", "ROW")
@@ -115,7 +119,7 @@ def straight_line_update(
         given.header,
         pile_legend(plan, lookups),
         tuple(in_variables),
-        tuple(sorted(plan.fleeting)),
+        () if given.simultaneous else fleeting,
         tables,
         filling,
         () if lookups is None else lookups.ahead(),
@@ -127,6 +131,8 @@ def straight_line_update(
         forget if in_variables else "",
         branches,
         given.simultaneous,
+        fleeting if given.simultaneous else (),
+        given.simultaneous and not fleeting,
     )
 
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.engine.instants import Instants, instants_of
 from celc_runtime.jit.shipping import pickled
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import ByDefinition, Listing, UnionLists, Update
@@ -63,16 +62,6 @@ class Program:
                 return tables.following
             case _:
                 return _NO_CONTEXTS
-
-    @cached_property
-    def instants(self) -> Instants | None:
-        """How the update knows events by their places in instants; None where simultaneous events
-        are nothing special."""
-        match self.update:
-            case UnionLists(tables=tables) if len(tables.instants):
-                return instants_of(tables.instants)
-            case _:
-                return None
 
     @property
     def file_schema(self) -> pa.Schema:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple, assert_never
+from typing import assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +38,13 @@ from celc_runtime.engine.arena import (
     oldest_entry,
 )
 from celc_runtime.engine.batch import Batch
-from celc_runtime.engine.instants import InstantRows, instant_rows, write_symbols
+from celc_runtime.engine.instants import (
+    InstantRows,
+    Instants,
+    instant_rows,
+    instants_of,
+    write_symbols,
+)
 from celc_runtime.engine.listing import Kinds, with_more_room
 from celc_runtime.plan.errors import EventWarning, WorkLimitError
 from celc_runtime.plan.plan import Plan
@@ -50,6 +56,7 @@ from celc_runtime.plan.strategy import (
     InRuns,
     InWindow,
     Latest,
+    UnionLists,
 )
 from celc_runtime.program import Program
 from celc_runtime.run.by_definition import DefinitionListing
@@ -58,45 +65,9 @@ from celc_runtime.run.latest import LatestListing
 from celc_runtime.run.listings import AllListing, ListingOfRun, RunsListing
 from celc_runtime.run.many_matches import ManyMatches
 from celc_runtime.run.positions import GivenPositions, Positions
+from celc_runtime.run.stretches import Behind, Stretches
 from celc_runtime.run.updates import ASKS_UPDATE, update_of
 from celc_runtime.run.window_listings import EarliestListing, SelectorListing
-
-
-class Stretches(NamedTuple):
-    """Stretches of partitions, one after another, each from some event of its partition on.
-
-    events: the columns that the query reads, without types; codes: int32[rows], the number of each
-    row's type among the types that the query declares; positions: int64[rows], in the partition.
-    starts: int64[parts], the rows at which stretches begin, none of them empty. silent: bool[rows],
-    rows that have been read before: matches that end there are not listed. absent: bool[rows], rows
-    that stand for rows left out because they cannot matter. contexts: int64[parts], what the stream
-    before each stretch means to nested selectors.
-    """
-
-    events: pa.RecordBatch
-    codes: np.ndarray
-    positions: np.ndarray
-    starts: np.ndarray
-    silent: np.ndarray
-    absent: np.ndarray
-    contexts: np.ndarray
-
-
-class Behind(NamedTuple):
-    """What later events need to know of stretches that have been read.
-
-    matters: bool[rows], rows that later matches can hold. firsts: int64[parts], the first position
-    of each partition that they can hold. contexts: int64[rows], the context before each row, and
-    behind: int64[parts], the context behind each stretch; empty without nested selectors. keys:
-    int64[rows], the values that the window is measured on; empty where it is measured on positions,
-    or there is none.
-    """
-
-    matters: np.ndarray
-    firsts: np.ndarray
-    contexts: np.ndarray
-    behind: np.ndarray
-    keys: np.ndarray
 
 
 class Run:
@@ -126,10 +97,10 @@ class Run:
         self._columns = Columns(
             plan, ties_are_errors=ties_are_errors, continues=continues, numbered=numbered
         )
-        self._instants = program.instants
+        self._instants = _instants_of(program)
         self._whole = None if plan.ties is None else WholeInstants(plan)
         self._update = update_of(program, first_position=first_position)
-        self._listing = _listing_of(program, with_letters=self._update.has_contexts)
+        self._listing = _listing_of(program, self._instants, with_letters=self._update.has_contexts)
         self._memory = new_memory(self._update.piles, first_node=first_node)
         self._memory.counters[SHIFT] = -first_position
         self._many = ManyMatches(plan, self._listing)
@@ -432,7 +403,16 @@ class Run:
         counters[INSTANT] -= instants[-1] + 1 if len(instants) else rows
 
 
-def _listing_of(program: Program, *, with_letters: bool) -> ListingOfRun:
+def _instants_of(program: Program) -> Instants | None:
+    """How the update knows events by their places in instants; None where it does not."""
+    match program.update:
+        case UnionLists(tables=tables) if len(tables.instants):
+            return instants_of(tables.instants)
+        case _:
+            return None
+
+
+def _listing_of(program: Program, instants: Instants | None, *, with_letters: bool) -> ListingOfRun:
     """The listing of a run; `with_letters`: the update writes the letters of events."""
     plan, listing = program.plan, program.listing
     match listing:
@@ -441,7 +421,7 @@ def _listing_of(program: Program, *, with_letters: bool) -> ListingOfRun:
         case InRuns():
             return RunsListing(listing, plan)
         case Checked():
-            return CheckedListing(listing, plan, program.instants)
+            return CheckedListing(listing, plan, instants)
         case InWindow():
             return SelectorListing(listing, plan, with_letters=with_letters)
         case EarliestInWindow():
@@ -449,7 +429,7 @@ def _listing_of(program: Program, *, with_letters: bool) -> ListingOfRun:
         case Latest():
             return LatestListing()
         case ByDefinition():
-            return DefinitionListing(listing, plan, program.instants)
+            return DefinitionListing(listing, plan, instants)
         case _:
             assert_never(listing)
 

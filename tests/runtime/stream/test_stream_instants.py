@@ -17,7 +17,8 @@ from streams_by_hand import EVENT_TIME, instant, streamed, timed
 from test_random_instants import order_free_query, simultaneous_stream
 
 from celc import CelError
-from celc.options import SIMULTANEOUS, Options
+from celc.core.limits import SIMULTANEOUS
+from celc.options import Options
 
 _WITH_ROWS = StreamOptions({"row": "LONG"})
 
