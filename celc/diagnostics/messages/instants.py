@@ -27,7 +27,7 @@ def needs_order(part: str, span: Span) -> Diagnostic:
 def window_of_events(span: Span) -> Diagnostic:
     """`WITHIN 3 EVENTS` with `--ties simultaneous`."""
     return error(
-        "simultaneous-order",
+        "simultaneous-window",
         span,
         "a window of EVENTS counts events in their order, and simultaneous events have none",
         help=("measure it on an order column: WITHIN 10 SECONDS, or WITHIN 10 [ts]", _OTHERWISE),
@@ -37,7 +37,7 @@ def window_of_events(span: Span) -> Diagnostic:
 def window_off_order(name: str, order_by: Sequence[str], span: Span) -> Diagnostic:
     """`WITHIN 3 [mileage]` with `--order-by ts --ties simultaneous`."""
     return error(
-        "simultaneous-order",
+        "window-off-order",
         span,
         f"this window is measured on {quote(name)}, in which simultaneous events can differ",
         help=(
@@ -50,7 +50,7 @@ def window_off_order(name: str, order_by: Sequence[str], span: Span) -> Diagnost
 def other_event(span: Span) -> Diagnostic:
     """`NOT(A FILTER a.x > 1)` with `--ties simultaneous`."""
     return error(
-        "simultaneous-order",
+        "simultaneous-not",
         span,
         "NOT(…) of more than an event type looks at all events of an instant, and not at one",
         help=("write the events that it stands for: other types, or the opposite condition",),
