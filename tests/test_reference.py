@@ -36,7 +36,7 @@ from strategies import DECLARATION, EVERYTHING, random_query, random_stream
 
 
 def _answer(case: Case) -> list[Match]:
-    return evaluate(case.query, case.events, order_by=case.order_by)
+    return evaluate(case.query, case.events, order_by=case.order_by, ties=case.ties)
 
 
 @pytest.mark.parametrize("stem", case_stems())

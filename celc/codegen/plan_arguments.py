@@ -10,6 +10,7 @@ from celc.codegen.escape import literal, string_literal, string_tuple, tuple_tex
 from celc.codegen.imports import Imports
 from celc.codegen.output import attributes_in, expression_fields
 from celc.core import formula as core
+from celc.core.limits import SIMULTANEOUS
 from celc.core.traversal import windows_in
 from celc.normal.normalize import output_labels
 from celc.plan.program import Program
@@ -21,7 +22,7 @@ from celc.plan.relevance import (
 )
 from celc.plan.single_labels import labels_at_end, labels_at_start, single_labels
 from celc.plan.strategy import ByDefinition, Checked
-from celc.plan.tables import Kind
+from celc.plan.tables import Kind, Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +70,14 @@ def plan_arguments(
         "window": "None" if query.window is None else _window(query.window, imports),
         "consume_by": string_literal(query.consume_by),
         "limit": repr(1 if query.strategy == "ANY" else query.limit),
-        "symbol_dtype": string_literal("uint8" if max(tables.symbol_of) < 255 else "uint16"),
+        "symbol_dtype": string_literal("uint8" if _symbols(tables) < 256 else "uint16"),
         **_keys_by_type(query, imports),
     }
     local_windows = windows_in(query.formula)
     if local_windows:
         fields["local_windows"] = tuple_text(_window(one, imports) for one in local_windows)
+    if query.simultaneous:
+        fields["ties"] = string_literal(SIMULTANEOUS)
     if has_selectors(query.formula):
         fields["nested_selectors"] = "True"
     if relevant is not None:
@@ -83,6 +86,11 @@ def plan_arguments(
         fields["max_work"] = f"{program.listing.max_work:_}"
     imports.use("Plan")
     return tuple(PlanArgument(name, value) for name, value in fields.items())
+
+
+def _symbols(tables: Tables) -> int:
+    """The number of symbols that a batch can hold."""
+    return tables.classes if tables.instants is None else tables.symbols
 
 
 def attributes_read(query: core.Query, read: Set[str]) -> list[core.AttributeDeclaration]:

@@ -181,5 +181,6 @@ def test_hardly_any_rows(rows: int, spark: Any, tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("layout", _LAYOUTS)
 def test_all_cases(layout: str, spark: Any, tmp_path: Path) -> None:
-    problems = _problems(load_cases(), "match", layout, spark, tmp_path)
+    cases = [case for case in load_cases() if case.order_by in (None, ("ts",))]
+    problems = _problems(cases, "match", layout, spark, tmp_path)
     assert not problems, "\n".join(problems)

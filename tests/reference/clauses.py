@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .conditions import Row
+from .instants import check_simultaneous, instants_of
 from .names import Schema, check, kept_labels, projected_labels
 from .nodes import ExpressionItem, File, Query, windows_in
 from .parser import parse
@@ -42,14 +43,16 @@ def evaluate(
     events: Sequence[Mapping[str, Any]],
     *,
     query: str | None = None,
-    order_by: str | None = None,
+    order_by: str | Sequence[str] | None = None,
+    ties: str | None = None,
     work_limit: int | None = None,
 ) -> list[Match]:
     """Every match of a query of the file `text` over the events, as if it had no LIMIT and no ANY.
 
     `query` names the one that is meant where the file has several. With `order_by`, events are put
-    in the order of that attribute first (equal ones stay as they are), and WITHIN is measured on it
-    where the query names no attribute. Events of types that the query's streams do not have get no
+    in the order of these attributes first (equal ones stay as they are), and WITHIN is measured on
+    the first where the query names no attribute. With `ties` "simultaneous" events that are equal
+    in all of them are one instant. Events of types that the query's streams do not have get no
     position. Rows can look alike only where SELECT computes expressions. Beyond `work_limit` steps
     WorkLimitError is raised.
     """
@@ -57,9 +60,12 @@ def evaluate(
     asked = pick_query(file, query)
     schema = Schema(file, asked.streams)
     check(asked, schema)
-    if order_by is not None:
-        events = sorted(events, key=lambda event: _sort_key(event.get(order_by)))
-    stream = _Stream(asked, schema, events, order_by, work_limit)
+    columns = (order_by,) if isinstance(order_by, str) else tuple(order_by or ())
+    if columns:
+        events = sorted(
+            events, key=lambda event: tuple(_sort_key(event.get(name)) for name in columns)
+        )
+    stream = _Stream(asked, schema, events, columns, ties, work_limit)
     return stream.answer()
 
 
@@ -108,7 +114,8 @@ class _Stream:
         query: Query,
         schema: Schema,
         events: Sequence[Mapping[str, Any]],
-        order_by: str | None,
+        order_by: tuple[str, ...],
+        ties: str | None,
         work_limit: int | None,
     ) -> None:
         self.query = query
@@ -116,7 +123,12 @@ class _Stream:
         self.work_limit = work_limit
         # Without order columns, WITHIN's attribute is the first one.
         named = None if query.window is None else query.window.attribute
-        self.order_by = order_by or named
+        order_by = order_by or tuple(filter(None, [named]))
+        self.order_by = next(iter(order_by), None)
+        self.instant_columns: tuple[str, ...] | None = None
+        if ties is not None:
+            check_simultaneous(query, ties, order_by)
+            self.instant_columns = order_by
         windows = [*([] if query.window is None else [query.window]), *windows_in(query.formula)]
         measured = [measured_on(window, self.order_by) for window in windows]
         self.parts: dict[tuple[Any, ...], _Part] = {}
@@ -186,7 +198,12 @@ class _Stream:
     def _by_end(self, part: _Part, origin: int) -> dict[int, list[Match]]:
         """The part's matches by end position, as if the whole stream began at index `origin`."""
         first = part.position_from(origin)
-        evaluator = Evaluator(part.rows, self.schema.kinds, first, self.work_limit, self.order_by)
+        instants = None
+        if self.instant_columns is not None:
+            instants = instants_of(part.rows, self.instant_columns)
+        evaluator = Evaluator(
+            part.rows, self.schema.kinds, first, self.work_limit, self.order_by, instants
+        )
         found: Iterable[ComplexEvent] = evaluator.answer(self.query.formula)
         found = [match for match in found if self._fits(match, part.rows)]
         if self.query.selector not in ("ALL", "ANY"):

@@ -382,12 +382,16 @@ class Rename(_Scope):
         return (self.body.labels - {self.old}) | {self.new}
 
 
+def parts_of(formula: Formula) -> list[Formula]:
+    """A formula and all formulas inside it, in the order of the text."""
+    inside = [getattr(formula, field.name) for field in fields(formula)]
+    operands = [part for part in inside if isinstance(part, Formula)]
+    return [formula, *(part for operand in operands for part in parts_of(operand))]
+
+
 def windows_in(formula: Formula) -> list[Window]:
     """The windows in the formula, in the order of the text."""
-    here = [formula.window] if isinstance(formula, Within) else []
-    inside = [getattr(formula, field.name) for field in fields(formula)]
-    parts_of = [part for part in inside if isinstance(part, Formula)]
-    return here + [window for part in parts_of for window in windows_in(part)]
+    return [part.window for part in parts_of(formula) if isinstance(part, Within)]
 
 
 # --- files --------------------------------------------------------------------------------------

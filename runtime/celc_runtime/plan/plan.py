@@ -101,7 +101,8 @@ class Plan:
     the events that can change the answer; all others may be left out of the stream where positions
     are not shown. None: the query must see all events. `partition_by`: the keys as the output calls
     them; `chosen_keys`: the keys among them for which the input has no column. `local_windows`: the
-    windows of parts of the formula, each once.
+    windows of parts of the formula, each once. `ties`: "simultaneous" where events that are equal
+    in all order columns are one instant.
     """
 
     name: str
@@ -128,6 +129,7 @@ class Plan:
     expressions: tuple[Computed, ...] = ()
     hidden: tuple[str, ...] = ()
     max_work: int = 100_000_000
+    ties: str | None = None
     type_name: str = "type"
     positions: bool = True
     relevant: tuple[Relevant, ...] | None = None

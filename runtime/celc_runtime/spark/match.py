@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from celc_runtime.arrow.sorting import sort_columns
+from celc_runtime.arrow.sorting import sort_columns, sort_columns_without_order
 from celc_runtime.plan.errors import EventError, PlanWarning
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
@@ -171,10 +171,9 @@ class _Planner:
         ]
         first = plan.order_by[0]
         self._order = OrderColumn(first, plan.type_of(first), types[first])
-        self._sort = [column_named(name) for name in sort_columns(plan)]
-        self._sort_in_key = [
-            column_named(name) for name in sort_columns(plan) if name not in plan.key_columns
-        ]
+        sort = sort_columns_without_order(plan)
+        self._sort = [column_named(name) for name in sort]
+        self._sort_in_key = [column_named(name) for name in sort if name not in plan.key_columns]
         self._is_numbered = bool(unfiltered) and not why_not_numbered(plan)
 
     # --- plans ------------------------------------------------------------------------------------
@@ -202,7 +201,8 @@ class _Planner:
         hot, why = self._hot_keys(ranges)
         keys = ", ".join(plan.key_columns)
         self._lines.append(
-            f"plan: a shuffle by {keys} and a sort by {', '.join(sort_columns(plan))}; each task "
+            f"plan: a shuffle by {keys} and a sort by "
+            f"{', '.join(sort_columns_without_order(plan))}; each task "
             "reads many keys one after another (PARTITION BY)"
         )
         if not hot:
