@@ -55,7 +55,7 @@ def test_simultaneous_events(route: str, spark: Any) -> None:
         return
     cases = [case for case in load_cases("27") if case.order_by == ("ts",)][::5]
     assert len(cases) >= 9
-    problems = _problems(spark, route, cases)
+    problems = problems_of(cases, route, spark.createDataFrame)
     assert not problems, "\n".join(problems)
 
 
