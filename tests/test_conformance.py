@@ -160,8 +160,9 @@ _EACH_FORM = (
     *(("10", 1), ("16", 9)),
     # With keys: all matches, and checked ones, with a correlated absence.
     *(("15", 0), ("19", 3)),
-    # The general engine: nested selectors, which are contexts, and checked matches.
-    *(("07", 6), ("16", 11)),
+    # The general engine: nested selectors, which are contexts, checked matches, and an absence in
+    # a window among simultaneous events, which the definition finds.
+    *(("07", 6), ("16", 11), ("27", 33)),
 )
 _MORE_FORMS = (
     *(("01", 2), ("02", 3), ("02", 5), ("05", 10), ("06", 10), ("08", 4), ("12", 3), ("13", 4)),

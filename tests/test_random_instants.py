@@ -96,7 +96,7 @@ def test_simultaneous_events() -> None:
     tally = Tally()
     for seed in range(60):
         check(seed, tally)
-    assert tally.pairs_with_matches >= 60, tally
+    assert tally.pairs_with_matches >= 40, tally
 
 
 @pytest.mark.long
