@@ -154,7 +154,9 @@ def _labels(program: Program, imports: Imports) -> str:
     # By definition matches are found without tables.
     if not isinstance(program.listing, ByDefinition):
         single = single_labels(program.tables)
-        at_start, at_end = labels_at_start(program.tables), labels_at_end(program.tables)
+        # A match of simultaneous events begins and ends with whole instants, not with its events.
+        if not program.query.simultaneous:
+            at_start, at_end = labels_at_start(program.tables), labels_at_end(program.tables)
     labels = []
     for item in program.query.output:
         if isinstance(item, core.OutputLabel):
