@@ -121,7 +121,7 @@ class CheckCode:
         if part.inclusive:
             found = f"latest_{number}[closing] >= here + first"
         return [
-            f"# no {show_window(part.window)} of {comment_text(names)}",
+            f"# no {comment_text(show_window(part.window))} of {comment_text(names)}",
             f"closing = {state}, depth - 1] if depth > 0 else -1",
             f"if roles & {1 << self._bit(part.last)}:",
             "    closing = here",
