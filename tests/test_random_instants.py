@@ -5,7 +5,6 @@ python tests/test_random_instants.py 0 500     # seeds 0 to 499, and the counts
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 from engines import answers, engines, interpreted, only_query
 from reference import WorkLimitError, check_answer, evaluate
+from seeds import compare_seeds
 from strategies import EVERYTHING, OF_ROUNDS, SHORTER, Feature, random_query, random_stream
 from test_random import TOO_LARGE, Tally, cramped
 
@@ -106,17 +106,5 @@ def test_many_simultaneous_events(first: int) -> None:
         check(seed, Tally(), depth=3, length=9)
 
 
-def main() -> None:
-    """Run seeds; the first difference ends it."""
-    parser = argparse.ArgumentParser(description="compare random queries of some seeds")
-    parser.add_argument("first", type=int)
-    parser.add_argument("end", type=int)
-    asked = parser.parse_args()
-    tally = Tally()
-    for seed in range(asked.first, asked.end):
-        check(seed, tally)
-    print(tally)
-
-
 if __name__ == "__main__":
-    main()
+    compare_seeds(check)

@@ -199,11 +199,10 @@ class _Planner:
         """The events of a key in one task, of a hot key in several."""
         plan = self._plan
         hot, why = self._hot_keys(ranges)
-        keys = ", ".join(plan.key_columns)
+        keys, sort = ", ".join(plan.key_columns), ", ".join(sort_columns_without_order(plan))
         self._lines.append(
-            f"plan: a shuffle by {keys} and a sort by "
-            f"{', '.join(sort_columns_without_order(plan))}; each task "
-            "reads many keys one after another (PARTITION BY)"
+            f"plan: a shuffle by {keys} and a sort by {sort}; each task reads many keys one after "
+            "another (PARTITION BY)"
         )
         if not hot:
             self._lines.append(f"hot keys: none is cut into time ranges, because {why}")
@@ -265,9 +264,8 @@ class _Planner:
             return self._mapped(ordered, ranges=ranges)
         of_range = None
         if part is not None:
-            of_range = RangeColumns(
-                "", functions.lit(part.rows), self._is_before(self._start_of(part))
-            )
+            is_early = self._is_before(self._start_of(part))
+            of_range = RangeColumns("", functions.lit(part.rows), is_early)
         return self._mapped(*self._numbered(rows, [], of_range), ranges)
 
     def _numbered(
