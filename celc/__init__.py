@@ -7,6 +7,7 @@ and `celc check` needs no runtime (Numba and pyarrow alone take half a second).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK
@@ -45,6 +46,7 @@ def compile(
     name: str = "query.cel",
     order_by: str | Sequence[str] | None = None,
     tiebreak: str | Sequence[str] = (),
+    ties: str | None = None,
     max_states: int = DEFAULT_MAX_STATES,
     max_work: int = DEFAULT_MAX_WORK,
     first_order: bool = False,
@@ -54,13 +56,15 @@ def compile(
 
     name: stands for the file in messages, and its stem is the name of a query without one.
     order_by, tiebreak: column names, as `celc compile --order-by --tiebreak`.
+    ties: "simultaneous": events that are equal in all order columns are one instant, as with
+    `celc compile --ties simultaneous`.
     max_work: the most steps that conditions across events may take at one event without finding a
     match; after these the run ends with an error.
     first_order: read labels as `celc compile --first-order` does.
     max_compile_seconds: the most seconds that the compilation may take; after these it ends with an
     error.
     Raises CelError with all errors of the text, and ValueError for a max_work that is no number
-    of steps or a max_compile_seconds that is no time.
+    of steps, a max_compile_seconds that is no time, or another value of ties.
     """
     from celc.diagnostics.source import Source
     from celc.loader import Matcher
@@ -70,6 +74,7 @@ def compile(
     options = Options(
         None if order_by is None else _names(order_by),
         _names(tiebreak),
+        ties=ties,
         max_states=max_states,
         max_work=max_work,
         first_order=first_order,
@@ -77,8 +82,19 @@ def compile(
     )
     compilation = compile_source(Source(name, text), options)
     flag = ", first_order=True" if first_order else ""
-    text = compilation.module_text(f"celc.compile(..., name={name!r}{flag})")
-    return Matcher(text, compilation.warnings)
+    flag += f", ties={ties!r}" if ties is not None else ""
+    again = partial(
+        compile,
+        text,
+        name=name,
+        tiebreak=options.tiebreak,
+        max_states=max_states,
+        max_work=max_work,
+        first_order=first_order,
+        max_compile_seconds=max_compile_seconds,
+    )
+    module = compilation.module_text(f"celc.compile(..., name={name!r}{flag})")
+    return Matcher(module, compilation.warnings, again)
 
 
 def check(
@@ -86,6 +102,7 @@ def check(
     *,
     name: str = "query.cel",
     order_by: str | Sequence[str] | None = None,
+    ties: str | None = None,
     first_order: bool = False,
     max_compile_seconds: float | None = None,
 ) -> tuple[Diagnostic, ...]:
@@ -101,6 +118,7 @@ def check(
 
     options = Options(
         None if order_by is None else _names(order_by),
+        ties=ties,
         first_order=first_order,
         max_compile_seconds=max_compile_seconds,
     )

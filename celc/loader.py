@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -20,18 +20,43 @@ class Matcher:
     """A compiled file, with the attributes of its generated module (`match_table`, `match`, …).
 
     `source` is the module's text, `warnings` are those of the compiler, `queries` the compiled
-    queries by name.
+    queries by name. `again` compiles the file with another value of `ties` and order columns.
     """
 
-    def __init__(self, source: str, warnings: tuple[Diagnostic, ...] = ()) -> None:
+    def __init__(
+        self,
+        source: str,
+        warnings: tuple[Diagnostic, ...] = (),
+        again: Callable[..., Matcher] | None = None,
+    ) -> None:
         self.source = source
         self.warnings = warnings
+        self._again = again
         self._module = module_of(source)
 
     @property
     def queries(self) -> dict[str, CompiledQuery]:
         """The compiled queries by name, in the order of the file."""
         return dict(self._module.QUERIES)
+
+    def with_options(
+        self,
+        *,
+        order_by: str | Sequence[str] | None = None,
+        ties: str | None = None,
+        **options: Any,
+    ) -> CompiledQuery:
+        """The query of a file that has one, with other options; see `CompiledQuery.with_options`.
+
+        Simultaneous events need code of their own, so the file is compiled anew for them. Raises
+        CelError where the query has no meaning with them.
+        """
+        query: CompiledQuery = self._module.with_options.__self__
+        if ties in (None, query.plan.ties) or self._again is None:
+            return query.with_options(order_by=order_by, ties=ties, **options)
+        made = self._again(ties=ties, order_by=order_by or query.plan.order_by or None)
+        changed: CompiledQuery = made.with_options(**options)
+        return changed
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -47,8 +72,8 @@ class Matcher:
     def _repr_html_(self) -> str:
         return queries_html([query.plan for query in self.queries.values()], self._module.QUERY)
 
-    def __reduce__(self) -> tuple[type[Matcher], tuple[str, tuple[Diagnostic, ...]]]:
-        return Matcher, (self.source, self.warnings)
+    def __reduce__(self) -> tuple[type[Matcher], tuple[Any, ...]]:
+        return Matcher, (self.source, self.warnings, self._again)
 
 
 def matches_of(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK
+from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK, SIMULTANEOUS
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,20 +17,24 @@ class Options:
     """The choices, with their defaults.
 
     `order_by` None: the order is WITHIN's attribute, if it has one. `tiebreak`: columns that tell
-    apart events which are equal in the order columns; they need not be declared. `first_order`:
-    labels made with AS are read as in the first paper. `max_work`: steps that conditions across
-    events may take at one event without finding a match. `max_compile_seconds`: the most seconds
-    that the compilation may take, None for any time.
+    apart events which are equal in the order columns; they need not be declared. `ties`: None, or
+    SIMULTANEOUS, with which such events are one instant. `first_order`: labels made with AS are
+    read as in the first paper. `max_work`: steps that conditions across events may take at one
+    event without finding a match. `max_compile_seconds`: the most seconds that the compilation may
+    take, None for any time.
     """
 
     order_by: tuple[str, ...] | None = None
     tiebreak: tuple[str, ...] = ()
+    ties: str | None = None
     max_states: int = DEFAULT_MAX_STATES
     first_order: bool = False
     max_work: int = DEFAULT_MAX_WORK
     max_compile_seconds: float | None = None
 
     def __post_init__(self) -> None:
+        if self.ties not in (None, SIMULTANEOUS):
+            raise ValueError(f"ties must be {SIMULTANEOUS!r} or None, not {self.ties!r}")
         if not is_work(self.max_work):
             raise ValueError(
                 f"max_work must be a whole number from 1 to {MOST_MAX_WORK}, not {self.max_work!r}"

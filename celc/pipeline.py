@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from celc.automata.automaton import Automaton
@@ -30,9 +30,10 @@ from celc.normal.rewrite import relabel
 from celc.normal.traversal import is_correlated
 from celc.options import Options
 from celc.parse.parser import parse
+from celc.plan.one_in_an_instant import can_wait, in_one_order
 from celc.plan.program import Program
-from celc.plan.strategy import EVERY_UPDATE, ChoiceInput, Update, choose
-from celc.plan.tables import tabulate
+from celc.plan.strategy import EVERY_UPDATE, ChoiceInput, StraightLine, Update, choose
+from celc.plan.tables import tabulate, with_instants
 from celc.plan.window_selector import DETERMINISTIC, WindowSelector, window_selector
 from celc.resolve.first_order.reader import read_first_order
 from celc.resolve.resolver import resolve
@@ -133,7 +134,7 @@ def _stages(
     file = parse(source)
     _verify("parse", "syntax tree", lambda: verify.syntax_tree(file, source))
     look(doing="looking up names and types")
-    queries, warnings = resolve(file, source, order_by=options.order_by)
+    queries, warnings = resolve(file, source, order_by=options.order_by, ties=options.ties)
     _verify("resolve", "query", lambda: _of_all(queries, verify.core_query))
     if options.first_order:
         look(doing="reading labels as the first paper does")
@@ -194,6 +195,26 @@ def _passes(
     updates: frozenset[type[Update]],
 ) -> Stages:
     """The passes from the normal form of one query to its program."""
+    if query.simultaneous and StraightLine in updates:
+        plain = in_one_order(form)
+        if plain is not None:
+            # The code for events in one order, which lets simultaneous events wait for each other.
+            in_order = replace(query, simultaneous=False)
+            stages = _built(in_order, plain, source, options, updates)
+            if can_wait(stages.program):
+                program = replace(stages.program, query=query)
+                return replace(stages, query=query, normal_form=form, program=program)
+    return _built(query, form, source, options, updates)
+
+
+def _built(
+    query: Query,
+    form: NormalForm,
+    source: Source,
+    options: Options,
+    updates: frozenset[type[Update]],
+) -> Stages:
+    """The passes of a query whose way to treat simultaneous events is chosen."""
     span = query.formula.span
     if is_correlated(form):
         look(span, COMPARED)
@@ -220,6 +241,8 @@ def _passes(
 
     look(span, TABLES)
     tables, _ = tabulate(minimal, letters.machine, keep_symbols=_asks_for_symbols(division))
+    if query.simultaneous:
+        tables = with_instants(tables, letters.classes)
     _verify("tabulate", "tables", lambda: verify.tables(tables, len(alphabet.symbols)))
 
     given = ChoiceInput(query, minimal, letters.machine, tables, rest, options.max_work)
@@ -254,7 +277,8 @@ def _construct(
             _verify("relabel", "normal form", lambda: verify.letter_form(form))
             return construct(form, alphabet, source), selector if selector.rejects else Exact()
         case rest:
-            return construct(division.found, alphabet, source), rest
+            simultaneous = query.simultaneous
+            return construct(division.found, alphabet, source, simultaneous=simultaneous), rest
 
 
 def _asks_for_symbols(division: Division) -> bool:

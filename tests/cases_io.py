@@ -30,13 +30,19 @@ class Case:
 
     def __post_init__(self) -> None:
         """ValueError for an option that no route of the tests gives to its call."""
-        if not self.options.keys() <= {"order_by", "at_end"}:
+        known = self.options.keys() <= {"order_by", "ties", "at_end"}
+        if not known or self.options.get("ties", "simultaneous") != "simultaneous":
             raise ValueError(f"{self.name} has options that the tests do not know: {self.options}")
 
     @property
-    def order_by(self) -> str | None:
-        """The order column of the call; the first one, as the events of cases are in order."""
-        return next(iter(self.options.get("order_by", ())), None)
+    def order_by(self) -> tuple[str, ...] | None:
+        """The order columns of the call; None: it names none."""
+        return tuple(self.options["order_by"]) if "order_by" in self.options else None
+
+    @property
+    def ties(self) -> str | None:
+        """What the call says of events that are equal in the order columns."""
+        return self.options.get("ties")
 
     @property
     def at_end(self) -> str:

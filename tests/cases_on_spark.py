@@ -24,10 +24,10 @@ _JOB = 40
 
 
 @cache
-def matcher(query: str) -> Matcher:
+def matcher(query: str, ties: str | None = None) -> Matcher:
     """A query whose events are ordered by their times, and where these tie by their rows."""
     with interpreted():
-        return celc.compile(query, order_by="ts", tiebreak="row")
+        return celc.compile(query, order_by="ts", tiebreak="row", ties=ties)
 
 
 def problems_of(cases: list[Case], way: Way, made: Callable[[pa.Table], Any]) -> list[str]:
@@ -38,7 +38,7 @@ def problems_of(cases: list[Case], way: Way, made: Callable[[pa.Table], Any]) ->
     """
     groups: dict[str, list[Case]] = {}
     for case in cases:
-        alone = "CONSUME BY ANY" in case.query
+        alone = "CONSUME BY ANY" in case.query or case.ties is not None
         groups.setdefault(case.name if alone else case.query, []).append(case)
     wanted = list(groups.values())
     problems, read = [], 0
@@ -67,7 +67,7 @@ def _as_partitions(made: Callable[[pa.Table], Any], cases: list[Case]) -> tuple[
         table(case.events).append_column("part", pa.array([case.name] * len(case.events)))
         for case in cases
     ]
-    return matcher(query), made(pa.concat_tables(tables))
+    return matcher(query, cases[0].ties), made(pa.concat_tables(tables))
 
 
 def _of_case(case: Case, found: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -50,26 +50,28 @@ _SIZES = {
     "23-time-conditions": (61, 61),
     "24-local-windows": (65, 65),
     "25-absence-before": (64, 64),
+    "27-simultaneous": (45, 46),
 }
-_REFUSED = 32
+_REFUSED = 34
 """How many queries of all files are errors."""
 
 
-def _by_query(stem: str) -> dict[str, list[Case]]:
-    found: dict[str, list[Case]] = {}
+def _by_query(stem: str) -> dict[tuple[str, Options], list[Case]]:
+    """The cases of each query, with the options of its calls."""
+    found: dict[tuple[str, Options], list[Case]] = {}
     for case in load_cases(stem):
-        found.setdefault(case.query, []).append(case)
+        found.setdefault((case.query, _options(case)), []).append(case)
     return found
 
 
 def _options(case: Case) -> Options:
-    return Options(None if case.order_by is None else (case.order_by,))
+    return Options(case.order_by, ties=case.ties)
 
 
 def test_every_file_is_counted() -> None:
     """By the file; `test_python_api` counts what is in it."""
     assert case_stems() == [*_SIZES]
-    assert sum(cases for _, cases in _SIZES.values()) == 1146
+    assert sum(cases for _, cases in _SIZES.values()) == 1192
 
 
 @pytest.mark.parametrize("stem", case_stems())
@@ -78,10 +80,10 @@ def test_python_api(stem: str) -> None:
     rng = random.Random(stem)
     problems = []
     queries = compared = 0
-    for query, cases in _by_query(stem).items():
+    for (query, options), cases in _by_query(stem).items():
         queries += 1
         with interpreted():
-            compiled = engines(query, _options(cases[0]))
+            compiled = engines(query, options)
         for case in cases:
             compared += 1
             for engine, matcher in compiled.items():
@@ -117,7 +119,7 @@ def test_command_line(stem: str, part: slice, tmp_path: Path) -> None:
     The other cases differ in their events, which `test_python_api` sees to.
     """
     problems = []
-    for number, (query, cases) in enumerate(_by_query(stem).items()):
+    for number, ((query, _), cases) in enumerate(_by_query(stem).items()):
         source = tmp_path / f"q{number}.cel"
         source.write_text(query)
         for case in sorted(cases, key=lambda case: -len(case.expected))[part]:
@@ -125,7 +127,8 @@ def test_command_line(stem: str, part: slice, tmp_path: Path) -> None:
             events.write_text(
                 "".join(json.dumps(event, default=str) + "\n" for event in case.events)
             )
-            order = [f"--order-by={case.order_by}"] if case.order_by else []
+            order = [f"--order-by={','.join(case.order_by)}"] if case.order_by else []
+            order += [f"--ties={case.ties}"] if case.ties else []
             code, lines = _run(["run", str(source), str(events), "--format", "json", *order])
             assert code == 0, case.name
             found = difference(
@@ -158,8 +161,9 @@ _EACH_FORM = (
     *(("10", 1), ("16", 9), ("25", 7)),
     # With keys: all matches, and checked ones, with a correlated absence.
     *(("15", 0), ("19", 3)),
-    # The general engine: nested selectors, which are contexts, and checked matches.
-    *(("07", 6), ("16", 11)),
+    # The general engine: nested selectors, which are contexts, checked matches, and an absence in
+    # a window among simultaneous events, which the definition finds.
+    *(("07", 6), ("16", 11), ("27", 33)),
 )
 _MORE_FORMS = (
     *(("01", 2), ("02", 3), ("02", 5), ("05", 10), ("06", 10), ("08", 4), ("12", 3), ("13", 4)),
@@ -186,8 +190,8 @@ def test_compiled_by_numba(places: tuple[tuple[str, int], ...]) -> None:
     """As users run them: with the generated code compiled."""
     problems = []
     for stem, place in places:
-        query, cases = list(_by_query(stem).items())[place]
-        matcher = celc.compile(query, order_by=cases[0].order_by)
+        (query, options), cases = list(_by_query(stem).items())[place]
+        matcher = celc.compile(query, order_by=options.order_by, ties=options.ties)
         for case in cases:
             for route, answer in answers(
                 only_query(matcher), case.events, random.Random(case.name)

@@ -5,12 +5,12 @@ python tests/test_random_neighbours.py 0 500     # seeds 0 to 499, and the count
 
 from __future__ import annotations
 
-import argparse
 import random
 
 import pytest
 from engines import answers, engines, interpreted, only_query
 from reference import check_answer, evaluate
+from seeds import compare_seeds
 from strategies import DECLARATION, random_stream
 from strategies_neighbours import neighbour_query
 from test_random import Tally, cramped
@@ -62,17 +62,5 @@ def test_neighbours_of_different_ages_in_many_queries(first: int) -> None:
         check(seed, Tally())
 
 
-def main() -> None:
-    """Run seeds; the first difference ends it."""
-    parser = argparse.ArgumentParser(description="compare random queries of some seeds")
-    parser.add_argument("first", type=int)
-    parser.add_argument("end", type=int)
-    asked = parser.parse_args()
-    tally = Tally()
-    for seed in range(asked.first, asked.end):
-        check(seed, tally)
-    print(tally)
-
-
 if __name__ == "__main__":
-    main()
+    compare_seeds(check)

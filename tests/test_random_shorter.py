@@ -6,10 +6,10 @@ python tests/test_random_shorter.py 0 500     # seeds 0 to 499, and the counts
 
 from __future__ import annotations
 
-import argparse
 import random
 
 import pytest
+from seeds import compare_seeds
 from strategies import SHORTER, Feature
 from test_random import Tally, check
 
@@ -65,17 +65,5 @@ def test_many_random_queries_by_numba(first: int) -> None:
     assert compare(first, 10, compiled=True).matches
 
 
-def main() -> None:
-    """Run seeds; the first difference ends it."""
-    parser = argparse.ArgumentParser(description="compare random queries of some seeds")
-    parser.add_argument("first", type=int)
-    parser.add_argument("end", type=int)
-    asked = parser.parse_args()
-    tally = Tally()
-    for seed in range(asked.first, asked.end):
-        one_seed(seed, tally)
-    print(tally)
-
-
 if __name__ == "__main__":
-    main()
+    compare_seeds(one_seed)

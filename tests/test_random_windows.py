@@ -7,12 +7,12 @@ Windows in all other places are drawn by `test_random_across` (`windows`).
 
 from __future__ import annotations
 
-import argparse
 import random
 
 import pytest
 from engines import answers, engines, interpreted, only_query
 from reference import check_answer, evaluate
+from seeds import compare_seeds
 from strategies import DECLARATION, random_stream
 from strategies_windows import absent_window_query
 from test_random import Tally, cramped
@@ -58,17 +58,5 @@ def test_many_parts_in_windows_that_must_be_absent(first: int) -> None:
         check(seed, Tally())
 
 
-def main() -> None:
-    """Run seeds; the first difference ends it."""
-    parser = argparse.ArgumentParser(description="compare random queries of some seeds")
-    parser.add_argument("first", type=int)
-    parser.add_argument("end", type=int)
-    asked = parser.parse_args()
-    tally = Tally()
-    for seed in range(asked.first, asked.end):
-        check(seed, tally)
-    print(tally)
-
-
 if __name__ == "__main__":
-    main()
+    compare_seeds(check)

@@ -39,7 +39,9 @@ import celc
 
 
 def _answer(case: Case) -> list[Match]:
-    return evaluate(case.query, case.events, order_by=case.order_by, at_end=case.at_end)
+    return evaluate(
+        case.query, case.events, order_by=case.order_by, ties=case.ties, at_end=case.at_end
+    )
 
 
 @pytest.mark.parametrize("stem", case_stems())

@@ -34,7 +34,7 @@ from celc.automata.graphs import (
     with_marked_ends,
     without,
 )
-from celc.automata.letters import Letters, Mask
+from celc.automata.letters import Letters, Mask, Place
 from celc.automata.predicates import Alphabet
 from celc.automata.select import Selection, in_context, select, strict
 from celc.core.formula import EventType
@@ -59,12 +59,15 @@ MAX_STEPS = 400_000
 """The work that products of automata may take for one query: a few seconds."""
 
 
-def construct(form: NormalForm, alphabet: Alphabet, source: Source) -> Automaton:
+def construct(
+    form: NormalForm, alphabet: Alphabet, source: Source, *, simultaneous: bool = False
+) -> Automaton:
     """The automaton whose accepting runs are the complex events of the form.
 
-    Raises CelError at the part of the formula whose automaton would be too large.
+    `simultaneous`: its letters tell the places of events in their instants. Raises CelError at the
+    part of the formula whose automaton would be too large.
     """
-    return _trimmed(_Constructor(alphabet, source).automaton(form))
+    return _trimmed(_Constructor(alphabet, source, simultaneous=simultaneous).automaton(form))
 
 
 def _trimmed(automaton: Automaton) -> Automaton:
@@ -138,11 +141,16 @@ def _too_large(span: Span) -> Diagnostic:
 
 @dataclass(slots=True)
 class _Builder:
-    """States and transitions so far. State 0 is initial, state 1 final."""
+    """States and transitions so far. State 0 is initial, state 1 final.
+
+    `waiting` and `taken` are the states inside an instant, by entries and by exits.
+    """
 
     parts: _Constructor
     states: int = 2
     transitions: dict[Transition, None] = field(default_factory=dict)
+    waiting: dict[tuple[State, ...], State] = field(default_factory=dict)
+    taken: dict[tuple[State, ...], State] = field(default_factory=dict)
 
     def new_state(self) -> State:
         state = State(self.states)
@@ -167,6 +175,8 @@ class _Builder:
         """
         look(form.span)
         match form:
+            case Event() if form.simultaneous:
+                self.build_instant(form, entries, exits)
             case Event():
                 predicate = EventPredicate(form.type, form.clauses)
                 for source in entries:
@@ -189,6 +199,43 @@ class _Builder:
                 self.build_absence(form, entries, exits)
             case _:
                 self.splice(self.parts.graph(form), entries, exits)
+
+    def build_instant(
+        self, form: Event, entries: tuple[State, ...], exits: tuple[State, ...]
+    ) -> None:
+        """A whole instant, one of whose events is that of the form.
+
+        Its other events are skipped. The state in which none has been taken yet serves all events
+        with these entries, the state in which one has been all with these exits.
+        """
+        letters = self.parts.letters
+        asked = letters.matching(form.type, form.clauses)
+
+        def add(source: State, place: Place, target: State, *, taken: bool) -> None:
+            mask = letters.at(place) & (asked if taken else letters.all)
+            marks, names = (form.labels, (form.name,)) if taken else ((), ())
+            self.add(source, LetterSet(letters.version, mask), marks, target, names)
+
+        if entries not in self.waiting:
+            self.waiting[entries] = self.new_state()
+        if exits not in self.taken:
+            self.taken[exits] = self.new_state()
+        waits, has_one = self.waiting[entries], self.taken[exits]
+        for source in entries:
+            for target in exits:
+                add(source, Place.ALONE, target, taken=True)
+            add(source, Place.FIRST, waits, taken=False)
+            add(source, Place.FIRST, has_one, taken=True)
+        for state in (waits, has_one):
+            # No event is alone in the middle of an instant. So events that nothing asks for, which
+            # mostly are alone, change nothing, and the update passes over them.
+            add(state, Place.ALONE, state, taken=False)
+        add(waits, Place.BETWEEN, waits, taken=False)
+        add(waits, Place.BETWEEN, has_one, taken=True)
+        add(has_one, Place.BETWEEN, has_one, taken=False)
+        for target in exits:
+            add(waits, Place.LAST, target, taken=True)
+            add(has_one, Place.LAST, target, taken=False)
 
     def build_rounds(
         self, form: Iteration, entries: tuple[State, ...], exits: tuple[State, ...]
@@ -243,9 +290,9 @@ class _Builder:
 class _Constructor:
     """Builds the parts of one query; the letters become finer with every nested selector."""
 
-    def __init__(self, alphabet: Alphabet, source: Source) -> None:
+    def __init__(self, alphabet: Alphabet, source: Source, *, simultaneous: bool = False) -> None:
         self.source = source
-        self.letters = Letters(alphabet)
+        self.letters = Letters(alphabet, simultaneous=simultaneous)
         self.budget = Budget(MAX_STEPS)
 
     def automaton(self, form: NormalForm) -> Automaton:

@@ -6,6 +6,9 @@ past: the state of a deterministic machine that reads every event of the stream 
 on. Context machines are products of one machine per selector; without selectors there is one
 context, and a letter is a symbol.
 
+Where events of one instant are simultaneous, a letter also says which place of its instant an event
+has (`Place`): then there are four symbols for each class of events, and no contexts.
+
 Sets of letters are bit sets, Python integers: bit `context · symbols + symbol`.
 """
 
@@ -13,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import TypeAlias
 
 from celc.automata.predicates import Alphabet
@@ -22,6 +26,15 @@ from celc.normal.normal_form import EventClause
 
 Mask: TypeAlias = int
 """A set of letters, as a bit set."""
+
+
+class Place(IntEnum):
+    """The place of an event in its instant; ALONE: it is the only one."""
+
+    ALONE = 0
+    FIRST = 1
+    BETWEEN = 2
+    LAST = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +56,14 @@ class Letters:
     """The letters of an alphabet, in versions: each selector that is built refines the contexts.
 
     A mask belongs to the version in which it was made; `lift` takes it to the newest.
+    `simultaneous`: symbol `place · classes + class` is an event of a class in a place of its
+    instant.
     """
 
-    def __init__(self, alphabet: Alphabet) -> None:
+    def __init__(self, alphabet: Alphabet, *, simultaneous: bool = False) -> None:
         self.alphabet = alphabet
-        self.symbols = len(alphabet.symbols)
+        self.classes = len(alphabet.symbols)
+        self.symbols = self.classes * (len(Place) if simultaneous else 1)
         self._machines = [ContextMachine(((0,) * self.symbols,))]
         self._parents: list[tuple[int, ...]] = [(0,)]
 
@@ -74,7 +90,13 @@ class Letters:
     def matching(self, event_type: EventType, clauses: Sequence[EventClause]) -> Mask:
         """The letters, in any context, of events of a type that satisfy all of the clauses."""
         mask = sum(1 << symbol for symbol in self.alphabet.matching(event_type, clauses))
-        return self.lift(mask, 0)
+        places = range(0, self.symbols, self.classes)
+        return self.lift(sum(mask << place for place in places), 0)
+
+    def at(self, place: Place) -> Mask:
+        """The letters of events in a place of their instants."""
+        assert self.symbols == self.classes * len(Place), "without instants there are no places"
+        return self.lift((1 << self.classes) - 1 << place * self.classes, 0)
 
     def lift(self, mask: Mask, version: int) -> Mask:
         """The letters of the newest version that are in `mask` in an older version."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from celc.cli import completion
-from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK
+from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK, SIMULTANEOUS
 from celc.options import is_seconds, is_work
 from celc.version import VERSION
 
@@ -139,6 +139,12 @@ def _command(
         "--tiebreak",
         metavar="COLUMNS",
         help="columns that tell apart events which are equal in the order columns",
+    )
+    parser.add_argument(
+        "--ties",
+        choices=[SIMULTANEOUS],
+        help="events which are equal in the order columns are one instant: none comes before "
+        "another",
     )
     parser.add_argument(
         "--max-states",

@@ -202,6 +202,8 @@ def _shown_command(arguments: argparse.Namespace, output: Path) -> str:
         parts += ["--order-by", arguments.order_by]
     if arguments.tiebreak is not None:
         parts += ["--tiebreak", arguments.tiebreak]
+    if arguments.ties is not None:
+        parts += ["--ties", arguments.ties]
     if arguments.standalone:
         parts.append("--standalone")
     if arguments.max_states != DEFAULT_MAX_STATES:

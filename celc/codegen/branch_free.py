@@ -71,7 +71,7 @@ class BranchFreeUpdate(TemplateView):
     piles where their latest starts begin. `bound` is the most nodes of one event, `key_lines` set
     its key and the earliest key in its window, `latest` is the last key in a window that begins at
     `earliest`. `lines` make the cells; `ends`: a match may end at an event. `list_matches` is the
-    function that lists matches.
+    function that lists matches. `simultaneous` as in `UpdateInput`.
     """
 
     template: ClassVar[str] = "branch_free_update"
@@ -88,6 +88,7 @@ class BranchFreeUpdate(TemplateView):
     lines: tuple[str, ...]
     ends: bool
     list_matches: str
+    simultaneous: bool
 
 
 def branch_free_update(
@@ -116,11 +117,13 @@ def branch_free_update(
         )
         for symbol, writes in enumerate(plan.writes)
     )
-    code = _CellCode(f"np.uint64({lost + 1})", given.kind_bits, imports)
+    simultaneous = given.simultaneous
+    code = _CellCode(f"np.uint64({lost + 1})", given.kind_bits, imports, simultaneous)
     lines = [line for cell in cells for line in code.load(cell)]
     lines += [line for cell in cells for line in code.make(cell)]
     imports.use("njit", "np", list_matches, "put_flat", "reserve", "write_relevant_rows", "seal")
     imports.use("ARENA_FULL", "BLOCK", "DONE", "EARLIEST", "ENTRY", "FIRED", "LOWEST", "NEXT_NODE")
+    imports.use(*(["BARRIER", "INSTANT", "NO_BARRIER"] if simultaneous else []))
     imports.use("ROW", "SHIFT", "USABLE", *(["NEVER", "PART"] if partitioned else []))
     return BranchFreeUpdate(
         given.number,
@@ -140,6 +143,7 @@ def branch_free_update(
         tuple(lines),
         any(cell.ends for cell in cells),
         list_matches,
+        simultaneous,
     )
 
 
@@ -151,19 +155,27 @@ class _CellCode:
     starts: str
     kind_bits: int
     imports: Imports
+    simultaneous: bool
 
     def load(self, cell: _Cell) -> list[str]:
         """Lines that read the sources of a cell; they stand before all lines that write piles."""
         at = cell.place
         variables = f"child_{at}, since_{at}"
         source = f"heads[source], heads[source + {self.starts}]"
-        lines = [f"source = np.uint64({cell.number(0)})", f"{variables} = {source}"]
+        lines = [
+            f"source = np.uint64({cell.number(0)})",
+            f"{variables} = {source}",
+            *self._before_instant(f"child_{at}", f"since_{at}"),
+        ]
         for offset in range(1, cell.reads):
+            other = "other, other_since" if self.simultaneous else source
             joined = self.imports.call(
-                "union_flat", "nodes", "next_node", "earliest", variables, source
+                "union_flat", "nodes", "next_node", "earliest", variables, other
             )
             lines += [
                 f"source = np.uint64({cell.number(offset)})",
+                *([f"{other} = {source}"] if self.simultaneous else []),
+                *self._before_instant("other", "other_since"),
                 f"{variables}, next_node = {joined}",
             ]
         if cell.begins:
@@ -171,6 +183,15 @@ class _CellCode:
             since = self._chosen(begins, "key", f"since_{at}")
             lines.append(f"since_{at} = {since}")
         return lines
+
+    def _before_instant(self, head: str, since: str) -> tuple[str, ...]:
+        """Lines that take the newest cell of `source` back to what was there before the instant;
+        the branch is never taken where no two events are simultaneous."""
+        if not self.simultaneous:
+            return ()
+        arguments = ("memory", "source", head, "barrier", "next_node", "lowest")
+        before = self.imports.call("seen", *arguments)
+        return (f"if {head} >= barrier:", f"    {head}, {since} = {before}")
 
     def make(self, cell: _Cell) -> list[str]:
         """Lines that make the cell; it is live only where its sources are inside the window."""

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from celc.automata.automaton import Automaton, State
 from celc.automata.determinize import START, DetState
-from celc.automata.letters import Letters, Mask
+from celc.automata.letters import Letters, Mask, Place
 from celc.automata.predicates import Alphabet, Symbol
 from celc.codegen.escape import comment_text
 from celc.core.bits import bits_of
@@ -63,12 +63,20 @@ def describe_letters(letters: Letters, mask: Mask) -> str:
     for contexts_there, symbols_there in by_contexts.items():
         text = "any"
         if len(symbols_there) < letters.symbols:
-            named = [letters.alphabet.symbols[symbol] for symbol in symbols_there]
-            text = " | ".join(describe_symbol(letters.alphabet, symbol) for symbol in named)
+            text = " | ".join(_describe_place(letters, symbol) for symbol in symbols_there)
         if len(contexts_there) < letters.machine.contexts:
             text += f" in context {', '.join(map(str, contexts_there))}"
         texts.append(text)
     return " | ".join(texts)
+
+
+def _describe_place(letters: Letters, symbol: int) -> str:
+    """A symbol in words, with its place in an instant where letters tell it."""
+    place, number = divmod(symbol, letters.classes)
+    text = describe_symbol(letters.alphabet, letters.alphabet.symbols[number])
+    if letters.symbols == letters.classes:
+        return text
+    return f"{text} ({Place(place).name.lower()})"
 
 
 def describe_state(program: Program, state: DetState) -> str:

@@ -22,9 +22,21 @@ _NAMES_OF = {
         ),
     ),
     "celc_runtime.engine.arena": (
-        *("ARENA_FULL", "BLOCK", "DONE", "EARLIEST", "ENTRY", "FIRED", "KEYS_FULL", "LAST"),
+        *(
+            "ARENA_FULL",
+            "BARRIER",
+            "BLOCK",
+            "DONE",
+            "INSTANT",
+            "NO_BARRIER",
+            "EARLIEST",
+            "ENTRY",
+            "FIRED",
+            "KEYS_FULL",
+            "LAST",
+        ),
         *("LOWEST", "NEVER", "NEXT_NODE", "PART", "ROW", "SHIFT", "USABLE", "put", "put_flat"),
-        *("reserve", "seal", "select_by_mask", "union", "union_flat"),
+        *("reserve", "seal", "seen", "seen_of_key", "select_by_mask", "union", "union_flat"),
     ),
     "celc_runtime.engine.batch": (
         *("block_of", "next_relevant_row", "window_floor", "write_relevant_rows"),

@@ -58,13 +58,14 @@ class KeyLookups:
     `terms`: the attributes of events that are values of keys, in order; `tables`: the ties of each
     table's keys; `entries`: the most rows that one event adds to each table; `columns`: the place
     of each keyed pile, as (table, column of its newest cell); `looked_up`: each table with the
-    terms of its look-ups.
+    terms of its look-ups. `simultaneous`: piles are read as they were before the instant at hand.
     """
 
     keys: KeyPlan
     plan: PilePlan
     kinds: Sequence[Kind]
     imports: Imports
+    simultaneous: bool = False
     terms: dict[tuple[str, str], int] = field(default_factory=dict)
     tables: list[tuple[int, ...]] = field(default_factory=list)
     entries: list[int] = field(default_factory=list)
@@ -209,7 +210,14 @@ class SymbolLookups:
             table, column = self._all.columns[pile]
             arguments = (f"table_{table}", f"row_{row}", str(column), "lowest")
             found = self._all.imports.call("pile_at", *arguments)
-            lines.append(f"head_{pile}_{row}, since_{pile}_{row} = {found}")
+            names = f"head_{pile}_{row}, since_{pile}_{row}"
+            lines.append(f"{names} = {found}")
+            if self._all.simultaneous:
+                head = f"head_{pile}_{row}"
+                before = self._all.imports.call(
+                    "seen_of_key", "nodes", head, "barrier", "next_node", "lowest"
+                )
+                lines += [f"if {head} >= barrier:", f"    {names} = {before}"]
         return tuple(lines)
 
     def _find(self, row: int) -> str:

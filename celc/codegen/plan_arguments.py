@@ -10,6 +10,7 @@ from celc.codegen.escape import literal, string_literal, string_tuple, tuple_tex
 from celc.codegen.imports import Imports
 from celc.codegen.output import attributes_in, expression_fields
 from celc.core import formula as core
+from celc.core.limits import SIMULTANEOUS
 from celc.core.traversal import windows_in
 from celc.normal.normalize import output_labels
 from celc.plan.program import Program
@@ -22,7 +23,7 @@ from celc.plan.relevance import (
 )
 from celc.plan.single_labels import labels_at_end, labels_at_start, single_labels
 from celc.plan.strategy import ByDefinition, Checked
-from celc.plan.tables import Kind
+from celc.plan.tables import Kind, Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def plan_arguments(
         "window": "None" if query.window is None else _window(query.window, imports),
         "consume_by": string_literal(query.consume_by),
         "limit": repr(1 if query.strategy == "ANY" else query.limit),
-        "symbol_dtype": string_literal("uint8" if max(tables.symbol_of) < 255 else "uint16"),
+        "symbol_dtype": string_literal("uint8" if _symbols(tables) < 256 else "uint16"),
         **_keys_by_type(query, imports),
     }
     local_windows = windows_in(query.formula)
@@ -81,6 +82,8 @@ def plan_arguments(
         numbers = {window: str(number) for number, window in enumerate(local_windows)}
         hops = (tuple_text(numbers[window] for window in one) for one in reaches)
         fields["reaches"] = tuple_text(hops)
+    if query.simultaneous:
+        fields["ties"] = string_literal(SIMULTANEOUS)
     if has_selectors(query.formula):
         fields["nested_selectors"] = "True"
     if relevant is not None:
@@ -89,6 +92,11 @@ def plan_arguments(
         fields["max_work"] = f"{program.listing.max_work:_}"
     imports.use("Plan")
     return tuple(PlanArgument(name, value) for name, value in fields.items())
+
+
+def _symbols(tables: Tables) -> int:
+    """The number of symbols that a batch can hold."""
+    return tables.classes if tables.instants is None else tables.symbols
 
 
 def attributes_read(query: core.Query, read: Set[str]) -> list[core.AttributeDeclaration]:
@@ -152,7 +160,9 @@ def _labels(program: Program, imports: Imports) -> str:
     # By definition matches are found without tables.
     if not isinstance(program.listing, ByDefinition):
         single = single_labels(program.tables)
-        at_start, at_end = labels_at_start(program.tables), labels_at_end(program.tables)
+        # A match of simultaneous events begins and ends with whole instants, not with its events.
+        if not program.query.simultaneous:
+            at_start, at_end = labels_at_start(program.tables), labels_at_end(program.tables)
     labels = []
     for item in program.query.output:
         if isinstance(item, core.OutputLabel):

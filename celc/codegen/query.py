@@ -120,6 +120,7 @@ def _update(
         imports,
         partitioned=bool(program.query.partition_by),
         consumes=program.consumes,
+        simultaneous=program.query.simultaneous,
     )
     kernel = f"update_{number}"
     match update:
@@ -137,7 +138,7 @@ def _update(
             call = imports.call("StraightLine", kernel, f"piles={len(piles.piles)}")
             return StrategyPart(call, (straight_line,))
         case Keyed(piles=piles, keys=keys):
-            lookups = KeyLookups(keys, piles, given.kinds, imports)
+            lookups = KeyLookups(keys, piles, given.kinds, imports, given.simultaneous)
             with_keys = straight_line_update(given, piles, lookups)
             return StrategyPart(lookups.keyed(kernel), (with_keys,), frozenset(keys.attributes))
         case _:

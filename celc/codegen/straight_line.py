@@ -34,7 +34,8 @@ class WriteCode:
 class SymbolBranch:
     """The steps of an event that has one symbol; `keyword` is `if` or `elif`.
 
-    `saved` are the piles that are written before they are read for the last time.
+    `saved` are the piles that are written before they are read for the last time, or read as they
+    were before the instant.
     """
 
     keyword: str
@@ -54,7 +55,9 @@ class StraightLineUpdate(TemplateView):
     `filling` are the tables to which an event may add a row, and `ahead` fetches rows that later
     events need. `bound` is the most nodes of one event, `key_lines` set its key and the earliest
     key in its window, `latest` is the last key in a window that begins at `earliest`. `forget`
-    empties all piles in variables; it is empty where there are none.
+    empties all piles in variables; it is empty where there are none. `simultaneous` as in
+    `UpdateInput`: then the fleeting piles are `of_instants`, and live for one instant;
+    `only_barrier`: there are none.
     """
 
     template: ClassVar[str] = "straight_line_update"
@@ -74,6 +77,9 @@ class StraightLineUpdate(TemplateView):
     consumes: bool
     forget: str
     branches: tuple[SymbolBranch, ...]
+    simultaneous: bool
+    of_instants: tuple[int, ...]
+    only_barrier: bool
 
 
 def straight_line_update(
@@ -81,17 +87,26 @@ def straight_line_update(
 ) -> StraightLineUpdate:
     """The update of a query; `lookups` are those of its piles by key, None where it has no keys."""
     imports, window = given.imports, given.window
+    fleeting = tuple(sorted(plan.fleeting))
     in_variables = [
         p for p in range(len(plan.piles)) if lookups is None or p not in lookups.columns
     ]
     branches = _branches(given, plan, lookups)
+    reads_before = given.simultaneous and any(branch.saved for branch in branches)
     tables = () if lookups is None else lookups.key_tables()
     filling = tuple(table for table in tables if table.entries)
-    forget = " = ".join([*(f"since_{pile}" for pile in in_variables), "NEVER"])
+    forgotten = [f"since_{pile}" for pile in in_variables]
+    if given.simultaneous:
+        # Those of the instant at hand are not there yet.
+        forgotten += [f"fresh_since_{pile}" for pile in fleeting]
+    forget = " = ".join([*forgotten, "NEVER"])
     imports.use("njit", "np", "list_fired", "next_relevant_row", "reserve")
     imports.use("ARENA_FULL", "DONE", "EARLIEST", "ENTRY", "FIRED", "LOWEST", "NEXT_NODE", "ROW")
     imports.use("SHIFT", "USABLE", *(["PART"] if given.partitioned else []))
-    if plan.fleeting:
+    if given.simultaneous:
+        imports.use("BARRIER", "INSTANT", "NO_BARRIER", *(["seen"] if reads_before else []))
+        imports.use(*(["NEVER"] if plan.fleeting else []))
+    elif plan.fleeting:
         imports.use("LAST", "NEVER")
     if in_variables and (given.partitioned or given.consumes):
         imports.use("NEVER")
@@ -104,7 +119,7 @@ def straight_line_update(
         given.header,
         pile_legend(plan, lookups),
         tuple(in_variables),
-        tuple(sorted(plan.fleeting)),
+        () if given.simultaneous else fleeting,
         tables,
         filling,
         () if lookups is None else lookups.ahead(),
@@ -115,6 +130,9 @@ def straight_line_update(
         given.consumes,
         forget if in_variables else "",
         branches,
+        given.simultaneous,
+        fleeting if given.simultaneous else (),
+        given.simultaneous and not fleeting,
     )
 
 
@@ -149,7 +167,13 @@ def _branches(
             continue
         of_symbol = None if lookups is None else lookups.of_symbol(writes)
         keyed = set() if lookups is None else set(lookups.columns)
-        saved = tuple(pile for pile in plan.saved[symbol] if pile not in keyed)
+        kept = plan.saved[symbol]
+        if given.simultaneous:
+            # Each is read as it was before the instant.
+            kept = tuple(
+                dict.fromkeys(p for w in writes for p in w.reads if p not in plan.fleeting)
+            )
+        saved = tuple(pile for pile in kept if pile not in keyed)
         code = _BranchCode(given, plan, lookups, of_symbol, saved)
         branches.append(
             SymbolBranch(

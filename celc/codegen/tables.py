@@ -33,7 +33,8 @@ class TablesUpdate(TemplateView):
 
     `header` says how the update runs, and why. `starts` are tuples of moves by symbol. `as_text`:
     `moves` and `skip` are lines of numbers; otherwise `moves` are the items of a dict for each
-    state, and `skip` a tuple for each state.
+    state, and `skip` a tuple for each state. `instants` are tuples of symbols by class, one for
+    each place in an instant; none where events of one instant are not simultaneous.
     """
 
     template: ClassVar[str] = "tables_update"
@@ -50,6 +51,7 @@ class TablesUpdate(TemplateView):
     consumes: bool
     interleaved: bool
     contexts: ContextRows | None
+    instants: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,7 @@ def tables_update(given: UpdateInput, tables: Tables, *, interleaved: bool) -> T
         given.consumes,
         interleaved,
         None if tables.contexts is None else _contexts(tables.contexts),
+        () if tables.instants is None else _rows(tables.instants),
     )
 
 

@@ -17,6 +17,7 @@ class UpdateInput:
 
     `header` is the comment above the update: its form, and why it has this form. `symbols` are the
     symbols in words. `consumes`: a match makes the update forget all partial matches.
+    `simultaneous`: events of one instant read what was there before it.
     """
 
     number: int
@@ -28,3 +29,4 @@ class UpdateInput:
     imports: Imports
     partitioned: bool
     consumes: bool
+    simultaneous: bool = False

@@ -582,7 +582,8 @@ class Query:
     `streams` are those of FROM (all declared ones without it), `order_by` the order columns with
     their types. `needs_stream_column` says that two of the streams share a type name, so that a
     row's event type is told by the columns `stream` and `type` together; `needs_type_column` that
-    the streams have more than one event type in all.
+    the streams have more than one event type in all. `simultaneous`: events that are equal in all
+    order columns are one instant.
     """
 
     name: str
@@ -598,4 +599,5 @@ class Query:
     consume_by: Literal["NONE", "ANY", "PARTITION"]
     limit: int | None
     order_by: tuple[AttributeDeclaration, ...]
+    simultaneous: bool
     span: Span = _span()

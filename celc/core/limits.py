@@ -9,3 +9,6 @@ MOST_MAX_WORK = 2**63 - 1
 """The largest number that the runtime can count. The runtime has it too (`celc_runtime.query`),
 since neither package imports the other to start with; a test compares the two, and their
 messages."""
+
+SIMULTANEOUS = "simultaneous"
+"""The value of the option `ties`: events that are equal in all order columns are one instant."""

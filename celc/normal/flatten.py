@@ -378,7 +378,9 @@ def _can_be_followed(form: NormalForm) -> bool:
 
 def _is_plain(part: NormalForm) -> bool:
     match part:
-        case lp.Event() | lp.Disjunction():
+        case lp.Event():
+            return not part.simultaneous
+        case lp.Disjunction():
             return True
         case lp.Sequence():
             return not any(part.contiguous)

@@ -1,4 +1,8 @@
-"""Marks on the first or last events of the matches of a form, and of the rounds of an iteration."""
+"""Marks on the first or last events of the matches of a form, and of the rounds of an iteration.
+
+Where events of one instant are simultaneous, these are the first event of the first instant and the
+last event of the last one, which need not belong to the match.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +31,10 @@ def marked_first(form: NormalForm, mark: str) -> NormalForm:
     Raises UnmarkableError for operators whose first event no one part holds.
     """
     match form:
-        case lp.Event():
+        case lp.Event() if not form.simultaneous:
             return replace(form, labels=tuple(sorted({*form.labels, mark})))
+        case lp.Event():
+            return lp.MarkedEnds(form, (mark,), (), form.span)
         case lp.Sequence():
             first = marked_first(form.operands[0], mark)
             return replace(form, operands=(first, *form.operands[1:]))
@@ -55,8 +61,10 @@ def marked_last(form: NormalForm, mark: str) -> NormalForm:
     Raises UnmarkableError for operators whose last event no one part holds.
     """
     match form:
-        case lp.Event():
+        case lp.Event() if not form.simultaneous:
             return replace(form, labels=tuple(sorted({*form.labels, mark})))
+        case lp.Event():
+            return lp.MarkedEnds(form, (), (mark,), form.span)
         case lp.Sequence():
             last = marked_last(form.operands[-1], mark)
             return replace(form, operands=(*form.operands[:-1], last))
@@ -90,7 +98,7 @@ def marked(form: NormalForm, first: tuple[str, ...], last: tuple[str, ...]) -> N
     event, its automaton is marked.
     """
     match form:
-        case lp.Event():
+        case lp.Event() if not form.simultaneous:
             return replace(form, labels=tuple(sorted({*form.labels, *first, *last})))
         case lp.Sequence():
             begin, *between, end = form.operands

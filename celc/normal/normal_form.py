@@ -43,6 +43,10 @@ class Event:
 
     `name` is the atom as written, for people. No labels means that the event belongs to the match
     (it may start or end it) but is shown nowhere.
+
+    Where events of one instant are `simultaneous`, a match of this form reaches from the first
+    event of the instant to its last. So one match ends before another starts exactly if its last
+    instant is before the other's first, and all other forms mean what they mean without instants.
     """
 
     type: EventType
@@ -50,6 +54,7 @@ class Event:
     labels: tuple[str, ...]
     name: str
     span: Span = _span()
+    simultaneous: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ def normalize(
     diagnostics = Diagnostics(source)
     diagnostics.extend(counts_too_large_in(query.formula))
     diagnostics.raise_errors()
-    normalizer = _Normalizer(source, diagnostics, max_events)
+    normalizer = _Normalizer(source, diagnostics, max_events, simultaneous=query.simultaneous)
     form = normalizer.scope(query.formula)
     strategy = query.strategy
     if strategy != "ALL" and strategy != "ANY":
@@ -140,8 +140,11 @@ class _UndecidedError(Exception):
 class _Normalizer:
     """Bottom-up rewriting; every form it returns carries the labels that its formula binds."""
 
-    def __init__(self, source: Source, diagnostics: Diagnostics, max_events: int) -> None:
+    def __init__(
+        self, source: Source, diagnostics: Diagnostics, max_events: int, *, simultaneous: bool
+    ) -> None:
         self._source = source
+        self._simultaneous = simultaneous
         self._diagnostics = diagnostics
         self._max_events = max_events
         self._binders: list[_Binder] = []
@@ -203,7 +206,12 @@ class _Normalizer:
                 return disjunction(
                     tuple(
                         Event(
-                            event_type, (), (formula.label,), self._text(formula.span), formula.span
+                            event_type,
+                            (),
+                            (formula.label,),
+                            self._text(formula.span),
+                            formula.span,
+                            self._simultaneous,
                         )
                         for event_type in formula.types
                     ),

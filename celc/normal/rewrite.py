@@ -187,7 +187,7 @@ class _Clauses:
         event, clauses = self._event, tuple(self._kept.values())
         if clauses == event.clauses:
             return event
-        return Event(event.type, clauses, event.labels, event.name, event.span)
+        return replace(event, clauses=clauses)
 
     def add(self, predicates: tuple[Predicate, ...]) -> bool:
         """Ask for an OR of predicates as well; False where no event satisfies all clauses."""
@@ -283,9 +283,7 @@ def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
     look()
     match form:
         case Event():
-            return Event(
-                form.type, form.clauses, changed(form.labels, [change]), form.name, form.span
-            )
+            return replace(form, labels=changed(form.labels, [change]))
         case Iteration():
             return replace(form, operand=relabel(form.operand, change))
         case Sequence():

@@ -217,6 +217,8 @@ def choose(given: ChoiceInput, updates: frozenset[type[Update]] = EVERY_UPDATE) 
 def _piles(query: Query, tables: Tables, updates: frozenset[type[Update]]) -> PilePlan | UnionLists:
     """The piles of the update, or the general engine where piles are impossible or not allowed."""
     why = why_not_straight_line(tables)
+    if query.simultaneous:
+        why = "simultaneous events are read up to the end of their instant"
     if why is None and interleaves(query):
         why = "CONSUME BY ANY reads all partitions in one order"
     if why is None and StraightLine not in updates:

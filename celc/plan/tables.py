@@ -56,7 +56,9 @@ class Tables:
     `symbol_of[class]` is the symbol of a symbol class of the alphabet. The other tables are indexed
     by symbols, or by letters where there are `contexts`. `skip[state][symbol]` is the state after
     an unmarked event, None where the match is lost (the row of START is unused: all None).
-    `steps[symbol]` are the other moves; moves that end a match come last.
+    `steps[symbol]` are the other moves; moves that end a match come last. Where events of one
+    instant are simultaneous, `symbol_of` finds the *class* of an event, and `instants[place]
+    [class]` the symbol by which the other tables know such an event in a place of its instant.
     """
 
     symbol_of: tuple[int, ...]
@@ -67,6 +69,12 @@ class Tables:
     steps: tuple[tuple[Step, ...], ...]
     members: tuple[tuple[State, ...], ...]
     contexts: Contexts | None = None
+    instants: tuple[tuple[int, ...], ...] | None = None
+
+    @property
+    def classes(self) -> int:
+        """The number of different classes of events that `symbol_of` finds."""
+        return max(self.symbol_of) + 1
 
     @property
     def skips_are_identities(self) -> bool:
@@ -163,6 +171,18 @@ def tabulate(
         tuple(zip(*(tuple(symbol for _, symbol in row) for row in rows), strict=True)),
         with_starts_apart(selected),
     )
+
+
+def with_instants(tables: Tables, classes: int) -> Tables:
+    """The tables of an automaton whose letters tell the places of events in their instants, where
+    the alphabet has so many classes."""
+    places = range(0, len(tables.symbol_of), classes)
+    numbers: dict[tuple[int, ...], int] = {}
+    class_of = [
+        numbers.setdefault(tuple(tables.symbol_of[place + one] for place in places), len(numbers))
+        for one in range(classes)
+    ]
+    return replace(tables, symbol_of=tuple(class_of), instants=tuple(zip(*numbers, strict=True)))
 
 
 def _selection_columns(

@@ -43,7 +43,8 @@ class Builder:
     """Builds the core formula of one query.
 
     `window_of` resolves the window of a part. `bounded` says that a window or STRICT keeps the
-    search small, `in_parts` whether the query has PARTITION BY; `selector` is the innermost of NXT,
+    search small, `in_parts` whether the query has PARTITION BY, `simultaneous`
+    that events of one instant have no order; `selector` is the innermost of NXT,
     LAST and MAX around, if any. `asked` gathers what each filter surely asks of single events, by
     its place.
     """
@@ -55,6 +56,7 @@ class Builder:
     max_clauses: int
     bounded: bool
     in_parts: bool
+    simultaneous: bool = False
     selector: str | None = None
     asked: dict[Span, tuple[Predicate, ...]] = field(default_factory=dict)
 
@@ -134,7 +136,7 @@ class Builder:
 
     def _conjunction(self, scoped: Scoped, node: syntax.Conjunction, frame: Frame) -> core.Formula:
         parts = scoped.parts
-        check_joints(scoped, node, self.schema, self.found)
+        check_joints(scoped, node, self.schema, self.found, simultaneous=self.simultaneous)
         sure = surely_bound([part.labels for part in parts])
         operands = [self.build(part, _beside(frame, sure, k)) for k, part in enumerate(parts)]
         fold_joints(node, [self._asked_of_all(part) for part in parts], self._exclude_sides)

@@ -142,15 +142,24 @@ class _Side:
 
 
 def check_joints(
-    scoped: Scoped, node: syntax.Conjunction, schema: Schema, found: Diagnostics
+    scoped: Scoped,
+    node: syntax.Conjunction,
+    schema: Schema,
+    found: Diagnostics,
+    *,
+    simultaneous: bool,
 ) -> None:
-    """Warn where two sides of AND cannot be the same match, or two of ALL bind the same label."""
+    """Warn where two sides of AND cannot be the same match, or two of ALL bind the same label.
+
+    Where events of one instant are `simultaneous`, matches may begin and end with different ones
+    in one instant, and an instant has any number of events.
+    """
 
     def join(operator: str, sides: list[_Side]) -> _Side:
         if operator == "ALL":
             check_sides([side.labels for side in sides], "ALL", schema, found)
         else:
-            clash = _clash(sides)
+            clash = _clash(sides, simultaneous=simultaneous)
             if clash is not None:
                 reason, place, other = clash
                 found.add(never_matches(reason, _SAME_MATCH, place.span, other.span))
@@ -175,7 +184,7 @@ _SAME_MATCH = (
 _Clash: TypeAlias = tuple[str, _Side, _Side]
 
 
-def _clash(sides: Sequence[_Side]) -> _Clash | None:
+def _clash(sides: Sequence[_Side], *, simultaneous: bool) -> _Clash | None:
     """Why sides of AND have no match in common, and the two sides that show it."""
     for label in dict.fromkeys(label for side in sides for label in side.labels):
         extents = [side.labels[label].extent if label in side.labels else NOTHING for side in sides]
@@ -198,8 +207,7 @@ def _clash(sides: Sequence[_Side]) -> _Clash | None:
             "one side of AND labels more events than the other",
         )
         or _types(sides, supports, "the two sides of AND label events of different types")
-        or _ends(sides)
-        or _lengths(sides)
+        or (None if simultaneous else _ends(sides) or _lengths(sides))
     )
 
 

@@ -16,6 +16,7 @@ from celc.resolve.output import Selection, check_columns, select
 from celc.resolve.query_clauses import check_window_length, clauses_of_query, window_of
 from celc.resolve.schema import Declarations, declare, schema_of
 from celc.resolve.scopes import Frame
+from celc.resolve.simultaneous import check_simultaneous
 from celc.resolve.suspicions import check_growth, growing_labels
 
 
@@ -24,19 +25,21 @@ def resolve(
     source: Source,
     *,
     order_by: tuple[str, ...] | None = None,
+    ties: str | None = None,
     max_clauses: int = 1000,
 ) -> tuple[tuple[Query, ...], tuple[Diagnostic, ...]]:
     """The queries of a file in core CEL, and warnings.
 
     Raises CelError with every error and warning of the file. `order_by` None means that WITHIN's
-    attribute orders the stream, if there is one; `max_clauses` bounds the conjunctive normal form
-    of each condition.
+    attribute orders the stream, if there is one; `ties` not None that events equal in all order
+    columns are one instant; `max_clauses` bounds the conjunctive normal form of each condition.
     """
     found = Diagnostics(source)
     declarations = declare(file.streams, found)
     _check_query_names(file, found)
     queries = [
-        _query(query, declarations, source, order_by, max_clauses, found) for query in file.queries
+        _query(query, declarations, source, order_by, ties, max_clauses, found)
+        for query in file.queries
     ]
     found.raise_errors()
     return tuple(query for query in queries if query is not None), found.in_order()
@@ -60,6 +63,7 @@ def _query(
     declarations: Declarations,
     source: Source,
     order_by: tuple[str, ...] | None,
+    ties: str | None,
     max_clauses: int,
     found: Diagnostics,
 ) -> Query | None:
@@ -84,9 +88,13 @@ def _query(
         max_clauses,
         bounded,
         parts,
+        simultaneous=ties is not None,
     )
     frame = Frame(scoped.labels, None, None)
     window, formula = lift_windows(around.window, builder.build(scoped, frame))
+    if ties is not None:
+        known = around.order_by if around.order_is_known else None
+        check_simultaneous(node, formula, window, known, found)
     site = Site(schema, frame, annotator.hidden, found, "select")
     selection = _selection(node, site, source, around.partition_by)
     if strategy == "ALL" and not bounded and node.limit is None:
@@ -108,6 +116,7 @@ def _query(
         consume_by=around.consume_by,
         limit=around.limit,
         order_by=around.order_by,
+        simultaneous=ties is not None,
         span=node.span,
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from celc.automata.determinize import START
+from celc.automata.letters import Place
 from celc.diagnostics.deadline import look
 from celc.normal.show import show_clause
 from celc.plan.earliest import EarliestTables
@@ -74,12 +75,22 @@ def _symbols(found: Tables, classes: int) -> Violations:
     if len(found.symbol_of) != classes:
         yield Violation(SYMBOLS, f"{len(found.symbol_of)} of {classes} classes have one")
     count = found.symbols if found.contexts is None else len(found.contexts.following[0])
+    if found.instants is not None:
+        yield from _instants(found.instants, found.symbols)
+        count = len(found.instants[0])
     if {*found.symbol_of} != {*range(count)}:
         yield Violation(SYMBOLS, f"{len({*found.symbol_of})} of {count} symbols do")
     if found.symbol_of[:1] != (0,):
         yield Violation(SYMBOLS, "class 0 has another one than symbol 0")
     if found.contexts is not None:
         yield from _contexts(found.contexts, found.symbols, count)
+
+
+def _instants(found: Sequence[Sequence[int]], symbols: int) -> Violations:
+    if len(found) != len(Place) or len({len(row) for row in found}) != 1:
+        yield Violation(TOTAL, f"places have {[len(row) for row in found]} classes")
+    elif {symbol for row in found for symbol in row} != {*range(symbols)} or found[0][0] != 0:
+        yield Violation(SYMBOLS, "not each symbol is that of a class in some place")
 
 
 def _contexts(found: Contexts, letters: int, symbols: int) -> Violations:

@@ -56,6 +56,8 @@ def described(plan: Plan) -> list[tuple[str, str]]:
     order = ", ".join(map(_name, plan.order_by)) or "as the events come"
     if plan.tiebreak:
         order += f", then {', '.join(map(_name, plan.tiebreak))}"
+    if plan.ties is not None:
+        order += "; equal ones are simultaneous"
     lines = [("reads", ", ".join(read) or "no column"), ("order", order)]
     if plan.partition_by:
         lines.append(("partitions", ", ".join(map(_name, plan.key_columns))))

@@ -90,6 +90,7 @@ class Program:
         *,
         order_by: str | Sequence[str] | None = None,
         tiebreak: str | Sequence[str] | None = None,
+        ties: str | None = None,
         max_work: int | None = None,
         type_column: str | None = None,
         positions: bool | None = None,
@@ -98,6 +99,8 @@ class Program:
         plan = self.plan
         if order_by is not None:
             plan = _ordered(plan, _given_names(order_by))
+        if ties not in (None, plan.ties):
+            raise _other_ties(plan, ties)
         if tiebreak is not None:
             plan = replace(plan, tiebreak=_given_names(tiebreak))
         if max_work is not None:
@@ -178,8 +181,31 @@ _MOST_WORK = 2**63 - 1
 """The most steps that kernels can count."""
 
 
+def _other_ties(plan: Plan, ties: object) -> ValueError:
+    if ties != "simultaneous":
+        return ValueError(f"ties must be 'simultaneous' or None, not {ties!r}")
+    return ValueError(
+        f"query {plan.name!r} was compiled for events that come one after another, and "
+        "simultaneous events need code of their own: compile it with --ties simultaneous, or with "
+        "celc.compile(…, ties='simultaneous')"
+    )
+
+
 def _given_names(names: str | Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _check_instants(plan: Plan, order_by: tuple[str, ...]) -> None:
+    """Raises ValueError where simultaneous events would differ in what a window is measured on."""
+    if not order_by:
+        raise ValueError(f"query {plan.name!r} needs order columns to tell simultaneous events")
+    windows = [*([] if plan.window is None else [plan.window]), *plan.local_windows]
+    for name in (window.attribute for window in windows):
+        if name is not None and name not in order_by:
+            raise ValueError(
+                f"query {plan.name!r} has a window that is measured on {name!r}, in which "
+                f"simultaneous events could differ: name it in order_by, as in {[*order_by, name]}"
+            )
 
 
 def _typed(plan: Plan, type_column: str) -> Plan:
@@ -210,6 +236,8 @@ def _ordered(plan: Plan, order_by: tuple[str, ...]) -> Plan:
                 f"query {plan.name!r} has a window of time, which needs a TIMESTAMP or DATE as its "
                 "first order column"
             )
+    if plan.ties is not None:
+        _check_instants(plan, order_by)
     read = {attribute.name for attribute in plan.attributes}
     added = tuple(a for a in plan.order_candidates if a.name in order_by and a.name not in read)
     return replace(plan, order_by=order_by, attributes=plan.attributes + added)

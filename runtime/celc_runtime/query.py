@@ -316,6 +316,7 @@ class CompiledQuery:
         *,
         order_by: str | Sequence[str] | None = None,
         tiebreak: str | Sequence[str] | None = None,
+        ties: str | None = None,
         max_work: int | None = None,
         type_column: str | None = None,
         positions: bool | None = None,
@@ -323,6 +324,8 @@ class CompiledQuery:
         """The same query with other order columns, tiebreak columns or limits; schemas follow.
 
         order_by: attributes that the query declares. tiebreak: any columns that can be sorted.
+        ties: "simultaneous" for events that are equal in all order columns; the query must have
+        been compiled so.
         max_work: steps that conditions across events may take at one event without finding a match
         before WorkLimitError is raised. type_column: the column of the event types, where that is
         not `type`; a query of one event type reads it as well once it is named. positions: whether
@@ -334,6 +337,7 @@ class CompiledQuery:
         changed = self.program.with_options(
             order_by=order_by,
             tiebreak=tiebreak,
+            ties=ties,
             max_work=max_work,
             type_column=type_column,
             positions=positions,

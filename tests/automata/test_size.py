@@ -47,9 +47,9 @@ def built(formula: str) -> tuple[NormalForm, Automaton]:
     return stopped.value.form, stopped.value.automaton
 
 
-def _construct_and_stop(form: NormalForm, *rest: Any) -> NoReturn:
+def _construct_and_stop(form: NormalForm, *rest: Any, **options: Any) -> NoReturn:
     construct: Callable[..., Automaton] = celc.automata.construct.construct
-    raise _BuiltError(form, construct(form, *rest))
+    raise _BuiltError(form, construct(form, *rest, **options))
 
 
 # --- families -------------------------------------------------------------------------------------

@@ -84,8 +84,9 @@ def test_imports_of_golden_modules_are_what_they_use(path: Path) -> None:
 @pytest.mark.usefixtures("_as_written")
 @pytest.mark.parametrize("stem", case_stems())
 def test_imports_of_the_cases_are_what_they_use(stem: str) -> None:
-    for query, order in dict.fromkeys((case.query, case.order_by) for case in load_cases(stem)):
-        _assert_exact(_module(query, options=Options(None if order is None else (order,))))
+    calls = dict.fromkeys((case.query, case.order_by, case.ties) for case in load_cases(stem))
+    for query, order, ties in calls:
+        _assert_exact(_module(query, options=Options(order, ties=ties)))
 
 
 @pytest.mark.usefixtures("_as_written")

@@ -112,7 +112,7 @@ CREATE STREAM {stream} {{
 QUERY {_name(f"{piece} query")}:
 SELECT {label}[{number}, {text}], FIRST({label}.{text}) AS {value}, B, {_text(piece)} AS {value2}
 FROM {stream}
-WHERE ({stream}>{event} AS {label} ; B)
+WHERE ({stream}>{event} AS {label} ; !(WITHIN[9 [{number}]](B ; B)) ; B)
   FILTER {label}.{text} = {_text(piece)} AND {label}.{text} LIKE {_text(pattern)}
     AND {label}.{text} NOT IN ({_text(piece + "x")}, 'y') AND {label}.{number} >= 1
 PARTITION BY {key}

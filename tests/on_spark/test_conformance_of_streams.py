@@ -174,6 +174,8 @@ def _streams(
 def _is_stream(case: Case) -> bool:
     # All cases share the columns of a file.
     of_numbers = not case.events or not isinstance(case.events[0]["ts"], dt.datetime)
+    if case.ties is not None:
+        return False
     return of_numbers and ("CONSUME BY ANY" not in case.query or "PARTITION BY" not in case.query)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -97,18 +98,18 @@ def _sort_columns(plan: Any) -> list[str]:
     return [*plan.partition_by, "ts", "row"]
 
 
-def _presorted(way: Any, frame: Any) -> Any:
+def _presorted(compiled: Any, frame: Any) -> Any:
     """The rows spread and sorted by Spark, and read as they lie."""
-    query = next(iter(way.queries.values()))
+    query = next(iter(compiled.queries.values()))
     keys, order = query.plan.partition_by, _sort_columns(query.plan)
     spread = frame.repartition(_SPARK_PARTITIONS, *keys) if keys else frame.coalesce(1)
     return query.match(spread.sortWithinPartitions(*order), presorted=True)
 
 
-def _sorted_in_sql(way: Any, frame: Any) -> Any:
+def _sorted_in_sql(compiled: Any, frame: Any) -> Any:
     """The same in SQL, with no partitions in the call."""
-    query = next(iter(way.queries.values()))
-    keys, name = query.plan.partition_by, f"q{id(frame)}"
+    query = next(iter(compiled.queries.values()))
+    keys, name = query.plan.partition_by, f"q{uuid.uuid4().hex}"
     frame.createOrReplaceTempView(f"{name}_events")
     query.register(frame.sparkSession, name=name)
     spread = f"SELECT * FROM {name}_events DISTRIBUTE BY {', '.join(keys)}"
@@ -181,5 +182,6 @@ def test_hardly_any_rows(rows: int, spark: Any, tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("layout", _LAYOUTS)
 def test_all_cases(layout: str, spark: Any, tmp_path: Path) -> None:
-    problems = _problems(load_cases(), "match", layout, spark, tmp_path)
+    cases = [case for case in load_cases() if case.order_by in (None, ("ts",))]
+    problems = _problems(cases, "match", layout, spark, tmp_path)
     assert not problems, "\n".join(problems)

@@ -15,12 +15,13 @@ from typing import Any
 
 from .conditions import Row
 from .ends import alternatives, decided_time, is_decided, is_on
+from .instants import check_simultaneous, instants_of
 from .names import Schema, check, kept_labels, projected_labels
-from .nodes import ExpressionItem, File, Query
+from .nodes import ExpressionItem, File, Query, windows_in
 from .parser import parse
 from .semantics import ComplexEvent, Evaluator, positions_of, projected, select
 from .values import CelError, Datum, datum_of
-from .windows import check_order, fits, measured_on, windows_in
+from .windows import check_order, fits, measured_on
 
 
 @dataclass(frozen=True)
@@ -44,15 +45,17 @@ def evaluate(
     events: Sequence[Mapping[str, Any]],
     *,
     query: str | None = None,
-    order_by: str | None = None,
+    order_by: str | Sequence[str] | None = None,
+    ties: str | None = None,
     work_limit: int | None = None,
     at_end: str = "open",
 ) -> list[Match]:
     """Every match of a query of the file `text` over the events, as if it had no LIMIT and no ANY.
 
     `query` names the one that is meant where the file has several. With `order_by`, events are put
-    in the order of that attribute first (equal ones stay as they are), and WITHIN is measured on it
-    where the query names no attribute. Events of types that the query's streams do not have get no
+    in the order of these attributes first (equal ones stay as they are), and WITHIN is measured on
+    the first where the query names no attribute. With `ties` "simultaneous" events that are equal
+    in all of them are one instant. Events of types that the query's streams do not have get no
     position. With `at_end` "closed" the events are all there will ever be. Rows can look alike only
     where SELECT computes expressions. Beyond `work_limit` steps WorkLimitError is raised.
     """
@@ -60,9 +63,14 @@ def evaluate(
     asked = pick_query(file, query)
     schema = Schema(file, asked.streams)
     check(asked, schema)
-    if order_by is not None:
-        events = sorted(events, key=lambda event: _sort_key(event.get(order_by)))
-    stream = _Stream(asked, schema, events, order_by, work_limit, is_closed=at_end == "closed")
+    columns = (order_by,) if isinstance(order_by, str) else tuple(order_by or ())
+    if columns:
+        events = sorted(
+            events, key=lambda event: tuple(_sort_key(event.get(name)) for name in columns)
+        )
+    stream = _Stream(
+        asked, schema, events, columns, ties, work_limit, is_closed=at_end == "closed"
+    )
     return stream.answer()
 
 
@@ -111,7 +119,8 @@ class _Stream:
         query: Query,
         schema: Schema,
         events: Sequence[Mapping[str, Any]],
-        order_by: str | None,
+        order_by: tuple[str, ...],
+        ties: str | None,
         work_limit: int | None,
         *,
         is_closed: bool,
@@ -120,15 +129,20 @@ class _Stream:
         self.schema = schema
         self.work_limit = work_limit
         self.is_closed = is_closed
-        self.column = order_by
+        self.column = next(iter(order_by), None)
         self.ways = alternatives(query.formula, query.window)
         lengths = [one.length for one in self.ways if one.length is not None]
         if lengths and query.consume_by != "NONE":
             raise CelError("CONSUME BY with an absence at the end")
-        self.shows_time = bool(lengths) and all(is_on(order_by, length) for length in lengths)
+        self.shows_time = bool(lengths) and all(is_on(self.column, length) for length in lengths)
         # Without order columns, WITHIN's attribute is the first one.
         named = None if query.window is None else query.window.attribute
-        self.order_by = order_by or named
+        order_by = order_by or tuple(filter(None, [named]))
+        self.order_by = next(iter(order_by), None)
+        self.instant_columns: tuple[str, ...] | None = None
+        if ties is not None:
+            check_simultaneous(query, ties, order_by)
+            self.instant_columns = order_by
         windows = [*([] if query.window is None else [query.window]), *windows_in(query.formula)]
         measured = [measured_on(window, self.order_by) for window in windows]
         self.parts: dict[tuple[Any, ...], _Part] = {}
@@ -143,7 +157,7 @@ class _Stream:
                 self._add(Row(event_type.stream, event_type.name, values), index)
                 index += 1
         rows = [row for part in self.parts.values() for row in part.rows]
-        times = [] if order_by is None else [row.values[order_by].value for row in rows]
+        times = [] if self.order_by is None else [row.values[self.order_by].value for row in rows]
         self.clock = max((time for time in times if time is not None), default=None)
         for part in self.parts.values():
             for attribute in dict.fromkeys(filter(None, measured)):
@@ -201,13 +215,17 @@ class _Stream:
     def _by_end(self, part: _Part, origin: int) -> dict[int, list[Match]]:
         """The part's matches by end position, as if the whole stream began at index `origin`."""
         first = part.position_from(origin)
+        instants = None
+        if self.instant_columns is not None:
+            instants = instants_of(part.rows, self.instant_columns)
         evaluator = Evaluator(
             part.rows,
             self.schema.kinds,
             first,
             self.work_limit,
             self.order_by,
-            self.query.window,
+            instants,
+            window=self.query.window,
         )
         times = self._decided(evaluator, part.rows)
         if self.query.selector not in ("ALL", "ANY"):

@@ -8,8 +8,8 @@ of one of these formulas is decided by its own absence.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from . import nodes as n
@@ -58,20 +58,12 @@ def alternatives(formula: n.Formula, window: n.Window | None) -> list[Alternativ
 
 def has_absence(formula: n.Formula) -> bool:
     """Whether an absence at the end stands anywhere in the formula."""
-    return any(isinstance(part, n.NotAfter) for part in _parts(formula))
+    return any(isinstance(part, n.NotAfter) for part in n.parts_of(formula))
 
 
 def _check_none(formula: n.Formula) -> None:
     if has_absence(formula):
         raise CelError("an absence at the end of a part")
-
-
-def _parts(formula: n.Formula) -> Iterator[n.Formula]:
-    yield formula
-    for field in fields(formula):
-        part = getattr(formula, field.name)
-        if isinstance(part, n.Formula):
-            yield from _parts(part)
 
 
 # --- times ----------------------------------------------------------------------------------------

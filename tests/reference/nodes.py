@@ -7,7 +7,7 @@ compare by identity, so that they can serve as keys of a memo.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 from .values import Datum, Kind
@@ -414,6 +414,21 @@ class Rename(_Scope):
     @cached_property
     def labels(self) -> Labels:
         return (self.body.labels - {self.old}) | {self.new}
+
+
+def parts_of(formula: Formula) -> list[Formula]:
+    """A formula and all formulas inside it, in the order of the text."""
+    inside = [getattr(formula, field.name) for field in fields(formula)]
+    operands = [part for part in inside if isinstance(part, Formula)]
+    return [formula, *(part for operand in operands for part in parts_of(operand))]
+
+
+def windows_in(formula: Formula) -> list[Window]:
+    """The windows in the formula and the lengths of its absences, in the order of the text."""
+    found = [
+        part.window for part in parts_of(formula) if isinstance(part, Within | NotBefore | NotAfter)
+    ]
+    return [window for window in found if window is not None]
 
 
 # --- files --------------------------------------------------------------------------------------

@@ -86,6 +86,12 @@ class Evaluator:
     Windows inside a formula are measured on `order_by` where they name no attribute; `window` is
     that of the query, for absences at the end without FOR. `work_limit` bounds the number of
     complex events looked at; beyond it WorkLimitError is raised.
+
+    `instants` are the first and the last position of the instant of each row. A match starts at the
+    first position of its first instant and ends at the last one of its last; so one instant is
+    before another exactly if a match that ends in it ends before one that starts in the other
+    starts, and every line of the table reads the same with and without simultaneous events. Without
+    `instants` each event is an instant of its own.
     """
 
     def __init__(
@@ -95,10 +101,13 @@ class Evaluator:
         first: int = 0,
         work_limit: int | None = None,
         order_by: str | None = None,
+        instants: Sequence[tuple[int, int]] | None = None,
+        *,
         window: n.Window | None = None,
     ) -> None:
         self.rows = rows
         self.first = first
+        self.instants = [(i, i) for i in range(len(rows))] if instants is None else instants
         self.checker = ConditionChecker(rows, kinds)
         self.work_left = work_limit
         self.order_by = order_by
@@ -195,7 +204,7 @@ class Evaluator:
         for i in range(self.first, len(self.rows)):
             row = self.rows[i]
             if row.type == atom.type and atom.stream in (None, row.stream):
-                yield i, i, frozenset([(atom.type, i)])
+                yield *self.instants[i], frozenset([(atom.type, i)])
 
     def _labelled(self, formula: n.As, nu: Environment) -> Iterable[ComplexEvent]:
         for i, j, mu in self.matches(formula.body, nu):
@@ -261,10 +270,12 @@ class Evaluator:
 
     def _other_event(self, formula: n.OtherEvent, nu: Environment) -> Iterable[ComplexEvent]:
         matches = frozenset() if self._unknown(formula, nu) else self.scope(formula.body, nu)
-        taken = {start for start, end, _ in matches if start == end}
+        one_event = {self.instants[start] for start, end, _ in matches if start == end}
+        taken = {start for start, end in one_event if start == end}
+        taken |= {min(support(mu)) for _, _, mu in matches if len(support(mu)) == 1}
         for i in range(self.first, len(self.rows)):
             if i not in taken:
-                yield i, i, frozenset()
+                yield *self.instants[i], frozenset()
 
     def _unless(self, formula: n.Unless, nu: Environment) -> Iterable[ComplexEvent]:
         for i, j, mu in self.matches(formula.left, nu):

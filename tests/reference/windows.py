@@ -5,22 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 from .conditions import Row
-from .nodes import Formula, NotAfter, NotBefore, Window, Within
+from .nodes import Window
 from .values import CelError, Kind
-
-
-def windows_in(formula: Formula) -> list[Window]:
-    """The windows in the formula, and those in which something is absent."""
-    here = [formula.window] if isinstance(formula, Within | NotBefore) else []
-    if isinstance(formula, NotAfter) and formula.window is not None:
-        here = [formula.window]
-    inside = [getattr(formula, field.name) for field in fields(formula)]
-    parts_of = [part for part in inside if isinstance(part, Formula)]
-    return here + [window for part in parts_of for window in windows_in(part)]
 
 
 def measured_on(window: Window, order_by: str | None) -> str | None:

@@ -1,7 +1,8 @@
 """What a person reads when the meaning of a query is wrong: messages as golden files.
 
 Each `.cel` file under tests/errors/{names,types,clauses,warnings} has all its messages beside it,
-rendered, as `.expected`. A first line `-- order-by: ts,id` names order columns.
+rendered, as `.expected`. A first line `-- order-by: ts,id` names order columns; in the folder
+`instants`, simultaneous events have no order.
 """
 
 from __future__ import annotations
@@ -14,14 +15,21 @@ from types import ModuleType
 import pytest
 from places import TESTS
 
+from celc.core.limits import SIMULTANEOUS
 from celc.diagnostics.errors import CelError, Diagnostic, render_all
-from celc.diagnostics.messages import clauses, names, types, warnings
+from celc.diagnostics.messages import clauses, instants, names, types, warnings
 from celc.diagnostics.source import Source
 from celc.parse.parser import parse
 from celc.resolve.resolver import resolve
 
 FOLDER = TESTS / "errors"
-CATALOGUE = {"names": names, "types": types, "clauses": clauses, "warnings": warnings}
+CATALOGUE = {
+    "names": names,
+    "types": types,
+    "clauses": clauses,
+    "instants": instants,
+    "warnings": warnings,
+}
 QUERIES = sorted(path for folder in CATALOGUE for path in (FOLDER / folder).glob("*.cel"))
 
 
@@ -30,10 +38,10 @@ def order_by(text: str) -> tuple[str, ...] | None:
     return tuple(named[1].split(",")) if named else None
 
 
-def diagnostics_of(source: Source) -> tuple[Diagnostic, ...]:
+def diagnostics_of(source: Source, ties: str | None = None) -> tuple[Diagnostic, ...]:
     file = parse(source)
     try:
-        _, found = resolve(file, source, order_by=order_by(source.text))
+        _, found = resolve(file, source, order_by=order_by(source.text), ties=ties)
     except CelError as refusal:
         return refusal.diagnostics
     return found
@@ -44,7 +52,8 @@ def diagnostics_of(source: Source) -> tuple[Diagnostic, ...]:
 )
 def test_messages(path: Path, request: pytest.FixtureRequest) -> None:
     source = Source(path.name, path.read_text(encoding="utf-8"))
-    rendered = render_all(source, diagnostics_of(source)) + "\n"
+    ties = SIMULTANEOUS if path.parent.name == "instants" else None
+    rendered = render_all(source, diagnostics_of(source, ties)) + "\n"
     golden = path.with_suffix(".expected")
     if request.config.getoption("--update-golden"):
         golden.write_text(rendered, encoding="utf-8")

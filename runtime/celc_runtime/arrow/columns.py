@@ -7,7 +7,7 @@ columns and their types (`conforming`), types of events (`event_types`), order a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from celc_runtime.arrow.arrays import NO_NULLS, coded, numbers, plain, text_trut
 from celc_runtime.arrow.conforming import conforming, names_read
 from celc_runtime.arrow.event_order import EventOrder
 from celc_runtime.arrow.event_types import EventTypes
+from celc_runtime.arrow.instants import begins_instant
 from celc_runtime.arrow.partition_keys import with_keys
 from celc_runtime.arrow.row_names import RowNames
 from celc_runtime.arrow.undeclared import Undeclared
@@ -25,6 +26,8 @@ from celc_runtime.plan.conditions import TextComparison, TextCondition
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
 
+_EACH_ROW = np.zeros(0, np.bool_)
+
 
 @dataclass(slots=True)
 class Prepared:
@@ -32,7 +35,8 @@ class Prepared:
 
     `events`: the conforming columns without the rows of undeclared types. `dropped`: the number of
     those rows; `known`: bool, which rows of the batch are left, None: all. `parts`: the rows at
-    which partitions begin.
+    which partitions begin. `instants`: bool[rows], the rows at which instants begin; of no rows:
+    all do, or simultaneous events are nothing special.
     """
 
     batch: Batch
@@ -40,6 +44,7 @@ class Prepared:
     dropped: int
     parts: np.ndarray
     known: np.ndarray | None = None
+    instants: np.ndarray = field(default_factory=lambda: _EACH_ROW)
 
 
 class Columns:
@@ -77,10 +82,11 @@ class Columns:
         """How many slots the partitions of interleaved events have taken so far."""
         return self._order.partitions_seen
 
-    def prepare(self, events: pa.RecordBatch) -> Prepared:
-        """One batch of events, conforming and checked."""
+    def prepare(self, events: pa.RecordBatch, *, conforms: bool = False) -> Prepared:
+        """One batch of events, conforming and checked; `conforms`: it has been made conforming."""
         plan = self._plan
-        events = self._conforming(events)
+        if not conforms:
+            events = self.conforming(events)
         codes, of_types, known = self._types.codes(events)
         dropped = 0
         if known is not None:
@@ -95,18 +101,26 @@ class Columns:
         self._order.check(events, parts)
         prepared = self._laid_out(events, parts, dropped)
         prepared.known = known
+        if plan.ties is not None and not self._order.rises:
+            prepared.instants = begins_instant(plan, events)
         self._order.leave(events)
         self._rows.seen += rows + dropped
         self._types_of_batch = codes, of_types
         return prepared
 
     def prepare_stretches(
-        self, events: pa.RecordBatch, codes: np.ndarray, parts: list[int]
+        self, events: pa.RecordBatch, codes: np.ndarray, parts: list[int], absent: np.ndarray
     ) -> Prepared:
         """Events that conform and are in order, partition by partition: `parts` are the rows at
         which partitions begin. `codes` are int32, the places of their types in
-        `plan.declared_types`. The window's attribute is checked."""
+        `plan.declared_types`; `absent`: bool[rows], rows that stand for rows that have been left
+        out. The window's attribute is checked."""
         prepared = self._laid_out(events, parts, 0)
+        if self._plan.ties is not None:
+            prepared.instants = begins_instant(self._plan, events)
+            # A row that stands for rows left out is a copy of the row behind it. Between two
+            # instants it stands for others, so the row behind it begins one as well.
+            prepared.instants[1:] |= absent[:-1] & prepared.instants[:-1]
         self._types_of_batch = codes, np.arange(len(self._plan.types))
         return prepared
 
@@ -121,6 +135,7 @@ class Columns:
             slots=slots,
             letters=NO_INTEGERS,
             contexts=NO_INTEGERS,
+            instants=NO_INTEGERS,
         )
         return Prepared(batch, events, dropped, np.asarray(parts, np.int64))
 
@@ -143,11 +158,12 @@ class Columns:
             return keys, NO_INTEGERS
         return keys, floors_of(keys, plan.window.size, type)
 
-    def _conforming(self, events: pa.RecordBatch) -> pa.RecordBatch:
-        """`conforming`, with the schema remembered if its columns need no change."""
+    def conforming(self, events: pa.RecordBatch, waiting: int = 0) -> pa.RecordBatch:
+        """`conforming`, with the schema remembered if its columns need no change; `waiting`: so
+        many rows before it have not been prepared yet."""
         if self._schema is not None and events.schema.equals(self._schema):
             return with_keys(self._plan, events.select(self._places))
-        found = conforming(self._plan, events, self._rows.seen, self._rows.given)
+        found = conforming(self._plan, events, self._rows.seen + waiting, self._rows.given)
         names = events.schema.names
         # A column may also be a field of a struct, or not be there at all (`*`).
         if set(found.schema.names) <= set(names):

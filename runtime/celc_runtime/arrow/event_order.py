@@ -31,7 +31,8 @@ def tie_error(plan: Plan, which: str) -> EventError:
     return EventError(
         f"query {plan.name!r}: two events are equal in {names} ({which}), and a distributed table "
         "has no order of its own: name a column that tells them apart, as in "
-        "with_options(tiebreak=['event_id']) or celc compile --tiebreak event_id"
+        "with_options(tiebreak=['event_id']) or celc compile --tiebreak event_id; or, if neither "
+        "comes before the other, compile the query with ties='simultaneous' (--ties simultaneous)"
     )
 
 
@@ -47,10 +48,13 @@ class EventOrder:
     ) -> None:
         self._plan = plan
         self._rows = rows
-        self._ties_are_errors = ties_are_errors
+        self._ties_are_errors = ties_are_errors and plan.ties is None
         self._continues = continues
         self._keys_seen: set[tuple[object, ...]] = set()
         self._slots: dict[tuple[object, ...], int] = {}
+        self.rises = True
+        """Whether the first order column shows that no two rows of the batch checked last are equal
+        in order and partition."""
         self.last: dict[str, pa.Array] | None = None
         """The last event so far: its order columns and partition columns."""
 
@@ -133,6 +137,7 @@ class EventOrder:
                     "column"
                 )
         names = (*plan.order_by, *plan.tiebreak)
+        self.rises = not len(events)
         if not plan.order_by or not len(events):
             return
         if self._is_in_order(events.column(names[0]), parts, alone=len(names) == 1):
@@ -173,6 +178,7 @@ class EventOrder:
             before = numbers(self.last[self._plan.order_by[0]].cast(column.type))[0][0]
             falls, ties = disorder(values, before)
         if not falls and not ties:
+            self.rises = True
             return True
         # Where a partition begins, there may be any value.
         at = np.array(parts[1:] if parts[:1] == [0] else parts, np.int64)
@@ -181,4 +187,5 @@ class EventOrder:
         if parts[:1] == [0] and self.last is not None:
             falls -= int(values[0] < before)
             ties -= int(values[0] == before)
+        self.rises = not falls and not ties
         return not falls and (not ties or (alone and not self._ties_are_errors))

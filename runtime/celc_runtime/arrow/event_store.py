@@ -12,11 +12,15 @@ import pyarrow.compute as pc
 from celc_runtime.arrow.arrays import plain
 from celc_runtime.engine.arena import BLOCK, PADDING
 from celc_runtime.engine.batch import Batch, last_relevant_rows, write_relevant_rows
+from celc_runtime.engine.instants import InstantRows
 from celc_runtime.jit.kernels import njit
 
 POSITION = "\ud800position"
 """The name of the positions among the stored columns. No column has this name: it begins with half
 of a character (a surrogate), which neither a query's text nor an Arrow table can hold."""
+
+INSTANT_POSITION = "\ud800instant"
+"""The name of the first positions of events' instants, among the stored columns likewise."""
 
 
 class PastEvents:
@@ -116,13 +120,21 @@ class EventStore:
         batch: Batch,
         positions_of: Callable[[np.ndarray], np.ndarray],
         base: int,
+        instants: InstantRows | None = None,
     ) -> None:
         """Begin a batch, whose first event that matters is entry `base`.
 
-        `positions_of` gives the positions of the batch's rows in their partitions.
+        `positions_of` gives the positions of the batch's rows in their partitions; `instants`: None
+        where each row is an instant.
         """
         self._base = base
-        self._here = _Here(events, batch, positions_of)
+        self._here = _Here(events, batch, positions_of, instants)
+
+    def last_positions(self, rows: np.ndarray) -> np.ndarray:
+        """int64: the last positions of the instants of rows (int64) of the batch at hand."""
+        assert self._here is not None
+        instants = self._here.instants
+        return self._here.positions_of(rows if instants is None else instants.last(rows))
 
     def leave(self, oldest: int, until: int) -> None:
         """End the batch before entry `until`; keep the events from entry `oldest` on."""
@@ -178,8 +190,10 @@ class _Here:
         events: pa.RecordBatch,
         batch: Batch,
         positions_of: Callable[[np.ndarray], np.ndarray],
+        instants: InstantRows | None,
     ) -> None:
         self.positions_of = positions_of
+        self.instants = instants
         self._events = events
         self._batch = batch
         self._known = self._next_row = 0
@@ -208,6 +222,9 @@ class _Here:
 
     def column(self, name: str, rows: np.ndarray) -> pa.Array:
         """The values of a column in some rows, a copy."""
+        if name == INSTANT_POSITION:
+            firsts = rows if self.instants is None else self.instants.first(rows)
+            return pa.array(self.positions_of(firsts))
         return plain(pc.take(self._events.column(name), pa.array(rows), boundscheck=False))
 
 

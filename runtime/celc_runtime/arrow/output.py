@@ -9,7 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import plain
-from celc_runtime.arrow.event_store import POSITION, EventStore, PastEvents
+from celc_runtime.arrow.event_store import (
+    INSTANT_POSITION,
+    POSITION,
+    EventStore,
+    PastEvents,
+)
 from celc_runtime.arrow.values import LabelValues, computed_column
 from celc_runtime.engine.listing import Kinds, Output, label_columns
 from celc_runtime.plan.expressions import Computed
@@ -24,18 +29,24 @@ def matches_batch(
     events: pa.RecordBatch,
     store: EventStore,
     entries_read: int,
+    in_instants: bool = False,
 ) -> pa.RecordBatch:
     """The matches in the buffers as one batch of the output schema; the buffers may be reused.
 
     found: the events of these matches. events: the batch that holds the matches' last events.
-    entries_read: how many entries there are so far. Arrow uses the arrays made here without a copy.
+    entries_read: how many entries there are so far. in_instants: a match starts at the first
+    position of its first instant, and ends at the last of its last. Arrow uses the arrays made here
+    without a copy.
     """
     matches = int(output.used[0])
     rows = output.rows[:matches]
     values = _Values(store.stretch(int(found.starts.min()), entries_read))
     labels = LabelValues(plan.label_names, matches, found.offsets, found.entries, values.of)
     columns = [plain(events.column(name).take(pa.array(rows))) for name in plan.key_columns]
-    if plan.positions:
+    if plan.positions and in_instants:
+        ends = pa.array(store.last_positions(rows))
+        columns += [values.of(INSTANT_POSITION, found.starts), ends]
+    elif plan.positions:
         columns += [values.of(POSITION, found.starts), values.of(POSITION, found.ends)]
     if plan.order_by:
         columns += [

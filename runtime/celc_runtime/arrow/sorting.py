@@ -33,6 +33,16 @@ def sort_columns(plan: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*partitions, *plan.order_by, *plan.tiebreak)))
 
 
+def sort_columns_without_order(plan: Plan) -> tuple[str, ...]:
+    """The columns that events are sorted by where they come in no order of their own, as on Spark.
+
+    All columns that are read stand last where simultaneous events need no tiebreak.
+    """
+    if plan.ties is None:
+        return sort_columns(plan)
+    return tuple(dict.fromkeys((*sort_columns(plan), *plan.input_schema().names)))
+
+
 def sorted_for(plan: Plan, table: pa.Table) -> tuple[pa.Table, str | None]:
     """The table in the order that the query reads; equal rows keep their order.
 

@@ -68,7 +68,12 @@ LEAF_FIRST = 22  # the first leaf inside the window of the event that is listed
 LEAF_COUNT = 23  # the leaves noted, those before LEAF_FIRST included
 RUN_LEFT = 24  # matches of a run that did not fit into the buffers
 RUN_FROM = 25  # the leaf at which that run goes on, counted from the first leaf ever
-COUNTERS = 26
+BARRIER = 26  # the first node of the instant at hand, where simultaneous events have no order
+INSTANT = 27  # the number of that instant in the batch
+COUNTERS = 28
+
+NO_BARRIER = 2**62
+"""The barrier where no two events of a batch are simultaneous: no node is beyond it."""
 
 MARKS = 64
 
@@ -101,9 +106,11 @@ LEAVES_FULL = 9  # the leaves need more room, then list on
 class Memory(NamedTuple):
     """The arena and the working memory of a run, as the kernels take them.
 
-    nodes: int64[size, 4], size a power of two. heads: int64[2, piles + 2], the newest cell of
+    nodes: int64[size, 4], size a power of two. heads: int64[5, piles + 2], the newest cell of
     each pile and its SINCE, used by generated straight-line and branch-free updates. The last
-    two piles are for branch-free updates: one that stays empty, and one that is never read.
+    two piles are for branch-free updates: one that stays empty, and one that is never read. Rows 2
+    to 4 are for simultaneous events: the cell and the SINCE before the instant whose barrier is in
+    row 4 (`seen`); for piles that live for one instant, those of the next.
     relevant: int64[BLOCK + PADDING], the relevant rows of the block at hand. counters:
     int64[COUNTERS]. stack: int64[depth, 2] of (node, length of the path above it). path:
     int64[depth], the tags from the last event back. trail: int64[depth + PADDING], the same
@@ -137,10 +144,10 @@ def new_memory(
     counters[NEXT_NODE] = counters[LOWEST] = counters[USABLE] = first_node
     counters[ENTRY] = first_entry
     counters[EARLIEST] = ALWAYS
-    counters[LAST] = -2
+    counters[LAST] = counters[INSTANT] = -2
     counters[PASSED_NODE] = first_node
-    heads = np.zeros((2, piles + 2), np.int64)
-    heads[1] = NEVER
+    heads = np.zeros((5, piles + 2), np.int64)
+    heads[1:] = NEVER
     nodes = np.zeros((size, 4), np.int64)
     nodes[:, SINCE] = NEVER
     return Memory(
@@ -197,6 +204,34 @@ def union(nodes, next_node, floor_value, first, first_since, second, second_sinc
         return next_node, first_since, next_node + 1
     put(nodes, next_node, MERGE, second, first, second_since)
     return next_node, second_since, next_node + 1
+
+
+# --- simultaneous events --------------------------------------------------------------------------
+#
+# The events of one instant read the piles as they were before it. No copy is made: the cells of the
+# instant at hand have ids from the *barrier* on, and a pile's older cells are behind them. Where no
+# two events are simultaneous, that is one comparison for each pile that is read.
+
+
+@njit(nogil=True, cache=True)
+def seen_of_key(nodes, head, barrier, next_node, lowest):  # type: ignore[no-untyped-def]
+    """The newest cell of a pile below the barrier, and its SINCE; a dead one is (0, NEVER)."""
+    mask = nodes.shape[0] - 1
+    while head >= barrier:
+        head = nodes[head & mask, NEXT]
+    if head < lowest_id(nodes, next_node, lowest):
+        return np.int64(0), np.int64(NEVER)
+    return head, nodes[head & mask, SINCE]
+
+
+@njit(nogil=True, cache=True)
+def seen(memory, pile, head, barrier, next_node, lowest):  # type: ignore[no-untyped-def]
+    """The same of a pile with a number, found once for each instant."""
+    heads = memory.heads
+    if heads[4, pile] != barrier:
+        before, since = seen_of_key(memory.nodes, head, barrier, next_node, lowest)
+        heads[2, pile], heads[3, pile], heads[4, pile] = before, since, barrier
+    return heads[2, pile], heads[3, pile]
 
 
 # --- for generated updates without branches -------------------------------------------------------

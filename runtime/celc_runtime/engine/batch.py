@@ -20,7 +20,8 @@ class Batch(NamedTuple):
     slots: int64[rows], a number for the partition of each row, where partitions interleave.
     letters: int64[rows], what the tables call each event, where that depends on its context; the
     update fills it in. contexts: int64[parts], the context in which each of these partitions goes
-    on; empty: all begin.
+    on; empty: all begin. instants: int64[rows], the number of each row's instant in the batch,
+    where some have several rows; empty: each row is one.
     """
 
     symbols: np.ndarray
@@ -31,6 +32,7 @@ class Batch(NamedTuple):
     slots: np.ndarray
     letters: np.ndarray
     contexts: np.ndarray
+    instants: np.ndarray
 
 
 END_OF_PARTS = 2**62

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from celc_runtime.engine.instants import ALONE, FIRST, LAST
 from celc_runtime.engine.open_questions import (
     ANSWERED,
     Condition,
@@ -54,15 +55,19 @@ class Node(ABC):
 
 @dataclass(eq=False, slots=True)
 class OneEvent(Node):
-    """An event with one of the symbols."""
+    """An event with one of the symbols; its match reaches over the whole instant of the event."""
 
     symbols: tuple[int, ...]
     labels: tuple[str, ...]
 
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
-        if stretch.symbols[end] in self.symbols:
-            marked = ((end, frozenset(self.labels)),) if self.labels else ()
-            yield Found(end, end, marked, ANSWERED)
+        start = first_of_instant(stretch, end)
+        if start is None:
+            return
+        for event in range(start, end + 1):
+            if stretch.symbols[event] in self.symbols:
+                marked = ((event, frozenset(self.labels)),) if self.labels else ()
+                yield Found(start, end, marked, ANSWERED)
 
 
 @dataclass(eq=False, slots=True)
@@ -395,6 +400,18 @@ def _is_true(fact: Fact, stretch: Stretch, match: Found) -> bool:
     if kind == "some":
         return rest[2] in satisfy
     return bool(satisfy) and satisfy[0 if kind == "first" else -1]
+
+
+def first_of_instant(stretch: Stretch, end: int) -> int | None:
+    """The first event of the instant that an event ends; None: it ends none."""
+    if stretch.places[end] == ALONE:
+        return end
+    if stretch.places[end] != LAST:
+        return None
+    start = end
+    while stretch.places[start] != FIRST:
+        start -= 1
+    return start
 
 
 def joined(left: Found, right: Found) -> Found:

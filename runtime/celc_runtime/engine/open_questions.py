@@ -97,15 +97,16 @@ class Found(NamedTuple):
 class Stretch:
     """Events of one partition, from index `first` on, and the matches found among them.
 
-    `entries`, `symbols` and `positions` are lists of all events of the partition; `past` are the
-    remembered columns, and `base` is the entry at their index 0. `whole` is the stretch that nested
-    selectors see. `memo`: the matches by node and end event. `parts`: the stretches that begin
-    later.
+    `entries`, `symbols`, `positions` and `places` (in their instants) are lists of all events of
+    the partition; `past` are the remembered columns, and `base` is the entry at their index 0.
+    `whole` is the stretch that nested selectors see. `memo`: the matches by node and end event.
+    `parts`: the stretches that begin later.
     """
 
     entries: list[int]
     symbols: list[int]
     positions: list[int]
+    places: list[int]
     past: tuple[np.ndarray, ...]
     base: int
     first: int

@@ -103,7 +103,8 @@ class Plan:
     them; `chosen_keys`: the keys among them for which the input has no column. `local_windows`: the
     windows of parts of the formula and the lengths of absences, each once. `reaches`: the events
     before a match that can decide whether it is one, as hops from its start: each tuple holds the
-    numbers of the local windows that are hopped one after another.
+    numbers of the local windows that are hopped one after another. `ties`: "simultaneous" where
+    events that are equal in all order columns are one instant.
     """
 
     name: str
@@ -130,6 +131,7 @@ class Plan:
     expressions: tuple[Computed, ...] = ()
     hidden: tuple[str, ...] = ()
     max_work: int = 100_000_000
+    ties: str | None = None
     type_name: str = "type"
     positions: bool = True
     relevant: tuple[Relevant, ...] | None = None

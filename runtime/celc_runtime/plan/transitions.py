@@ -27,6 +27,10 @@ class TransitionArrays(NamedTuple):
     which 0 is the first. following: int64[contexts, symbols], the context after an event. letters:
     int64[contexts, symbols], the event's number in the other tables. Both are empty without
     contexts.
+
+    Where events of one instant are simultaneous, instants: int64[4, classes], by the place of an
+    event in its instant (alone, first, between, last) and its class, its number in the other
+    tables; without rows where they are not.
     """
 
     start_first: np.ndarray
@@ -38,6 +42,7 @@ class TransitionArrays(NamedTuple):
     settings: np.ndarray
     following: np.ndarray
     letters: np.ndarray
+    instants: np.ndarray
 
 
 Move = tuple[int, int, int]
@@ -55,6 +60,7 @@ def tables(
     interleaved: bool,
     following: Sequence[Sequence[int]] = (),
     letters: Sequence[Sequence[int]] = (),
+    instants: Sequence[Sequence[int]] = (),
 ) -> TransitionArrays:
     """The arrays of the tables that a generated module writes: `starts` by symbol, `moves` by state
     and symbol.
@@ -80,6 +86,7 @@ def tables(
         np.array([window, size, consumes, interleaved], np.int64),
         _as_matrix(following),
         _as_matrix(letters),
+        _as_matrix(instants),
     )
 
 

@@ -24,6 +24,7 @@ from celc_runtime.engine.arena import (
 )
 from celc_runtime.engine.batch import relevant_rows
 from celc_runtime.engine.definition import first_in
+from celc_runtime.engine.instants import ALONE, Instants
 from celc_runtime.engine.listing import Kinds, Output
 from celc_runtime.engine.open_questions import Budget, Labels, OutOfWorkError, Stretch
 from celc_runtime.plan.plan import Plan
@@ -35,18 +36,21 @@ from celc_runtime.run.positions import Positions
 
 @dataclass(slots=True)
 class _Part:
-    """The remembered events of one partition, ascending; `whole`: for nested selectors."""
+    """The remembered events of one partition, ascending; `places`: in their instants; `whole`: for
+    nested selectors."""
 
     entries: list[int] = field(default_factory=list)
     symbols: list[int] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
     keys: list[int] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
     whole: Stretch | None = None
 
     def drop(self, count: int) -> None:
         """Forget the first events."""
         if count:
-            for column in (self.entries, self.symbols, self.positions, self.keys):
+            columns = (self.entries, self.symbols, self.positions, self.keys, self.places)
+            for column in columns:
                 del column[:count]
             self.whole = None
 
@@ -56,7 +60,10 @@ class DefinitionListing(ListingOfRun):
 
     most_rows = NOTED_ROWS
 
-    def __init__(self, definition: ByDefinition, plan: Plan) -> None:
+    def __init__(
+        self, definition: ByDefinition, plan: Plan, instants: Instants | None = None
+    ) -> None:
+        self._instants = instants
         self._definition = definition
         self._plan = plan
         self._history = History(definition.remembers, plan)
@@ -93,10 +100,13 @@ class DefinitionListing(ListingOfRun):
         if not count:
             return prepared
         of_rows = positions.of(rows)
-        symbols = batch.symbols[rows]
+        symbols, places = batch.symbols[rows], np.full(count, ALONE)
+        if self._instants is not None:
+            places = self._instants.place_of[symbols]
+            symbols = self._instants.class_of[symbols]
         self._history.append(prepared.events, rows, symbols, positions, prepared.parts)
         keys = batch.keys[rows] if len(batch.keys) else of_rows
-        values = (batch.symbols[rows], of_rows, keys)
+        values = (symbols, of_rows, keys, places)
         for part, number, *event in zip(
             parts.tolist(), range(entry, entry + count), *(v.tolist() for v in values), strict=True
         ):
@@ -107,6 +117,7 @@ class DefinitionListing(ListingOfRun):
             kept.symbols.append(event[0])
             kept.positions.append(event[1])
             kept.keys.append(event[2])
+            kept.places.append(event[3])
         return prepared
 
     def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
@@ -205,6 +216,7 @@ class DefinitionListing(ListingOfRun):
             part.entries,
             part.symbols,
             part.positions,
+            part.places,
             remembered.past,
             remembered.first,
             first,

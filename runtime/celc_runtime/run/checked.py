@@ -32,6 +32,7 @@ from celc_runtime.engine.collected_matches import (
     keep_largest,
     keep_preferred,
 )
+from celc_runtime.engine.instants import Instants
 from celc_runtime.engine.listing import Kinds, Output, new_output
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import Checked
@@ -46,7 +47,8 @@ _COLLECTED_ENTRIES = 1 << 14
 class CheckedListing(ListingOfRun):
     """Lists the matches that conditions admit; holds the past events that the conditions read."""
 
-    def __init__(self, checks: Checked, plan: Plan) -> None:
+    def __init__(self, checks: Checked, plan: Plan, instants: Instants | None = None) -> None:
+        self._instants = instants
         self._checks = checks
         self._listing = checked_listing(checks.admits, checks.completes)
         self._history = History(checks.remembers, plan)
@@ -77,6 +79,8 @@ class CheckedListing(ListingOfRun):
         if count or len(prepared.parts):  # a partition may begin without an event that matters
             rows = relevant_rows(batch.words, batch.symbols, count)
             symbols = batch.symbols[rows]
+            if self._instants is not None:
+                symbols = self._instants.class_of[symbols]
             self._history.append(prepared.events, rows, symbols, positions, prepared.parts)
         return prepared
 

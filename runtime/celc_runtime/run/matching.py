@@ -53,4 +53,5 @@ def matches_of_frame(program: Program, frame: pandas.DataFrame) -> pandas.DataFr
 def _read(run: Run, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         yield from run.push(batch)
+    yield from run.rest()
     run.finish()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple, assert_never
+from typing import assert_never
 
 import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.columns import Columns, Prepared
-from celc_runtime.arrow.event_store import EventStore
+from celc_runtime.arrow.event_store import INSTANT_POSITION, EventStore
+from celc_runtime.arrow.instants import WholeInstants
 from celc_runtime.arrow.output import matches_batch
 from celc_runtime.engine.arena import (
     ALWAYS,
@@ -21,6 +22,7 @@ from celc_runtime.engine.arena import (
     EARLIEST,
     ENTRY,
     FIRED,
+    INSTANT,
     LAST,
     LISTED,
     LOWEST,
@@ -36,6 +38,13 @@ from celc_runtime.engine.arena import (
     oldest_entry,
 )
 from celc_runtime.engine.batch import Batch
+from celc_runtime.engine.instants import (
+    InstantRows,
+    Instants,
+    instant_rows,
+    instants_of,
+    write_symbols,
+)
 from celc_runtime.engine.listing import Kinds, with_more_room
 from celc_runtime.plan.errors import EventWarning, WorkLimitError
 from celc_runtime.plan.plan import Plan
@@ -47,6 +56,7 @@ from celc_runtime.plan.strategy import (
     InRuns,
     InWindow,
     Latest,
+    UnionLists,
 )
 from celc_runtime.program import Program
 from celc_runtime.run.by_definition import DefinitionListing
@@ -56,45 +66,9 @@ from celc_runtime.run.latest import LatestListing
 from celc_runtime.run.listings import AllListing, ListingOfRun, RunsListing
 from celc_runtime.run.many_matches import ManyMatches
 from celc_runtime.run.positions import GivenPositions, Positions
+from celc_runtime.run.stretches import Behind, Stretches
 from celc_runtime.run.updates import ASKS_UPDATE, update_of
 from celc_runtime.run.window_listings import EarliestListing, SelectorListing
-
-
-class Stretches(NamedTuple):
-    """Stretches of partitions, one after another, each from some event of its partition on.
-
-    events: the columns that the query reads, without types; codes: int32[rows], the number of each
-    row's type among the types that the query declares; positions: int64[rows], in the partition.
-    starts: int64[parts], the rows at which stretches begin, none of them empty. silent: bool[rows],
-    rows that have been read before: matches that end there are not listed. absent: bool[rows], rows
-    that stand for rows left out because they cannot matter. contexts: int64[parts], what the stream
-    before each stretch means to nested selectors.
-    """
-
-    events: pa.RecordBatch
-    codes: np.ndarray
-    positions: np.ndarray
-    starts: np.ndarray
-    silent: np.ndarray
-    absent: np.ndarray
-    contexts: np.ndarray
-
-
-class Behind(NamedTuple):
-    """What later events need to know of stretches that have been read.
-
-    matters: bool[rows], rows that later matches can hold. firsts: int64[parts], the first position
-    of each partition that they can hold. contexts: int64[rows], the context before each row, and
-    behind: int64[parts], the context behind each stretch; empty without nested selectors. keys:
-    int64[rows], the values that the window is measured on; empty where it is measured on positions,
-    or there is none.
-    """
-
-    matters: np.ndarray
-    firsts: np.ndarray
-    contexts: np.ndarray
-    behind: np.ndarray
-    keys: np.ndarray
 
 
 class Run:
@@ -124,8 +98,10 @@ class Run:
         self._columns = Columns(
             plan, ties_are_errors=ties_are_errors, continues=continues, numbered=numbered
         )
+        self._instants = _instants_of(program)
+        self._whole = None if plan.ties is None else WholeInstants(plan)
         self._update = update_of(program, first_position=first_position)
-        self._listing = _listing_of(program, with_letters=self._update.has_contexts)
+        self._listing = _listing_of(program, self._instants, with_letters=self._update.has_contexts)
         self._memory = new_memory(self._update.piles, first_node=first_node)
         self._memory.counters[SHIFT] = -first_position
         self._many = ManyMatches(plan, self._listing)
@@ -134,7 +110,11 @@ class Run:
         self._stretches: Prepared | None = None
         self._silent: np.ndarray | None = None
         self._last_ends = np.zeros(0, np.int64)
-        self._events = EventStore(plan.stored_attributes)
+        # Without places in the tables, matches start and end at events of their own.
+        self._instant_rows: InstantRows | None = None
+        self._bounds = plan.ties is not None and self._instants is None
+        stored = plan.stored_attributes
+        self._events = EventStore((*stored, INSTANT_POSITION) if self._bounds else stored)
         self._kinds = _kinds(plan, self._listing)
         self._output = self._listing.buffers(plan.limit)
         self.dropped = 0
@@ -179,20 +159,37 @@ class Run:
 
         positions: int64[rows], of the rows in their partitions, where rows that cannot matter have
         been left out; None: all rows come, and are counted. Raises EventError where the events do
-        not fit the query.
+        not fit the query. Where simultaneous events have no order, the last instant waits for the
+        next batch, or for `rest`.
         """
         most = self._listing.most_rows
         if most is not None and len(events) > most:
             for start in range(0, len(events), most):
                 given = None if positions is None else positions[start : start + most]
                 yield from self.push(events.slice(start, most), given)
-            return
-        prepared = self._columns.prepare(events)
+        elif self._whole is None:
+            yield from self._push(events, positions)
+        else:
+            events = self._columns.conforming(events, self._whole.rows)
+            for whole, given in self._whole.of(events, positions):
+                yield from self._push(whole, given, conforms=True)
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """The matches that end in an instant that waits for more events: there are none."""
+        if self._whole is not None:
+            for events, positions in self._whole.rest():
+                yield from self._push(events, positions, conforms=True)
+
+    def _push(
+        self, events: pa.RecordBatch, positions: np.ndarray | None, *, conforms: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """Read a batch of events, of whole instants where these matter."""
+        prepared = self._columns.prepare(events, conforms=conforms)
         self.dropped += prepared.dropped
         rows = len(prepared.events)
         if not rows:
             return
-        self._program.classify(*self._columns.arguments(prepared.events), prepared.batch.symbols)
+        self._classify(prepared)
         if positions is None:
             of_rows = self._update.positions(prepared, self._memory, self._columns.partitions_seen)
         else:
@@ -214,11 +211,10 @@ class Run:
         Raises EventError where a value cannot be measured by the window.
         """
         prepared = self._columns.prepare_stretches(
-            stretches.events, stretches.codes, stretches.starts.tolist()
+            stretches.events, stretches.codes, stretches.starts.tolist(), stretches.absent
         )
-        symbols = prepared.batch.symbols
-        self._program.classify(*self._columns.arguments(prepared.events), symbols)
-        symbols[stretches.absent] = 0
+        self._classify(prepared)
+        prepared.batch.symbols[stretches.absent] = 0
         if self._update.has_contexts:
             prepared.batch = prepared.batch._replace(contexts=stretches.contexts)
         positions = GivenPositions(prepared, stretches.positions)
@@ -253,6 +249,12 @@ class Run:
             begins = np.maximum(begins, self._reached(starts + outside, stretches))
         rows = np.arange(len(matters))
         matters &= rows >= np.repeat(begins, lengths)
+        if self._instant_rows is not None:
+            # Later matches start where an instant starts; and what is left out between two rows is
+            # left out between two instants.
+            found = np.flatnonzero(matters)
+            matters[self._instant_rows.first(found)] = True
+            matters[self._instant_rows.last(found)] = True
         firsts = np.where(
             begins <= ends,
             stretches.positions[np.minimum(begins, ends)],
@@ -284,12 +286,29 @@ class Run:
             found = np.minimum(found, at)
         return found
 
+    def _classify(self, prepared: Prepared) -> None:
+        """Find the symbols of a batch, and what the update needs to know of its instants."""
+        self._instant_rows = None
+        symbols = prepared.batch.symbols
+        self._program.classify(*self._columns.arguments(prepared.events), symbols)
+        if self._instants is not None:
+            write_symbols(self._instants.symbols, prepared.instants, symbols)
+        elif len(prepared.instants):
+            self._instant_rows = instant_rows(prepared.instants)
+            prepared.batch = prepared.batch._replace(instants=self._instant_rows.numbers)
+
     def _enter(self, prepared: Prepared, positions: Positions) -> Prepared:
         """Begin a classified batch: the stored events, the listing and the update take it in."""
         counters = self._memory.counters
         counters[ROW] = counters[PART] = counters[READ] = 0
         self._many.enter()
-        self._events.enter(prepared.events, prepared.batch, positions.of, int(counters[ENTRY]))
+        self._events.enter(
+            prepared.events,
+            prepared.batch,
+            positions.of,
+            int(counters[ENTRY]),
+            self._instant_rows,
+        )
         prepared = self._listing.enter(prepared, positions, self._memory)
         return self._update.enter(prepared, self._memory)
 
@@ -377,6 +396,7 @@ class Run:
             prepared.events,
             self._events,
             int(self._memory.counters[ENTRY]),
+            self._bounds,
         )
         if len(self._last_ends):
             rows = self._output.rows[: self._output.used[0]]
@@ -397,13 +417,24 @@ class Run:
             counters[SHIFT] = prepared.parts[-1]
             counters[LOWEST] = counters[NEXT_NODE]
             counters[EARLIEST] = ALWAYS
-            self._memory.heads[1] = NEVER
+            self._memory.heads[1:] = NEVER
             self._update.forget_partition()
         counters[SHIFT] -= rows
         counters[LAST] -= rows
+        instants = prepared.batch.instants
+        counters[INSTANT] -= instants[-1] + 1 if len(instants) else rows
 
 
-def _listing_of(program: Program, *, with_letters: bool) -> ListingOfRun:
+def _instants_of(program: Program) -> Instants | None:
+    """How the update knows events by their places in instants; None where it does not."""
+    match program.update:
+        case UnionLists(tables=tables) if len(tables.instants):
+            return instants_of(tables.instants)
+        case _:
+            return None
+
+
+def _listing_of(program: Program, instants: Instants | None, *, with_letters: bool) -> ListingOfRun:
     """The listing of a run; `with_letters`: the update writes the letters of events."""
     plan, listing = program.plan, program.listing
     match listing:
@@ -412,7 +443,7 @@ def _listing_of(program: Program, *, with_letters: bool) -> ListingOfRun:
         case InRuns():
             return RunsListing(listing, plan)
         case Checked():
-            return CheckedListing(listing, plan)
+            return CheckedListing(listing, plan, instants)
         case InWindow():
             return SelectorListing(listing, plan, with_letters=with_letters)
         case EarliestInWindow():
@@ -420,7 +451,7 @@ def _listing_of(program: Program, *, with_letters: bool) -> ListingOfRun:
         case Latest():
             return LatestListing()
         case ByDefinition():
-            return DefinitionListing(listing, plan)
+            return DefinitionListing(listing, plan, instants)
         case _:
             assert_never(listing)
 

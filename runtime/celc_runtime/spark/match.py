@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from celc_runtime.arrow.sorting import sort_columns
+from celc_runtime.arrow.sorting import sort_columns, sort_columns_without_order
 from celc_runtime.plan.errors import EventError, PlanWarning
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
@@ -37,7 +37,7 @@ from celc_runtime.spark.event_types import is_of_types
 from celc_runtime.spark.hot_keys import HotKey, hot_keys, range_numbers, sampled_keys
 from celc_runtime.spark.key_columns import with_key_columns
 from celc_runtime.spark.numbering import RangeColumns, numbered, why_not_numbered
-from celc_runtime.spark.order_column import Number, OrderColumn, ValueColumn
+from celc_runtime.spark.order_column import OrderColumn, ValueColumn
 from celc_runtime.spark.probe import is_spread_by, most_rows, parallelism, why_not_read_twice
 from celc_runtime.spark.pushdown import can_matter, why_not_filtered
 from celc_runtime.spark.single_labels import wire_ddl, with_lists
@@ -171,10 +171,9 @@ class _Planner:
         ]
         first = plan.order_by[0]
         self._order = OrderColumn(first, plan.type_of(first), types[first])
-        self._sort = [column_named(name) for name in sort_columns(plan)]
-        self._sort_in_key = [
-            column_named(name) for name in sort_columns(plan) if name not in plan.key_columns
-        ]
+        sort = sort_columns_without_order(plan)
+        self._sort = [column_named(name) for name in sort]
+        self._sort_in_key = [column_named(name) for name in sort if name not in plan.key_columns]
         self._is_numbered = bool(unfiltered) and not why_not_numbered(plan)
 
     # --- plans ------------------------------------------------------------------------------------
@@ -200,10 +199,10 @@ class _Planner:
         """The events of a key in one task, of a hot key in several."""
         plan = self._plan
         hot, why = self._hot_keys(ranges)
-        keys = ", ".join(plan.key_columns)
+        keys, sort = ", ".join(plan.key_columns), ", ".join(sort_columns_without_order(plan))
         self._lines.append(
-            f"plan: a shuffle by {keys} and a sort by {', '.join(sort_columns(plan))}; each task "
-            "reads many keys one after another (PARTITION BY)"
+            f"plan: a shuffle by {keys} and a sort by {sort}; each task reads many keys one after "
+            "another (PARTITION BY)"
         )
         if not hot:
             self._lines.append(f"hot keys: none is cut into time ranges, because {why}")
@@ -265,7 +264,8 @@ class _Planner:
             return self._mapped(ordered, ranges=ranges)
         of_range = None
         if part is not None:
-            of_range = RangeColumns("", functions.lit(part.rows), self._is_before(part.start))
+            is_early = self._is_before(self._start_of(part))
+            of_range = RangeColumns("", functions.lit(part.rows), is_early)
         return self._mapped(*self._numbered(rows, [], of_range), ranges)
 
     def _numbered(
@@ -276,14 +276,19 @@ class _Planner:
             self._lines.append(_NUMBERS)
         return numbered(self._plan, rows, keys, self._sort_in_key, ranges)
 
-    def _is_before(self, start: Number | None) -> Column:
+    def _start_of(self, part: TimeRange) -> Column:
+        """The place in the order at which a range's own events begin; NULL: at the first event."""
+        from pyspark.sql import functions
+
+        if part.start is None:
+            return functions.lit(None)
+        return self._order.border(part.start)
+
+    def _is_before(self, start: Column) -> Column:
         """Whether a row is before a range's own events, which begin at `start`; never NULL."""
         from pyspark.sql import functions
 
-        if start is None:
-            return functions.lit(False)
-        before = self._order.column < self._order.border(start)
-        return functions.coalesce(before, functions.lit(False))
+        return functions.coalesce(self._order.column < start, functions.lit(False))
 
     def _side_by_side(self, united: DataFrame) -> DataFrame:
         """The union with one more part, which has no rows and no Spark partition.
@@ -314,12 +319,12 @@ class _Planner:
             spread = in_ranges.repartition(*by_key)
             ordered = spread.sortWithinPartitions(*by_key, *self._sort_in_key)
             return self._mapped(ordered, TaskColumns(range=name), ranges)
-        rows = functions.when(functions.lit(False), functions.lit(0).cast("bigint"))
-        is_early = functions.when(functions.lit(False), functions.lit(False))
-        for number, part in enumerate(ranges, 1):
-            rows = rows.when(functions.col(name) == number, functions.lit(part.rows))
-            is_early = is_early.when(functions.col(name) == number, self._is_before(part.start))
-        columns = RangeColumns(name, rows, is_early.otherwise(functions.lit(False)))
+        # One look into an array, however many ranges there are; NULL for range 0, which is none.
+        place = functions.col(name) - 1
+        rows = functions.get(functions.array(*(functions.lit(p.rows) for p in ranges)), place)
+        starts = functions.array(*(self._start_of(part) for part in ranges))
+        is_early = self._is_before(functions.get(starts, place))
+        columns = RangeColumns(name, rows, is_early)
         return self._mapped(*self._numbered(in_ranges, by_key, columns), ranges)
 
     # --- looking at the data ----------------------------------------------------------------------

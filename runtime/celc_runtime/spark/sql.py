@@ -64,7 +64,8 @@ def _handler(stream: TaskStream) -> type:
 
     Its methods mention no name but `stream`: Spark's pickler sends the class itself, because no
     module has it by name, but refers to other names in its methods by their modules. There is no
-    `terminate`: a match is found at its last event, so none waits for the end of a partition.
+    `terminate` where a match is found at its last event, so that none waits for the end of a
+    partition; but where simultaneous events have no order, one can wait for the end of an instant.
     """
 
     class Matches:
@@ -77,7 +78,14 @@ def _handler(stream: TaskStream) -> type:
         def cleanup(self) -> None:
             stream.end()
 
-    return Matches
+    if not stream.waits:
+        return Matches
+
+    class MatchesOfInstants(Matches):
+        def terminate(self) -> Iterator[pa.RecordBatch]:
+            return stream.rest()
+
+    return MatchesOfInstants
 
 
 class TaskStream:
@@ -94,6 +102,16 @@ class TaskStream:
 
     def __reduce__(self) -> Any:
         return getattr, (self._program.shipped, "task_stream")
+
+    @property
+    def waits(self) -> bool:
+        """Whether matches can wait for the end of a partition."""
+        return self._program.plan.ties is not None
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """The matches that wait for the end of an instant: the partition is over."""
+        if self._run is not None:
+            yield from self._run.rest()
 
     def begin(self) -> None:
         """A partition of the table begins."""

@@ -89,10 +89,12 @@ def matches_of_task(
         for start, end in _stretches(rows.ranges):
             in_range = int(rows.ranges[start])
             if in_range != number:
+                yield from reader.rest()
                 reader.finish()
                 reader = _RangeReader(program, ranges[in_range - 1]) if in_range else whole
                 number = in_range
             yield from reader.push(rows.slice(start, end))
+    yield from reader.rest()
     reader.finish()
     whole.warn()
 
@@ -163,6 +165,10 @@ class _WholeReader:
         positions = None if rows.numbers is None else rows.numbers - 1
         yield from self._run.push(rows.events, positions)
 
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """The matches that wait for the end of an instant: a range or nothing comes next."""
+        return self._run.rest()
+
     def finish(self) -> None:
         """End nothing: more partitions may come behind a range."""
 
@@ -199,6 +205,7 @@ class _RangeReader:
             yield from self._push(rows.where(early))
             if early.all():
                 return
+            yield from self._run.rest()
             rows = rows.where(~early)
             if rows.numbers is None:
                 # Another range reads these as its own. Of numbered rows it alone has got them.
@@ -221,6 +228,10 @@ class _RangeReader:
         column = rows.events.column(name).cast(ARROW_TYPES[plan.type_of(name)])
         values, known = numbers(column)
         return np.asarray((values < self._start) & known, np.bool_)
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """The matches that wait for the end of an instant: the range is over."""
+        return self._run.rest()
 
     def finish(self) -> None:
         """End the range, with its warnings. Raises EventError where its events are not as many as

@@ -26,7 +26,8 @@ import pyarrow as pa
 from celc_runtime.engine.arena import ALWAYS, NEVER
 from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
-from celc_runtime.run.run import Run, Stretches
+from celc_runtime.run.run import Run
+from celc_runtime.run.stretches import Stretches
 from celc_runtime.stream.event_order import EventSort
 from celc_runtime.stream.key_table import grouped
 from celc_runtime.stream.known_keys import (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,17 +23,24 @@ class EventSort:
         self._layout = layout
         names = [field.name for field in layout.fields]
         self.time = names.index(plan.order_by[0])
-        self._places = [
-            names.index(name)
-            for name in (*plan.order_by, *plan.tiebreak)
-            if name in names and name not in plan.key_columns
-        ]
+        ordered = dict.fromkeys((*plan.order_by, *plan.tiebreak))
+        self._places = _places(names, ordered, plan.key_columns)
+        self._types: np.ndarray | None = None
+        self._others: list[int] = []
+        if plan.ties is not None:
+            # The order of all columns that are read, as on Spark: types first.
+            types = [(name.encode(), stream.encode()) for stream, name in plan.declared_types]
+            self._types = np.array([sorted(types).index(pair) for pair in types])
+            read = (attribute.name for attribute in plan.attributes)
+            self._others = _places(names, read, {*ordered, *plan.key_columns})
 
     def of(self, rows: Rows, codes: np.ndarray) -> np.ndarray:
         """int64[rows]: the rows partition by partition, each in its order; `codes` (int64, from 0)
         tell partitions apart.
 
-        Raises EventError where two events of a partition are equal in all the columns.
+        Raises EventError where two events of a partition are equal in all the columns, unless they
+        are simultaneous: then all columns that are read put them in order, and equal rows are
+        interchangeable.
         """
         found = _by_time(self._layout.values(rows, self.time), codes)
         if found is not None:
@@ -44,14 +53,20 @@ class EventSort:
         for key in (codes, *keys):
             in_order = key[by_partition]
             equal &= in_order[1:] == in_order[:-1]
-        if equal.any():
+        if equal.any() and self._types is None:
             self._refuse_tie(rows, by_partition[int(equal.argmax())])
         return by_partition
 
     def _sort_keys(self, rows: Rows) -> list[np.ndarray]:
+        keys = self._keys_of(rows, self._places)
+        if self._types is not None:
+            keys += [self._types[self._layout.codes(rows)], *self._keys_of(rows, self._others)]
+        return keys
+
+    def _keys_of(self, rows: Rows, places: list[int]) -> list[np.ndarray]:
         keys: list[np.ndarray] = []
         texts: list[pa.Array] | None = None
-        for place in self._places:
+        for place in places:
             field = self._layout.fields[place]
             if field.is_text:
                 texts = texts or self.columns(rows)
@@ -80,8 +95,14 @@ class EventSort:
         raise EventError(
             f"query {self._plan.name!r}: two events of a partition are equal in {names} "
             f"({self._plan.order_by[0]} is {time[0]}), and a stream has no order of its own: name "
-            "a column that tells them apart, as in match_stream(df, tiebreak='id')"
+            "a column that tells them apart, as in match_stream(df, tiebreak='id'); or, if neither "
+            "comes before the other, compile the query with ties='simultaneous'"
         )
+
+
+def _places(names: list[str], wanted: Iterable[str], known: Collection[str]) -> list[int]:
+    """The places of the wanted names that a row has, without the known ones."""
+    return [names.index(name) for name in wanted if name in names and name not in known]
 
 
 def _by_time(times: np.ndarray, codes: np.ndarray) -> np.ndarray | None:

@@ -16,7 +16,7 @@ IDENTITY = (
     "WITHIN",
     "PARTITION BY",
     "the output (SELECT, CONSUME BY, LIMIT, positions)",
-    "the order columns",
+    "the order columns, or ties",
     "the tiebreak columns or their types",
     "the columns that are read, or their types",
 )
@@ -44,7 +44,7 @@ def identity(plan: Plan, layout: RowLayout, text: str, contexts: bytes) -> bytes
         window and (window.unit, window.size, plan.window_attribute),
         plan.key_columns,
         (plan.output_ddl(), plan.consume_by, plan.limit, plan.positions),
-        plan.order_by,
+        plan.order_by if plan.ties is None else (plan.order_by, plan.ties),
         (plan.tiebreak, [field for field in fields if field[0] in plan.tiebreak]),
         ([field for field in fields if field[0] not in own], layout.types, plan.type_column),
     )

@@ -33,6 +33,8 @@ def relevant_types(plan: Plan) -> np.ndarray | None:
     looked at, because rows in between matter, or the window is measured on their attribute."""
     if plan.relevant is None or has_own_clock(plan):
         return None
+    if plan.ties is not None and plan.positions:
+        return None  # a match starts at the first event of an instant, and ends at the last
     relevant = {(r.stream, r.type) for r in plan.relevant}
     return np.array([pair in relevant for pair in plan.declared_types], np.bool_)
 

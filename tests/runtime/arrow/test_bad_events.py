@@ -619,7 +619,9 @@ def test_ties() -> None:
     assert problem(query, first, second, ties_are_errors=True) == (
         "query 'q': two events are equal in ts, id (row 2 (counted from 0) and the one before it), "
         "and a distributed table has no order of its own: name a column that tells them apart, as "
-        "in with_options(tiebreak=['event_id']) or celc compile --tiebreak event_id"
+        "in with_options(tiebreak=['event_id']) or celc compile --tiebreak event_id; or, if "
+        "neither comes before the other, compile the query with ties='simultaneous' (--ties "
+        "simultaneous)"
     )
     assert len(pairs(query, [first, second])) == 6
     tiebroken = query.with_options(tiebreak="value")

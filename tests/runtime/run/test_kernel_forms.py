@@ -148,7 +148,7 @@ def test_past_events_are_found_in_chunks_and_together(asked: int) -> None:
         words = np.zeros((size + 7) // 8, np.uint64)
         symbols = words.view(np.uint8)[:size]
         symbols[:] = [rng.choice((0, 1)) for _ in range(size - 1)] + [1]
-        batch = Batch(symbols, words, *[NO_INTEGERS] * 6)
+        batch = Batch(symbols, words, *[NO_INTEGERS] * 7)
         payload.enter(events, batch, lambda rows: rows * 10, len(written))
         written += [(row * 10, events["text"][row].as_py()) for row in np.flatnonzero(symbols)]
         oldest = rng.randrange(max(1, len(written) // 2))

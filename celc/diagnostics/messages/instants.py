@@ -1,0 +1,67 @@
+"""Queries that ask for an order of simultaneous events (`ties="simultaneous"`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from celc.diagnostics.errors import Diagnostic, error
+from celc.diagnostics.messages.wording import quote, quoted, written
+from celc.diagnostics.source import Span
+
+_OTHERWISE = (
+    "without --ties simultaneous events have one order each: name a column that tells equal ones "
+    "apart with --tiebreak"
+)
+
+
+def needs_order(part: str, span: Span) -> Diagnostic:
+    """`SELECT LAST`, `NXT(…)`, `LIMIT 1` or `CONSUME BY ANY` with `--ties simultaneous`."""
+    return error(
+        "simultaneous-order",
+        span,
+        f"{part} chooses by the order of events, and simultaneous events have none",
+        help=("leave it out", _OTHERWISE),
+    )
+
+
+def window_of_events(span: Span) -> Diagnostic:
+    """`WITHIN 3 EVENTS` with `--ties simultaneous`."""
+    return error(
+        "simultaneous-window",
+        span,
+        "a window of EVENTS counts events in their order, and simultaneous events have none",
+        help=("measure it on an order column: WITHIN 10 SECONDS, or WITHIN 10 [ts]", _OTHERWISE),
+    )
+
+
+def window_off_order(name: str, order_by: Sequence[str], span: Span) -> Diagnostic:
+    """`WITHIN 3 [mileage]` with `--order-by ts --ties simultaneous`."""
+    return error(
+        "window-off-order",
+        span,
+        f"this window is measured on {quote(name)}, in which simultaneous events can differ",
+        help=(
+            f"measure it on an order column ({quoted(order_by)})",
+            f"order by it too: --order-by {','.join(map(written, (*order_by, name)))}",
+        ),
+    )
+
+
+def other_event(span: Span) -> Diagnostic:
+    """`NOT(A FILTER a.x > 1)` with `--ties simultaneous`."""
+    return error(
+        "simultaneous-not",
+        span,
+        "NOT(…) of more than an event type looks at all events of an instant, and not at one",
+        help=("write the events that it stands for: other types, or the opposite condition",),
+    )
+
+
+def no_order_columns(span: Span) -> Diagnostic:
+    """`--ties simultaneous` without order columns."""
+    return error(
+        "simultaneous-without-order",
+        span,
+        "no order columns tell which events are simultaneous",
+        help=("name them: --order-by ts, or order_by='ts' in Python",),
+    )

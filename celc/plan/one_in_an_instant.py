@@ -1,0 +1,56 @@
+"""Simultaneous events and code over piles: which queries can have both.
+
+The letters of the general engine tell the places of events in their instants. A query of `;`, `:`,
+`+` and OR needs no such letters, because a match takes one event of an instant at most. Its update
+is that of events in one order, except that the events of one instant read what was there before the
+instant. Then it finds exactly the runs of the automaton whose events are of rising instants.
+
+Two of these can be one match, and a match is reported once. A match is told by its start, its end
+and its labels, and the start is now that of an instant. So each event that begins or ends a match
+has to be shown by a label; else the general engine runs the query.
+"""
+
+from __future__ import annotations
+
+from celc.automata.determinize import START
+from celc.normal import normal_form as lp
+from celc.normal.normal_form import SUPPORT, NormalForm, shown
+from celc.normal.traversal import forms_in, with_operands
+from celc.plan.program import Program
+from celc.plan.strategy import BranchFree, ByDefinition, Keyed, StraightLine
+
+
+def in_one_order(form: NormalForm) -> NormalForm | None:
+    """The form of events in one order; None where a match can take two events of an instant."""
+    if not all(isinstance(part, _ONE_AFTER_ANOTHER) for part in forms_in(form)):
+        return None
+    return _in_one_order(form)
+
+
+_ONE_AFTER_ANOTHER = (
+    *(lp.Event, lp.Sequence, lp.Iteration, lp.Disjunction),
+    *(lp.Where, lp.Relabel, lp.Correlated, lp.Scope, lp.Within),
+)
+
+
+def _in_one_order(form: NormalForm) -> NormalForm:
+    if isinstance(form, lp.Event):
+        return lp.Event(form.type, form.clauses, form.labels, form.name, form.span)
+    return with_operands(form, _in_one_order)
+
+
+def can_wait(program: Program) -> bool:
+    """Whether a program for events in one order is right for simultaneous events as well, once
+    these read what was there before their instant."""
+    if not isinstance(program.update, BranchFree | StraightLine | Keyed):
+        return False
+    if isinstance(program.listing, ByDefinition):
+        return False
+    kinds = program.tables.kinds
+    ends = {
+        step.kind
+        for steps in program.tables.steps
+        for step in steps
+        if START in step.sources or step.target is None
+    }
+    return all(shown(frozenset(kinds[kind].marks)) - {SUPPORT} for kind in ends)
