@@ -47,6 +47,7 @@ def compile(
     order_by: str | Sequence[str] | None = None,
     tiebreak: str | Sequence[str] = (),
     ties: str | None = None,
+    at_end: str = "open",
     max_states: int = DEFAULT_MAX_STATES,
     max_work: int = DEFAULT_MAX_WORK,
     first_order: bool = False,
@@ -58,13 +59,15 @@ def compile(
     order_by, tiebreak: column names, as `celc compile --order-by --tiebreak`.
     ties: "simultaneous": events that are equal in all order columns are one instant, as with
     `celc compile --ties simultaneous`.
+    at_end: "closed": no more events come after the input, so that all matches with an absence at
+    their end are decided, as with `celc compile --at-end closed`.
     max_work: the most steps that conditions across events may take at one event without finding a
     match; after these the run ends with an error.
     first_order: read labels as `celc compile --first-order` does.
     max_compile_seconds: the most seconds that the compilation may take; after these it ends with an
     error.
     Raises CelError with all errors of the text, and ValueError for a max_work that is no number
-    of steps, a max_compile_seconds that is no time, or another value of ties.
+    of steps, a max_compile_seconds that is no time, or another value of ties or at_end.
     """
     from celc.diagnostics.source import Source
     from celc.loader import Matcher
@@ -75,6 +78,7 @@ def compile(
         None if order_by is None else _names(order_by),
         _names(tiebreak),
         ties=ties,
+        at_end=at_end,
         max_states=max_states,
         max_work=max_work,
         first_order=first_order,
@@ -83,11 +87,13 @@ def compile(
     compilation = compile_source(Source(name, text), options)
     flag = ", first_order=True" if first_order else ""
     flag += f", ties={ties!r}" if ties is not None else ""
+    flag += f", at_end={at_end!r}" if at_end != "open" else ""
     again = partial(
         compile,
         text,
         name=name,
         tiebreak=options.tiebreak,
+        at_end=at_end,
         max_states=max_states,
         max_work=max_work,
         first_order=first_order,

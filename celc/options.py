@@ -12,14 +12,19 @@ from dataclasses import dataclass
 from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK, SIMULTANEOUS
 
 
+AT_END = ("open", "closed")
+"""Whether more events may come after the input."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """The choices, with their defaults.
 
     `order_by` None: the order is WITHIN's attribute, if it has one. `tiebreak`: columns that tell
     apart events which are equal in the order columns; they need not be declared. `ties`: None, or
-    SIMULTANEOUS, with which such events are one instant. `first_order`: labels made with AS are
-    read as in the first paper. `max_work`: steps that conditions across events may take at one
+    SIMULTANEOUS, with which such events are one instant. `at_end`: "closed" where no more events
+    come, so that all matches with an absence at their end are decided; else "open". `first_order`:
+    labels made with AS are read as in the first paper. `max_work`: steps that conditions across events may take at one
     event without finding a match. `max_compile_seconds`: the most seconds that the compilation may
     take, None for any time.
     """
@@ -27,6 +32,7 @@ class Options:
     order_by: tuple[str, ...] | None = None
     tiebreak: tuple[str, ...] = ()
     ties: str | None = None
+    at_end: str = "open"
     max_states: int = DEFAULT_MAX_STATES
     first_order: bool = False
     max_work: int = DEFAULT_MAX_WORK
@@ -35,6 +41,8 @@ class Options:
     def __post_init__(self) -> None:
         if self.ties not in (None, SIMULTANEOUS):
             raise ValueError(f"ties must be {SIMULTANEOUS!r} or None, not {self.ties!r}")
+        if self.at_end not in AT_END:
+            raise ValueError(f"at_end must be 'open' or 'closed', not {self.at_end!r}")
         if not is_work(self.max_work):
             raise ValueError(
                 f"max_work must be a whole number from 1 to {MOST_MAX_WORK}, not {self.max_work!r}"

@@ -90,6 +90,7 @@ class Compilation:
                 self.source.text,
                 command,
                 self.options.tiebreak,
+                self.options.at_end,
             )
 
 

@@ -198,7 +198,9 @@ def answer_of(query: CompiledQuery, matches: Iterable[Row], events: Sequence[Eve
         assert list(row) == query.output_schema.names
         key = tuple(row[name] for name in plan.partition_by)
         part, start, end = parts[key], row["start_pos"], row["end_pos"]
-        assert last_end.get(key, end) <= end, f"{row} ends before the match that came before it"
+        # Matches with an absence at their end come as they are decided.
+        in_order = plan.deadlines or last_end.get(key, end) <= end
+        assert in_order, f"{row} ends before the match that came before it"
         last_end[key] = end
         if plan.order_by:
             order, *_ = plan.order_by
@@ -217,6 +219,7 @@ def answer_of(query: CompiledQuery, matches: Iterable[Row], events: Sequence[Eve
                 "start": start,
                 "end": end,
                 "labels": labels,
+                **{name: row[name] for name in ("decided_time",) if name in row},
                 **_values_of(query, row),
             }
         )

@@ -340,7 +340,9 @@ class _Constructor:
                 return satisfying(graph, form.fact, masks, self.budget)
             case lp.MarkedEnds():
                 return reduced(with_marked_ends(self._graph(form.operand), form.first, form.last))
-            case lp.Correlated() | lp.Scope() | lp.Within() | lp.AbsenceBefore():
+            case lp.Correlated() | lp.Scope() | lp.Within():
+                raise AssertionError("relaxed before")
+            case lp.AbsenceBefore() | lp.AbsenceAfter():
                 raise AssertionError("relaxed before")
             case _:
                 assert_never(form)

@@ -11,7 +11,7 @@ from typing import Any
 
 from celc.cli import completion
 from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK, SIMULTANEOUS
-from celc.options import is_seconds, is_work
+from celc.options import AT_END, is_seconds, is_work
 from celc.version import VERSION
 
 
@@ -145,6 +145,13 @@ def _command(
         choices=[SIMULTANEOUS],
         help="events which are equal in the order columns are one instant: none comes before "
         "another",
+    )
+    parser.add_argument(
+        "--at-end",
+        choices=AT_END,
+        default="open",
+        help="whether more events may come after the input; closed: none, so that all matches with "
+        "an absence at their end are decided (default open)",
     )
     parser.add_argument(
         "--max-states",

@@ -204,6 +204,8 @@ def _shown_command(arguments: argparse.Namespace, output: Path) -> str:
         parts += ["--tiebreak", arguments.tiebreak]
     if arguments.ties is not None:
         parts += ["--ties", arguments.ties]
+    if arguments.at_end != "open":
+        parts += ["--at-end", arguments.at_end]
     if arguments.standalone:
         parts.append("--standalone")
     if arguments.max_states != DEFAULT_MAX_STATES:

@@ -12,6 +12,7 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
+from celc_runtime.plan.plan import DECIDED_TIME
 from celc_runtime.query import CompiledQuery
 
 from celc.cli.output import is_written_directly
@@ -73,6 +74,7 @@ def json_lines(query: CompiledQuery, out: IO[bytes]) -> Writer:
                 "partition": {name: _json_ready(row[name]) for name in partition_by},
                 "start": row["start_pos"],
                 "end": row["end_pos"],
+                **({DECIDED_TIME: row[DECIDED_TIME]} if query.plan.shows_decided_time else {}),
                 "labels": {name: [event["pos"] for event in row[name]] for name in labels},
                 "values": {name: _json_ready(row[name]) for name in computed},
             }

@@ -24,6 +24,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
         None if arguments.order_by is None else _columns(arguments.order_by),
         () if arguments.tiebreak is None else _columns(arguments.tiebreak),
         ties=arguments.ties,
+        at_end=arguments.at_end,
         max_states=arguments.max_states,
         max_work=arguments.max_work,
         first_order=arguments.first_order,

@@ -26,7 +26,9 @@ from celc.normal.flat_form import (
     ABSENT,
     AbsentEvent,
     AbsentPart,
+    EventAfter,
     EventBefore,
+    PartAfter,
     PartBefore,
     RoleClause,
     RoleWindow,
@@ -150,6 +152,22 @@ class CheckCode:
             "    return False",
         ]
 
+    def part_after_lines(self, number: int, part: PartAfter, length: int) -> list[str]:
+        """Lines that turn down a last event with a part after it; `number` is that of the part's
+        column, `length` that of the length. Where the length counts from the start, a whole match.
+        """
+        names = ", ".join(dict.fromkeys(event.name for event in events_of(part.form)))
+        comment = f"# no {comment_text(names)} after, {comment_text(show_length(part.length))}"
+        if not part.from_start:
+            passed = f"key_{length}[here] >= ceiling_{number}[here]"
+            return [comment, f"if depth == 0 and {passed}:", "    return False"]
+        start, end = (f"(path[{at}] >> {self.kind_bits}) - first" for at in ("depth", "0"))
+        return [
+            f"{comment} from the start",
+            f"if key_{length}[{start}] >= ceiling_{number}[{end}]:",
+            "    return False",
+        ]
+
     def complete_lines(self, clauses: Sequence[RoleClause]) -> list[str]:
         """The body of `completes`: for each clause the events of its roles, and a loop over the
         choices."""
@@ -223,6 +241,22 @@ class CheckCode:
             f"        if key_{length}[between] < floor_{length}[behind]:",
             "            break",
             *(f"        {line}" for line in checks),
+        ]
+
+    def event_after_lines(self, number: int, after: EventAfter, length: int) -> list[str]:
+        """Lines of `completes` that find an event which must be absent after a match; `number` is
+        that of its symbols, `length` that of the length."""
+        names = " or ".join(dict.fromkeys(event.name for event in after.events))
+        checks = self._absent_checks(f"ABSENT_{self.choices.query}_{number}", after.clauses)
+        counted = "depth" if after.from_start else "0"
+        return [
+            f"# no {comment_text(names)} after, {comment_text(show_length(after.length))}",
+            f"until = (path[0] >> {self.kind_bits}) - first",
+            f"counted = key_{length}[(path[{counted}] >> {self.kind_bits}) - first]",
+            "for between in range(until + 1, len(symbol)):",
+            f"    if begin[between] != begin[until] or counted < floor_{length}[between]:",
+            "        break",
+            *(f"    {line}" for line in checks),
         ]
 
     def _absent_checks(self, symbols: str, clauses: Sequence[RoleClause]) -> list[str]:

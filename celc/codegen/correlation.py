@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,8 +16,18 @@ from celc.codegen.templates import TemplateView
 from celc.codegen.watched_parts import watched_part
 from celc.core.formula import Window, text_of_type
 from celc.core.traversal import windows_in
-from celc.normal.flat_form import AbsentEvent, AbsentPart, EventBefore, PartBefore
+from celc.normal.ends import ways_of
+from celc.normal.flat_form import (
+    AbsentEvent,
+    AbsentPart,
+    EventAfter,
+    EventBefore,
+    PartAfter,
+    PartBefore,
+)
+from celc.normal import normal_form as lp
 from celc.normal.normal_form import Event, shown
+from celc.plan.deadlines import Deadline, deadlines_of
 from celc.plan.program import Program
 from celc.plan.strategy import ByDefinition, Checked
 
@@ -27,7 +37,8 @@ class DefinitionLiteral(TemplateView):
     """The module's `ByDefinition`, and a function for each condition in it.
 
     `columns` are the variables with the remembered columns of past events, `remembers` is the
-    constructor call that names these columns, but not those of windows.
+    constructor call that names these columns, but not those of windows. `ways`: the formulas that
+    differ in the absences at their ends; `chooses`: a selector stands above them.
     """
 
     template: ClassVar[str] = "definition"
@@ -38,6 +49,8 @@ class DefinitionLiteral(TemplateView):
     formula: str
     remembers: str
     sees_all: bool
+    ways: tuple[str, ...]
+    chooses: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +101,11 @@ def definition_literal(
     writer = DefinitionCode(number, program.alphabet, program.tables.symbol_of, choices, windows)
     selects = program.query.strategy not in ("ALL", "ANY")
     formula = writer.of(listing.form, top=selects)
+    numbers = {one: str(place) for place, one in enumerate(deadlines_of(program.query.formula))}
+    ways = tuple(
+        code.imports.call("Way", writer.of(form), _deadline(absence, numbers))
+        for form, absence in ways_of(listing.form)
+    )
     code.imports.use("ByDefinition")
     symbols = choices.asks_for_symbols
     literal = DefinitionLiteral(
@@ -97,6 +115,8 @@ def definition_literal(
         formula,
         _remembers(choices, code.imports, symbols=symbols),
         listing.sees_all,
+        ways,
+        selects,
     )
     return literal, choices.attributes_read
 
@@ -129,19 +149,32 @@ def checks_literal(
     for place, before in enumerate(checks.parts_before, len(checks.absent_parts)):
         lines += writer.part_before_lines(place, before)
     lines += writer.lines(checks.clauses)
-    watched: tuple[AbsentPart | PartBefore, ...] = (*checks.absent_parts, *checks.parts_before)
+    complete_lines = writer.complete_lines(checks.clauses)
+    watched: tuple[AbsentPart | PartBefore | PartAfter, ...]
+    watched = (*checks.absent_parts, *checks.parts_before)
+    names = ["latest"] * len(checks.absent_parts) + ["preceded"] * len(checks.parts_before)
+    after = checks.after
+    if isinstance(after, PartAfter):
+        after_lines = writer.part_after_lines(len(watched), after, windows[after.length])
+        if after.from_start:
+            complete_lines += after_lines
+        else:
+            lines += after_lines
+        watched, names = (*watched, after), [*names, "ceiling"]
     parts = tuple(
         watched_part(part, windows, lambda event: _kernel_symbols(event, program), code.imports)
         for part in watched
     )
-    names = ["latest"] * len(checks.absent_parts) + ["preceded"] * len(checks.parts_before)
-    complete_lines = writer.complete_lines(checks.clauses)
     for place, absent in enumerate(checks.absent):
         complete_lines += writer.absent_lines(place, absent)
     for place, event in enumerate(checks.events_before, len(checks.absent)):
         complete_lines += writer.event_before_lines(place, event, windows)
-    absents: tuple[AbsentEvent | EventBefore, ...] = (*checks.absent, *checks.events_before)
-    begins = bool(checks.events_before)
+    absents: tuple[AbsentEvent | EventBefore | EventAfter, ...]
+    absents = (*checks.absent, *checks.events_before)
+    if isinstance(after, EventAfter):
+        complete_lines += writer.event_after_lines(len(absents), after, windows[after.length])
+        absents = (*absents, after)
+    begins = bool(checks.events_before) or isinstance(after, EventAfter)
     symbols = bool(absents) or choices.asks_for_symbols or sets.asks_for_symbols
     code.imports.use("Checked", "njit", "np")
     kinds = program.tables.kinds
@@ -164,6 +197,13 @@ def checks_literal(
         checks.distinct,
     )
     return literal, choices.attributes_read
+
+
+def _deadline(absence: lp.AbsenceAfter | None, numbers: Mapping[Deadline, str]) -> str:
+    """The number of the deadline that an absence sets; None: a match has none."""
+    if absence is None:
+        return "None"
+    return numbers[Deadline(absence.length, absence.from_start)]
 
 
 def _symbols_of_types(program: Program) -> SymbolsOfTypes:

@@ -99,6 +99,11 @@ class DefinitionCode:
                 operand, absent = self.of(form.operand), self.of(form.absent)
                 length = str(self.windows[form.length])
                 return self._call("NotBefore", operand, absent, length, string_tuple(form.sees))
+            case lp.AbsenceAfter():
+                operand, absent = self.of(form.operand), self.of(form.absent)
+                length, sees = str(self.windows[form.length]), string_tuple(form.sees)
+                from_start = repr(form.from_start)
+                return self._call("NotAfter", operand, absent, length, from_start, sees)
             case lp.MarkedEnds():
                 raise AssertionError("not in what is run by definition")
             case lp.Scope():

@@ -10,8 +10,9 @@ from celc.codegen.layout import LINE_LENGTH
 _NAMES_OF = {
     "celc_runtime": (
         *("Absolute", "Aggregate", "Arithmetic", "Attribute", "AttributeTest", "Cast"),
-        *("ChosenKey", "CompiledQuery", "Computed", "Constant", "Kind", "Label", "Negation"),
+        *("ChosenKey", "CompiledQuery", "Computed", "Constant", "Deadline", "Kind", "Label"),
         *(
+            "Negation",
             "Plan",
             "Program",
             "Relevant",
@@ -42,7 +43,8 @@ _NAMES_OF = {
         *("block_of", "next_relevant_row", "window_floor", "write_relevant_rows"),
     ),
     "celc_runtime.engine.definition": (
-        *("Alternatives", "ChosenBy", "Fitting", "InScope", "NotBefore", "NotBetween", "OneEvent"),
+        *("Alternatives", "ChosenBy", "Fitting", "InScope", "NotAfter", "NotBefore", "NotBetween"),
+        "OneEvent",
         *(
             "Relabelled",
             "Rounds",
@@ -80,7 +82,7 @@ _NAMES_OF = {
     "celc_runtime.plan.strategy": (
         *("All", "BranchFree", "ByDefinition", "Checked", "EarliestInWindow", "InRuns"),
         *("InWindow", "KeyTable", "KeyTerm", "Keyed", "Latest", "Remembers", "StraightLine"),
-        *("UnionLists", "WatchedPart"),
+        *("UnionLists", "WatchedPart", "Way"),
     ),
     "celc_runtime.plan.transitions": (
         *("EVENTS", "FLOORS", "KEYS", "NO_WINDOW", "earliest", "selection", "tables"),

@@ -49,13 +49,13 @@ class ModuleEnd(TemplateView):
 
 
 def module_text(
-    queries: Sequence[Program], text: str, command: str, tiebreak: Sequence[str]
+    queries: Sequence[Program], text: str, command: str, tiebreak: Sequence[str], at_end: str = "open"
 ) -> str:
     """The generated module of a file, from its queries and its text; the header names `command`."""
     imports = Imports()
     alone = len(queries) == 1
     parts = [
-        query_parts(number, program, tuple(tiebreak), imports, alone=alone)
+        query_parts(number, program, tuple(tiebreak), at_end, imports, alone=alone)
         for number, program in enumerate(queries, start=1)
     ]
     imports.use("module_names")

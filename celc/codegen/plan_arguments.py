@@ -13,6 +13,7 @@ from celc.core import formula as core
 from celc.core.limits import SIMULTANEOUS
 from celc.core.traversal import windows_in
 from celc.normal.normalize import output_labels
+from celc.plan.deadlines import deadlines_of
 from celc.plan.program import Program
 from celc.plan.reaches import reaches_of
 from celc.plan.relevance import (
@@ -39,12 +40,13 @@ def plan_arguments(
     code: ConditionCode,
     read: Set[str],
     tiebreak: tuple[str, ...],
+    at_end: str,
     *,
     sees_all_events: bool,
 ) -> tuple[PlanArgument, ...]:
     """The arguments of the plan.
 
-    `code` has written the conditions, `read` are the attributes that conditions and keys of states
+    `at_end` is that of the options, `code` has written the conditions, `read` are the attributes that conditions and keys of states
     read. `sees_all_events`: a selection also has to read the events that the query does not ask
     about.
     """
@@ -82,6 +84,14 @@ def plan_arguments(
         numbers = {window: str(number) for number, window in enumerate(local_windows)}
         hops = (tuple_text(numbers[window] for window in one) for one in reaches)
         fields["reaches"] = tuple_text(hops)
+    deadlines = deadlines_of(query.formula)
+    if deadlines:
+        places = {window: str(number) for number, window in enumerate(local_windows)}
+        fields["deadlines"] = tuple_text(
+            imports.call("Deadline", places[one.length], repr(one.from_start)) for one in deadlines
+        )
+        if at_end != "open":
+            fields["at_end"] = string_literal(at_end)
     if query.simultaneous:
         fields["ties"] = string_literal(SIMULTANEOUS)
     if has_selectors(query.formula):

@@ -73,6 +73,7 @@ def query_parts(
     number: int,
     program: Program,
     tiebreak: tuple[str, ...],
+    at_end: str,
     imports: Imports,
     *,
     alone: bool,
@@ -92,6 +93,7 @@ def query_parts(
         code,
         listing.read | update.read | code.attributes_read,
         tiebreak,
+        at_end,
         sees_all_events=listing.sees_all_events,
     )
     how = describe_listing(program.listing)

@@ -14,7 +14,7 @@ from celc.codegen.escape import tuple_text
 from celc.codegen.imports import Imports
 from celc.core.formula import Window
 from celc.normal import normal_form as lp
-from celc.normal.flat_form import AbsentPart, PartBefore
+from celc.normal.flat_form import AbsentPart, PartAfter, PartBefore
 from celc.normal.normal_form import NormalForm
 
 
@@ -69,7 +69,7 @@ class _Positions:
 
 
 def watched_part(
-    part: AbsentPart | PartBefore,
+    part: AbsentPart | PartBefore | PartAfter,
     windows: Mapping[Window, int],
     symbols_of: Callable[[lp.Event], tuple[int, ...]],
     imports: Imports,
@@ -77,7 +77,11 @@ def watched_part(
     """A part as a constructor call; `symbols_of`: the kernel's symbols of an event."""
     positions = _Positions()
     begins, ends = positions.add(part.form)
-    length = [f"length={windows[part.length]}"] if isinstance(part, PartBefore) else []
+    length = []
+    if isinstance(part, PartBefore | PartAfter):
+        length = [f"length={windows[part.length]}"]
+    if isinstance(part, PartAfter):
+        length.append("after=True")
     return imports.call(
         "WatchedPart",
         f"window={None if part.window is None else windows[part.window]}",

@@ -493,6 +493,23 @@ class AbsenceBefore:
     span: Span = _span()
 
 
+@dataclass(frozen=True, slots=True)
+class AbsenceAfter:
+    """`operand ; !absent FOR length`: the matches of the operand with nothing after them.
+
+    `absent`, a scope, has no match that begins after the last event of the operand's match, and
+    ends where value(end) − value(last event) ≤ the size of `length`; with `from_start` it is
+    counted from the first event. Stands only where it is the end of the whole formula, or of an
+    operand of OR in one.
+    """
+
+    operand: Formula
+    absent: Formula
+    length: Window
+    from_start: bool
+    span: Span = _span()
+
+
 Formula: TypeAlias = (
     Atom
     | As
@@ -509,6 +526,7 @@ Formula: TypeAlias = (
     | Selector
     | Within
     | AbsenceBefore
+    | AbsenceAfter
 )
 
 MAX_FORMULA_DEPTH = 250

@@ -23,7 +23,9 @@ def matched_parts_of(formula: Formula) -> tuple[Formula, ...]:
             return ()
         case core.As() | core.Rename() | core.Project() | core.Iteration():
             return (formula.operand,)
-        case core.Filter() | core.Selector() | core.Within() | core.AbsenceBefore():
+        case core.Filter() | core.Selector() | core.Within():
+            return (formula.operand,)
+        case core.AbsenceBefore() | core.AbsenceAfter():
             return (formula.operand,)
         case core.Sequence() | core.Disjunction():
             return formula.operands
@@ -44,6 +46,8 @@ def parts_of(formula: Formula) -> tuple[Formula, ...]:
             return (formula.left, formula.right)
         case core.AbsenceBefore():
             return (formula.absent, formula.operand)
+        case core.AbsenceAfter():
+            return (formula.operand, formula.absent)
         case _:
             return matched_parts_of(formula)
 
@@ -63,7 +67,7 @@ def windows_in(formula: Formula) -> tuple[core.Window, ...]:
     for part in formulas_in(formula):
         if isinstance(part, core.Within):
             found[part.window] = None
-        elif isinstance(part, core.AbsenceBefore):
+        elif isinstance(part, core.AbsenceBefore | core.AbsenceAfter):
             found[part.length] = None
     return tuple(found)
 

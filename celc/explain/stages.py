@@ -118,6 +118,11 @@ def form_lines(form: NormalForm, indent: str = "") -> list[str]:
             lines = [f"{indent}sequence", f"{indent}  !", *absent]
             lines.append(f"{indent}  {show_length(form.length)} ;")
             return [*lines, *form_lines(form.operand, indent + "  ")]
+        case lp.AbsenceAfter():
+            lines = [f"{indent}sequence", *form_lines(form.operand, indent + "  "), f"{indent}  ; !"]
+            lines += form_lines(form.absent, indent + "    ")
+            counted = " from its start" if form.from_start else ""
+            return [*lines, f"{indent}  {show_length(form.length)}{counted}"]
         case lp.Selected():
             return [f"{indent}{form.strategy}", *_inner(form, indent)]
         case lp.Relabel():

@@ -122,6 +122,29 @@ def absence_before(
     return lp.AbsenceBefore(operand, absent, length, span, sees)
 
 
+def absence_after(
+    operand: NormalForm,
+    absent: NormalForm,
+    length: Window,
+    span: Span,
+    sees: tuple[str, ...] = (),
+    *,
+    from_start: bool,
+) -> NormalForm:
+    """`operand ; !absent FOR length`. It stays where nothing can be absent: the end of the length
+    still decides when a match is known."""
+    if is_empty(operand):
+        return operand
+    return lp.AbsenceAfter(operand, absent, length, from_start, span, sees)
+
+
+def beside_absence(
+    form: lp.AbsenceBefore | lp.AbsenceAfter, operand: NormalForm
+) -> NormalForm:
+    """The same absence, of another operand; empty where it is."""
+    return operand if is_empty(operand) else replace(form, operand=operand)
+
+
 def correlated(form: NormalForm, clause: Clause, own: frozenset[str], span: Span) -> NormalForm:
     """The matches of a form for which one more clause holds; those of one FILTER stay together."""
     if is_empty(form):

@@ -97,12 +97,20 @@ def _divide_correlated(query: Query, form: NormalForm) -> Division:
     if consumes and nests:
         # For a selector the stream begins anew after a match, which no update can know.
         roles = None
+    if roles is not None and compares_late(query, roles.flat):
+        roles = None  # the matches of one end are decided one after another
     if roles is None:
         found = relaxed(form, selectors=not consumes)
         return Division(found, form, Definitions(form, nests))
     found = roles.flat.form
     asked = roles.flat.events_outside
     return Division(found, Disjunction((found, *asked), form.span) if asked else found, roles)
+
+
+def compares_late(query: Query, flat: FlatForm) -> bool:
+    """Whether matches with one end are compared, and decided at times of their own."""
+    compares = query.strategy in ("NXT", "LAST", "MAX", "ANY") or query.limit is not None
+    return compares and flat.after is not None and flat.after.from_start
 
 
 def _roles(query: Query, form: NormalForm) -> Roles | None:

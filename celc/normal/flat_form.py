@@ -161,6 +161,31 @@ class PartBefore:
     first: str
 
 
+@dataclass(frozen=True, slots=True)
+class EventAfter:
+    """An event that must not lie after the last event of a match, as far as `length` from there,
+    or with `from_start` from the first event; else as `EventBefore`."""
+
+    events: tuple[Event, ...]
+    clauses: tuple[RoleClause, ...]
+    length: Window
+    from_start: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PartAfter:
+    """A part that must not begin after the last event of a match, and end as far as `length` from
+    there, or with `from_start` from the first event; else as `PartBefore`.
+
+    Of its matches that begin after an event, the first one to end is near enough if any is.
+    """
+
+    form: NormalForm
+    window: Window | None
+    length: Window
+    from_start: bool
+
+
 ABSENT = f"{ROLE}absent"
 
 
@@ -181,7 +206,7 @@ class FlatForm:
     """A form whose events carry roles, and the conditions on the events of these roles.
 
     `windows` are those of parts of the formula; `events_before` and `parts_before` must not lie
-    before a part of it.
+    before a part of it; `after` must not lie after the match.
     """
 
     form: NormalForm
@@ -191,11 +216,13 @@ class FlatForm:
     absent_parts: tuple[AbsentPart, ...] = ()
     events_before: tuple[EventBefore, ...] = ()
     parts_before: tuple[PartBefore, ...] = ()
+    after: EventAfter | PartAfter | None = None
 
     @property
     def looks_outside(self) -> bool:
         """Whether some condition asks for events that are not in the match."""
-        return bool(self.absent or self.absent_parts or self.events_before or self.parts_before)
+        before = self.events_before or self.parts_before
+        return bool(self.absent or self.absent_parts or before or self.after)
 
     @property
     def events_outside(self) -> tuple[Event, ...]:
@@ -204,6 +231,11 @@ class FlatForm:
         found += [event for part in self.absent_parts for event in events_of(part.form)]
         found += [event for before in self.events_before for event in before.events]
         found += [event for part in self.parts_before for event in events_of(part.form)]
+        match self.after:
+            case EventAfter(events=events):
+                found += events
+            case PartAfter(form=form):
+                found += events_of(form)
         return tuple(found)
 
 

@@ -21,8 +21,10 @@ from celc.normal.flat_form import (
     ABSENT,
     AbsentEvent,
     AbsentPart,
+    EventAfter,
     EventBefore,
     FlatForm,
+    PartAfter,
     PartBefore,
     RoleClause,
     RoleWindow,
@@ -74,6 +76,7 @@ def flatten(form: NormalForm) -> FlatForm | None:
         tuple(flattener.absent_parts),
         tuple(flattener.events_before),
         tuple(flattener.parts_before),
+        flattener.after,
     )
 
 
@@ -96,6 +99,7 @@ class _Flattener:
         self.absent_parts: list[AbsentPart] = []
         self.events_before: list[EventBefore] = []
         self.parts_before: list[PartBefore] = []
+        self.after: EventAfter | PartAfter | None = None
         self.splits = False
         self._scopes: list[_Binding] = []
         self._iterations: list[int] = []
@@ -172,6 +176,8 @@ class _Flattener:
                 return _with_roles(both, binding.roles)
             case lp.AbsenceBefore():
                 return self._absence_before(form)
+            case lp.AbsenceAfter():
+                return self._absence_after(form)
             case lp.Event() | lp.Conjunction() | lp.Selected() | lp.MarkedEnds():
                 raise _NotFlatError
             case _:
@@ -200,6 +206,23 @@ class _Flattener:
         self.splits |= _has_iteration(flat)
         self.events_before.append(EventBefore(events, over_roles, form.length, first))
         return _with_roles(marked_first(flat, first), binding.roles)
+
+    def _absence_after(self, form: lp.AbsenceAfter) -> NormalForm:
+        if self._branches:
+            raise _NotFlatError  # each branch has an end of its own
+        assert self.after is None, "an absence stands at one end"
+        flat = self._flat(form.operand)
+        window = form.absent.window if isinstance(form.absent, lp.Within) else None
+        part = form.absent.operand if isinstance(form.absent, lp.Within) else form.absent
+        if _can_be_followed(part):
+            self.after = PartAfter(part, window, form.length, form.from_start)
+            return flat
+        events, clauses, own = _single_event(form.absent)
+        binding = _Binding(frozenset(form.sees), ())
+        over_roles = self._absent_clauses(clauses, binding, events, own)
+        self.splits |= _has_iteration(flat)
+        self.after = EventAfter(events, over_roles, form.length, form.from_start)
+        return _with_roles(flat, binding.roles)
 
     def _absent_clauses(
         self,

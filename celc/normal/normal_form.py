@@ -9,8 +9,8 @@ stays above the selector (`Where`, `Relabel`), since a selector compares matches
 
 Conditions on more than one event at a time (`Correlated`) stay where they are written, with the
 scopes in which they look for labels (`Scope`). So do windows of parts of the formula (`Within`),
-which compare the first event of a match with its last, and absences before a part
-(`AbsenceBefore`), which look at events before its first one.
+which compare the first event of a match with its last, and absences before a part and after a match
+(`AbsenceBefore`, `AbsenceAfter`), which look at events before its first one and after its last.
 """
 
 from __future__ import annotations
@@ -213,6 +213,20 @@ class AbsenceBefore:
 
 
 @dataclass(frozen=True, slots=True)
+class AbsenceAfter:
+    """The operand's matches with no match of `absent` after them, as far as `length` from their
+    end; with `from_start`, from their start."""
+
+    operand: NormalForm
+    absent: NormalForm
+    length: Window
+    from_start: bool
+    span: Span = _span()
+    sees: tuple[str, ...] = ()
+    """As in `AbsenceBefore`."""
+
+
+@dataclass(frozen=True, slots=True)
 class MarkedEnds:
     """The operand's matches, with further marks on their first event and on their last."""
 
@@ -238,6 +252,7 @@ NormalForm: TypeAlias = (
     | Scope
     | Within
     | AbsenceBefore
+    | AbsenceAfter
     | MarkedEnds
 )
 

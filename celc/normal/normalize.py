@@ -39,6 +39,7 @@ from celc.diagnostics.source import Source, Span
 from celc.normal import normal_form as lp
 from celc.normal.constructors import (
     absence,
+    absence_after,
     absence_before,
     all_placed,
     conjunction,
@@ -250,10 +251,10 @@ class _Normalizer:
                 return self._in_cases(
                     labels_bound(formula.left), lambda binding: self._unless(binding, formula)
                 )
-            case core.AbsenceBefore():
+            case core.AbsenceBefore() | core.AbsenceAfter():
                 return self._in_cases(
                     labels_bound(formula.operand),
-                    lambda binding: self._absence_before(binding, formula),
+                    lambda binding: self._beside_absence(binding, formula),
                 )
             case core.Absence():
                 return self._in_cases(
@@ -270,12 +271,18 @@ class _Normalizer:
         sees = open_labels(right) & labels_bound(formula.left)
         return unless(left, right, formula.span, tuple(sorted(sees)))
 
-    def _absence_before(self, binding: _Binding, formula: core.AbsenceBefore) -> NormalForm:
+    def _beside_absence(
+        self, binding: _Binding, formula: core.AbsenceBefore | core.AbsenceAfter
+    ) -> NormalForm:
         operand = self._form(formula.operand)
         with binding():
             absent = self.scope(formula.absent)
         sees = tuple(sorted(open_labels(absent) & labels_bound(formula.operand)))
-        return absence_before(operand, absent, formula.length, formula.span, sees)
+        length, span = formula.length, formula.span
+        if isinstance(formula, core.AbsenceBefore):
+            return absence_before(operand, absent, length, span, sees)
+        from_start = formula.from_start
+        return absence_after(operand, absent, length, span, sees, from_start=from_start)
 
     def _absence(self, binding: _Binding, formula: core.Absence) -> NormalForm:
         left, right = self._form(formula.left), self._form(formula.right)

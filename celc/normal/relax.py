@@ -55,7 +55,7 @@ class _Relaxation:
                 return form
             case lp.Correlated() | lp.Scope() | lp.Within() | lp.MarkedEnds():
                 return self.of(form.operand)
-            case lp.AbsenceBefore():
+            case lp.AbsenceBefore() | lp.AbsenceAfter():
                 return self.of(form.operand)
             case lp.Sequence():
                 return sequence(tuple(map(self.of, form.operands)), form.contiguous, form.span)

@@ -22,8 +22,8 @@ from celc.diagnostics.source import Span
 from celc.normal import normal_form as lp
 from celc.normal.constructors import (
     absence,
-    absence_before,
     all_placed,
+    beside_absence,
     conjunction,
     disjunction,
     is_empty,
@@ -81,9 +81,8 @@ def restrict(form: NormalForm, parts: Parts) -> NormalForm:
             return operand if is_empty(operand) else replace(form, operand=operand)
         case lp.Unless():
             return unless(restrict(form.left, parts), form.right, form.span, form.sees)
-        case lp.AbsenceBefore():
-            operand = restrict(form.operand, parts)
-            return absence_before(operand, form.absent, form.length, form.span, form.sees)
+        case lp.AbsenceBefore() | lp.AbsenceAfter():
+            return beside_absence(form, restrict(form.operand, parts))
         case lp.Selected() | lp.Relabel():
             facts = tuple(every_event(label, part) for label, part in parts.items())
             return Where(form, AnyOf(facts) if len(facts) > 1 else facts[0], form.span)
@@ -246,9 +245,8 @@ def where(form: NormalForm, fact: Fact, span: Span) -> NormalForm:
         return disjunction(tuple(where(operand, fact, span) for operand in form.operands), span)
     if isinstance(form, lp.Within):
         return within(where(form.operand, fact, span), form.window, form.span)
-    if isinstance(form, lp.AbsenceBefore):
-        operand = where(form.operand, fact, span)
-        return absence_before(operand, form.absent, form.length, form.span, form.sees)
+    if isinstance(form, lp.AbsenceBefore | lp.AbsenceAfter):
+        return beside_absence(form, where(form.operand, fact, span))
     return Where(form, fact, span)
 
 
@@ -301,13 +299,13 @@ def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
             return replace(form, left=left, right=right)
         case lp.Within() | lp.MarkedEnds():
             return replace(form, operand=relabel(form.operand, change))
-        case lp.AbsenceBefore() if not form.sees:
+        case lp.AbsenceBefore() | lp.AbsenceAfter() if not form.sees:
             return replace(form, operand=relabel(form.operand, change))
         case lp.Relabel():
             return lp.Relabel(form.operand, (*form.changes, change), form.span)
         case lp.Conjunction() | lp.Selected() | Where() | lp.Correlated() | lp.Scope():
             return lp.Relabel(form, (change,), form.span)
-        case lp.Unless() | lp.Absence() | lp.AbsenceBefore():
+        case lp.Unless() | lp.Absence() | lp.AbsenceBefore() | lp.AbsenceAfter():
             # The conditions of the absent formula look at labels before the change.
             return lp.Relabel(form, (change,), form.span)
         case _:

@@ -10,6 +10,7 @@ from celc.core.formula import EventType
 from celc.core.terms import labels_of_clause
 from celc.normal.normal_form import (
     Absence,
+    AbsenceAfter,
     AbsenceBefore,
     All,
     Conjunction,
@@ -47,6 +48,8 @@ def operands_of(form: NormalForm) -> tuple[NormalForm, ...]:
             return (form.left, form.middle, form.right)
         case AbsenceBefore():
             return (form.absent, form.operand)
+        case AbsenceAfter():
+            return (form.operand, form.absent)
         case _:
             assert_never(form)
 
@@ -81,7 +84,7 @@ def with_operands(form: NormalForm, change: Callable[[NormalForm], NormalForm]) 
         case Absence():
             left, middle, right = map(change, (form.left, form.middle, form.right))
             return replace(form, left=left, middle=middle, right=right)
-        case AbsenceBefore():
+        case AbsenceBefore() | AbsenceAfter():
             return replace(form, operand=change(form.operand), absent=change(form.absent))
         case _:
             assert_never(form)
@@ -100,7 +103,7 @@ def labels_of(form: NormalForm) -> frozenset[str]:
             return labels_of(form.left)
         case Absence():
             return labels_of(form.left) | labels_of(form.right)
-        case AbsenceBefore():
+        case AbsenceBefore() | AbsenceAfter():
             return labels_of(form.operand)
         case MarkedEnds():
             return labels_of(form.operand) | {*form.first, *form.last}
@@ -122,7 +125,7 @@ def types_of(form: NormalForm, label: str) -> tuple[EventType, ...]:
             parts = [types_of(form.left, label)]
         case Absence():
             parts = [types_of(form.left, label), types_of(form.right, label)]
-        case AbsenceBefore():
+        case AbsenceBefore() | AbsenceAfter():
             parts = [types_of(form.operand, label)]
         case _:
             parts = [types_of(operand, label) for operand in operands_of(form)]
@@ -153,7 +156,7 @@ def open_labels(form: NormalForm) -> frozenset[str]:
         case Absence():
             outside = open_labels(form.middle) - {*form.sees}
             return open_labels(form.left) | open_labels(form.right) | outside
-        case AbsenceBefore():
+        case AbsenceBefore() | AbsenceAfter():
             return open_labels(form.operand) | (open_labels(form.absent) - {*form.sees})
         case _:
             return frozenset[str]().union(*map(open_labels, operands_of(form)))
@@ -163,6 +166,7 @@ def is_correlated(form: NormalForm) -> bool:
     """Whether some condition in a form is more than a question to single events.
 
     A window of a part asks about two: the first event of the part and its last. An absence before a
-    part asks about events that are not in the match.
+    part or after a match asks about events that are not in the match.
     """
-    return any(isinstance(part, Correlated | Within | AbsenceBefore) for part in forms_in(form))
+    asking = Correlated | Within | AbsenceBefore | AbsenceAfter
+    return any(isinstance(part, asking) for part in forms_in(form))

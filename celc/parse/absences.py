@@ -20,7 +20,7 @@ def misplaced_absences(
         if at == 0:
             found = _first(steps, source, event_types)
         elif at == len(steps) - 1:
-            found = _last(steps, source, event_types)
+            found = _last(steps, source)
         else:
             found = _between(steps, at, source)
         if found is not None:
@@ -41,13 +41,18 @@ def _first(steps: Sequence[Step], source: Source, event_types: Sequence[str]) ->
     return None
 
 
-def _last(steps: Sequence[Step], source: Source, event_types: Sequence[str]) -> Diagnostic:
+def _last(steps: Sequence[Step], source: Source) -> Diagnostic | None:
     before, step = steps[-2:]
     assert step.bang is not None
-    operand, neighbour = source.slice(step.operand.span), source.slice(before.operand.span)
-    other = _other_type(event_types, operand, neighbour)
-    span = step.span.to(before.span)
-    return absences.negation_last(step.bang, operand, neighbour, other, span)
+    assert step.operator is not None
+    if step.operator.type == "COLON":
+        return absences.contiguous_before(step.bang, step.operator.span)
+    if before.bang is not None and len(steps) == 2:
+        return absences.nothing_between(step.bang, before.bang, source.slice(before.span))
+    if before.bang is not None:
+        operands = source.slice(before.operand.span), source.slice(step.operand.span)
+        return absences.negation_twice(step.bang, before.bang, operands)
+    return None
 
 
 def _between(steps: Sequence[Step], at: int, source: Source) -> Diagnostic | None:

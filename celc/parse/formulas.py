@@ -194,21 +194,31 @@ class FormulaBuilder(RoundsBuilder):
         c[0].append(self._step(c[1], c[2]))
         return c[0]  # type: ignore[no-any-return]
 
-    def sequence(self, c: Values) -> syntax.Sequence | syntax.AbsenceBefore:
+    def sequence(self, c: Values) -> syntax.Formula:
         steps: list[Step] = c[0]
         read = self._read or tuple(self._streams)
         event_types = [name for stream in read for name in self._streams.get(stream, ())]
         for problem in misplaced_absences(steps, self.diagnostics.source, event_types):
             self.report(problem)
-        first, length = steps[0], steps[0].length
-        if length is None:
-            check_optional(steps, self.diagnostics)
-            return self._chain(steps)
-        check_optional(steps[1:], self.diagnostics)
-        rest = steps[1].operand if len(steps) == 2 else self._chain(steps[1:])
-        return syntax.AbsenceBefore(first.operand, length, rest, first.span.to(steps[-1].span))
+        first, last = steps[0], steps[-1]
+        before = first if first.length is not None else None
+        after = last if last.bang is not None and last is not before else None
+        rest = steps[before is not None : len(steps) - (after is not None)]
+        if not rest:
+            return first.operand  # two absences with nothing between them, which is reported
+        check_optional(rest, self.diagnostics)
+        found = self._chain(rest)
+        if before is not None and before.length is not None:
+            span = before.span.to(found.span)
+            found = syntax.AbsenceBefore(before.operand, before.length, found, span)
+        if after is not None and after.bang is not None:
+            span = found.span.to(after.span)
+            found = syntax.AbsenceAfter(found, after.operand, after.length, after.bang, span)
+        return found
 
-    def _chain(self, steps: list[Step]) -> syntax.Sequence:
+    def _chain(self, steps: list[Step]) -> syntax.Formula:
+        if len(steps) == 1:
+            return steps[0].operand
         return syntax.Sequence(
             first=steps[0].operand,
             links=tuple(link_of(step) for step in steps[1:]),

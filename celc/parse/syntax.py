@@ -182,6 +182,18 @@ class AbsenceBefore:
 
 
 @dataclass(frozen=True, slots=True)
+class AbsenceAfter:
+    """`φ ; !ψ FOR d`: `operand` is φ, the rest of the sequence, `absent` is ψ, and `length` is d;
+    None without FOR. `bang` is the place of `!`."""
+
+    operand: Formula
+    absent: Formula
+    length: Window | None
+    bang: Span
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class OtherEvent:
     """CEQL's `NOT(R)`, one event that is not one of R's; R may have conditions."""
 
@@ -203,6 +215,7 @@ Formula: TypeAlias = (
     | Project
     | Within
     | AbsenceBefore
+    | AbsenceAfter
     | OtherEvent
 )
 

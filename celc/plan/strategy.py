@@ -18,7 +18,9 @@ from celc.normal.divide import Definitions, Exact, Roles, interleaves
 from celc.normal.flat_form import (
     AbsentEvent,
     AbsentPart,
+    EventAfter,
     EventBefore,
+    PartAfter,
     PartBefore,
     RoleClause,
     RoleWindow,
@@ -97,8 +99,8 @@ class Checked:
 
     `clauses` are the conditions that no key decides, `absent` the events that must not lie inside a
     match, `windows` those of parts of the formula, `absent_parts` the parts in windows that must
-    not lie inside a match; `events_before` and `parts_before` must not lie before one; `selector`
-    is NXT, LAST or MAX of SELECT, or empty; `distinct`: some matches look alike, because they
+    not lie inside a match; `events_before` and `parts_before` must not lie before one, `after` not
+    after one; `selector` is NXT, LAST or MAX of SELECT, or empty; `distinct`: some matches look alike, because they
     differ in events that are not shown. `max_work`: the most steps for one event.
     """
 
@@ -108,6 +110,7 @@ class Checked:
     absent_parts: tuple[AbsentPart, ...]
     events_before: tuple[EventBefore, ...]
     parts_before: tuple[PartBefore, ...]
+    after: EventAfter | PartAfter | None
     selector: str
     distinct: bool
     max_work: int
@@ -117,7 +120,7 @@ class Checked:
     def asks(self) -> bool:
         """Whether conditions are left to the walk."""
         inside = self.clauses or self.absent or self.windows or self.absent_parts
-        return bool(inside or self.events_before or self.parts_before)
+        return bool(inside or self.events_before or self.parts_before or self.after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +336,7 @@ def _checked(
         "conditions compare the events of a match" if left or flat.absent else "",
         "windows hold for parts of a match" if flat.windows or flat.absent_parts else "",
         "events before a match can rule it out" if flat.events_before or flat.parts_before else "",
+        "events after a match can rule it out" if flat.after else "",
         "matches can look alike" if distinct else "",
         f"SELECT {roles.selector} compares matches" if roles.selector else "",
     ]
@@ -346,6 +350,7 @@ def _checked(
         flat.absent_parts,
         flat.events_before,
         flat.parts_before,
+        flat.after,
         roles.selector,
         distinct,
         given.max_work,

@@ -44,7 +44,7 @@ class Builder:
 
     `window_of` resolves the window of a part. `bounded` says that a window or STRICT keeps the
     search small, `in_parts` whether the query has PARTITION BY, `simultaneous`
-    that events of one instant have no order; `selector` is the innermost of NXT,
+    that events of one instant have no order; `window` is that of the query; `selector` is the innermost of NXT,
     LAST and MAX around, if any. `asked` gathers what each filter surely asks of single events, by
     its place.
     """
@@ -57,6 +57,7 @@ class Builder:
     bounded: bool
     in_parts: bool
     simultaneous: bool = False
+    window: core.Window | None = None
     selector: str | None = None
     asked: dict[Span, tuple[Predicate, ...]] = field(default_factory=dict)
 
@@ -99,6 +100,8 @@ class Builder:
                 return self._within(parts[0], node, frame)
             case syntax.AbsenceBefore():
                 return self._absence_before(scoped, node, frame)
+            case syntax.AbsenceAfter():
+                return self._absence_after(scoped, node, frame)
             case syntax.OtherEvent():
                 raise AssertionError(STANDS_FOR)
             case _:
@@ -149,7 +152,7 @@ class Builder:
                 return self.asked[scoped.node.span] + self._asked_of_all(scoped.parts[0])
             case syntax.As() | syntax.Selector() | syntax.Unless() | syntax.Within():
                 return self._asked_of_all(scoped.parts[0])
-            case syntax.AbsenceBefore():
+            case syntax.AbsenceBefore() | syntax.AbsenceAfter():
                 return self._asked_of_all(scoped.parts[0])
             case _:
                 return ()
@@ -195,15 +198,31 @@ class Builder:
     def _absence_before(
         self, scoped: Scoped, node: syntax.AbsenceBefore, frame: Frame
     ) -> core.Formula:
-        part, absent = scoped.parts
-        around = Frame(part.labels, None, frame, frame.repeated)
-        operand = self.build(part, frame)
-        # Its length bounds what is absent, as a window does.
-        forbidden = replace(self, bounded=True)._scope(absent, around)
+        operand, forbidden = self._beside_absence(scoped, frame)
         length = self.window_of(node.length)
         if length is None:
             return operand
         return core.AbsenceBefore(operand, forbidden, length, node.span)
+
+    def _absence_after(
+        self, scoped: Scoped, node: syntax.AbsenceAfter, frame: Frame
+    ) -> core.Formula:
+        operand, forbidden = self._beside_absence(scoped, frame)
+        if node.length is not None:
+            length, from_start = self.window_of(node.length), False
+        else:
+            length, from_start = self.window, True
+        if length is None:
+            return operand
+        return core.AbsenceAfter(operand, forbidden, length, from_start, node.span)
+
+    def _beside_absence(self, scoped: Scoped, frame: Frame) -> tuple[core.Formula, core.Formula]:
+        """What an absence stands before or after, and what is absent."""
+        part, absent = scoped.parts
+        around = Frame(part.labels, None, frame, frame.repeated)
+        operand = self.build(part, frame)
+        # Its length bounds what is absent, as a window does.
+        return operand, replace(self, bounded=True)._scope(absent, around)
 
     def _filter(self, part: Scoped, node: syntax.Filter, frame: Frame) -> core.Formula:
         operand = self.build(part, frame)
@@ -251,7 +270,7 @@ def _filters_within(scoped: Scoped) -> Iterator[Span]:
         case syntax.Sequence():
             # An operand that may be missing judges no match without it.
             parts = tuple(one.part for one in operands_taken(node, parts) if not one.optional)
-        case syntax.Unless() | syntax.AbsenceBefore():
+        case syntax.Unless() | syntax.AbsenceBefore() | syntax.AbsenceAfter():
             parts = parts[:1]
         case syntax.As() | syntax.Iteration() | syntax.Conjunction() | syntax.Selector():
             pass

@@ -90,7 +90,7 @@ def _reach(scoped: Scoped) -> _Reach:
             inside, fitting = _reach(parts[0]), int(size.value) + 1
             most = fitting if inside.most is None else min(inside.most, fitting)
             return replace(inside, most=most)
-        case syntax.Within() | syntax.AbsenceBefore():
+        case syntax.Within() | syntax.AbsenceBefore() | syntax.AbsenceAfter():
             return _reach(parts[0])
         case syntax.OtherEvent():
             raise AssertionError(STANDS_FOR)
@@ -310,7 +310,9 @@ def _sure_patterns(scoped: Scoped) -> list[tuple[int, ...]]:
                 return []
             taken = operands_taken(scoped.node, parts)
             return _in_a_row([_sure_patterns(one.part) for one in taken if not one.optional])
-        case syntax.Conjunction() | syntax.Unless() | syntax.Filter() | syntax.AbsenceBefore():
+        case syntax.Conjunction() | syntax.Unless() | syntax.Filter():
+            return []
+        case syntax.AbsenceBefore() | syntax.AbsenceAfter():
             return []
         case syntax.OtherEvent():
             raise AssertionError(STANDS_FOR)

@@ -148,7 +148,7 @@ class Annotator:
             case syntax.Filter() | syntax.Selector() | syntax.Within():
                 part = self.annotate(node.operand)
                 return _around(node, part, part.labels, part.support)
-            case syntax.AbsenceBefore():
+            case syntax.AbsenceBefore() | syntax.AbsenceAfter():
                 part, absent = self.annotate(node.operand), self.annotate(node.absent)
                 self._hide(absent.labels, "negated")
                 depth = 1 + max(part.depth, absent.depth)
@@ -388,7 +388,7 @@ def support_of(scoped: Scoped, wanted: frozenset[str]) -> Extent:
             return fold_joints(node, extents, lambda op, run: JOINTS[op](run))
         case syntax.Unless() | syntax.Filter() | syntax.Selector() | syntax.Within():
             return support_of(parts[0], wanted)
-        case syntax.AbsenceBefore():
+        case syntax.AbsenceBefore() | syntax.AbsenceAfter():
             return support_of(parts[0], wanted)
         case syntax.OtherEvent():
             raise AssertionError(STANDS_FOR)

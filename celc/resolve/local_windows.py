@@ -1,8 +1,8 @@
 """Windows inside a formula that hold for the whole match, as a WITHIN clause does.
 
 `WITHIN[w](φ)` depends on the start and the end of a match alone. AS, renaming, PROJECT, FILTER and
-STRICT change neither, UNLESS leaves its left side as it is, and an absence before a match the
-match; AND has the same match on both sides. So a window below these is a window of the whole
+STRICT change neither, UNLESS leaves its left side as it is, and an absence before or after a match
+the match; AND has the same match on both sides. So a window below these is a window of the whole
 formula. The clause is the cheapest way to run it: the updates drop partial matches that have left
 it, a stream forgets the events before it, and Spark can split the input by time. SELECT's selector
 comes after the clause, so it makes no difference here; nested selectors compare matches before they
@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from celc.core.formula import (
+    AbsenceAfter,
     AbsenceBefore,
     As,
     Conjunction,
@@ -36,7 +37,7 @@ def is_bounded(node: syntax.Formula) -> bool:
             return True
         case syntax.As() | syntax.Rename() | syntax.Project() | syntax.Filter():
             return is_bounded(node.operand)
-        case syntax.AbsenceBefore():
+        case syntax.AbsenceBefore() | syntax.AbsenceAfter():
             return is_bounded(node.operand)
         case syntax.Selector(strategy="STRICT"):
             return is_bounded(node.operand)
@@ -83,7 +84,10 @@ def _lifted(formula: Formula) -> tuple[tuple[Window, ...], Formula]:
         case Within():
             windows, bare = _lifted(formula.operand)
             return (formula.window, *windows), bare
-        case As() | Rename() | Project() | Filter() | Selector(strategy="STRICT") | AbsenceBefore():
+        case As() | Rename() | Project() | Filter() | Selector(strategy="STRICT"):
+            windows, bare = _lifted(formula.operand)
+            return windows, replace(formula, operand=bare) if windows else formula
+        case AbsenceBefore() | AbsenceAfter():
             windows, bare = _lifted(formula.operand)
             return windows, replace(formula, operand=bare) if windows else formula
         case Unless():

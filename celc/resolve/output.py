@@ -190,10 +190,14 @@ def check_columns(
     partition_by: tuple[tuple[str, Span], ...],
     star_span: Span,
     site: Site,
+    *,
+    decided: bool,
 ) -> None:
-    """Report output columns whose names Spark could not tell apart."""
+    """Report output columns whose names Spark could not tell apart; `decided`: matches can wait for
+    an absence at their end, so that the output says when they are decided."""
+    own = (*_OWN_COLUMNS, "decided_time") if decided else _OWN_COLUMNS
     taken: dict[str, tuple[str, str, Span | None]] = {
-        _key(name): ("the column", name, None) for name in _OWN_COLUMNS
+        _key(name): ("the column", name, None) for name in own
     }
     columns = [("partition attribute", name, span) for name, span in partition_by]
     for item in selection.items:

@@ -7,6 +7,7 @@ from celc.diagnostics.errors import Diagnostic, Diagnostics
 from celc.diagnostics.messages import clauses, names
 from celc.diagnostics.source import Source, Span
 from celc.parse import syntax
+from celc.resolve.ends import absences_at_ends, check_ends
 from celc.resolve.expressions import Site
 from celc.resolve.formulas import Builder
 from celc.resolve.labels import Annotator
@@ -69,6 +70,7 @@ def _query(
 ) -> Query | None:
     schema = schema_of(node, declarations, found)
     around = clauses_of_query(node, order_by, schema, found)
+    check_ends(node, source, found)
     annotator = Annotator(schema, found)
     scoped = annotator.annotate(node.formula)
     if scoped.depth > MAX_FORMULA_DEPTH:
@@ -89,6 +91,7 @@ def _query(
         bounded,
         parts,
         simultaneous=ties is not None,
+        window=around.window,
     )
     frame = Frame(scoped.labels, None, None)
     window, formula = lift_windows(around.window, builder.build(scoped, frame))
@@ -142,5 +145,6 @@ def _selection(
         if name.text in {one.name for one in partition_by}
     }
     selection = select(items, site, source, span, places)
-    check_columns(selection, tuple(places.items()), span, site)
+    decided = bool(absences_at_ends(node.formula))
+    check_columns(selection, tuple(places.items()), span, site, decided=decided)
     return selection

@@ -40,6 +40,8 @@ def check_simultaneous(
             found.add(instants.needs_order(f"{part.strategy}(…)", part.span))
         elif isinstance(part, core.Within):
             _check_window(part.window, order_by, found)
+        elif isinstance(part, core.AbsenceBefore | core.AbsenceAfter):
+            _check_window(part.length, order_by, found)
     for span in _other_events(node.formula):
         found.add(instants.other_event(span))
     if window is not None:

@@ -204,7 +204,7 @@ def _growing(scoped: Scoped, kept: frozenset[str]) -> tuple[Span, ...]:
             kept = kept & scoped.labels.keys()
         case syntax.Sequence():
             parts = positive_parts(node, parts)
-        case syntax.Unless() | syntax.AbsenceBefore():
+        case syntax.Unless() | syntax.AbsenceBefore() | syntax.AbsenceAfter():
             parts = parts[:1]
         case syntax.Conjunction():
             return fold_joints(node, [_growing(part, kept) for part in parts], _growing_together)

@@ -11,7 +11,7 @@ from celc.core.terms import labels_named, labels_of_clause, looks_back, nodes_na
 from celc.diagnostics.deadline import look
 from celc.normal import normal_form as lp
 from celc.normal.divide import Definitions, Division, Exact, Roles, Windowed
-from celc.normal.flat_form import ABSENT, FlatForm, RoleClause, mark_of_round
+from celc.normal.flat_form import ABSENT, EventAfter, FlatForm, RoleClause, mark_of_round
 from celc.normal.normal_form import EVENT, NormalForm
 from celc.normal.rewrite import truth_of
 from celc.normal.show import show_event, show_labels
@@ -52,12 +52,14 @@ def normal_form(form: NormalForm) -> Violations:
 def letter_form(form: NormalForm) -> Violations:
     """The same of a form that an automaton is built of, which need not be as simple as it can be.
 
-    The construction relies on it: it has no case for `Correlated`, `Scope`, `Within` and
-    `AbsenceBefore`.
+    The construction relies on it: it has no case for `Correlated`, `Scope`, `Within`,
+    `AbsenceBefore` and `AbsenceAfter`.
     """
     yield from _parts(form)
     for part in forms_in(form):
-        if isinstance(part, lp.Correlated | lp.Scope | lp.Within | lp.AbsenceBefore):
+        if isinstance(part, lp.Correlated | lp.Scope | lp.Within):
+            yield Violation(LETTERS_ONLY, f"{type(part).__name__} is left")
+        if isinstance(part, lp.AbsenceBefore | lp.AbsenceAfter):
             yield Violation(LETTERS_ONLY, f"{type(part).__name__} is left")
 
 
@@ -127,6 +129,7 @@ def flat_form(flat: FlatForm) -> Violations:
             yield Violation(NUMBERS_GONE, f"one has number {form.number}")
     absent_clauses = [clause for absent in flat.absent for clause in absent.clauses]
     absent_clauses += [clause for before in flat.events_before for clause in before.clauses]
+    absent_clauses += flat.after.clauses if isinstance(flat.after, EventAfter) else ()
     for clause in (*flat.clauses, *absent_clauses):
         yield from _role_clause(clause, carried | {ABSENT})
     roles = [role for absent in flat.absent for role in (absent.first, absent.last)]

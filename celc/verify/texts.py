@@ -125,7 +125,7 @@ def _scopes_in(formula: core.Formula) -> tuple[core.Formula, ...]:
             return (formula.right,)
         case core.Absence():
             return (formula.middle,)
-        case core.AbsenceBefore():
+        case core.AbsenceBefore() | core.AbsenceAfter():
             return (formula.absent,)
         case _:
             return ()

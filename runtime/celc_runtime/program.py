@@ -94,6 +94,7 @@ class Program:
         max_work: int | None = None,
         type_column: str | None = None,
         positions: bool | None = None,
+        at_end: str | None = None,
     ) -> Program:
         """The same program with other options; see `CompiledQuery.with_options`."""
         plan = self.plan
@@ -115,6 +116,10 @@ class Program:
             if type(positions) is not bool:
                 raise ValueError(f"positions must be True or False, not {positions!r}")
             plan = replace(plan, positions=positions)
+        if at_end is not None:
+            if at_end not in ("open", "closed"):
+                raise ValueError(f"at_end must be 'open' or 'closed', not {at_end!r}")
+            plan = replace(plan, at_end=at_end)
         if not plan.output_schema().names:
             raise ValueError(
                 f"query {plan.name!r} would have no column without positions: select an attribute "
@@ -145,6 +150,7 @@ class ShippedQuery:
             "max_work": plan.max_work,
             "type_column": plan.type_name if plan.type_column else None,
             "positions": plan.positions,
+            "at_end": plan.at_end,
         }
         return pickled(self._program.module, options, plan.name)
 

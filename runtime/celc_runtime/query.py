@@ -320,6 +320,7 @@ class CompiledQuery:
         max_work: int | None = None,
         type_column: str | None = None,
         positions: bool | None = None,
+        at_end: str | None = None,
     ) -> CompiledQuery:
         """The same query with other order columns, tiebreak columns or limits; schemas follow.
 
@@ -331,7 +332,9 @@ class CompiledQuery:
         not `type`; a query of one event type reads it as well once it is named. positions: whether
         the output has start_pos, end_pos and the field pos of labels (a label that shows nothing
         else has no column without them); where it has not, `match` leaves out rows that can change
-        nothing. None leaves a choice as it is. Raises ValueError for a column or a number that
+        nothing. at_end: "closed" where no more events come after the input, so that all matches
+        with an absence at their end (`A ; !B FOR 1 HOUR`) are decided; "open": only those are
+        matches that no later event could undo. None leaves a choice as it is. Raises ValueError for a column or a number that
         cannot serve, and where no column of the output would be left.
         """
         changed = self.program.with_options(
@@ -341,6 +344,7 @@ class CompiledQuery:
             max_work=max_work,
             type_column=type_column,
             positions=positions,
+            at_end=at_end,
         )
         return CompiledQuery(changed)
 

@@ -25,12 +25,12 @@ def needs_order(part: str, span: Span) -> Diagnostic:
 
 
 def window_of_events(span: Span) -> Diagnostic:
-    """`WITHIN 3 EVENTS` with `--ties simultaneous`."""
+    """`WITHIN 3 EVENTS` or `!B FOR 3 EVENTS ; A` with `--ties simultaneous`."""
     return error(
         "simultaneous-window",
         span,
-        "a window of EVENTS counts events in their order, and simultaneous events have none",
-        help=("measure it on an order column: WITHIN 10 SECONDS, or WITHIN 10 [ts]", _OTHERWISE),
+        "EVENTS are counted in their order, and simultaneous events have none",
+        help=("measure it on an order column: 10 SECONDS, or 10 [ts]", _OTHERWISE),
     )
 
 
@@ -39,7 +39,7 @@ def window_off_order(name: str, order_by: Sequence[str], span: Span) -> Diagnost
     return error(
         "window-off-order",
         span,
-        f"this window is measured on {quote(name)}, in which simultaneous events can differ",
+        f"it is measured on {quote(name)}, in which simultaneous events can differ",
         help=(
             f"measure it on an order column ({quoted(order_by)})",
             f"order by it too: --order-by {','.join(map(written, (*order_by, name)))}",

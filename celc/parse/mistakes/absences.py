@@ -21,10 +21,11 @@ def lone_negation(bang: Span, absence: str | None) -> Diagnostic:
     return error(
         "negation-at-end",
         bang,
-        "'!' stands only between two ';', or at the start of a sequence with FOR",
+        "'!' stands only between two ';', or with FOR at the start or the end of a sequence",
         help=[
             "say between which events there is no B: A ; !B ; C",
             "or for how long before an event: !B FOR 10 MINUTES ; A",
+            "or for how long after one: A ; !B FOR 10 MINUTES",
             _UNLESS,
         ],
     )
@@ -49,17 +50,26 @@ def without_length(
     )
 
 
-def negation_last(
-    bang: Span, operand: str, neighbour: str, other: str | None, span: Span
-) -> Diagnostic:
-    """`A ; !B`; `other` is an event type that could stand after it, `span` that of both."""
-    mended = " ; ".join((neighbour, f"!{operand}", other or "…"))
+def nothing_between(bang: Span, before: Span, first: str) -> Diagnostic:
+    """`!A FOR 5 MINUTES ; !B FOR 5 MINUTES`."""
     return error(
-        "negation-at-end",
+        "negation-twice",
         bang,
-        "'!' cannot stand at the end of a sequence: a match is reported at its last event",
-        help=[f"put an event after it: {shortened(mended)}", _UNLESS],
-        fixes=[Fix(span, mended)] if other else [],
+        "no event stands between the two absences, and a match needs one",
+        help=[f"put an event between them: {shortened(first)} ; … ; !…"],
+        related=[Related(before, "the one before")],
+    )
+
+
+def contiguous_before(bang: Span, operator: Span) -> Diagnostic:
+    """`A : !B FOR 5 MINUTES`."""
+    return error(
+        "negation-contiguous",
+        bang,
+        "a ';' stands before an absence at the end of a sequence, and no ':'",
+        help=["write ; in place of this ':'"],
+        fixes=[Fix(operator, ";")],
+        related=[Related(operator, "this ':'")],
     )
 
 
@@ -83,8 +93,8 @@ def length_between(
     return error(
         "misplaced-for",
         length,
-        "FOR stands only with an absence at the start of a sequence: between two events their "
-        "times are the limits",
+        "FOR stands only with an absence at the start or the end of a sequence: between two "
+        "events their times are the limits",
         help=[
             f"leave FOR out: {shortened(' ; '.join(sides))}",
             f"for none before {shortened(after)}, even before {shortened(before)}: "

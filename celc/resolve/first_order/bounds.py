@@ -83,7 +83,9 @@ class Bounds:
                 return self.of(formula.left).union(self.of(formula.right))
             case core.Unless():
                 return self.of(formula.left)
-            case core.Filter() | core.Selector() | core.Within() | core.AbsenceBefore():
+            case core.Filter() | core.Selector() | core.Within():
+                return self.of(formula.operand)
+            case core.AbsenceBefore() | core.AbsenceAfter():
                 return self.of(formula.operand)
             case _:
                 assert_never(formula)

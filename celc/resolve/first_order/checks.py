@@ -104,7 +104,7 @@ class _Checker:
             case core.Unless():
                 self._check(formula.left, scope)
                 self.check_scope(formula.right, scope.next_to(self._bounds.of(formula.left).surely))
-            case core.AbsenceBefore():
+            case core.AbsenceBefore() | core.AbsenceAfter():
                 self._check(formula.operand, scope)
                 beside = self._bounds.of(formula.operand).surely
                 self.check_scope(formula.absent, scope.next_to(beside))

@@ -152,7 +152,7 @@ class _Rewriter:
                 return {
                     own: replace(formula, left=part, right=forbidden) for own, part in left.items()
                 }
-            case core.AbsenceBefore():
+            case core.AbsenceBefore() | core.AbsenceAfter():
                 parts = self._cases(formula.operand, wanted)
                 forbidden = self._cases(formula.absent, NO_LABELS).get(NO_LABELS)
                 if forbidden is None:

@@ -57,9 +57,11 @@ class Columns:
         ties_are_errors: bool,
         continues: bool = False,
         numbered: str | None = None,
+        batches_wait: bool = False,
     ) -> None:
         """`continues`: the first event's partition was entered before. `numbered`: the column of
-        each batch with the rows' numbers; None: rows are in their first places."""
+        each batch with the rows' numbers; None: rows are in their first places. `batches_wait`: a
+        batch is read after later ones have been prepared."""
         self._plan = plan
         self._rows = RowNames(numbered, unused_name("row", names_read(plan)))
         self._types = EventTypes(plan, self._rows)
@@ -71,6 +73,7 @@ class Columns:
         self._local_windows = [
             WindowKeys(plan, name, self._rows, self._order) for name in plan.local_attributes
         ]
+        self._batches_wait = batches_wait
         # Memory that has just been asked for costs more to touch than symbols cost to find.
         self._words = np.zeros(0, np.uint64)
         self._schema: pa.Schema | None = None
@@ -199,7 +202,7 @@ class Columns:
     def _symbol_buffers(self, rows: int) -> dict[str, np.ndarray]:
         if self._plan.symbol_dtype != "uint8":
             return {"symbols": np.empty(rows, np.uint16), "words": np.zeros(0, np.uint64)}
-        if 8 * len(self._words) < rows:
+        if self._batches_wait or 8 * len(self._words) < rows:
             self._words = np.empty((rows + 7) // 8, np.uint64)
         words = self._words[: (rows + 7) // 8]
         words[-1:] = 0

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import plain
+from celc_runtime.arrow.decided_times import decided_times
 from celc_runtime.arrow.event_store import (
     INSTANT_POSITION,
     POSITION,
@@ -29,12 +30,14 @@ def matches_batch(
     events: pa.RecordBatch,
     store: EventStore,
     entries_read: int,
+    deadlines: np.ndarray,
     in_instants: bool = False,
 ) -> pa.RecordBatch:
     """The matches in the buffers as one batch of the output schema; the buffers may be reused.
 
     found: the events of these matches. events: the batch that holds the matches' last events.
-    entries_read: how many entries there are so far. in_instants: a match starts at the first
+    entries_read: how many entries there are so far. deadlines: int64[matches], the numbers of their
+    deadlines (`arrow.decided_times`), where the output says when matches are decided. in_instants: a match starts at the first
     position of its first instant, and ends at the last of its last. Arrow uses the arrays made here
     without a copy.
     """
@@ -53,6 +56,8 @@ def matches_batch(
             values.of(plan.order_by[0], found.starts),
             events.column(plan.order_by[0]).take(pa.array(rows)),
         ]
+    if plan.shows_decided_time:
+        columns.append(decided_times(plan, columns[-2], columns[-1], deadlines))
     for item in plan.items:
         if isinstance(item, Computed):
             columns.append(computed_column(item, labels))

@@ -176,6 +176,11 @@ def order_preserving(values: np.ndarray) -> np.ndarray:
     return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
 
 
+def real_numbers(keys: np.ndarray) -> np.ndarray:
+    """int64 → float64: the numbers of `order_preserving` keys."""
+    return np.where(keys < 0, np.int64(-(2**63)) - keys, keys).view(np.float64)
+
+
 @njit(nogil=True, cache=True)
 def _as_float(key, scratch):  # type: ignore[no-untyped-def]
     scratch[0] = key if key >= 0 else np.int64(-(2**63)) - key

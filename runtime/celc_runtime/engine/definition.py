@@ -13,7 +13,7 @@ automaton of the relaxed formula decides at which events matches are looked for 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -242,6 +242,32 @@ class NotBefore(Node):
             inside = events[outside:]
             before = whole.beginning_at(inside.start)
             yield from _unless(before, match, self.absent, inside, frozenset(self.sees))
+
+
+@dataclass(eq=False, slots=True)
+class NotAfter(Node):
+    """`φ ; !ψ FOR d`: no match of `absent` after; else as `NotBefore`. With `from_start` d counts
+    from the first event of φ."""
+
+    part: Node
+    absent: Node
+    length: int
+    from_start: bool
+    sees: tuple[str, ...]
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        keys, floors = stretch.past[2 * self.length : 2 * self.length + 2]
+        for match in self.part.ending(stretch, end):
+            place = match.start if self.from_start else match.end
+            key = keys[stretch.entries[place] - stretch.base]
+            events = range(match.end + 1, len(stretch.entries))
+            fitting = bisect_right(
+                events, key, key=lambda event: floors[stretch.entries[event] - stretch.base]
+            )
+            inside = events[:fitting]
+            # A selector in it looks at the stream from its beginning.
+            behind = (stretch.whole or stretch).beginning_at(inside.start)
+            yield from _unless(behind, match, self.absent, inside, frozenset(self.sees))
 
 
 def _unless(

@@ -10,6 +10,9 @@ from celc_runtime.plan.expressions import Computed, attributes_of
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.relevance import Relevant
 
+DECIDED_TIME = "decided_time"
+"""The column that says when a match with an absence at its end is decided."""
+
 ARROW_TYPES: dict[str, pa.DataType] = {
     "BOOLEAN": pa.bool_(),
     "INT": pa.int32(),
@@ -70,6 +73,15 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
+class Deadline:
+    """When matches with an absence at their end are decided: when so much has passed since the end,
+    or since the start. `window` is the number of that length among the plan's `local_windows`."""
+
+    window: int
+    from_start: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ChosenKey:
     """A key of PARTITION BY that is another attribute for each event type.
 
@@ -103,7 +115,9 @@ class Plan:
     them; `chosen_keys`: the keys among them for which the input has no column. `local_windows`: the
     windows of parts of the formula and the lengths of absences, each once. `reaches`: the events
     before a match that can decide whether it is one, as hops from its start: each tuple holds the
-    numbers of the local windows that are hopped one after another. `ties`: "simultaneous" where
+    numbers of the local windows that are hopped one after another. `deadlines`: those of the
+    absences at the end of a match, each once; `at_end`: "closed" where the input is over, so that
+    all are passed. `ties`: "simultaneous" where
     events that are equal in all order columns are one instant.
     """
 
@@ -138,6 +152,8 @@ class Plan:
     chosen_keys: tuple[ChosenKey, ...] = ()
     local_windows: tuple[Window, ...] = ()
     reaches: tuple[tuple[int, ...], ...] = ()
+    deadlines: tuple[Deadline, ...] = ()
+    at_end: str = "open"
 
     def type_of(self, attribute: str) -> str:
         """The declared type of a column that the query reads, or of one of `key_columns`."""
@@ -243,6 +259,18 @@ class Plan:
         return window.attribute or self.order_by[0]
 
     @property
+    def shows_decided_time(self) -> bool:
+        """Whether the output says when matches are decided: all deadlines are times on the first
+        order column."""
+        return bool(self.deadlines) and all(map(self.is_on_clock, self.deadlines))
+
+    def is_on_clock(self, deadline: Deadline) -> bool:
+        """Whether a deadline is a time on the first order column, so that the events of all
+        partitions move the clock that passes it."""
+        measured = self.measured_on(self.local_windows[deadline.window])
+        return bool(self.order_by) and measured == self.order_by[0]
+
+    @property
     def label_names(self) -> tuple[str, ...]:
         """The labels of the output, then the labels that only expressions mention. Kinds number
         labels in this order."""
@@ -294,6 +322,8 @@ class Plan:
         if self.order_by:
             time = ARROW_TYPES[self.type_of(self.order_by[0])]
             fields += [pa.field("start_time", time), pa.field("end_time", time)]
+            if self.shows_decided_time:
+                fields.append(pa.field(DECIDED_TIME, time))
         for item in self.items:
             if isinstance(item, Computed):
                 fields.append(pa.field(item.name, computed_type(item)))
@@ -318,6 +348,8 @@ class Plan:
         if self.order_by:
             time = self._ddl_type(self.order_by[0])
             columns += [("start_time", time), ("end_time", time)]
+            if self.shows_decided_time:
+                columns.append((DECIDED_TIME, time))
         for item in self.items:
             if isinstance(item, Computed):
                 columns.append((item.name, computed_ddl(item)))

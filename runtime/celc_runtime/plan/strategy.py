@@ -92,8 +92,8 @@ class WatchedPart:
     """A part of the formula, of which the latest start must be known.
 
     window: the number of the one around it among those of the plan, None: there is none. length:
-    the number of the one within which it must not lie before an event, where it must not. For each
-    position of the part, symbols: those of its events, and before: the positions from which it goes
+    the number of the one within which it must not lie before an event, or `after` one, where it
+    must not. For each position of the part, symbols: those of its events, and before: the positions from which it goes
     on. begins, ends: the positions at which the part begins and ends.
     """
 
@@ -103,13 +103,15 @@ class WatchedPart:
     begins: tuple[int, ...]
     ends: tuple[int, ...]
     length: int | None = None
+    after: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Remembers:
     """The columns of past events to remember, in the order in which conditions take them, behind
     those of the windows inside the formula (`Plan.local_windows`), for each a key and a floor, and
-    those of `parts`, for each the latest start so far, or with a length whether it lies before.
+    those of `parts`, for each the latest start so far, or with a length whether it lies before, or
+    with `after` the ceiling (`engine.ceilings`).
 
     columns: attributes, each followed by whether it is not NULL. texts: conditions on the texts of
     one event, as their truth values. codes: text attributes, as numbers (−1: NULL). ranks: text
@@ -181,14 +183,26 @@ class Formula(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Way:
+    """A formula, and the number of the deadline of its matches among those of the plan; None: they
+    are decided when they end."""
+
+    formula: Formula
+    deadline: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ByDefinition:
     """The matches that the definition of a formula finds among remembered events. `sees_all`: some
     nested selector with conditions across events reads the stream from its beginning, without the
-    window."""
+    window. `ways`: the formulas of which it is the OR, before the selector of SELECT, where matches
+    are decided later than they end; `chooses`: there is such a selector."""
 
     formula: Formula
     remembers: Remembers
     sees_all: bool
+    ways: tuple[Way, ...] = ()
+    chooses: bool = False
 
 
 Listing: TypeAlias = All | InRuns | Checked | InWindow | EarliestInWindow | Latest | ByDefinition

@@ -7,15 +7,16 @@ remembered events.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from celc_runtime.arrow.columns import Prepared
 from celc_runtime.engine.arena import (
     DONE,
-    ENTRY,
     FIRED,
     LISTED,
     OUTPUT_FULL,
@@ -29,6 +30,7 @@ from celc_runtime.engine.listing import Kinds, Output
 from celc_runtime.engine.open_questions import Budget, Labels, OutOfWorkError, Stretch
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import ByDefinition
+from celc_runtime.run.deadlines import LEFT_OPEN, NO_DEADLINE
 from celc_runtime.run.history import History
 from celc_runtime.run.listings import NOTED_ROWS, Floors, ListingOfRun
 from celc_runtime.run.positions import Positions
@@ -55,6 +57,23 @@ class _Part:
             self.whole = None
 
 
+_Match: TypeAlias = tuple[int, int, tuple[tuple[int, Labels], ...]]
+"""The first event of a match, its last, and those that carry labels, with their labels."""
+
+_Listed: TypeAlias = tuple[list[int], int]
+"""The row at which a match ends, then its events' tags; and the number of its deadline."""
+
+
+class _Noted(NamedTuple):
+    """The relevant rows of a batch (int64), the entry of the first one, the partition of each
+    (int64), and that of the last row."""
+
+    rows: np.ndarray
+    entry: int
+    parts: np.ndarray
+    part: int
+
+
 class DefinitionListing(ListingOfRun):
     """Finds the matches that end at each event that fired, by the definitions."""
 
@@ -70,15 +89,15 @@ class DefinitionListing(ListingOfRun):
         self._parts: dict[int, _Part] = {}
         self._part = 0
         self._consumed = -1
-        self._waiting: list[list[int]] = []
+        self._waiting: list[_Listed] = []
+        self._numbers: list[int] = []
         labels = plan.label_names
         self._kinds = {
             frozenset(labels[column] for column in kind.columns): number
             for number, kind in enumerate(plan.kinds)
         }
-        self._rows = np.zeros(0, np.int64)
-        self._entry = 0
-        self._part_of_rows = np.zeros(0, np.int64)
+        self._looked_at: deque[_Noted] = deque()
+        self._noted = _Noted(np.zeros(0, np.int64), 0, np.zeros(0, np.int64), 0)
 
     @property
     def nbytes(self) -> int:
@@ -86,9 +105,13 @@ class DefinitionListing(ListingOfRun):
         kept = sum(4 * len(part.entries) for part in self._parts.values())
         return self._history.nbytes + 32 * kept
 
-    def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
+    @property
+    def history(self) -> History:
+        return self._history
+
+    def look(self, prepared: Prepared, positions: Positions) -> None:
         """Note the relevant events of a batch, with their positions and numbers."""
-        batch, entry = prepared.batch, int(memory.counters[ENTRY])
+        batch, entry = prepared.batch, self._history.next
         count = int(np.count_nonzero(batch.symbols))
         rows = relevant_rows(batch.words, batch.symbols, count)
         if len(batch.slots):
@@ -96,9 +119,9 @@ class DefinitionListing(ListingOfRun):
         else:
             parts = self._part + np.searchsorted(prepared.parts, rows, side="right")
             self._part += len(prepared.parts)
-        self._rows, self._entry, self._part_of_rows = rows, entry, parts
+        self._looked_at.append(_Noted(rows, entry, parts, self._part))
         if not count:
-            return prepared
+            return
         of_rows = positions.of(rows)
         symbols, places = batch.symbols[rows], np.full(count, ALONE)
         if self._instants is not None:
@@ -118,6 +141,10 @@ class DefinitionListing(ListingOfRun):
             kept.positions.append(event[1])
             kept.keys.append(event[2])
             kept.places.append(event[3])
+            kept.whole = None  # it knows nothing of the new events
+
+    def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
+        self._noted = self._looked_at.popleft()
         return prepared
 
     def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
@@ -125,10 +152,13 @@ class DefinitionListing(ListingOfRun):
         all."""
         bounded = self._plan.window is not None and not self._definition.sees_all
         behind = floors() if bounded else None
-        first_kept = self._entry + len(self._rows)
+        noted = self._noted
+        first_kept = noted.entry + len(noted.rows)
         for number in list(self._parts):
             part = self._parts[number]
-            if not self._plan.interleaves and number != self._part:
+            if not self._plan.interleaves and number > noted.part:
+                continue  # a later batch has been looked at, and this one not been entered
+            if not self._plan.interleaves and number < noted.part:
                 del self._parts[number]
                 continue
             gone = bisect_left(part.entries, self._consumed + 1)
@@ -140,7 +170,7 @@ class DefinitionListing(ListingOfRun):
             if part.entries:
                 first_kept = min(first_kept, part.entries[0])
         self._history.drop(first_kept)
-        self._rows = np.zeros(0, np.int64)
+        self._noted = noted._replace(rows=noted.rows[:0])
 
     def _reached(self, part: _Part, first: int, start: int) -> int:
         """The first event of a partition, from `first` on, that matters to a match that begins at
@@ -164,7 +194,7 @@ class DefinitionListing(ListingOfRun):
         counters = memory.counters
         while True:
             while self._waiting:
-                tags = self._waiting[-1]
+                tags, number = self._waiting[-1]
                 matches, used = int(output.used[0]), int(output.used[1])
                 room = used + len(tags) - 1 <= len(output.tags)
                 if matches == len(output.rows) or not room:
@@ -172,6 +202,7 @@ class DefinitionListing(ListingOfRun):
                 output.rows[matches], output.ends[matches] = tags[0], used + len(tags) - 1
                 output.tags[used : used + len(tags) - 1] = tags[1:]
                 output.used[0], output.used[1] = matches + 1, used + len(tags) - 1
+                self._numbers.append(number)
                 self._waiting.pop()
             if counters[LISTED] == counters[FIRED]:
                 counters[LISTED] = counters[FIRED] = 0
@@ -184,11 +215,12 @@ class DefinitionListing(ListingOfRun):
                 except OutOfWorkError:
                     return TOO_MUCH_WORK
 
-    def _matches(self, row: int, floor: int, limit: int) -> list[list[int]]:
-        """The matches that end at a row, the first one last: the row, then their events' tags."""
-        place = int(np.searchsorted(self._rows, row))
-        part = self._parts[int(self._part_of_rows[place])]
-        end = bisect_left(part.entries, self._entry + place)
+    def _matches(self, row: int, floor: int, limit: int) -> list[_Listed]:
+        """The matches that end at a row, the first one last."""
+        noted = self._noted
+        place = int(np.searchsorted(noted.rows, row))
+        part = self._parts[int(noted.parts[place])]
+        end = bisect_left(part.entries, noted.entry + place)
         window = self._plan.window
         if window is not None and window.unit == "EVENTS":
             # The kernel counts rows, and on a stream not every row with a position is read again.
@@ -204,11 +236,70 @@ class DefinitionListing(ListingOfRun):
         stretch = self._stretch(part, first, budget)
         stretch.whole = part.whole
         with np.errstate(all="ignore"):
+            if self._definition.ways:
+                return self._by_deadline(row, part, stretch, end)[::-1][-limit:]
             found = self._definition.formula.ending(stretch, end)
         matches = sorted({match[:3] for match in found}, key=_by_latest_start)
         if matches and self._plan.consume_by != "NONE":
             self._consumed = part.entries[end]
-        return [self._tags(row, part, *match) for match in reversed(matches[:limit])]
+        return [
+            (self._tags(row, part, *match), NO_DEADLINE) for match in reversed(matches[:limit])
+        ]
+
+    def _by_deadline(self, row: int, part: _Part, stretch: Stretch, end: int) -> list[_Listed]:
+        """The matches that end at an event, each with its deadline; those that have been handed out
+        before are left out.
+
+        Where matches are compared, all of them have to be decided first.
+        """
+        ways: dict[_Match, list[int]] = {}
+        for way in self._definition.ways:
+            number = NO_DEADLINE if way.deadline is None else way.deadline
+            for match in way.formula.ending(stretch, end):
+                ways.setdefault(match[:3], []).append(number)
+        judged = {match: self._judged(row, part, match, ways[match]) for match in ways}
+        if self._definition.chooses:
+            found = {match[:3] for match in self._definition.formula.ending(stretch, end)}
+        else:
+            found = set(ways)
+        if self._definition.chooses or self._plan.limit is not None:
+            if all(was for _, _, was in judged.values()):
+                return []
+            if not all(is_decided for _, is_decided, _ in judged.values()):
+                judged = {match: (LEFT_OPEN, False, False) for match in judged}
+        else:
+            found = {match for match in found if not judged[match][2]}
+        return [
+            (self._tags(row, part, *match), judged[match][0])
+            for match in sorted(found, key=_by_latest_start)
+        ]
+
+    def _judged(
+        self, row: int, part: _Part, match: _Match, numbers: list[int]
+    ) -> tuple[int, bool, bool]:
+        """The deadline of a match, of several the one that passes first; whether it has passed, and
+        whether it had passed before."""
+        if NO_DEADLINE in numbers:
+            return NO_DEADLINE, True, False
+        assert self.judge is not None
+        entries = part.entries[match[0]], part.entries[match[1]]
+        judged = [(number, *self.judge(number, entries, row)) for number in numbers]
+        # Those that have passed are before the others; of one length from one event, none is first.
+        return min(judged, key=lambda one: (not one[2], not one[1], self._passes(one[0], entries)))
+
+    def _passes(self, number: int, entries: tuple[int, int]) -> float:
+        """A number that is greater for the later ones of deadlines on one attribute."""
+        deadline = self._plan.deadlines[number]
+        window = self._plan.local_windows[deadline.window]
+        entry = entries[0] if deadline.from_start else entries[1]
+        return float(self._history.value(deadline.window, entry) + window.size)
+
+    def deadlines(self, output: Output) -> np.ndarray:
+        if not self._definition.ways:
+            return super().deadlines(output)
+        found = np.array(self._numbers, np.int64)
+        self._numbers = []
+        return found
 
     def _stretch(self, part: _Part, first: int, budget: Budget) -> Stretch:
         remembered = self._history

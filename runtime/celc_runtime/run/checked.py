@@ -73,7 +73,11 @@ class CheckedListing(ListingOfRun):
     def nbytes(self) -> int:
         return self._history.nbytes + sum(array.nbytes for array in self._collected)
 
-    def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
+    @property
+    def history(self) -> History:
+        return self._history
+
+    def look(self, prepared: Prepared, positions: Positions) -> None:
         batch = prepared.batch
         count = int(np.count_nonzero(batch.symbols))
         if count or len(prepared.parts):  # a partition may begin without an event that matters
@@ -82,7 +86,6 @@ class CheckedListing(ListingOfRun):
             if self._instants is not None:
                 symbols = self._instants.class_of[symbols]
             self._history.append(prepared.events, rows, symbols, positions, prepared.parts)
-        return prepared
 
     def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
         self._history.drop(self._history.reached(oldest()))

@@ -14,6 +14,8 @@ import pyarrow as pa
 from celc_runtime.arrow.arrays import numbers, plain, whole_numbers
 from celc_runtime.arrow.text_numbers import TextNumbers
 from celc_runtime.arrow.window_keys import floors_of
+from celc_runtime.engine.batch import real_numbers
+from celc_runtime.engine.ceilings import OPEN, Ceilings
 from celc_runtime.engine.latest_starts import LatestStarts
 from celc_runtime.plan.conditions import TextComparison, TextCondition
 from celc_runtime.plan.plan import Plan
@@ -47,7 +49,10 @@ class History:
     def __init__(self, columns: Remembers, plan: Plan) -> None:
         self._columns = columns
         self._plan = plan
-        self._watched = [(part, LatestStarts(part)) for part in columns.parts]
+        self._watched = [(part, LatestStarts(part)) for part in columns.parts if not part.after]
+        after = [part for part in columns.parts if part.after]
+        assert not after or columns.parts[-1] is after[0], "ceilings come last"
+        self._after = [(part, Ceilings(part)) for part in after]
         self._begins_anew = False
         self._begin = 0
         self._arrays: list[np.ndarray] = []
@@ -62,6 +67,24 @@ class History:
         of `parts` (`LatestStarts`), the begin of the partition if wanted, values and bool `valid`
         of each of `columns`, then truths, codes, ranks."""
         return tuple(array[: self._count] for array in self._arrays)
+
+    @property
+    def next(self) -> int:
+        """The entry of the next event to be remembered."""
+        return self.first + self._count
+
+    def keys(self, window: int, entries: np.ndarray) -> np.ndarray:
+        """int64: the keys of entries (int64) for a window inside the formula."""
+        found: np.ndarray = self._arrays[2 * window][entries - self.first]
+        return found
+
+    def value(self, window: int, entry: int) -> int | float:
+        """The value of an entry that a window inside the formula measures; times in microseconds."""
+        key = int(self._arrays[2 * window][entry - self.first])
+        name = self._plan.measured_on(self._plan.local_windows[window])
+        if name is None or self._plan.type_of(name) not in ("FLOAT", "DOUBLE"):
+            return key
+        return float(real_numbers(np.array([key], np.int64))[0])
 
     @property
     def nbytes(self) -> int:
@@ -83,7 +106,8 @@ class History:
         relevant = events.take(pa.array(rows))
         windows = measured(self._plan, relevant, positions.of(rows))
         new = [column for pair in windows for column in pair]
-        new += self._of_partitions(rows, symbols, windows, parts)
+        entry, anew = self.next, self._anew(rows, parts)
+        new += self._of_partitions(symbols, windows, anew)
         for name in self._columns.columns:
             values, valid = numbers(relevant.column(name))
             if not np.issubdtype(values.dtype, np.floating):
@@ -97,51 +121,66 @@ class History:
         if self._columns.symbols:
             new.append(symbols.astype(np.int64))
         self._extend(new, len(rows))
+        for number, (part, ceilings) in enumerate(self._after, len(self._watched)):
+            window = None if part.window is None else windows[part.window]
+            assert part.length is not None
+            floors = windows[part.length][1]
+            column = self.past[2 * len(windows) + number]
+            ceilings.write(entry, symbols, window, floors, anew[:-1], column)
         if len(self._texts) > max(_FIRST_ROOM, 4 * self._count * len(self._columns.codes)):
             self._forget_texts()
         if self._columns.ranks and (len(self._texts) != known or len(rows)):
             self._rank()
 
-    def _of_partitions(
-        self,
-        rows: np.ndarray,
-        symbols: np.ndarray,
-        windows: list[tuple[np.ndarray, np.ndarray]],
-        parts: np.ndarray,
-    ) -> list[np.ndarray]:
-        """The columns that depend on where partitions begin; `windows` are those of the windows."""
+    def _anew(self, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
+        """bool[rows + 1]: where a partition begins; the last one: at the next relevant row."""
         anew = np.zeros(len(rows) + 1, np.bool_)
         anew[np.searchsorted(rows, parts)] = True
         anew[0] |= self._begins_anew
         self._begins_anew = bool(anew[-1])
-        entry = self.first + self._count
+        return anew
+
+    def _of_partitions(
+        self,
+        symbols: np.ndarray,
+        windows: list[tuple[np.ndarray, np.ndarray]],
+        anew: np.ndarray,
+    ) -> list[np.ndarray]:
+        """The columns that depend on where partitions begin; `windows` are those of the windows."""
+        entry, rows = self.next, len(symbols)
         found = []
         for part, watched in self._watched:
             window = None if part.window is None else windows[part.window]
             length = None if part.length is None else windows[part.length]
             found.append(watched.of(entry, symbols, window, length, anew[:-1]))
+        found += [np.full(rows, OPEN) for _ in self._after]
         if self._columns.begins:
-            begins = np.where(anew[:-1], entry + np.arange(len(rows)), self._begin)
+            begins = np.where(anew[:-1], entry + np.arange(rows), self._begin)
             found.append(np.maximum.accumulate(begins))
-            self._begin = int(found[-1][-1]) if len(rows) else self._begin
+            self._begin = int(found[-1][-1]) if rows else self._begin
             if anew[-1]:
-                self._begin = entry + len(rows)
+                self._begin = entry + rows
         return found
 
     def reached(self, oldest: int) -> int:
-        """The oldest entry that matters to matches which begin at an entry of the last partition,
-        from `oldest` on. Only with the begins of partitions."""
+        """The oldest entry that matters to matches which begin at `oldest` or a later entry of its
+        partition. Only with the begins of partitions."""
         if not self._columns.begins or not self._count:
             return oldest
-        past, last = self.past, self.first + self._count - 1
-        begin = max(self._begin, self.first)
+        past, last = self.past, self.next - 1
+        begin = self._begin
+        if oldest <= last:
+            begins = past[2 * len(self._plan.local_windows) + len(self._columns.parts)]
+            begin = int(begins[oldest - self.first])
+        begin = max(begin, self.first)
         found = oldest
         for hops in self._plan.reaches:
             at = max(oldest, begin)
             for number in hops:
                 keys, floors = past[2 * number : 2 * number + 2]
                 floor = floors[min(at, last) - self.first]
-                at = begin + int(np.searchsorted(keys[begin - self.first :], floor))
+                before = slice(begin - self.first, at - self.first + 1)
+                at = begin + int(np.searchsorted(keys[before], floor))
             found = min(found, at)
         return found
 

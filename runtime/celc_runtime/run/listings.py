@@ -26,6 +26,7 @@ from celc_runtime.engine.listing import Kinds, Output, list_fired, new_output
 from celc_runtime.engine.runs import list_runs
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import InRuns
+from celc_runtime.run.history import History
 from celc_runtime.run.positions import Positions
 
 _MATCHES_PER_BATCH = 1 << 16
@@ -37,6 +38,10 @@ NOTED_ROWS = 1 << 18
 Floors: TypeAlias = Callable[[], np.ndarray | int]
 """The floor that no window of a later event reaches behind: one for all, or one for each partition
 slot. A function, because it is only computed where it is used."""
+
+
+Judge: TypeAlias = Callable[[int, tuple[int, int], int], tuple[bool, bool]]
+"""See `Deadlines.judge`."""
 
 
 class ListingOfRun:
@@ -58,6 +63,9 @@ class ListingOfRun:
     """How many events every match has, if the output holds them place by place; 0: matches differ
     in length, and the output holds one after another."""
 
+    judge: Judge | None = None
+    """Says which matches are decided, where the plan has deadlines."""
+
     @property
     def nbytes(self) -> int:
         """The size of the buffers and of all that is kept between batches."""
@@ -66,6 +74,14 @@ class ListingOfRun:
     def buffers(self, limit: int | None) -> Output:
         """Empty buffers for matches, at most `limit` for an event."""
         return new_output(matches=_MATCHES_PER_BATCH, room=_ENTRIES_PER_BATCH, limit=limit)
+
+    @property
+    def history(self) -> History:
+        """The remembered events, of a listing that remembers some."""
+        raise AssertionError("no such listing")
+
+    def look(self, prepared: Prepared, positions: Positions) -> None:
+        """Remember the events of a batch; later batches may be looked at before it is entered."""
 
     def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
         """Take in a batch before the update reads it."""
@@ -86,6 +102,11 @@ class ListingOfRun:
     def entries(self, names: Sequence[str], output: Output, kinds: Kinds) -> LabelEntries:
         """The events of the matches in the buffers, under each label."""
         return entries_of_tags(names, output, kinds)
+
+    def deadlines(self, output: Output) -> np.ndarray:
+        """int64[matches]: the numbers of the deadlines of the matches in the buffers, where the
+        plan has deadlines; −1: decided when it ends."""
+        return np.zeros(int(output.used[0]), np.int64)
 
     def events_in(self, output: Output, first: int, count: int) -> int:
         """How many events `count` matches in the buffers have together, from match `first` on."""

@@ -61,6 +61,7 @@ from celc_runtime.plan.strategy import (
 from celc_runtime.program import Program
 from celc_runtime.run.by_definition import DefinitionListing
 from celc_runtime.run.checked import CheckedListing
+from celc_runtime.run.deadlines import Deadlines, undecided_words
 from celc_runtime.run.history import measured
 from celc_runtime.run.latest import LatestListing
 from celc_runtime.run.listings import AllListing, ListingOfRun, RunsListing
@@ -78,7 +79,8 @@ class Run:
     CONSUME BY ANY needs) all events of a partition come one after another. `first_node` lets tests
     begin near the limits of smaller numbers. `first_position`: the position of the first event;
     `continues`: its partition was entered before. `numbered`: the column with the numbers of the
-    rows, for messages, where rows are not in their original order.
+    rows, for messages, where rows are not in their original order. `clock`, `since`: for matches
+    that are decided later than they end (`Deadlines`).
     """
 
     def __init__(
@@ -90,13 +92,19 @@ class Run:
         first_position: int = 0,
         continues: bool = False,
         numbered: str | None = None,
+        clock: int | None = None,
+        since: int | None = None,
     ) -> None:
         plan = program.plan
         self._program = program
         self._plan = plan
         self._schema = program.output_schema
         self._columns = Columns(
-            plan, ties_are_errors=ties_are_errors, continues=continues, numbered=numbered
+            plan,
+            ties_are_errors=ties_are_errors,
+            continues=continues,
+            numbered=numbered,
+            batches_wait=bool(plan.deadlines),
         )
         self._instants = _instants_of(program)
         self._whole = None if plan.ties is None else WholeInstants(plan)
@@ -104,6 +112,11 @@ class Run:
         self._listing = _listing_of(program, self._instants, with_letters=self._update.has_contexts)
         self._memory = new_memory(self._update.piles, first_node=first_node)
         self._memory.counters[SHIFT] = -first_position
+        self._deadlines: Deadlines | None = None
+        if plan.deadlines:
+            history = self._listing.history
+            self._deadlines = Deadlines(plan, history, clock=clock, since=since)
+            self._listing.judge = self._deadlines.judge
         self._many = ManyMatches(plan, self._listing)
         self._lists_matches = True
         self.lists_matches = True
@@ -175,10 +188,13 @@ class Run:
                 yield from self._push(whole, given, conforms=True)
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """The matches that end in an instant that waits for more events: there are none."""
+        """The matches that wait for more events: there are none."""
         if self._whole is not None:
             for events, positions in self._whole.rest():
                 yield from self._push(events, positions, conforms=True)
+        if self._deadlines is not None:
+            yield from self._ripe(is_over=True)
+            yield from self._deadlines.rest()
 
     def _push(
         self, events: pa.RecordBatch, positions: np.ndarray | None, *, conforms: bool = False
@@ -190,11 +206,31 @@ class Run:
         if not rows:
             return
         self._classify(prepared)
-        if positions is None:
-            of_rows = self._update.positions(prepared, self._memory, self._columns.partitions_seen)
+        of_rows = self._positions(prepared, positions)
+        self._listing.look(prepared, of_rows)
+        if self._deadlines is None:
+            yield from self._read_batch(prepared, of_rows)
         else:
+            self._deadlines.wait(prepared, of_rows, self._instant_rows)
+            yield from self._ripe()
+
+    def _positions(self, prepared: Prepared, given: np.ndarray | None) -> Positions:
+        if given is not None:
             known = prepared.known
-            of_rows = GivenPositions(prepared, positions if known is None else positions[known])
+            return GivenPositions(prepared, given if known is None else given[known])
+        if self._deadlines is not None:
+            return self._deadlines.positions(prepared)
+        return self._update.positions(prepared, self._memory, self._columns.partitions_seen)
+
+    def _ripe(self, *, is_over: bool = False) -> Iterator[pa.RecordBatch]:
+        """The matches of the batches that need not wait any longer."""
+        assert self._deadlines is not None
+        for batch in self._deadlines.ripe(is_over=is_over):
+            self._instant_rows = batch.instant_rows
+            yield from self._read_batch(batch.prepared, batch.positions)
+
+    def _read_batch(self, prepared: Prepared, of_rows: Positions) -> Iterator[pa.RecordBatch]:
+        rows = len(prepared.events)
         prepared = self._enter(prepared, of_rows)
         yield from self._listed(prepared, of_rows)
         self._update.leave(prepared.batch)
@@ -218,6 +254,7 @@ class Run:
         if self._update.has_contexts:
             prepared.batch = prepared.batch._replace(contexts=stretches.contexts)
         positions = GivenPositions(prepared, stretches.positions)
+        self._listing.look(prepared, positions)
         prepared = self._enter(prepared, positions)
         self._last_ends = np.full(len(stretches.starts), -1, np.int64)
         self._stretches = prepared
@@ -316,13 +353,18 @@ class Run:
         for _ in self._advance(prepared, positions):
             if self._output.used[0]:
                 self._many.look(self._memory, self._output, self._kinds, positions.of)
-                yield self._take(prepared)
+                matches = self._take(prepared)
+                if len(matches):
+                    yield matches
 
     def finish(self) -> None:
         """Warn once of rows of undeclared types; call it at the end of a run."""
-        undeclared = self._columns.undeclared
+        undeclared, plan = self._columns.undeclared, self._plan
+        if self._deadlines is not None and self._deadlines.undecided:
+            warnings.warn(
+                undecided_words(plan, self._deadlines.undecided), EventWarning, stacklevel=3
+            )
         if undeclared.total:
-            plan = self._plan
             pairs = plan.declared_types
             declared = [f"{s}>{name}" if plan.stream_column else name for s, name in pairs]
             warnings.warn(
@@ -388,16 +430,22 @@ class Run:
     # --- output -----------------------------------------------------------------------------------
 
     def _take(self, prepared: Prepared) -> pa.RecordBatch:
+        found = self._listing.entries(self._plan.label_names, self._output, self._kinds)
+        numbers = self._listing.deadlines(self._output)
         batch = matches_batch(
             self._plan,
             self._schema,
             self._output,
-            self._listing.entries(self._plan.label_names, self._output, self._kinds),
+            found,
             prepared.events,
             self._events,
             int(self._memory.counters[ENTRY]),
+            numbers,
             self._bounds,
         )
+        if self._deadlines is not None:
+            rows = self._output.rows[: self._output.used[0]]
+            batch = self._deadlines.decided(batch, rows, (found.starts, found.ends), numbers)
         if len(self._last_ends):
             rows = self._output.rows[: self._output.used[0]]
             parts = np.searchsorted(prepared.parts, rows, side="right") - 1

@@ -1,0 +1,50 @@
+"""Absences at the end of a formula (`φ ; !ψ FOR d`) that cannot be."""
+
+from __future__ import annotations
+
+from celc.diagnostics.errors import Diagnostic, Related, error
+from celc.diagnostics.source import Span
+
+
+def not_at_the_end(bang: Span, operand: str, absent: str) -> Diagnostic:
+    """`(A ; !B FOR 5 MINUTES) ; C`, `(A ; !B FOR 5 MINUTES)+`."""
+    return error(
+        "misplaced-absence",
+        bang,
+        "an absence at an end can only stand at the end of the whole formula, or of an operand of "
+        "OR there: a match with it is known only later",
+        help=(
+            "between two events write it without FOR: A ; !B ; C",
+            f"for none of it inside a match: ({operand}) UNLESS {absent}",
+            "AS, renaming, PROJECT, FILTER and WITHIN[…] may stand around it",
+        ),
+    )
+
+
+def without_length(bang: Span, operand: str, absent: str) -> Diagnostic:
+    """`A ; !B` in a query without WITHIN."""
+    written = f"{operand} ; !{absent}"
+    return error(
+        "negation-at-end",
+        bang,
+        "'!' at the end of a sequence needs FOR, which says for how long there is none after it, "
+        "or a WITHIN clause",
+        help=(
+            f"say for how long after the last event: {written} FOR 10 MINUTES",
+            "or from the first event on: … WITHIN 10 MINUTES",
+            f"or put an event after it: {written} ; …",
+            "for no B anywhere inside a match: (A ; C) UNLESS B",
+        ),
+    )
+
+
+def consumed(policy: str, span: Span, bang: Span) -> Diagnostic:
+    """`A ; !B FOR 5 MINUTES … CONSUME BY ANY`."""
+    return error(
+        "consumed-absence",
+        span,
+        f"CONSUME BY {policy} lets the stream begin anew at a match, and a match with an absence "
+        "at its end is known only later",
+        help=("leave CONSUME BY out; for one match of each start write SELECT NXT or LIMIT 1",),
+        related=(Related(bang, "this absence stands at the end"),),
+    )

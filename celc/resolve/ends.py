@@ -1,0 +1,63 @@
+"""Absences at the end of a formula, `φ ; !ψ FOR d`: where they can stand, and with which clauses.
+
+A match with such an absence is known only some time after its last event. So the absence can stand
+where no other part of the formula needs the match: at the end of the whole formula, and at that of
+an operand of OR in one. AS, renaming, PROJECT, FILTER and windows leave the end where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+
+from celc.diagnostics.errors import Diagnostics
+from celc.diagnostics.messages import absences
+from celc.diagnostics.source import Source
+from celc.parse import syntax
+from celc.parse.mistakes.tokens import shortened
+
+
+def absences_at_ends(node: syntax.Formula) -> list[syntax.AbsenceAfter]:
+    """All absences at an end in a formula, in the order of the text."""
+    return [part for part in _parts(node) if isinstance(part, syntax.AbsenceAfter)]
+
+
+def check_ends(node: syntax.Query, source: Source, found: Diagnostics) -> None:
+    """Report absences at an end that cannot stand where they do, or without what they need."""
+    all_of_them = absences_at_ends(node.formula)
+    allowed = {part.bang for part in _at_the_end(node.formula)}
+    for part in all_of_them:
+        operand, absent = (shortened(source.slice(one.span)) for one in (part.operand, part.absent))
+        if part.bang not in allowed:
+            found.add(absences.not_at_the_end(part.bang, operand, absent))
+        elif part.length is None and node.window is None:
+            found.add(absences.without_length(part.bang, operand, absent))
+    if all_of_them and node.consume is not None and node.consume.policy != "NONE":
+        bang = all_of_them[0].bang
+        found.add(absences.consumed(node.consume.policy, node.consume.span, bang))
+
+
+def _at_the_end(node: syntax.Formula) -> Iterator[syntax.AbsenceAfter]:
+    match node:
+        case syntax.AbsenceAfter():
+            yield node
+        case syntax.Disjunction():
+            for operand in node.operands:
+                yield from _at_the_end(operand)
+        case syntax.As() | syntax.Rename() | syntax.Project() | syntax.Filter() | syntax.Within():
+            yield from _at_the_end(node.operand)
+        case _:
+            return
+
+
+def _parts(node: object) -> Iterator[object]:
+    if isinstance(node, tuple):
+        for item in node:
+            yield from _parts(item)
+    elif isinstance(node, _FORMULAS):
+        for field in fields(node):
+            yield from _parts(getattr(node, field.name))
+        yield node
+
+
+_FORMULAS = (*syntax.Formula.__args__, syntax.Link, syntax.Joint)

@@ -1,0 +1,50 @@
+"""The column that says when matches are decided."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.arrays import numbers
+from celc_runtime.engine.spark_arithmetic import MICROSECONDS_PER_DAY
+from celc_runtime.plan.plan import Plan, Window
+
+
+def decided_times(
+    plan: Plan, starts: pa.Array, ends: pa.Array, deadlines: np.ndarray
+) -> pa.Array:
+    """The time after which each match is decided, of the type of the first order column.
+
+    starts, ends: those times of the matches. deadlines: int64[matches], the number of each match's
+    deadline in the plan, −1: it is decided at its end. A number with a fraction is rounded down
+    where the column holds whole numbers, a duration on a DATE to the day in which it falls.
+    """
+    times = {True: numbers(starts)[0], False: numbers(ends)[0]}
+    found = times[False].copy()
+    for number, deadline in enumerate(plan.deadlines):
+        here = deadlines == number
+        window = plan.local_windows[deadline.window]
+        found[here] = _later(times[deadline.from_start][here], window, ends.type)
+    return pa.array(found).cast(_storage(ends.type)).view(ends.type)
+
+
+def _later(times: np.ndarray, window: Window, type: pa.DataType) -> np.ndarray:
+    """Times with a length added; not past the greatest that the type can hold."""
+    if np.issubdtype(times.dtype, np.floating):
+        later: np.ndarray = times + window.size
+        return later
+    size = math.floor(window.size)
+    if pa.types.is_date32(type) and window.unit == "MICROSECONDS":
+        size //= MICROSECONDS_PER_DAY
+    most = np.iinfo(times.dtype).max
+    if size > most:
+        return np.full(len(times), most)
+    return np.where(times > most - size, most, times + times.dtype.type(size))
+
+
+def _storage(type: pa.DataType) -> pa.DataType:
+    if pa.types.is_date32(type):
+        return pa.int32()
+    return pa.int64() if pa.types.is_timestamp(type) else type

@@ -1,0 +1,271 @@
+"""Matches with an absence at their end: when they are decided, and what waits until then.
+
+Whether something is absent behind a match shows in later events. So a batch waits until the events
+behind it have passed the deadlines of all matches that end in it, or its partition is over; only
+then the update reads it. The listing has remembered these later events by then, and finds the
+matches that nothing undoes. Of these, the *decided* ones are handed out: no event that could still
+come could undo them.
+
+Deadlines that are times on the first order column are passed by the *clock*, the greatest such time
+in the input, whichever partition has it. Where it is not known from the beginning, the matches that
+no event so far has decided are held until the input ends. Other deadlines (EVENTS, other attributes)
+are passed by events of the partition.
+
+`bound`: a deadline is passed exactly if the key of the event from which it counts is smaller. For a
+time it is the floor of the clock (`floors_of`). EVENTS are all there once the last one of them is.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.arrays import whole_numbers
+from celc_runtime.arrow.columns import Prepared
+from celc_runtime.arrow.window_keys import floors_of
+from celc_runtime.engine.arena import ALWAYS
+from celc_runtime.engine.instants import InstantRows
+from celc_runtime.plan.plan import Plan
+from celc_runtime.run.history import History, measured
+from celc_runtime.run.positions import Positions
+
+NO_DEADLINE = -1
+"""In place of the number of a deadline: the match is decided when it ends."""
+
+LEFT_OPEN = -2
+"""In place of the number of a deadline: another match that it is compared with is undecided."""
+
+PASSED = 2**63 - 1
+"""The bound that passes every deadline."""
+
+
+@dataclass(slots=True)
+class PartSoFar:
+    """A partition as far as it has been seen. bounds: int64[deadlines], by its last event."""
+
+    bounds: np.ndarray
+    is_over: bool = False
+
+
+@dataclass(slots=True)
+class WaitingBatch:
+    """A batch that waits for later events.
+
+    begins: int64[parts], the rows at which partitions begin or go on; bounds: int64[deadlines,
+    parts], those of the partitions that end in it; the last one is `part`. last_keys:
+    int64[deadlines], those of the last row.
+    """
+
+    prepared: Prepared
+    positions: Positions
+    instant_rows: InstantRows | None
+    begins: np.ndarray
+    bounds: np.ndarray
+    last_keys: np.ndarray
+    part: PartSoFar
+
+    @property
+    def is_ripe(self) -> bool:
+        """Whether no later event matters to matches that end in this batch."""
+        return self.part.is_over or bool((self.last_keys < self.part.bounds).all())
+
+    def bounds_at(self, deadline: int, rows: np.ndarray) -> np.ndarray:
+        """int64: the bounds of a deadline in the partitions of rows (int64)."""
+        bounds = self.bounds[deadline].copy()
+        bounds[-1] = self.part.bounds[deadline]
+        found: np.ndarray = bounds[np.searchsorted(self.begins, rows, side="right") - 1]
+        return found
+
+
+@dataclass(slots=True)
+class HeldMatches:
+    """Matches that the clock has not decided yet, with the keys from which their deadlines count
+    and the numbers of the deadlines: int64[matches]."""
+
+    matches: pa.RecordBatch
+    keys: np.ndarray
+    deadlines: np.ndarray
+
+
+class Deadlines:
+    """The batches and the matches of one run that wait.
+
+    clock: the key of the greatest time of the first order column in the whole input; None: it is
+    learned from the events. since: matches that had been decided by this clock are not handed out;
+    None: all are.
+    """
+
+    def __init__(
+        self, plan: Plan, history: History, *, clock: int | None = None, since: int | None = None
+    ) -> None:
+        self._plan = plan
+        self._history = history
+        self._knows_clock = clock is not None
+        self._clock = clock
+        self._since = since
+        self._waiting: deque[WaitingBatch] = deque()
+        self._part: PartSoFar | None = None
+        self._shift = 0
+        self._held: list[HeldMatches] = []
+        self.batch: WaitingBatch | None = None
+        """The batch at hand."""
+        self.undecided = 0
+        """How many matches were left undecided."""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the input is said to be over, so that every match is decided."""
+        return self._plan.at_end == "closed"
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the matches that are held."""
+        return sum(held.matches.nbytes for held in self._held)
+
+    # --- batches ------------------------------------------------------------------------------
+
+    def positions(self, prepared: Prepared) -> Positions:
+        """The positions of the next batch's rows, all of which come."""
+        found = Positions(prepared, self._shift)
+        if len(prepared.parts):
+            self._shift = int(prepared.parts[-1])
+        self._shift -= len(prepared.events)
+        return found
+
+    def wait(
+        self, prepared: Prepared, positions: Positions, instant_rows: InstantRows | None
+    ) -> None:
+        """Let a batch wait, and see by how far it brings on those before it."""
+        parts, rows = prepared.parts, len(prepared.events)
+        goes_on = not len(parts) or parts[0] != 0
+        begins = np.append(0, parts) if goes_on else parts
+        lasts = np.append(begins[1:], rows) - 1
+        keys, bounds = self._measured(prepared.events.take(pa.array(lasts)), positions.of(lasts))
+        if not self._knows_clock and any(map(self._plan.is_on_clock, self._plan.deadlines)):
+            times = whole_numbers(prepared.events.column(self._plan.order_by[0]))
+            latest = int(times[lasts].max())
+            self._clock = latest if self._clock is None else max(latest, self._clock)
+        part = self._part
+        if part is not None:
+            if goes_on:
+                part.bounds = bounds[:, 0]
+            part.is_over = not goes_on or len(begins) > 1
+        if part is None or part.is_over:
+            part = self._part = PartSoFar(bounds[:, -1])
+        batch = WaitingBatch(
+            prepared, positions, instant_rows, begins, bounds, keys[:, -1], part
+        )
+        self._waiting.append(batch)
+
+    def _measured(
+        self, events: pa.RecordBatch, positions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """int64[deadlines, rows]: keys of events, and the bounds that they set."""
+        windows = measured(self._plan, events, positions)
+        keys = [windows[one.window][0] for one in self._plan.deadlines]
+        bounds = [
+            windows[one.window][1] + (self._plan.local_windows[one.window].unit == "EVENTS")
+            for one in self._plan.deadlines
+        ]
+        return np.array(keys), np.array(bounds)
+
+    def ripe(self, *, is_over: bool = False) -> Iterator[WaitingBatch]:
+        """The batches that need not wait any longer, in order; `is_over`: no more events come."""
+        if is_over and self._part is not None:
+            self._part.is_over = True
+            self._part, self._shift = None, 0
+        while self._waiting and self._waiting[0].is_ripe:
+            self.batch = self._waiting.popleft()
+            yield self.batch
+
+    # --- matches ------------------------------------------------------------------------------
+
+    def decided(
+        self,
+        matches: pa.RecordBatch,
+        rows: np.ndarray,
+        entries: tuple[np.ndarray, np.ndarray],
+        numbers: np.ndarray,
+    ) -> pa.RecordBatch:
+        """Those of the matches that are decided; some others are held.
+
+        rows: those of the batch at hand in which they end; entries: their first and their last;
+        numbers: those of their deadlines, `NO_DEADLINE` or `LEFT_OPEN`. All int64[matches].
+        """
+        is_decided = numbers != LEFT_OPEN
+        count = len(numbers)
+        is_held, was_decided = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+        keys = np.zeros(count, np.int64)
+        for number, deadline in enumerate(self._plan.deadlines):
+            here = np.flatnonzero(numbers == number)
+            if not len(here):
+                continue
+            counted = entries[0] if deadline.from_start else entries[1]
+            keys[here] = self._history.keys(deadline.window, counted[here])
+            is_decided[here], was_decided[here] = self._judged(number, keys[here], rows[here])
+            if self._plan.is_on_clock(deadline) and not self._knows_clock:
+                is_held[here] = ~is_decided[here]
+        if is_held.any():
+            held = pa.array(is_held)
+            self._held.append(HeldMatches(matches.filter(held), keys[is_held], numbers[is_held]))
+        self.undecided += int((~is_decided & ~is_held).sum())
+        is_decided &= ~was_decided
+        return matches if is_decided.all() else matches.filter(pa.array(is_decided))
+
+    def judge(self, number: int, entries: tuple[int, int], row: int) -> tuple[bool, bool]:
+        """Whether a match in the batch at hand is decided, and whether it was before (`since`);
+        arguments as in `decided`."""
+        deadline = self._plan.deadlines[number]
+        entry = entries[0] if deadline.from_start else entries[1]
+        keys = self._history.keys(deadline.window, np.array([entry]))
+        is_decided, was_decided = self._judged(number, keys, np.array([row]))
+        return bool(is_decided[0]), bool(was_decided[0])
+
+    def _judged(
+        self, number: int, keys: np.ndarray, rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        was_decided = np.zeros(len(keys), np.bool_)
+        if not self._plan.is_on_clock(self._plan.deadlines[number]):
+            if self.is_closed:
+                return np.ones(len(keys), np.bool_), was_decided
+            assert self.batch is not None
+            return keys < self.batch.bounds_at(number, rows), was_decided
+        if self._since is not None:
+            was_decided = keys < self._bound(number, self._since)
+        return keys < self.clock_bound(number), was_decided
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """The held matches that are decided, once the whole input has been read."""
+        held, self._held = self._held, []
+        for some in held:
+            bounds = np.array([self.clock_bound(n) for n in range(len(self._plan.deadlines))])
+            is_decided = some.keys < bounds[some.deadlines]
+            self.undecided += int((~is_decided).sum())
+            if is_decided.any():
+                yield some.matches.filter(pa.array(is_decided))
+
+    def clock_bound(self, number: int) -> int:
+        """The bound of a deadline on the clock, as far as the clock is known."""
+        if self.is_closed:
+            return PASSED
+        return ALWAYS if self._clock is None else self._bound(number, self._clock)
+
+    def _bound(self, number: int, clock: int) -> int:
+        plan = self._plan
+        size = plan.local_windows[plan.deadlines[number].window].size
+        type = plan.input_schema().field(plan.order_by[0]).type
+        return int(floors_of(np.array([clock], np.int64), size, type)[0])
+
+
+def undecided_words(plan: Plan, count: int) -> str:
+    """The warning that matches were left undecided."""
+    matches = f"{count:,} match{'' if count == 1 else 'es'}"
+    return (
+        f"query {plan.name!r}: {matches} of it {'is' if count == 1 else 'are'} undecided, because "
+        "the input ends before the absence at the end is certain; if no more events come, say so: "
+        "at_end='closed' (--at-end closed)"
+    )
