@@ -57,6 +57,7 @@ class Feature(enum.Enum):
     SELECTOR = "selectors in formulas"
     LOCAL_WINDOW = "WITHIN[…](φ)"
     NOT_BEFORE = "!φ FOR d ; φ"
+    NOT_AFTER = "φ ; !φ FOR d"
     SELECT_LABELS = "SELECT of labels"
     SELECT_NONE = "SELECT NONE"
     SELECT_EXPRESSIONS = "SELECT of expressions"
@@ -127,9 +128,10 @@ LOCAL_WINDOWS = (
 DWELLING = frozenset(
     {Feature.N_ARY, Feature.KEYS, Feature.LOOK_BACK, Feature.ROUNDS, Feature.TIMES}
 )
-# Windows inside a formula, and absences before one, have sets of their own: seeds draw the queries
+# Windows inside a formula, and absences at its ends, have sets of their own: seeds draw the queries
 # that they always drew.
-EVERYTHING = frozenset(Feature) - DWELLING - SHORTER - {Feature.LOCAL_WINDOW, Feature.NOT_BEFORE}
+OF_TIME = frozenset({Feature.LOCAL_WINDOW, Feature.NOT_BEFORE, Feature.NOT_AFTER})
+EVERYTHING = frozenset(Feature) - DWELLING - SHORTER - OF_TIME
 # Everything but the functions of what lies before; facts such as COUNT(x) > 1 come with N_ARY.
 ACROSS = (EVERYTHING | {Feature.N_ARY, Feature.KEYS}) - {
     Feature.PREV,
@@ -289,6 +291,7 @@ class _Generator:
         # Few types in one query make its parts meet on the same events.
         self.types = rng.sample(TYPES, rng.choice((4, 3, 3, 2, 2)))
         self.tied = TiedFormulas(rng, self.types, self.conditions.across_labels)
+        self.ends_late = self.needs_window = False
         self.rounds = RoundFormulas(rng, self.types, self.conditions.across_labels)
 
     def has(self, feature: Feature) -> bool:
@@ -306,6 +309,8 @@ class _Generator:
             formula = self.keyed(Feature.KEYS, depth, frozenset())
         else:
             formula = self.formula(depth, frozenset())
+        if self.has(Feature.NOT_AFTER) and _chance(rng, 0.9):
+            formula = self.with_end(formula)
         if self.has(Feature.N_ARY) and "FILTER" not in formula.text and _chance(rng, 0.9):
             formula = self.with_condition(formula, frozenset())
         lines = [f"SELECT {self.selector()}{self.items(sorted(formula.bound))}"]
@@ -322,9 +327,9 @@ class _Generator:
             windows.append(f"WITHIN {rng.choice((3, 2, 4, 5, 1, 0))} EVENTS")
         if self.has(Feature.WITHIN_ATTRIBUTE):
             windows.append(f"WITHIN {rng.choice((4, 3, 6, 8, 2, 0))} [ts]")
-        if windows and _chance(rng, 0.4):
+        if windows and (self.needs_window or _chance(rng, 0.4)):
             lines.append(rng.choice(windows))
-        if self.has(Feature.CONSUME_BY) and _chance(rng, 0.3):
+        if self.has(Feature.CONSUME_BY) and not self.ends_late and _chance(rng, 0.3):
             by = rng.choice(("ANY", "NONE", "PARTITION") if partitioned else ("ANY", "NONE"))
             lines.append(f"CONSUME BY {by}")
         if self.has(Feature.LIMIT) and _chance(rng, 0.3):
@@ -382,6 +387,33 @@ class _Generator:
         return f"{function}({label}.{rng.choice(('value', 'id', 'ts'))})"
 
     # --- formulas ---
+
+    def with_end(self, body: _Piece) -> _Piece:
+        """A formula with an absence at its end, perhaps in an OR, and with something around it."""
+        rng, piece = self.rng, self.not_after(body)
+        if _chance(rng, 0.3):
+            other = self.formula(1, frozenset())
+            other = self.not_after(other) if _chance(rng, 0.5) else other
+            sides = [piece, other] if _chance(rng, 0.5) else [other, piece]
+            text = " OR ".join(side.at(_Level.AND) for side in sides)
+            piece = _Piece(text, _Level.OR, piece.bound | other.bound)
+        around = rng.random()
+        if around < 0.2:
+            return self.with_condition(piece, frozenset())
+        if around < 0.3:
+            text = f"WITHIN[{self.window()}]{piece.parenthesized()}"
+            return _Piece(text, _Level.POSTFIX, piece.bound)
+        if around < 0.35:
+            return self.with_label(piece)
+        return piece
+
+    def not_after(self, body: _Piece) -> _Piece:
+        absent = self.formula(self.rng.choice((0, 0, 1)), body.bound)
+        length = f" FOR {self.window()}" if _chance(self.rng, 0.7) else ""
+        self.ends_late, self.needs_window = True, self.needs_window or not length
+        text = f"{body.at(_Level.SEQUENCE)} ; !{absent.at(_Level.POSTFIX)}{length}"
+        # In a longer sequence it needs parentheses.
+        return _Piece(text, _Level.AND, body.bound)
 
     def formula(self, depth: int, visible: _Words) -> _Piece:
         """A formula whose filters may look at the `visible` labels, bound in scopes around it."""

@@ -195,13 +195,14 @@ def check(
     """
     text = _declared(rng, random_query(rng, (EVERYTHING - _left_out(rng)) | more, depth))
     order_by = rng.choice((None, None, "seq"))
+    at_end = rng.choice(("open", "open", "closed")) if Feature.NOT_AFTER in more else "open"
     tally.drawn += 1
     try:
         if compiled:
-            matchers = {"chosen": celc.compile(text, order_by=order_by)}
+            matchers = {"chosen": celc.compile(text, order_by=order_by, at_end=at_end)}
         else:
             with interpreted():
-                options = Options(None if order_by is None else (order_by,))
+                options = Options(None if order_by is None else (order_by,), at_end=at_end)
                 matchers = engines(text, options)
     except CelError as problem:
         codes = {d.code for d in problem.diagnostics if d.severity == "error"}
@@ -211,7 +212,9 @@ def check(
     for _ in range(streams):
         events = _stream(rng, next(iter(matchers.values())))
         try:
-            wanted = evaluate(text, events, order_by=order_by, work_limit=WORK_LIMIT)
+            wanted = evaluate(
+                text, events, order_by=order_by, at_end=at_end, work_limit=WORK_LIMIT
+            )
         except WorkLimitError:
             continue
         tally.pairs += 1
@@ -226,7 +229,8 @@ def check(
                         check_answer(text, wanted, answer)
                     except AssertionError as problem:
                         raise AssertionError(
-                            f"{engine} engine, {route}, order {order_by}: {problem}\n{text}{events}"
+                            f"{engine} engine, {route}, order {order_by}, {at_end}: {problem}\n"
+                            f"{text}{events}"
                         ) from None
     if text in tally.texts:
         tally.with_features |= {word for word in _WORDS if word in text}

@@ -1,4 +1,4 @@
-"""Random queries with absences before a formula: the compiled answers against the reference's.
+"""Random queries with absences before a formula and at its end: the compiled answers against the reference's.
 
 python tests/test_random_absences.py 0 500     # seeds 0 to 499, and the counts
 """
@@ -12,20 +12,22 @@ import pytest
 from strategies import Feature
 from test_random import Tally, check
 
-_MORE = frozenset({Feature.NOT_BEFORE, Feature.LOCAL_WINDOW, Feature.COUNTED, Feature.OPTIONAL})
+_BEFORE = frozenset({Feature.NOT_BEFORE, Feature.LOCAL_WINDOW, Feature.COUNTED, Feature.OPTIONAL})
+_AFTER = frozenset({Feature.NOT_AFTER, Feature.LOCAL_WINDOW, Feature.OPTIONAL})
+_MORE = (_BEFORE, _AFTER, _AFTER | _BEFORE)
 
 
 def one_seed(seed: int, tally: Tally, *, compiled: bool = False) -> None:
     """Compare the answers of one random query on ten streams, and count them."""
     try:
-        depth = 2 + seed % 2
-        check(random.Random(seed), tally, depth=depth, streams=10, compiled=compiled, more=_MORE)
+        depth, more = 1 + seed % 3, _MORE[seed // 3 % 3]
+        check(random.Random(seed), tally, depth=depth, streams=10, compiled=compiled, more=more)
     except AssertionError as problem:
         raise AssertionError(f"seed {seed}: {problem}") from None
 
 
 def test_random_queries() -> None:
-    """Sixty queries, of which many have an absence before a formula."""
+    """Sixty queries, of which many have an absence before a formula or at its end."""
     tally = Tally()
     for seed in range(60):
         one_seed(seed, tally)

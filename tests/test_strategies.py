@@ -39,6 +39,7 @@ _NODES: dict[Feature, type[n.Formula]] = {
     Feature.SELECTOR: n.Selector,
     Feature.LOCAL_WINDOW: n.Within,
     Feature.NOT_BEFORE: n.NotBefore,
+    Feature.NOT_AFTER: n.NotAfter,
 }
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.jit.shipping import pickled
-from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.plan import ARROW_TYPES, Plan
 from celc_runtime.plan.strategy import ByDefinition, Listing, UnionLists, Update
 
 
@@ -95,6 +95,7 @@ class Program:
         type_column: str | None = None,
         positions: bool | None = None,
         at_end: str | None = None,
+        clock: object = None,
     ) -> Program:
         """The same program with other options; see `CompiledQuery.with_options`."""
         plan = self.plan
@@ -120,6 +121,8 @@ class Program:
             if at_end not in ("open", "closed"):
                 raise ValueError(f"at_end must be 'open' or 'closed', not {at_end!r}")
             plan = replace(plan, at_end=at_end)
+        if clock is not None:
+            plan = replace(plan, clock=clock_of(plan, clock))
         if not plan.output_schema().names:
             raise ValueError(
                 f"query {plan.name!r} would have no column without positions: select an attribute "
@@ -151,6 +154,7 @@ class ShippedQuery:
             "type_column": plan.type_name if plan.type_column else None,
             "positions": plan.positions,
             "at_end": plan.at_end,
+            "clock": plan.clock,
         }
         return pickled(self._program.module, options, plan.name)
 
@@ -179,6 +183,32 @@ class Route:
 
     def __reduce__(self) -> Any:
         return getattr, (self._program.shipped, self._name)
+
+
+def clock_of(plan: Plan, clock: object) -> int | float:
+    """A time of the first order column as a plan holds it. Raises ValueError for what is none."""
+    if not plan.order_by:
+        raise ValueError(f"query {plan.name!r} has no order column that a clock could show")
+    type = plan.type_of(plan.order_by[0])
+    if isinstance(clock, bool) or type == "STRING":
+        raise _no_clock(plan, type, clock)
+    if isinstance(clock, int | float):
+        if isinstance(clock, float) and type not in ("FLOAT", "DOUBLE"):
+            raise _no_clock(plan, type, clock)
+        return clock
+    try:
+        value = pa.scalar(clock, ARROW_TYPES[type]).value
+    except (pa.ArrowInvalid, pa.ArrowTypeError, AttributeError):
+        raise _no_clock(plan, type, clock) from None
+    assert isinstance(value, int)
+    return value
+
+
+def _no_clock(plan: Plan, type: str, clock: object) -> ValueError:
+    return ValueError(
+        f"clock must be a {type} as in {plan.order_by[0]!r}, or for a time a datetime or a date, "
+        f"not {clock!r}"
+    )
 
 
 _NO_CONTEXTS = np.zeros((0, 0), np.int64)

@@ -321,6 +321,7 @@ class CompiledQuery:
         type_column: str | None = None,
         positions: bool | None = None,
         at_end: str | None = None,
+        clock: object = None,
     ) -> CompiledQuery:
         """The same query with other order columns, tiebreak columns or limits; schemas follow.
 
@@ -334,7 +335,8 @@ class CompiledQuery:
         else has no column without them); where it has not, `match` leaves out rows that can change
         nothing. at_end: "closed" where no more events come after the input, so that all matches
         with an absence at their end (`A ; !B FOR 1 HOUR`) are decided; "open": only those are
-        matches that no later event could undo. None leaves a choice as it is. Raises ValueError for a column or a number that
+        matches that no later event could undo. clock: the time of the first order column up to
+        which the whole input reaches, where `match` need not look for it. None leaves a choice as it is. Raises ValueError for a column or a number that
         cannot serve, and where no column of the output would be left.
         """
         changed = self.program.with_options(
@@ -345,6 +347,7 @@ class CompiledQuery:
             type_column=type_column,
             positions=positions,
             at_end=at_end,
+            clock=clock,
         )
         return CompiledQuery(changed)
 

@@ -129,16 +129,15 @@ class _Stream:
         self.schema = schema
         self.work_limit = work_limit
         self.is_closed = is_closed
-        self.column = next(iter(order_by), None)
-        self.ways = alternatives(query.formula, query.window)
-        lengths = [one.length for one in self.ways if one.length is not None]
-        if lengths and query.consume_by != "NONE":
-            raise CelError("CONSUME BY with an absence at the end")
-        self.shows_time = bool(lengths) and all(is_on(self.column, length) for length in lengths)
         # Without order columns, WITHIN's attribute is the first one.
         named = None if query.window is None else query.window.attribute
         order_by = order_by or tuple(filter(None, [named]))
         self.order_by = next(iter(order_by), None)
+        self.ways = alternatives(query.formula, query.window)
+        lengths = [one.length for one in self.ways if one.length is not None]
+        if lengths and query.consume_by != "NONE":
+            raise CelError("CONSUME BY with an absence at the end")
+        self.shows_time = bool(lengths) and all(is_on(self.order_by, length) for length in lengths)
         self.instant_columns: tuple[str, ...] | None = None
         if ties is not None:
             check_simultaneous(query, ties, order_by)
@@ -258,10 +257,10 @@ class _Stream:
                     continue
                 times = found.setdefault(match, [])
                 start, end, _ = match
-                if self.is_closed or is_decided(one, start, end, rows, self.column, self.clock):
-                    shown = self.shows_time and self.column is not None
+                if self.is_closed or is_decided(one, start, end, rows, self.order_by, self.clock):
+                    shown = self.shows_time and self.order_by is not None
                     times.append(
-                        decided_time(one, start, end, rows, self.column or "") if shown else True
+                        decided_time(one, start, end, rows, self.order_by or "") if shown else True
                     )
         return found
 

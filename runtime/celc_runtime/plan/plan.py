@@ -117,7 +117,8 @@ class Plan:
     before a match that can decide whether it is one, as hops from its start: each tuple holds the
     numbers of the local windows that are hopped one after another. `deadlines`: those of the
     absences at the end of a match, each once; `at_end`: "closed" where the input is over, so that
-    all are passed. `ties`: "simultaneous" where
+    all are passed; `clock`: the time up to which the input is known to reach, a TIMESTAMP in
+    microseconds and a DATE in days since 1970, None: the events tell. `ties`: "simultaneous" where
     events that are equal in all order columns are one instant.
     """
 
@@ -154,6 +155,7 @@ class Plan:
     reaches: tuple[tuple[int, ...], ...] = ()
     deadlines: tuple[Deadline, ...] = ()
     at_end: str = "open"
+    clock: int | float | None = None
 
     def type_of(self, attribute: str) -> str:
         """The declared type of a column that the query reads, or of one of `key_columns`."""
@@ -269,6 +271,11 @@ class Plan:
         partitions move the clock that passes it."""
         measured = self.measured_on(self.local_windows[deadline.window])
         return bool(self.order_by) and measured == self.order_by[0]
+
+    @property
+    def asks_for_clock(self) -> bool:
+        """Whether the greatest time in the whole input decides some matches."""
+        return self.at_end == "open" and any(map(self.is_on_clock, self.deadlines))
 
     @property
     def label_names(self) -> tuple[str, ...]:

@@ -18,18 +18,22 @@ time it is the floor of the clock (`floors_of`). EVENTS are all there once the l
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import whole_numbers
-from celc_runtime.arrow.columns import Prepared
+from celc_runtime.arrow.columns import Columns, Prepared
 from celc_runtime.arrow.window_keys import floors_of
 from celc_runtime.engine.arena import ALWAYS
+from celc_runtime.engine.batch import order_preserving
 from celc_runtime.engine.instants import InstantRows
+from celc_runtime.engine.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.strategy import ByDefinition
+from celc_runtime.program import Program
 from celc_runtime.run.history import History, measured
 from celc_runtime.run.positions import Positions
 
@@ -104,6 +108,8 @@ class Deadlines:
     ) -> None:
         self._plan = plan
         self._history = history
+        if clock is None and plan.clock is not None:
+            clock = clock_key(plan, plan.clock)
         self._knows_clock = clock is not None
         self._clock = clock
         self._since = since
@@ -259,6 +265,42 @@ class Deadlines:
         size = plan.local_windows[plan.deadlines[number].window].size
         type = plan.input_schema().field(plan.order_by[0]).type
         return int(floors_of(np.array([clock], np.int64), size, type)[0])
+
+
+def clock_key(plan: Plan, clock: int | float) -> int:
+    """The key of a clock as a plan holds it."""
+    type = plan.input_schema().field(plan.order_by[0]).type
+    if pa.types.is_date32(type):
+        clock *= MICROSECONDS_PER_DAY
+    elif pa.types.is_floating(type):
+        return int(order_preserving(np.array([clock], np.float64))[0])
+    return int(clock)
+
+
+def latest_time(program: Program, batches: Iterable[pa.RecordBatch]) -> int | None:
+    """The key of the greatest time of the first order column in batches; None: there is no event.
+
+    Raises EventError as a run does.
+    """
+    plan = program.plan
+    columns, found = Columns(plan, ties_are_errors=False), []
+    for batch in batches:
+        events = columns.prepare(batch).events
+        if len(events):
+            found.append(int(whole_numbers(events.column(plan.order_by[0])).max()))
+    return max(found, default=None)
+
+
+def compares_late(program: Program) -> bool:
+    """Whether matches with one end are compared, and a time that other partitions show decides
+    when. The clock has to be known before the first partition ends then."""
+    plan = program.plan
+    match program.listing:
+        case ByDefinition(ways=ways, chooses=chooses):
+            compares = bool(ways) and (chooses or plan.limit is not None)
+            return compares and plan.asks_for_clock and bool(plan.partition_by)
+        case _:
+            return False
 
 
 def undecided_words(plan: Plan, count: int) -> str:

@@ -13,6 +13,7 @@ from celc_runtime.arrow.pandas_frames import frame_of
 from celc_runtime.arrow.paths import received
 from celc_runtime.arrow.sorting import sorted_for
 from celc_runtime.program import Program, Route
+from celc_runtime.run.deadlines import compares_late, latest_time
 from celc_runtime.run.run import Run
 
 if TYPE_CHECKING:
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
 
 def matches_of_events(program: Program, events: Any) -> Iterator[pa.RecordBatch]:
     """The matches of events in any form; see `CompiledQuery.match_arrow`."""
-    return _read(Run(program), batches_of(program, events))
+    batches = batches_of(program, events)
+    if program.plan.clock is None and compares_late(program):
+        batches = list(batches)
+        return _read(Run(program, clock=latest_time(program, batches)), batches)
+    return _read(Run(program), batches)
 
 
 def matches_of_sorted(
@@ -40,8 +45,10 @@ def sorted_route(program: Program) -> Route:
 def matches_of_table(program: Program, events: Any, first: FirstMatches) -> pa.Table:
     """The matches of a table, in one table; see `CompiledQuery.match_table`."""
     table, numbered = sorted_for(program.plan, table_of(program, events))
-    run = Run(program, numbered=numbered)
-    matches = first.of(_read(run, table.to_batches(max_chunksize=1 << 22)))
+    batches = table.to_batches(max_chunksize=1 << 22)
+    late = program.plan.clock is None and compares_late(program)
+    run = Run(program, numbered=numbered, clock=latest_time(program, batches) if late else None)
+    matches = first.of(_read(run, batches))
     return pa.Table.from_batches(matches, program.output_schema)
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -140,6 +140,26 @@ def _check(plan: Plan, events: DataFrame) -> None:
         raise unordered_error(plan)
 
 
+def _with_clock(program: Program, rows: DataFrame) -> tuple[Program, str]:
+    """The program with its clock, and a line that says where that is from.
+
+    Without an event, the clock stays unknown.
+    """
+    plan = program.plan
+    if plan.clock is not None:
+        return program, "clock: as it was given, which decides matches with an absence at their end"
+    first = plan.order_by[0]
+    if plan.type_name in rows.columns:
+        rows = rows.where(is_of_types(plan, plan.declared_types))
+    found = OrderColumn(first, plan.type_of(first), rows.schema[first].dataType.simpleString())
+    latest = found.latest(rows)
+    line = (
+        f"clock: the greatest {first!r} of all events, which a job over this column has found; it "
+        "decides matches with an absence at their end"
+    )
+    return replace(program, plan=replace(plan, clock=latest)), line
+
+
 class _Planner:
     """Makes the plan of one query on one DataFrame, and describes it in words."""
 
@@ -149,6 +169,10 @@ class _Planner:
         plan = program.plan
         _check(plan, events)
         narrow = needed_columns(plan, events)
+        clock = ""
+        if plan.asks_for_clock:
+            program, clock = _with_clock(program, narrow)
+            plan = program.plan
         self._program = program
         self._plan = plan
         self._counting = counting
@@ -164,6 +188,8 @@ class _Planner:
                 else "rows: those that can change nothing are filtered before they are moved"
             ),
         ]
+        if clock:
+            self._lines.append(clock)
         self._rows = with_key_columns(plan, self._rows)
         types = {f.name: f.dataType.simpleString() for f in self._rows.schema.fields}
         self._keys = [

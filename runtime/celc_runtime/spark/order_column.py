@@ -16,7 +16,7 @@ from celc_runtime.plan.plan import Window
 from celc_runtime.spark.columns import SPARK_TYPES, column_named
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, DataFrame
 
 _NO_LINE = ("BOOLEAN", "STRING", "INTERVAL")
 _EPOCH = datetime(1970, 1, 1)
@@ -103,6 +103,13 @@ class OrderColumn(ValueColumn):
             for number in found
             if number is not None and math.isfinite(number) and not self._is_in_gap(number)
         ]
+
+    def latest(self, rows: DataFrame) -> Number | None:
+        """The greatest value in some rows; None: there is none."""
+        from pyspark.sql import functions
+
+        (found,) = rows.agg(self.portable(functions.max(self.column))).collect()[0]
+        return None if found is None else self._number(found)
 
     def _is_in_gap(self, number: Number) -> bool:
         if self.declared not in ("DATE", "TIMESTAMP"):

@@ -49,6 +49,8 @@ def why_all_matter(plan: Plan) -> str:
     """Why every row can change the answer, its positions aside; empty where some rows cannot."""
     if plan.relevant is None:
         return "the query counts events, asks which are neighbours, or has a selector inside"
+    if not all(map(plan.is_on_clock, plan.deadlines)):
+        return "every event can show that a match is decided"
     all_types = len(plan.relevant) == len(plan.types) and not plan.other_types
     if all_types and not any(relevant.ways for relevant in plan.relevant):
         return "every event can change the answer, as far as Spark can tell"

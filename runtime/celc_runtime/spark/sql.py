@@ -55,6 +55,14 @@ def registered(program: Program, spark: Any, name: str | None) -> Any:
         )
     if not program.plan.order_by:
         raise unordered_error(program.plan)
+    plan = program.plan
+    if plan.asks_for_clock and plan.partition_by and plan.clock is None:
+        raise EventError(
+            f"query {plan.name!r}: whether a match with an absence at its end is decided depends on "
+            f"the greatest {plan.order_by[0]!r} of all partitions, which a table function does not "
+            "see: give it with with_options(clock=…), or say that the input is over with "
+            "with_options(at_end='closed')"
+        )
     function = functions.arrow_udtf(_handler(TaskStream(program)), returnType=program.output_ddl)
     return spark.udtf.register(called, function)
 
@@ -106,10 +114,11 @@ class TaskStream:
     @property
     def waits(self) -> bool:
         """Whether matches can wait for the end of a partition."""
-        return self._program.plan.ties is not None
+        plan = self._program.plan
+        return plan.ties is not None or bool(plan.deadlines)
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """The matches that wait for the end of an instant: the partition is over."""
+        """The matches that wait for later events: the partition is over."""
         if self._run is not None:
             yield from self._run.rest()
 

@@ -90,6 +90,8 @@ def why_not_split(plan: Plan) -> str:
             f"the window is measured on {plan.window_attribute!r}, and not on the first order "
             f"column {plan.order_by[0]!r}"
         )
+    if plan.deadlines:
+        return "events behind a range would decide its matches with an absence at their end"
     if plan.whole_window is None:
         return (
             "an absence before a match is measured in another way than the window, or on floating "
