@@ -45,6 +45,12 @@ class Case:
         return self.options.get("ties")
 
     @property
+    def ends_late(self) -> bool:
+        """Whether it is about matches that are decided later than they end."""
+        later = any("decided_time" in row for row in self.expected)
+        return later or "at_end" in self.options or self.name.startswith("26-")
+
+    @property
     def at_end(self) -> str:
         """Whether the events are all there will ever be: `closed` or `open`."""
         return str(self.options.get("at_end", "open"))

@@ -12,7 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 from cases_io import Case
-from engines import interpreted
+from celc_runtime.query import CompiledQuery
+from engines import interpreted, only_query, parts_of
 from reference import difference
 from spark_routes import Way, answers, table
 
@@ -24,10 +25,19 @@ _JOB = 40
 
 
 @cache
-def matcher(query: str, ties: str | None = None) -> Matcher:
+def matcher(query: str, ties: str | None = None, at_end: str = "open") -> Matcher:
     """A query whose events are ordered by their times, and where these tie by their rows."""
     with interpreted():
-        return celc.compile(query, order_by="ts", tiebreak="row", ties=ties)
+        return celc.compile(query, order_by="ts", tiebreak="row", ties=ties, at_end=at_end)
+
+
+def query_of(case: Case, way: Way) -> CompiledQuery:
+    """A case's query; only `match` finds the clock of all partitions itself."""
+    query = only_query(matcher(case.query, case.ties, case.at_end))
+    if not query.plan.asks_for_clock or way == "match":
+        return query
+    known = [e for part in parts_of(query.plan, case.events).values() for e in part]
+    return query.with_options(clock=max(event["ts"] for event in known)) if known else query
 
 
 def problems_of(cases: list[Case], way: Way, made: Callable[[pa.Table], Any]) -> list[str]:
@@ -38,12 +48,12 @@ def problems_of(cases: list[Case], way: Way, made: Callable[[pa.Table], Any]) ->
     """
     groups: dict[str, list[Case]] = {}
     for case in cases:
-        alone = "CONSUME BY ANY" in case.query or case.ties is not None
+        alone = "CONSUME BY ANY" in case.query or case.ties is not None or case.ends_late
         groups.setdefault(case.name if alone else case.query, []).append(case)
     wanted = list(groups.values())
     problems, read = [], 0
     for at in range(0, len(wanted), _JOB):
-        items = [_as_partitions(made, cases) for cases in wanted[at : at + _JOB]]
+        items = [_as_partitions(made, cases, way) for cases in wanted[at : at + _JOB]]
         for group, found in zip(wanted[at : at + _JOB], answers(way, items), strict=True):
             for case in group:
                 read += 1
@@ -53,21 +63,21 @@ def problems_of(cases: list[Case], way: Way, made: Callable[[pa.Table], Any]) ->
     return problems
 
 
-def _as_partitions(made: Callable[[pa.Table], Any], cases: list[Case]) -> tuple[Any, Any]:
+def _as_partitions(
+    made: Callable[[pa.Table], Any], cases: list[Case], way: Way
+) -> tuple[Any, Any]:
     """The matcher of some cases' query with one more partition attribute, and their events."""
-    query = cases[0].query
-    if len(cases) > 1:
-        query = re.sub(r"(ts: LONG|day: DATE) }", r"\1, part: STRING }", query)
-        query, count = re.subn(r"PARTITION BY ", r"\g<0>part, ", query)
-        if not count:
-            query = re.sub(
-                r"(?= WITHIN | CONSUME | LIMIT |$)", " PARTITION BY part", query, count=1
-            )
+    if len(cases) == 1:
+        return query_of(cases[0], way), made(table(cases[0].events))
+    query = re.sub(r"(ts: LONG|day: DATE) }", r"\1, part: STRING }", cases[0].query)
+    query, count = re.subn(r"PARTITION BY ", r"\g<0>part, ", query)
+    if not count:
+        query = re.sub(r"(?= WITHIN | CONSUME | LIMIT |$)", " PARTITION BY part", query, count=1)
     tables = [
         table(case.events).append_column("part", pa.array([case.name] * len(case.events)))
         for case in cases
     ]
-    return matcher(query, cases[0].ties), made(pa.concat_tables(tables))
+    return only_query(matcher(query)), made(pa.concat_tables(tables))
 
 
 def _of_case(case: Case, found: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -123,8 +123,8 @@ def some_cases(limit: int, start: int = 0) -> list[Case]:
     seen = {case.query for case in first}
     rest: list[Case] = []
     for case in load_cases():
-        # Simultaneous events have tests of their own.
-        if case.query not in seen and case.ties is None:
+        # Simultaneous events and late matches have tests of their own.
+        if case.query not in seen and case.ties is None and not case.ends_late:
             seen.add(case.query)
             rest.append(case)
     others = max(1, limit - len(first))

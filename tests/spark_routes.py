@@ -5,6 +5,7 @@ Queries run in one Spark job for each way, because a job costs more than such a 
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import sys
 import sysconfig
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from celc_runtime.plan.plan import Plan
+from celc_runtime.query import CompiledQuery
 
 INTERPRETED_PLANS = {
     "spark.sql.codegen.wholeStage": "false",
@@ -79,20 +82,18 @@ def _keys(plan: Any) -> list[Any]:
 
 
 def _by_arrow(matcher: Any, frame: Any) -> Any:
-    query = next(iter(matcher.queries.values()))
-    keys = _keys(query.plan)
+    keys = _keys(plan_of(matcher))
     ordered = frame.coalesce(1).sortWithinPartitions(*keys, "ts", "row")
     return ordered.mapInArrow(matcher.match_arrow, matcher.OUTPUT_DDL)
 
 
 def _by_pandas(matcher: Any, frame: Any) -> Any:
-    query = next(iter(matcher.queries.values()))
-    keys = _keys(query.plan)
+    keys = _keys(plan_of(matcher))
     return frame.groupBy(*keys).applyInPandas(matcher.match_pandas, matcher.OUTPUT_DDL)
 
 
 def _by_sql(matcher: Any, frame: Any) -> Any:
-    plan = next(iter(matcher.queries.values())).plan
+    plan = plan_of(matcher)
     name = f"q{uuid.uuid4().hex}"
     frame.createOrReplaceTempView(f"{name}_events")
     matcher.register(frame.sparkSession, name=name)
@@ -137,11 +138,24 @@ def answers(way: Way, items: Sequence[tuple[Any, Any]]) -> list[list[dict[str, A
 
 
 def expected_form(matcher: Any, row: dict[str, Any]) -> dict[str, Any]:
-    plan = next(iter(matcher.queries.values())).plan
+    plan = plan_of(matcher)
     return {
         "partition": {name: row[name] for name in plan.partition_by},
         "start": row["start_pos"],
         "end": row["end_pos"],
         "labels": {label.name: [e["pos"] for e in row[label.name]] for label in plan.labels},
+        **({"decided_time": _time(row["decided_time"])} if plan.shows_decided_time else {}),
         "values": {item.name: row[item.name] for item in plan.expressions},
     }
+
+
+def plan_of(query: Any) -> Plan:
+    """The plan of a query, or of a file's only one."""
+    if not isinstance(query, CompiledQuery):
+        (query,) = query.queries.values()
+    found: Plan = query.plan
+    return found
+
+
+def _time(value: Any) -> Any:
+    return dt.datetime.fromisoformat(value) if isinstance(value, str) else value

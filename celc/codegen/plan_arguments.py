@@ -11,7 +11,7 @@ from celc.codegen.imports import Imports
 from celc.codegen.output import attributes_in, expression_fields
 from celc.core import formula as core
 from celc.core.limits import SIMULTANEOUS
-from celc.core.traversal import windows_in
+from celc.core.traversal import is_one_event, windows_in
 from celc.normal.normalize import output_labels
 from celc.plan.deadlines import deadlines_of
 from celc.plan.program import Program
@@ -85,6 +85,8 @@ def plan_arguments(
         hops = (tuple_text(numbers[window] for window in one) for one in reaches)
         fields["reaches"] = tuple_text(hops)
     deadlines = deadlines_of(query.formula)
+    if query.window is None and is_one_event(query.formula):
+        fields["one_event"] = "True"
     if deadlines:
         places = {window: str(number) for number, window in enumerate(local_windows)}
         fields["deadlines"] = tuple_text(

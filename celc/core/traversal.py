@@ -72,6 +72,21 @@ def windows_in(formula: Formula) -> tuple[core.Window, ...]:
     return tuple(found)
 
 
+def is_one_event(formula: Formula) -> bool:
+    """Whether every match of a formula is of one event."""
+    match formula:
+        case core.Atom():
+            return True
+        case core.Disjunction():
+            return all(map(is_one_event, formula.operands))
+        case core.Unless():
+            return is_one_event(formula.left)
+        case core.Sequence() | core.Iteration() | core.All() | core.Absence():
+            return False
+        case _:
+            return all(map(is_one_event, matched_parts_of(formula)))
+
+
 def labels_bound(formula: Formula) -> frozenset[str]:
     """The labels a formula can bind at its own level (conditions aside)."""
     match formula:

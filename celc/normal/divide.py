@@ -109,7 +109,7 @@ def _divide_correlated(query: Query, form: NormalForm) -> Division:
 
 def compares_late(query: Query, flat: FlatForm) -> bool:
     """Whether matches with one end are compared, and decided at times of their own."""
-    compares = query.strategy in ("NXT", "LAST", "MAX", "ANY") or query.limit is not None
+    compares = query.strategy != "ALL" or query.limit is not None
     return compares and flat.after is not None and flat.after.from_start
 
 

@@ -30,9 +30,9 @@ def _ways(form: NormalForm) -> tuple[Way, ...]:
             return tuple(
                 (_either(parts, form), absence) for absence, parts in by_absence.items()
             )
-        case lp.Selected() if form.strategy != "STRICT":
+        case lp.Selected():
             return _ways(form.operand)
-        case lp.Selected() | lp.Relabel() | lp.Where() | lp.Correlated() | lp.Scope() | lp.Within():
+        case lp.Relabel() | lp.Where() | lp.Correlated() | lp.Scope() | lp.Within():
             return tuple(
                 (replace(form, operand=part), absence) for part, absence in _ways(form.operand)
             )

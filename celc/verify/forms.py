@@ -64,13 +64,15 @@ def letter_form(form: NormalForm) -> Violations:
 
 
 def _parts(form: NormalForm) -> Violations:
+    # An absence of nothing at the end still says when a match is decided.
+    absent = {id(part.absent) for part in forms_in(form) if isinstance(part, lp.AbsenceAfter)}
     for part in forms_in(form):
         look()
         match part:
             case lp.Event():
                 yield from _event(part)
             case lp.Disjunction():
-                if not part.operands and part is not form:
+                if not part.operands and part is not form and id(part) not in absent:
                     yield Violation(NOTHING_INSIDE, "it is a part of another one")
             case lp.Sequence():
                 if len(part.operands) != len(part.contiguous) + 1 or not part.contiguous:

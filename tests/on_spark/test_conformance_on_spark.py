@@ -59,6 +59,18 @@ def test_simultaneous_events(route: str, spark: Any) -> None:
     assert not problems, "\n".join(problems)
 
 
+@pytest.mark.parametrize("route", _ROUTES)
+def test_absences_at_the_end(route: str, spark: Any) -> None:
+    """A few queries by each route, of those whose matches are decided later than they end."""
+    if route == "sql" and not has_table_functions():
+        return
+    cases = [case for case in load_cases("26") if case.order_by == ("ts",)]
+    cases = cases[_ROUTES.index(route) :: 5]
+    assert len(cases) >= 12
+    problems = problems_of(cases, route, spark.createDataFrame)
+    assert not problems, "\n".join(problems)
+
+
 # --- all cases of a query as partitions -----------------------------------------------------------
 
 # Queries without PARTITION BY, whose cases are parts of one table all the same: of each way to

@@ -227,11 +227,12 @@ class _Stream:
             window=self.query.window,
         )
         times = self._decided(evaluator, part.rows)
-        if self.query.selector not in ("ALL", "ANY"):
+        if self.query.selector != "ALL" or self.query.limit is not None:
             # What could still be undone leaves the choice at its end open.
             waiting = {match[1] for match, found in times.items() if not found}
-            chosen = select(self.query.selector, times)
-            times = {match: times[match] for match in chosen if match[1] not in waiting}
+            times = {match: found for match, found in times.items() if match[1] not in waiting}
+        if self.query.selector not in ("ALL", "ANY"):
+            times = {match: times[match] for match in select(self.query.selector, times)}
         kept = projected_labels(self.query)
         rows: dict[ComplexEvent, list[Any]] = defaultdict(list)
         for (start, end, mu), found in times.items():

@@ -115,7 +115,8 @@ class Plan:
     them; `chosen_keys`: the keys among them for which the input has no column. `local_windows`: the
     windows of parts of the formula and the lengths of absences, each once. `reaches`: the events
     before a match that can decide whether it is one, as hops from its start: each tuple holds the
-    numbers of the local windows that are hopped one after another. `deadlines`: those of the
+    numbers of the local windows that are hopped one after another. `one_event`: every match is of
+    one event, so that a query without a window needs none. `deadlines`: those of the
     absences at the end of a match, each once; `at_end`: "closed" where the input is over, so that
     all are passed; `clock`: the time up to which the input is known to reach, a TIMESTAMP in
     microseconds and a DATE in days since 1970, None: the events tell. `ties`: "simultaneous" where
@@ -153,6 +154,7 @@ class Plan:
     chosen_keys: tuple[ChosenKey, ...] = ()
     local_windows: tuple[Window, ...] = ()
     reaches: tuple[tuple[int, ...], ...] = ()
+    one_event: bool = False
     deadlines: tuple[Deadline, ...] = ()
     at_end: str = "open"
     clock: int | float | None = None
@@ -238,17 +240,19 @@ class Plan:
     def whole_window(self) -> Window | None:
         """The window with all that lies before it and still matters, as one window.
 
-        None without a window, and where its parts are measured in different ways, or on floating
-        numbers, whose sums are rounded.
+        None without a window (a match of one event needs none), and where its parts are measured in
+        different ways, or on floating numbers, whose sums are rounded.
         """
         window = self.window
+        if window is None and self.one_event and self.order_by:
+            window = Window("VALUE", 0, self.order_by[0])
         if window is None or not self.reaches:
             return window
         hops = [[self.local_windows[number] for number in one] for one in self.reaches]
         measures = {
             (one.unit == "EVENTS", self.measured_on(one)) for row in hops for one in (window, *row)
         }
-        attribute = self.window_attribute
+        attribute = self.measured_on(window)
         if len(measures) > 1 or (attribute and self.type_of(attribute) in ("FLOAT", "DOUBLE")):
             return None
         farthest = max(sum(one.size for one in row) for row in hops)

@@ -6,6 +6,7 @@ remembered events.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable
@@ -279,8 +280,6 @@ class DefinitionListing(ListingOfRun):
     ) -> tuple[int, bool, bool]:
         """The deadline of a match, of several the one that passes first; whether it has passed, and
         whether it had passed before."""
-        if NO_DEADLINE in numbers:
-            return NO_DEADLINE, True, False
         assert self.judge is not None
         entries = part.entries[match[0]], part.entries[match[1]]
         judged = [(number, *self.judge(number, entries, row)) for number in numbers]
@@ -289,6 +288,8 @@ class DefinitionListing(ListingOfRun):
 
     def _passes(self, number: int, entries: tuple[int, int]) -> float:
         """A number that is greater for the later ones of deadlines on one attribute."""
+        if number == NO_DEADLINE:
+            return -math.inf
         deadline = self._plan.deadlines[number]
         window = self._plan.local_windows[deadline.window]
         entry = entries[0] if deadline.from_start else entries[1]

@@ -18,7 +18,7 @@ time it is the floor of the clock (`floors_of`). EVENTS are all there once the l
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -104,9 +104,12 @@ class Deadlines:
     """
 
     def __init__(
-        self, plan: Plan, history: History, *, clock: int | None = None, since: int | None = None
+        self, program: Program, history: History, *, clock: int | None, since: int | None
     ) -> None:
-        self._plan = plan
+        plan = self._plan = program.plan
+        # Whether no match is decided before the whole length behind its end.
+        self._all_wait = not any(one.from_start for one in plan.deadlines) and _has_no_other(program)
+        self._were_read = np.zeros(0, np.bool_)
         self._history = history
         if clock is None and plan.clock is not None:
             clock = clock_key(plan, plan.clock)
@@ -188,6 +191,28 @@ class Deadlines:
             self.batch = self._waiting.popleft()
             yield self.batch
 
+    def silent(self, keys: Sequence[np.ndarray], were_read: np.ndarray) -> np.ndarray:
+        """bool[rows]: at which rows of stretches no match ends that is to be handed out now.
+
+        keys: for each deadline int64[rows]; were_read: bool[rows], rows that were there at the
+        clock `since`. The deadline of a match that ends at a row is not after the row's own.
+        """
+        self._were_read = were_read
+        found: np.ndarray = np.zeros(len(were_read), np.bool_)
+        if self._since is not None:
+            passed = [key < self._bound(n, self._since) for n, key in enumerate(keys)]
+            found = were_read & np.logical_and.reduce(passed)
+        if self._all_wait:
+            waits = [key >= self.clock_bound(number) for number, key in enumerate(keys)]
+            found |= np.logical_and.reduce(waits)
+        return found
+
+    def waiting(self, keys: Sequence[np.ndarray]) -> np.ndarray:
+        """bool[rows]: at which rows a match can end that is not decided yet; keys as in `silent`."""
+        waits = [key >= self.clock_bound(number) for number, key in enumerate(keys)]
+        found: np.ndarray = np.logical_or.reduce(waits)
+        return found
+
     # --- matches ------------------------------------------------------------------------------
 
     def decided(
@@ -225,6 +250,8 @@ class Deadlines:
     def judge(self, number: int, entries: tuple[int, int], row: int) -> tuple[bool, bool]:
         """Whether a match in the batch at hand is decided, and whether it was before (`since`);
         arguments as in `decided`."""
+        if number == NO_DEADLINE:
+            return True, bool(len(self._were_read) and self._were_read[row])
         deadline = self._plan.deadlines[number]
         entry = entries[0] if deadline.from_start else entries[1]
         keys = self._history.keys(deadline.window, np.array([entry]))
@@ -301,6 +328,15 @@ def compares_late(program: Program) -> bool:
             return compares and plan.asks_for_clock and bool(plan.partition_by)
         case _:
             return False
+
+
+def _has_no_other(program: Program) -> bool:
+    """Whether every match has a deadline."""
+    match program.listing:
+        case ByDefinition(ways=ways):
+            return all(way.deadline is not None for way in ways)
+        case _:
+            return True
 
 
 def undecided_words(plan: Plan, count: int) -> str:

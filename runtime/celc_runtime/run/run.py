@@ -113,9 +113,9 @@ class Run:
         self._memory = new_memory(self._update.piles, first_node=first_node)
         self._memory.counters[SHIFT] = -first_position
         self._deadlines: Deadlines | None = None
-        if plan.deadlines:
-            history = self._listing.history
-            self._deadlines = Deadlines(plan, history, clock=clock, since=since)
+        history = self._listing.history
+        if plan.deadlines and history is not None:  # a formula without matches remembers nothing
+            self._deadlines = Deadlines(program, history, clock=clock, since=since)
             self._listing.judge = self._deadlines.judge
         self._many = ManyMatches(plan, self._listing)
         self._lists_matches = True
@@ -253,12 +253,15 @@ class Run:
         prepared.batch.symbols[stretches.absent] = 0
         if self._update.has_contexts:
             prepared.batch = prepared.batch._replace(contexts=stretches.contexts)
+        self._stretches = prepared
         positions = GivenPositions(prepared, stretches.positions)
         self._listing.look(prepared, positions)
         prepared = self._enter(prepared, positions)
         self._last_ends = np.full(len(stretches.starts), -1, np.int64)
         self._stretches = prepared
         self._silent = stretches.silent
+        if self._deadlines is not None:
+            self._silent = self._deadlines.silent(self._deadline_keys(stretches), stretches.silent)
         self._memory.counters[DEFERS] = 1  # matches that end in silent rows are sorted out first
         yield from self._listed(prepared, positions)
 
@@ -272,18 +275,13 @@ class Run:
         lengths = ends + 1 - starts
         consumed = (self._last_ends >= 0) & (plan.consume_by != "NONE")
         begins = np.where(consumed, self._last_ends + 1, starts)
-        window = plan.window
-        if window is not None and not self._program.sees_all:
-            keys = batch.keys if len(batch.keys) else stretches.positions
-            if len(batch.floors):
-                floors = batch.floors[ends]
-            else:
-                # The next event has the next position; but it may have the same time.
-                last = keys[ends] + (window.unit == "EVENTS")
-                size = int(window.size)
-                floors = np.where(last >= ALWAYS + size, last, ALWAYS + size) - size
-            outside = np.add.reduceat((keys < np.repeat(floors, lengths)).astype(np.int64), starts)
-            begins = np.maximum(begins, self._reached(starts + outside, stretches))
+        if plan.one_event:
+            begins = self._reached(self._waited_for(ends + 1, stretches), stretches)
+        elif plan.window is not None and not self._program.sees_all:
+            # The next event has the next position; but it may have the same time.
+            in_window = self._window_begins(ends, stretches, steps=1)
+            in_window = self._waited_for(in_window, stretches)
+            begins = np.maximum(begins, self._reached(in_window, stretches))
         rows = np.arange(len(matters))
         matters &= rows >= np.repeat(begins, lengths)
         if self._instant_rows is not None:
@@ -301,6 +299,48 @@ class Run:
             batch.symbols, starts, stretches.contexts, self._last_ends + 1, consumed
         )
         return Behind(matters, firsts, contexts, behind, batch.keys)
+
+    def _window_begins(self, rows: np.ndarray, stretches: Stretches, *, steps: int) -> np.ndarray:
+        """int64[parts]: for a row of each stretch, the first row in a window that ends so many
+        positions behind it."""
+        plan, prepared, starts = self._plan, self._stretches, stretches.starts
+        assert prepared is not None
+        window, batch = plan.window, prepared.batch
+        assert window is not None
+        keys = batch.keys if len(batch.keys) else stretches.positions
+        if len(batch.floors):
+            floors = batch.floors[rows]
+        else:
+            last = keys[rows] + (steps if window.unit == "EVENTS" else 0)
+            size = int(window.size)
+            floors = np.where(last >= ALWAYS + size, last, ALWAYS + size) - size
+        lengths = np.diff(np.append(starts, len(keys)))
+        outside = np.add.reduceat((keys < np.repeat(floors, lengths)).astype(np.int64), starts)
+        begins: np.ndarray = starts + outside
+        return begins
+
+    def _waited_for(self, begins: np.ndarray, stretches: Stretches) -> np.ndarray:
+        """int64[parts]: the first row of each stretch that matters to matches which begin at the
+        rows `begins` or later, or are not decided yet."""
+        if self._deadlines is None:
+            return begins
+        starts = stretches.starts
+        undecided = self._deadlines.waiting(self._deadline_keys(stretches))
+        rows = np.where(undecided, np.arange(len(undecided)), len(undecided))
+        first = np.minimum.reduceat(rows, starts)
+        if self._plan.window is not None:
+            waiting = first < len(undecided)
+            ends = np.where(waiting, first, starts)
+            of_waiting = self._window_begins(ends, stretches, steps=0)
+            first = np.where(waiting, of_waiting, len(undecided))
+        found: np.ndarray = np.minimum(begins, first)
+        return found
+
+    def _deadline_keys(self, stretches: Stretches) -> list[np.ndarray]:
+        """For each deadline int64[rows]: the keys of the events of stretches."""
+        assert self._stretches is not None
+        windows = measured(self._plan, self._stretches.events, stretches.positions)
+        return [windows[deadline.window][0] for deadline in self._plan.deadlines]
 
     def _reached(self, begins: np.ndarray, stretches: Stretches) -> np.ndarray:
         """int64[parts]: the first row of each stretch that matters to matches which begin at the

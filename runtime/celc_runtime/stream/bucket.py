@@ -21,7 +21,12 @@ from celc_runtime.program import Program
 from celc_runtime.stream.blocks import Block, block_of
 from celc_runtime.stream.bucket_run import BucketRun, less
 from celc_runtime.stream.event_order import EventSort
-from celc_runtime.stream.known_keys import KnownKeys, merged_keys, window_length
+from celc_runtime.stream.known_keys import (
+    KnownKeys,
+    deadline_length,
+    merged_keys,
+    window_length,
+)
 from celc_runtime.stream.rows import RowLayout, Rows
 from celc_runtime.stream.segments import Segments, due_for_merge
 from celc_runtime.stream.state import (
@@ -65,6 +70,7 @@ class BucketReader:
         self._order = EventSort(plan, layout)
         self._run = BucketRun(program, layout, states, self._order, key_ttl)
         self._window_length = window_length(program)
+        self._deadlines = sorted({deadline_length(plan, one) for one in plan.deadlines})
         self._forgets = key_ttl is not None or not plan.positions
         # What nested selectors know of the past has no end, and positions have none.
         stays = plan.positions or len(program.contexts) > 0
@@ -98,8 +104,9 @@ class BucketReader:
             )
             waits.append(self._block(fresh))
             passed = self._passed(state, segments, watermark)
-            if len(behind.records) or len(passed.records):
-                self._run_ready(step, state, segments, behind, passed, watermark)
+            due = self._due_rows(state, segments, watermark)
+            if len(behind.records) or len(passed.records) or len(due.records):
+                self._run_ready(step, state, segments, behind, passed, due, watermark)
             state.frontier = max(watermark, NEVER if state.frontier is None else state.frontier)
             self._evict(state, segments, watermark)
         segments.add_waiting(waits)
@@ -183,24 +190,48 @@ class BucketReader:
         segments: Segments,
         behind: Rows,
         passed: Rows,
+        due: Rows,
         watermark: int,
     ) -> None:
         """Run the events that the watermark has passed: those of this micro-batch, which may be
-        late, and those that waited."""
+        late, and those that waited; and the partitions of kept events that are `due`."""
         begun = time.perf_counter_ns()
-        rows = self._layout.joined([r for r in (behind, passed) if len(r.records)])
+        rows = self._layout.joined([r for r in (behind, passed, due) if len(r.records)])
         known = KnownKeys(self._layout, self._states, state, segments, rows)
-        codes = known.codes
+        codes, count = known.codes, len(behind.records) + len(passed.records)
+        codes, due_codes = codes[:count], codes[count:]
+        if len(due_codes):
+            rows = self._layout.taken(rows, np.arange(count))
         late = np.zeros(len(codes), np.bool_)
         count = len(behind.records)
         late[:count] = self._late(state, known, self._times(behind), codes[:count])
         if late.any():
             rows, step.late = self._parted(rows, ~late)
             codes = codes[~late]
-        if len(codes):
+        if len(codes) or len(due_codes):
             order = self._order.of(rows, codes)
             step.sort_time = time.perf_counter_ns() - begun
-            self._run.run(step, state, segments, known, rows, codes, order, watermark)
+            self._run.run(step, state, segments, known, rows, codes, order, due_codes, watermark)
+
+    def _due_rows(self, state: BucketState, segments: Segments, watermark: int) -> Rows:
+        """The kept events whose deadlines the watermark passes now: matches that begin or end with
+        them may be decided, although no event comes."""
+        since, found = state.frontier, []
+        if since is None or not self._deadlines:
+            return self._layout.nothing
+        for segment in state.of_kind(KEPT):
+            if segment.latest + self._deadlines[-1] < since:
+                continue
+            if segment.least + self._deadlines[0] >= watermark:
+                continue
+            rows = self._states.kept(segment, segments.data(segment)).rows
+            times = self._times(rows)
+            due = np.zeros(len(times), np.bool_)
+            for length in self._deadlines:
+                due |= (times >= since - length) & (times < watermark - length)
+            if due.any():
+                found.append(self._layout.taken(rows, np.flatnonzero(due)))
+        return self._layout.joined(found)
 
     def _late(
         self, state: BucketState, known: KnownKeys, times: np.ndarray, codes: np.ndarray
@@ -294,7 +325,7 @@ class BucketReader:
         has reached is unset here, because Spark would report it within this micro-batch, after the
         bucket's step.
         """
-        due = self._due(state, segments)
+        due = self._due(state, segments, watermark)
         if due is not None and watermark is not None and 1000 * due <= watermark:
             due = None  # the time is that of the stream's end
         if state.timer is not None and (
@@ -308,7 +339,26 @@ class BucketReader:
             state.timer = due
             step.set_timers.append(due)
 
-    def _due(self, state: BucketState, segments: Segments) -> int | None:
+    def _deadline_moments(
+        self, state: BucketState, segments: Segments, watermark: int | None
+    ) -> list[int]:
+        """For each segment of kept events the first watermark that passes one of their deadlines."""
+        moments: list[int] = []
+        if watermark is None:
+            return moments  # no event has been run, so none is kept
+        for segment in state.of_kind(KEPT):
+            for length in self._deadlines:
+                least = segment.least
+                if least + length < watermark and segment.latest + length >= watermark:
+                    times = self._times(self._states.kept(segment, segments.data(segment)).rows)
+                    least = int(times[times >= watermark - length].min())
+                if least + length >= watermark:
+                    moments.append(least + length + 1)
+        return moments
+
+    def _due(
+        self, state: BucketState, segments: Segments, watermark: int | None
+    ) -> int | None:
         """Milliseconds; None: nothing is ever due without an event."""
         moments = []
         for segment in state.of_kind(WAITING):
@@ -320,6 +370,7 @@ class BucketReader:
         for kind, length in ((KEPT, self._window_length), (KEYS, self._key_lifetime)):
             if length is not None:
                 moments += [segment.latest + length for segment in state.of_kind(kind)]
+        moments += self._deadline_moments(state, segments, watermark)
         if not moments:
             return None
         # Events before 1970 wait as well: for the first watermark, since Spark begins with 0.

@@ -57,7 +57,8 @@ class _Parts(NamedTuple):
 
     keys: int64[parts], the numbers of the partitions, ascending; goes_on: bool[parts], whether it
     goes on with what the bucket knows; counts: int64[parts], how many events are run; begins, ends:
-    int64[parts], the times of the first and the last of these.
+    int64[parts], the times of the first and the last of these. due: bool[parts], deadlines may have
+    passed in it; of no event then the times are those of the watermark.
     """
 
     keys: np.ndarray
@@ -65,6 +66,7 @@ class _Parts(NamedTuple):
     counts: np.ndarray
     begins: np.ndarray
     ends: np.ndarray
+    due: np.ndarray
 
     def taken(self, index: np.ndarray) -> _Parts:
         """Some parts (int64)."""
@@ -138,14 +140,17 @@ class BucketRun:
         rows: Rows,
         codes: np.ndarray,
         order: np.ndarray,
+        due: np.ndarray,
         watermark: int,
     ) -> None:
         """Run events; `codes`: int64[rows], the numbers of their partitions in `known`; `order`:
-        int64[rows], the rows partition by partition, each in its order. Matches and counts go into
-        `step`, what is kept into `segments`."""
+        int64[rows], the rows partition by partition, each in its order; `due`: int64, the numbers
+        of the partitions in which deadlines may have passed. Matches and counts go into `step`,
+        what is kept into `segments`."""
         begun = time.perf_counter_ns()
         codes = codes[order]
         parts = self._parts(known, self._layout.values(rows, self._order.time)[order], codes)
+        parts = _with_due(parts, due, watermark)
         step.events, step.keys = len(codes), int(np.count_nonzero(np.diff(parts.keys)) + 1)
         events, read = self._relevant(state, known, rows, order, parts)
         found = None
@@ -153,7 +158,7 @@ class BucketRun:
             of_parts = parts.taken(read)
             stretches = self._stretches(state, segments, known, events, of_parts)
             sorted_by = time.perf_counter_ns()
-            found = self._matches(step, stretches)
+            found = self._matches(step, stretches, watermark, state.frontier)
             if self._own_clock:
                 self._check_clock(known, of_parts, stretches, found)
             step.kernel_time += time.perf_counter_ns() - sorted_by
@@ -206,9 +211,9 @@ class BucketRun:
             goes_on &= ~forgotten
         starts = np.flatnonzero(begins)
         counts = np.diff(np.append(starts, len(codes)))
-        return _Parts(
-            codes[starts], goes_on[starts], counts, times[starts], times[starts + counts - 1]
-        )
+        due = np.zeros(len(starts), np.bool_)
+        lasts = starts + counts - 1
+        return _Parts(codes[starts], goes_on[starts], counts, times[starts], times[lasts], due)
 
     def _relevant(
         self, state: BucketState, known: KnownKeys, rows: Rows, order: np.ndarray, parts: _Parts
@@ -229,12 +234,11 @@ class BucketRun:
             return _Events(taken, positions, of_rows), np.arange(len(parts.keys))
         index = np.flatnonzero(self._types[self._layout.codes(rows)[order]])
         of_rows = of_rows[index]
-        is_first = np.diff(of_rows, prepend=-1) != 0
+        is_read = parts.due.copy()
+        is_read[of_rows] = True
+        places = np.cumsum(is_read) - 1
         taken = self._layout.taken(rows, order[index])
-        return (
-            _Events(taken, positions[index], np.cumsum(is_first) - 1),
-            of_rows[is_first],
-        )
+        return _Events(taken, positions[index], places[of_rows]), np.flatnonzero(is_read)
 
     def _stretches(
         self,
@@ -283,7 +287,11 @@ class BucketRun:
             times = self._layout.values(kept.rows, self._order.time)
             alive = self.is_alive(known, kept, codes, times)
             if self._window_length is not None:
-                alive &= times >= less(parts.begins, self._window_length)[of_rows]
+                begins = parts.begins
+                if self._plan.deadlines and state.frontier is not None:
+                    # Since then matches may have been waiting.
+                    begins = np.minimum(begins, state.frontier)
+                alive &= times >= less(begins, self._window_length)[of_rows]
             if not alive.all():
                 index = np.flatnonzero(alive)
                 kept, of_rows = self.taken(kept, index), of_rows[index]
@@ -299,8 +307,13 @@ class BucketRun:
 
     # --- matches ----------------------------------------------------------------------------------
 
-    def _matches(self, step: Step, stretches: _Stretches) -> _Found:
-        """Run all parts, some at a time, so that the rows that stand for others fit into memory."""
+    def _matches(
+        self, step: Step, stretches: _Stretches, watermark: int, frontier: int | None
+    ) -> _Found:
+        """Run all parts, some at a time, so that the rows that stand for others fit into memory.
+
+        The watermark is the clock that decides matches, and `frontier` the one before.
+        """
         count = len(stretches.silent)
         found = _Found(
             np.zeros(count, np.bool_),
@@ -312,7 +325,8 @@ class BucketRun:
         )
         repeats = self._repeats(stretches)
         for first, last in _pieces(stretches.starts, repeats):
-            self._run_parts(step, stretches, repeats, found, first, last)
+            run = Run(self._program, clock=watermark, since=frontier)
+            self._run_parts(run, step, stretches, repeats, found, first, last)
         return found
 
     def _repeats(self, stretches: _Stretches) -> np.ndarray:
@@ -327,7 +341,7 @@ class BucketRun:
         if self._in_events:
             window = self._plan.window
             assert window is not None
-            if self._plan.reaches:  # events before the window are kept; a window outlasts no gap
+            if self._plan.reaches or self._plan.deadlines:  # events before the window are kept; a window outlasts no gap
                 repeats += np.minimum(gaps, int(window.size) + 1)
                 return repeats
             if (np.add.reduceat(gaps, stretches.starts) > window.size).any():
@@ -339,6 +353,7 @@ class BucketRun:
 
     def _run_parts(
         self,
+        run: Run,
         step: Step,
         stretches: _Stretches,
         repeats: np.ndarray,
@@ -373,7 +388,6 @@ class BucketRun:
             absent,
             stretches.contexts[first:last],
         )
-        run = Run(self._program)
         step.matches += run.push_stretches(pushed)
         told = run.behind(pushed)
         found.matters[start:end] = told.matters[places]
@@ -393,8 +407,9 @@ class BucketRun:
     ) -> None:
         """Raises EventError where the attribute that the window is measured on has fallen."""
         own = np.flatnonzero(~stretches.silent)
-        firsts = own[np.searchsorted(stretches.events.parts[own], np.arange(len(parts.keys)))]
-        before = np.where(parts.goes_on, known.values["value"][parts.keys], NEVER)
+        with_events, places = np.unique(stretches.events.parts[own], return_index=True)
+        firsts = own[places]
+        before = np.where(parts.goes_on, known.values["value"][parts.keys], NEVER)[with_events]
         if (found.values[firsts] < before).any():
             raise EventError(
                 f"query {self._plan.name!r}: WITHIN is measured on "
@@ -417,7 +432,7 @@ class BucketRun:
         values = np.where(parts.goes_on, old, unknown_keys(1))
         values["position"] += parts.counts
         values["frontier"] = np.maximum(watermark, old["frontier"])
-        values["last"] = parts.ends
+        values["last"] = np.where(parts.counts > 0, parts.ends, old["last"])
         values["since"] = np.where(parts.goes_on, old["since"], parts.begins)
         if found is not None:
             values["first"][read] = found.firsts
@@ -428,6 +443,19 @@ class BucketRun:
         is_last = np.flatnonzero(np.append(np.diff(parts.keys) > 0, True))
         keys = self._layout.of_keys.taken(known.rows(), parts.keys[is_last])
         return KeyRecords(keys, values.take(is_last))
+
+
+def _with_due(parts: _Parts, due: np.ndarray, watermark: int) -> _Parts:
+    """The parts, with those of partitions (int64) in which deadlines may have passed."""
+    if not len(due):
+        return parts
+    due = np.unique(due)
+    more = np.setdiff1d(due, parts.keys)
+    none, times = np.zeros(len(more), np.int64), np.full(len(more), watermark)
+    columns = (more, np.ones(len(more), np.bool_), none, times, times, none.astype(np.bool_))
+    joined = _Parts(*(np.concatenate(pair) for pair in zip(parts, columns, strict=True)))
+    joined = joined.taken(np.argsort(joined.keys, kind="stable"))
+    return joined._replace(due=np.isin(joined.keys, due) & joined.goes_on)
 
 
 def less(times: np.ndarray | np.int64, length: int) -> np.ndarray:

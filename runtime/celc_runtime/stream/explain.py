@@ -53,7 +53,7 @@ def explain_stream(program: Program, events: DataFrame) -> str:
     kept = "until their window has passed"
     if length is None:
         kept = "until later events put them out of the window"
-    if plan.window is None or program.sees_all:
+    if (plan.window is None and not plan.one_event) or program.sees_all:
         kept = "for ever"
     lines.append(f"state: the events that can matter, {kept}")
     values = [_VALUES[name] for name in key_values(program, None)]

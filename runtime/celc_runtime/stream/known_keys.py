@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.plan import Deadline, Plan
 from celc_runtime.program import Program
 from celc_runtime.stream.key_table import found_in, hashes_of, numbered
 from celc_runtime.stream.rows import RowLayout, Rows
@@ -14,13 +14,23 @@ from celc_runtime.stream.state import KEYS, BucketState, KeyRecords, StateFormat
 
 
 def window_length(program: Program) -> int | None:
-    """How long (microseconds) an event stays in the window, or matters to what begins in it; None:
-    only later events tell."""
+    """How long (microseconds) an event stays in the window, or matters to what begins in it, until
+    that is decided; None: only later events tell."""
     plan = program.plan
     window = plan.whole_window
     if window is None or window.unit == "EVENTS" or has_own_clock(plan) or program.sees_all:
         return None
-    return int(window.size)
+    length = int(window.size)
+    if not plan.deadlines:
+        return length
+    # An event is undecided as long as the clock shows its deadline itself.
+    return 1 + max(length + deadline_length(plan, one) for one in plan.deadlines)
+
+
+def deadline_length(plan: Plan, deadline: Deadline) -> int:
+    """How long (microseconds) after the end of a match its deadline is, at the most; of a deadline
+    that is a time on the first order column."""
+    return int(plan.local_windows[deadline.window].size)
 
 
 def has_own_clock(plan: Plan) -> bool:

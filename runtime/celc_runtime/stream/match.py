@@ -102,6 +102,11 @@ def stream_matches(
     """All matches of a streaming DataFrame; see `CompiledQuery.match_stream`."""
     plan = program.plan
     check_stream(program, events, allow_unbounded_state=allow_unbounded_state)
+    if key_ttl is not None and plan.deadlines:
+        raise EventError(
+            f"query {plan.name!r}: key_ttl forgets partitions with all their events, also while "
+            "matches with an absence at their end wait there: leave it out"
+        )
     if late not in _LATE:
         raise ValueError(f"late must be one of {', '.join(map(repr, _LATE))}, not {late!r}")
     duration(watermark, "watermark")
@@ -161,6 +166,17 @@ def check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: 
             f"query {plan.name!r}: a window on a stream can hold {MOST_EVENTS:,} EVENTS at most, "
             f"and this one holds {int(plan.window.size):,}: use a window of time"
         )
+    if plan.at_end != "open":
+        raise EventError(
+            f"query {plan.name!r} has at_end={plan.at_end!r}, and more events come on a stream: "
+            "leave it out, and end the stream with celc_runtime.finish"
+        )
+    if not all(map(plan.is_on_clock, plan.deadlines)):
+        raise EventError(
+            f"query {plan.name!r}: on a stream an absence at the end is measured on the first order "
+            f"column {plan.order_by[0]!r}, whose watermark decides matches, and not in EVENTS or on "
+            "another attribute: write FOR with a time"
+        )
     why = _why_unbounded(program)
     if why and not allow_unbounded_state:
         raise EventError(
@@ -193,7 +209,7 @@ def _check_store(spark: SparkSession) -> None:
 
 
 def _why_unbounded(program: Program) -> str:
-    if program.plan.window is None:
+    if program.plan.window is None and not program.plan.one_event:
         return "it has no window, so a match may begin with any event"
     if program.sees_all:
         return "a selector inside the formula compares matches over the whole stream"

@@ -1,0 +1,104 @@
+"""Absences at the end on streams: in micro-batches of one to three rows, by hand.
+
+The watermark is the clock, and `finish` closes the stream. So the rows of a stream with `finish`
+are those of a closed input. Lengths in `ts` become milliseconds of the event time.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from cases_io import load_cases
+from celc_runtime import EventError
+from celc_runtime.stream.formats import StreamOptions
+from engines import Event, answer_of, engines, interpreted, only_query, table_of
+from reference import CelError as RefusedError
+from reference import WorkLimitError, as_expected, check_answer, difference, evaluate
+from streams_by_hand import EVENT_TIME, Operator, instant, streamed, timed
+from strategies import EVERYTHING, Feature, random_query, random_stream
+
+from celc import CelError
+from celc.options import Options
+
+_WITH_ROWS = StreamOptions({"row": "LONG"})
+_FEATURES = (EVERYTHING - {Feature.CONSUME_BY}) | {
+    Feature.NOT_AFTER,
+    Feature.NOT_BEFORE,
+    Feature.LOCAL_WINDOW,
+}
+
+
+def _in_milliseconds(text: str) -> str:
+    """A query whose windows of `ts` are windows of the event time; None of its lengths is in EVENTS
+    any more."""
+    text = re.sub(r"([\d.]+) \[ts\]", rf"\1 MILLISECONDS [{EVENT_TIME}]", timed(text))
+    return re.sub(r"FOR (\d+) EVENTS", rf"FOR \1 MILLISECONDS [{EVENT_TIME}]", text)
+
+
+def _timed_events(events: list[Event]) -> list[Event]:
+    return [
+        {**event, "row": row, EVENT_TIME: instant(10 + int(event["ts"]))}
+        for row, event in enumerate(events)
+    ]
+
+
+def _answers(text: str, events: list[Event], name: str) -> Iterator[tuple[str, list[Any]]]:
+    """The rows of each engine, of a stream that is finished."""
+    with interpreted():
+        compiled = engines(text, Options((EVENT_TIME,), ("row",)))
+    for engine, matcher in compiled.items():
+        query = only_query(matcher)
+        plan = query.plan
+        if not all(map(plan.is_on_clock, plan.deadlines)):
+            continue  # refused
+        rows = streamed(query, events, random.Random(name), options=_WITH_ROWS)
+        yield engine, answer_of(query, rows, events)
+
+
+def test_cases() -> None:
+    problems: list[str] = []
+    compared = 0
+    for case in load_cases("26"):
+        if case.order_by != ("ts",) or "SECONDS" in case.query or "[mileage]" in case.query:
+            continue
+        text, events = _in_milliseconds(case.query), _timed_events(case.events)
+        found = evaluate(text, events, order_by=EVENT_TIME, at_end="closed")
+        wanted = [as_expected(match) for match in found]
+        for engine, answer in _answers(text, events, case.name):
+            compared += 1
+            told = difference(answer, wanted)
+            if told:
+                problems.append(f"{case.name} {engine}: {told}\n{text}\n{events}")
+    assert not problems, "\n".join(problems)
+    assert compared >= 60
+
+
+def _check_seed(seed: int) -> bool:
+    """Compare a random query on a stream; whether it was compared and has matches."""
+    rng = random.Random(seed)
+    text = _in_milliseconds(random_query(rng, _FEATURES, 1 + seed % 3))
+    events = _timed_events(random_stream(rng, rng.randint(4, 14), nulls=0.1))
+    try:
+        wanted = evaluate(text, events, order_by=EVENT_TIME, at_end="closed", work_limit=50_000)
+        for engine, answer in _answers(text, events, f"seed {seed}"):
+            try:
+                check_answer(text, wanted, answer)
+            except AssertionError as problem:
+                raise AssertionError(f"seed {seed} {engine}: {problem}\n{text}\n{events}") from None
+    except (WorkLimitError, CelError, RefusedError):
+        return False
+    return bool(wanted)
+
+
+def test_random_queries() -> None:
+    assert sum(map(_check_seed, range(60))) >= 15
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(1000, 2000, 100))
+def test_many_random_queries(first: int) -> None:
+    assert sum(map(_check_seed, range(first, first + 100))) >= 20
