@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK, SIMULTANEOUS
 
-
 AT_END = ("open", "closed")
 """Whether more events may come after the input."""
 

@@ -63,9 +63,7 @@ def problems_of(cases: list[Case], way: Way, made: Callable[[pa.Table], Any]) ->
     return problems
 
 
-def _as_partitions(
-    made: Callable[[pa.Table], Any], cases: list[Case], way: Way
-) -> tuple[Any, Any]:
+def _as_partitions(made: Callable[[pa.Table], Any], cases: list[Case], way: Way) -> tuple[Any, Any]:
     """The matcher of some cases' query with one more partition attribute, and their events."""
     if len(cases) == 1:
         return query_of(cases[0], way), made(table(cases[0].events))

@@ -212,9 +212,7 @@ def check(
     for _ in range(streams):
         events = _stream(rng, next(iter(matchers.values())))
         try:
-            wanted = evaluate(
-                text, events, order_by=order_by, at_end=at_end, work_limit=WORK_LIMIT
-            )
+            wanted = evaluate(text, events, order_by=order_by, at_end=at_end, work_limit=WORK_LIMIT)
         except WorkLimitError:
             continue
         tally.pairs += 1

@@ -16,6 +16,7 @@ from celc.codegen.templates import TemplateView
 from celc.codegen.watched_parts import watched_part
 from celc.core.formula import Window, text_of_type
 from celc.core.traversal import windows_in
+from celc.normal import normal_form as lp
 from celc.normal.ends import ways_of
 from celc.normal.flat_form import (
     AbsentEvent,
@@ -25,7 +26,6 @@ from celc.normal.flat_form import (
     PartAfter,
     PartBefore,
 )
-from celc.normal import normal_form as lp
 from celc.normal.normal_form import Event, shown
 from celc.plan.deadlines import Deadline, deadlines_of
 from celc.plan.program import Program

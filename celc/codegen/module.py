@@ -49,7 +49,11 @@ class ModuleEnd(TemplateView):
 
 
 def module_text(
-    queries: Sequence[Program], text: str, command: str, tiebreak: Sequence[str], at_end: str = "open"
+    queries: Sequence[Program],
+    text: str,
+    command: str,
+    tiebreak: Sequence[str],
+    at_end: str = "open",
 ) -> str:
     """The generated module of a file, from its queries and its text; the header names `command`."""
     imports = Imports()

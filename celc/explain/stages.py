@@ -119,7 +119,11 @@ def form_lines(form: NormalForm, indent: str = "") -> list[str]:
             lines.append(f"{indent}  {show_length(form.length)} ;")
             return [*lines, *form_lines(form.operand, indent + "  ")]
         case lp.AbsenceAfter():
-            lines = [f"{indent}sequence", *form_lines(form.operand, indent + "  "), f"{indent}  ; !"]
+            lines = [
+                f"{indent}sequence",
+                *form_lines(form.operand, indent + "  "),
+                f"{indent}  ; !",
+            ]
             lines += form_lines(form.absent, indent + "    ")
             counted = " from its start" if form.from_start else ""
             return [*lines, f"{indent}  {show_length(form.length)}{counted}"]

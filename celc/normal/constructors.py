@@ -138,9 +138,7 @@ def absence_after(
     return lp.AbsenceAfter(operand, absent, length, from_start, span, sees)
 
 
-def beside_absence(
-    form: lp.AbsenceBefore | lp.AbsenceAfter, operand: NormalForm
-) -> NormalForm:
+def beside_absence(form: lp.AbsenceBefore | lp.AbsenceAfter, operand: NormalForm) -> NormalForm:
     """The same absence, of another operand; empty where it is."""
     return operand if is_empty(operand) else replace(form, operand=operand)
 

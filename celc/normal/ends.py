@@ -12,8 +12,8 @@ Way = tuple[NormalForm, lp.AbsenceAfter | None]
 
 
 def ways_of(form: NormalForm) -> tuple[Way, ...]:
-    """The forms, without the selector of SELECT, of which a form is the OR as far as absences at
-    their ends tell them apart. Empty where there is no such absence."""
+    """The forms, without the selector of SELECT and all behind it, of which a form is the OR as far
+    as absences at their ends tell them apart. Empty where there is no such absence."""
     found = _ways(form)
     return found if any(absence is not None for _, absence in found) else ()
 
@@ -27,10 +27,11 @@ def _ways(form: NormalForm) -> tuple[Way, ...]:
             for operand in form.operands:
                 for part, absence in _ways(operand):
                     by_absence.setdefault(absence, []).append(part)
-            return tuple(
-                (_either(parts, form), absence) for absence, parts in by_absence.items()
-            )
+            return tuple((_either(parts, form), absence) for absence, parts in by_absence.items())
         case lp.Selected():
+            return _ways(form.operand)
+        case lp.Relabel(operand=lp.Selected()):
+            # The selector compares matches with labels that SELECT leaves out.
             return _ways(form.operand)
         case lp.Relabel() | lp.Where() | lp.Correlated() | lp.Scope() | lp.Within():
             return tuple(

@@ -68,9 +68,7 @@ def evaluate(
         events = sorted(
             events, key=lambda event: tuple(_sort_key(event.get(name)) for name in columns)
         )
-    stream = _Stream(
-        asked, schema, events, columns, ties, work_limit, is_closed=at_end == "closed"
-    )
+    stream = _Stream(asked, schema, events, columns, ties, work_limit, is_closed=at_end == "closed")
     return stream.answer()
 
 
@@ -227,17 +225,22 @@ class _Stream:
             window=self.query.window,
         )
         times = self._decided(evaluator, part.rows)
-        if self.query.selector != "ALL" or self.query.limit is not None:
+        if self.query.selector not in ("ALL", "ANY"):
+            chosen = select(self.query.selector, times)
             # What could still be undone leaves the choice at its end open.
             waiting = {match[1] for match, found in times.items() if not found}
-            times = {match: found for match, found in times.items() if match[1] not in waiting}
-        if self.query.selector not in ("ALL", "ANY"):
-            times = {match: times[match] for match in select(self.query.selector, times)}
+            times = {match: times[match] for match in chosen if match[1] not in waiting}
         kept = projected_labels(self.query)
-        rows: dict[ComplexEvent, list[Any]] = defaultdict(list)
+        all_rows: dict[ComplexEvent, list[Any]] = defaultdict(list)
         for (start, end, mu), found in times.items():
-            if found:
-                rows[start, end, projected(mu, kept)] += found
+            all_rows[start, end, projected(mu, kept)] += found
+        waiting = {row[1] for row, found in all_rows.items() if not found}
+        limited = self.query.selector == "ANY" or self.query.limit is not None
+        rows = {
+            row: found
+            for row, found in all_rows.items()
+            if found and not (limited and row[1] in waiting)
+        }
         by_end: dict[int, list[Match]] = defaultdict(list)
         for match in sorted(rows, key=lambda match: (*match[:2], sorted(match[2]))):
             start, end, mu = match

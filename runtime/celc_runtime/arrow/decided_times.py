@@ -12,9 +12,7 @@ from celc_runtime.engine.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.plan.plan import Plan, Window
 
 
-def decided_times(
-    plan: Plan, starts: pa.Array, ends: pa.Array, deadlines: np.ndarray
-) -> pa.Array:
+def decided_times(plan: Plan, starts: pa.Array, ends: pa.Array, deadlines: np.ndarray) -> pa.Array:
     """The time after which each match is decided, of the type of the first order column.
 
     starts, ends: those times of the matches. deadlines: int64[matches], the number of each match's

@@ -383,8 +383,12 @@ class Relabelled(Node):
 
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
         for match in self.part.ending(stretch, end):
-            marked = ((event, self._changed(carried)) for event, carried in match.labels)
-            yield match._replace(labels=tuple(item for item in marked if item[1]))
+            yield match._replace(labels=self.relabelled(match.labels))
+
+    def relabelled(self, labels: tuple[tuple[int, Labels], ...]) -> tuple[tuple[int, Labels], ...]:
+        """The labels of a match, changed."""
+        marked = ((event, self._changed(carried)) for event, carried in labels)
+        return tuple(item for item in marked if item[1])
 
     def _changed(self, labels: Labels) -> Labels:
         for kind, *names in self.changes:

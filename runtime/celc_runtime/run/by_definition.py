@@ -25,7 +25,7 @@ from celc_runtime.engine.arena import (
     Memory,
 )
 from celc_runtime.engine.batch import relevant_rows
-from celc_runtime.engine.definition import first_in
+from celc_runtime.engine.definition import Relabelled, first_in
 from celc_runtime.engine.instants import ALONE, Instants
 from celc_runtime.engine.listing import Kinds, Output
 from celc_runtime.engine.open_questions import Budget, Labels, OutOfWorkError, Stretch
@@ -52,10 +52,14 @@ class _Part:
     def drop(self, count: int) -> None:
         """Forget the first events."""
         if count:
-            columns = (self.entries, self.symbols, self.positions, self.keys, self.places)
-            for column in columns:
+            for column in self.columns:
                 del column[:count]
             self.whole = None
+
+    @property
+    def columns(self) -> tuple[list[int], ...]:
+        """The lists of the events."""
+        return self.entries, self.symbols, self.positions, self.keys, self.places
 
 
 _Match: TypeAlias = tuple[int, int, tuple[tuple[int, Labels], ...]]
@@ -243,9 +247,7 @@ class DefinitionListing(ListingOfRun):
         matches = sorted({match[:3] for match in found}, key=_by_latest_start)
         if matches and self._plan.consume_by != "NONE":
             self._consumed = part.entries[end]
-        return [
-            (self._tags(row, part, *match), NO_DEADLINE) for match in reversed(matches[:limit])
-        ]
+        return [(self._tags(row, part, *match), NO_DEADLINE) for match in reversed(matches[:limit])]
 
     def _by_deadline(self, row: int, part: _Part, stretch: Stretch, end: int) -> list[_Listed]:
         """The matches that end at an event, each with its deadline; those that have been handed out
@@ -253,27 +255,61 @@ class DefinitionListing(ListingOfRun):
 
         Where matches are compared, all of them have to be decided first.
         """
-        ways: dict[_Match, list[int]] = {}
+        ways = self._ways_to_end(stretch, end)
+        judged = {match: self._judged(row, part, match, ways[match]) for match in ways}
+        compares = self._definition.chooses or self._plan.limit is not None
+        if compares and self._was_chosen(row, part, stretch, end):
+            return []
+        is_open = compares and not all(is_decided for _, is_decided, _ in judged.values())
+        if self._definition.chooses:
+            for match in [*ways]:
+                ways.setdefault(self._shown(match), []).extend(ways[match])
+            found = {match[:3] for match in self._definition.formula.ending(stretch, end)}
+        else:
+            found = {match for match in ways if compares or not judged[match][2]}
+        listed = []
+        for match in sorted(found, key=_by_latest_start):
+            number = LEFT_OPEN if is_open else self._judged(row, part, match, ways[match])[0]
+            listed.append((self._tags(row, part, *match), number))
+        return listed
+
+    def _was_chosen(self, row: int, part: _Part, stretch: Stretch, end: int) -> bool:
+        """Whether all matches that end at an event were decided before: of those that nothing among
+        the events of then had undone."""
+        assert self.judge is not None
+        noted = self._noted
+
+        def was_read(entry: int) -> bool:
+            assert self.judge is not None
+            return self.judge(NO_DEADLINE, (entry, entry), int(noted.rows[entry - noted.entry]))[1]
+
+        if not was_read(part.entries[end]):
+            return False
+        # Events that were read before stand before those that were not.
+        count = bisect_left(part.entries, True, key=lambda entry: not was_read(entry))
+        entries, symbols, positions, keys, places = (column[:count] for column in part.columns)
+        before = _Part(entries, symbols, positions, keys, places)
+        then = self._stretch(before, stretch.first, stretch.budget)
+        then.whole = self._stretch(before, (stretch.whole or stretch).first, stretch.budget)
+        ways = self._ways_to_end(then, end)
+        return all(self._judged(row, part, match, ways[match])[2] for match in ways)
+
+    def _ways_to_end(self, stretch: Stretch, end: int) -> dict[_Match, list[int]]:
+        """The matches that end at an event, each with the numbers of its deadlines."""
+        found: dict[_Match, list[int]] = {}
         for way in self._definition.ways:
             number = NO_DEADLINE if way.deadline is None else way.deadline
             for match in way.formula.ending(stretch, end):
-                ways.setdefault(match[:3], []).append(number)
-        judged = {match: self._judged(row, part, match, ways[match]) for match in ways}
-        if self._definition.chooses:
-            found = {match[:3] for match in self._definition.formula.ending(stretch, end)}
-        else:
-            found = set(ways)
-        if self._definition.chooses or self._plan.limit is not None:
-            if all(was for _, _, was in judged.values()):
-                return []
-            if not all(is_decided for _, is_decided, _ in judged.values()):
-                judged = {match: (LEFT_OPEN, False, False) for match in judged}
-        else:
-            found = {match for match in found if not judged[match][2]}
-        return [
-            (self._tags(row, part, *match), judged[match][0])
-            for match in sorted(found, key=_by_latest_start)
-        ]
+                found.setdefault(match[:3], []).append(number)
+        return found
+
+    def _shown(self, match: _Match) -> _Match:
+        """A match as it is behind the selector of SELECT."""
+        start, end, labels = match
+        formula = self._definition.formula
+        if isinstance(formula, Relabelled):
+            labels = formula.relabelled(labels)
+        return start, end, labels
 
     def _judged(
         self, row: int, part: _Part, match: _Match, numbers: list[int]

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -108,7 +108,9 @@ class Deadlines:
     ) -> None:
         plan = self._plan = program.plan
         # Whether no match is decided before the whole length behind its end.
-        self._all_wait = not any(one.from_start for one in plan.deadlines) and _has_no_other(program)
+        self._all_wait = not any(one.from_start for one in plan.deadlines) and _has_no_other(
+            program
+        )
         self._were_read = np.zeros(0, np.bool_)
         self._history = history
         if clock is None and plan.clock is not None:
@@ -165,9 +167,7 @@ class Deadlines:
             part.is_over = not goes_on or len(begins) > 1
         if part is None or part.is_over:
             part = self._part = PartSoFar(bounds[:, -1])
-        batch = WaitingBatch(
-            prepared, positions, instant_rows, begins, bounds, keys[:, -1], part
-        )
+        batch = WaitingBatch(prepared, positions, instant_rows, begins, bounds, keys[:, -1], part)
         self._waiting.append(batch)
 
     def _measured(
@@ -221,11 +221,14 @@ class Deadlines:
         rows: np.ndarray,
         entries: tuple[np.ndarray, np.ndarray],
         numbers: np.ndarray,
+        *,
+        are_judged: bool,
     ) -> pa.RecordBatch:
         """Those of the matches that are decided; some others are held.
 
         rows: those of the batch at hand in which they end; entries: their first and their last;
         numbers: those of their deadlines, `NO_DEADLINE` or `LEFT_OPEN`. All int64[matches].
+        are_judged: what had been decided by the clock `since` is not among them (`judge`).
         """
         is_decided = numbers != LEFT_OPEN
         count = len(numbers)
@@ -244,7 +247,8 @@ class Deadlines:
             held = pa.array(is_held)
             self._held.append(HeldMatches(matches.filter(held), keys[is_held], numbers[is_held]))
         self.undecided += int((~is_decided & ~is_held).sum())
-        is_decided &= ~was_decided
+        if not are_judged:
+            is_decided &= ~was_decided
         return matches if is_decided.all() else matches.filter(pa.array(is_decided))
 
     def judge(self, number: int, entries: tuple[int, int], row: int) -> tuple[bool, bool]:

@@ -485,7 +485,9 @@ class Run:
         )
         if self._deadlines is not None:
             rows = self._output.rows[: self._output.used[0]]
-            batch = self._deadlines.decided(batch, rows, (found.starts, found.ends), numbers)
+            entries = found.starts, found.ends
+            are_judged = isinstance(self._listing, DefinitionListing)
+            batch = self._deadlines.decided(batch, rows, entries, numbers, are_judged=are_judged)
         if len(self._last_ends):
             rows = self._output.rows[: self._output.used[0]]
             parts = np.searchsorted(prepared.parts, rows, side="right") - 1

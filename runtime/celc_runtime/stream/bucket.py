@@ -356,9 +356,7 @@ class BucketReader:
                     moments.append(least + length + 1)
         return moments
 
-    def _due(
-        self, state: BucketState, segments: Segments, watermark: int | None
-    ) -> int | None:
+    def _due(self, state: BucketState, segments: Segments, watermark: int | None) -> int | None:
         """Milliseconds; None: nothing is ever due without an event."""
         moments = []
         for segment in state.of_kind(WAITING):

@@ -341,7 +341,9 @@ class BucketRun:
         if self._in_events:
             window = self._plan.window
             assert window is not None
-            if self._plan.reaches or self._plan.deadlines:  # events before the window are kept; a window outlasts no gap
+            if (
+                self._plan.reaches or self._plan.deadlines
+            ):  # events before the window are kept; a window outlasts no gap
                 repeats += np.minimum(gaps, int(window.size) + 1)
                 return repeats
             if (np.add.reduceat(gaps, stretches.starts) > window.size).any():

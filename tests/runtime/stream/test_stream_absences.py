@@ -13,13 +13,12 @@ from typing import Any
 
 import pytest
 from cases_io import load_cases
-from celc_runtime import EventError
 from celc_runtime.stream.formats import StreamOptions
-from engines import Event, answer_of, engines, interpreted, only_query, table_of
+from engines import Event, answer_of, engines, interpreted, only_query
 from reference import CelError as RefusedError
 from reference import WorkLimitError, as_expected, check_answer, difference, evaluate
-from streams_by_hand import EVENT_TIME, Operator, instant, streamed, timed
 from strategies import EVERYTHING, Feature, random_query, random_stream
+from streams_by_hand import EVENT_TIME, instant, streamed, timed
 
 from celc import CelError
 from celc.options import Options
