@@ -1,4 +1,5 @@
-"""Random queries with absences before a formula and at its end: the compiled answers against the reference's.
+"""Random queries with absences before a formula and at its end: the compiled answers against the
+reference's.
 
 python tests/test_random_absences.py 0 500     # seeds 0 to 499, and the counts
 """

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cases_io import Case, case_stems, load_cases, load_refused
-from places import TESTS
+from cases_io import Case, case_stems, load_cases
 from reference import (
     CelError,
     Match,
@@ -32,8 +31,6 @@ from reference.parser import parse
 from reference.semantics import Environment, Evaluator, Labelling, Matches, positions_of
 from reference.values import Kind, datum_of
 from strategies import DECLARATION, EVERYTHING, random_query, random_stream
-
-import celc
 
 # --- the cases ----------------------------------------------------------------------------------
 
@@ -52,26 +49,6 @@ def test_cases(stem: str) -> None:
         if (told := difference(_answer(case), case.expected))
     }
     assert not failing
-
-
-def test_absences_at_the_end() -> None:
-    """Which the compiler refuses."""
-    folder = TESTS / "cases_of_reference"
-    failing = {
-        case.name: told
-        for case in load_cases(folder=folder)
-        if (told := difference(_answer(case), case.expected))
-    }
-    assert not failing
-    for case in load_refused(folder):
-        with pytest.raises(CelError):
-            _answer(case)
-    for case in (*load_cases(folder=folder), *load_refused(folder)):
-        with pytest.raises(celc.CelError) as caught:
-            celc.compile(case.query, order_by=case.order_by)
-        assert any(found.code == "negation-at-end" for found in caught.value.diagnostics) or (
-            case.error
-        ), case.name
 
 
 def test_there_are_cases() -> None:

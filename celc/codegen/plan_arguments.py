@@ -46,9 +46,9 @@ def plan_arguments(
 ) -> tuple[PlanArgument, ...]:
     """The arguments of the plan.
 
-    `at_end` is that of the options, `code` has written the conditions, `read` are the attributes that conditions and keys of states
-    read. `sees_all_events`: a selection also has to read the events that the query does not ask
-    about.
+    `at_end` is that of the options, `code` has written the conditions, `read` are the attributes
+    that conditions and keys of states read. `sees_all_events`: a selection also has to read the
+    events that the query does not ask about.
     """
     query, tables = program.query, program.tables
     imports = code.imports

@@ -62,11 +62,12 @@ def _between(steps: Sequence[Step], at: int, source: Source) -> Diagnostic | Non
     parts = (before, f"!{operand}", after)
     if at == 1 and previous is not None:
         first = source.slice(steps[0].span)
-        rest = source.slice(step.span.to(steps[-1].span))
-        return absences.lengths_in_a_row(step.bang, previous, first, rest)
+        span = step.span.to(steps[-1].span)
+        rest = source.slice(span)
+        return absences.lengths_in_a_row(step.bang, previous, first, rest, span)
     if step.length is not None:
         absence = source.slice(step.span)
-        return absences.length_between(step.bang, step.length.span, absence, parts)
+        return absences.length_between(step.bang, step.length.span, absence, parts, step.span)
     for operator in (step.operator, steps[at + 1].operator):
         assert operator is not None
         if operator.type == "COLON":

@@ -100,8 +100,9 @@ class Checked:
     `clauses` are the conditions that no key decides, `absent` the events that must not lie inside a
     match, `windows` those of parts of the formula, `absent_parts` the parts in windows that must
     not lie inside a match; `events_before` and `parts_before` must not lie before one, `after` not
-    after one; `selector` is NXT, LAST or MAX of SELECT, or empty; `distinct`: some matches look alike, because they
-    differ in events that are not shown. `max_work`: the most steps for one event.
+    after one; `selector` is NXT, LAST or MAX of SELECT, or empty; `distinct`: some matches look
+    alike, because they differ in events that are not shown. `max_work`: the most steps for one
+    event.
     """
 
     clauses: tuple[RoleClause, ...]

@@ -7,7 +7,7 @@ an operand of OR in one. AS, renaming, PROJECT, FILTER and windows leave the end
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 
 from celc.diagnostics.errors import Diagnostics
@@ -22,8 +22,13 @@ def absences_at_ends(node: syntax.Formula) -> list[syntax.AbsenceAfter]:
     return [part for part in _parts(node) if isinstance(part, syntax.AbsenceAfter)]
 
 
-def check_ends(node: syntax.Query, source: Source, found: Diagnostics) -> None:
-    """Report absences at an end that cannot stand where they do, or without what they need."""
+def check_ends(
+    node: syntax.Query, event_types: Sequence[str], source: Source, found: Diagnostics
+) -> None:
+    """Report absences at an end that cannot stand where they do, or without what they need.
+
+    event_types: the names of those of the query's streams.
+    """
     all_of_them = absences_at_ends(node.formula)
     allowed = {part.bang for part in _at_the_end(node.formula)}
     for part in all_of_them:
@@ -31,7 +36,8 @@ def check_ends(node: syntax.Query, source: Source, found: Diagnostics) -> None:
         if part.bang not in allowed:
             found.add(absences.not_at_the_end(part.bang, operand, absent))
         elif part.length is None and node.window is None:
-            found.add(absences.without_length(part.bang, operand, absent))
+            other = next((name for name in event_types if name not in (operand, absent)), None)
+            found.add(absences.without_length(part.bang, operand, absent, other, part.span))
     if all_of_them and node.consume is not None and node.consume.policy != "NONE":
         bang = all_of_them[0].bang
         found.add(absences.consumed(node.consume.policy, node.consume.span, bang))

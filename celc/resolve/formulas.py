@@ -44,9 +44,9 @@ class Builder:
 
     `window_of` resolves the window of a part. `bounded` says that a window or STRICT keeps the
     search small, `in_parts` whether the query has PARTITION BY, `simultaneous`
-    that events of one instant have no order; `window` is that of the query; `selector` is the innermost of NXT,
-    LAST and MAX around, if any. `asked` gathers what each filter surely asks of single events, by
-    its place.
+    that events of one instant have no order; `window` is that of the query; `selector` is the
+    innermost of NXT, LAST and MAX around, if any. `asked` gathers what each filter surely asks of
+    single events, by its place.
     """
 
     schema: Schema

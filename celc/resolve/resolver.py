@@ -70,7 +70,7 @@ def _query(
 ) -> Query | None:
     schema = schema_of(node, declarations, found)
     around = clauses_of_query(node, order_by, schema, found)
-    check_ends(node, source, found)
+    check_ends(node, [event_type.name for event_type in schema.event_types], source, found)
     annotator = Annotator(schema, found)
     scoped = annotator.annotate(node.formula)
     if scoped.depth > MAX_FORMULA_DEPTH:

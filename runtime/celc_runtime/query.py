@@ -336,8 +336,9 @@ class CompiledQuery:
         nothing. at_end: "closed" where no more events come after the input, so that all matches
         with an absence at their end (`A ; !B FOR 1 HOUR`) are decided; "open": only those are
         matches that no later event could undo. clock: the time of the first order column up to
-        which the whole input reaches, where `match` need not look for it. None leaves a choice as it is. Raises ValueError for a column or a number that
-        cannot serve, and where no column of the output would be left.
+        which the whole input reaches, where `match` need not look for it. None leaves a choice as
+        it is. Raises ValueError for a column or a number that cannot serve, and where no column of
+        the output would be left.
         """
         changed = self.program.with_options(
             order_by=order_by,

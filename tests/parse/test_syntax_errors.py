@@ -60,7 +60,6 @@ def test_terminals_of_the_grammar_never_show(path: Path) -> None:
         ("A FILTER A.x > 1 :+", "operator-after-filter", 18),
         ("A FILTER A.x > 1 [A -> B]", "operator-after-filter", 18),
         ("A FILTER A.x > 1 ALL B", "operator-after-filter", 18),
-        ("A ; (B ; !C)", "negation-at-end", 10),
         ("A OR !B", "negation-at-end", 6),
         ("(!A)", "negation-at-end", 2),
         ("A ; !B : C", "negation-contiguous", 5),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from celc.diagnostics.errors import Diagnostic, Related, error
+from celc.diagnostics.errors import Diagnostic, Fix, Related, error
 from celc.diagnostics.source import Span
 
 
@@ -21,9 +21,13 @@ def not_at_the_end(bang: Span, operand: str, absent: str) -> Diagnostic:
     )
 
 
-def without_length(bang: Span, operand: str, absent: str) -> Diagnostic:
-    """`A ; !B` in a query without WITHIN."""
+def without_length(
+    bang: Span, operand: str, absent: str, other: str | None, span: Span
+) -> Diagnostic:
+    """`A ; !B` in a query without WITHIN; `other` is an event type that could stand after it,
+    `span` that of both."""
     written = f"{operand} ; !{absent}"
+    mended = f"{written} ; {other or '…'}"
     return error(
         "negation-at-end",
         bang,
@@ -32,9 +36,10 @@ def without_length(bang: Span, operand: str, absent: str) -> Diagnostic:
         help=(
             f"say for how long after the last event: {written} FOR 10 MINUTES",
             "or from the first event on: … WITHIN 10 MINUTES",
-            f"or put an event after it: {written} ; …",
+            f"or put an event after it: {mended}",
             "for no B anywhere inside a match: (A ; C) UNLESS B",
         ),
+        fixes=[Fix(span, mended)] if other else [],
     )
 
 

@@ -86,10 +86,11 @@ def contiguous_after(bang: Span, operator: Span) -> Diagnostic:
 
 
 def length_between(
-    bang: Span, length: Span, absence: str, sides: tuple[str, str, str]
+    bang: Span, length: Span, absence: str, sides: tuple[str, str, str], span: Span
 ) -> Diagnostic:
-    """`A ; !B FOR 5 MINUTES ; C`; `absence` is the middle as written, `sides` all without FOR."""
-    before, _, after = sides
+    """`A ; !B FOR 5 MINUTES ; C`; `absence` is the middle as written, at `span`, `sides` all
+    without FOR."""
+    before, middle, after = sides
     return error(
         "misplaced-for",
         length,
@@ -100,6 +101,7 @@ def length_between(
             f"for none before {shortened(after)}, even before {shortened(before)}: "
             f"{shortened(before)} ; ({shortened(absence)} ; {shortened(after)})",
         ],
+        fixes=[Fix(span, middle)],
         related=[Related(bang, "this '!' stands between two events")],
     )
 
@@ -128,8 +130,8 @@ def negation_twice(bang: Span, before: Span, operands: tuple[str, str]) -> Diagn
     )
 
 
-def lengths_in_a_row(bang: Span, before: Span, first: str, rest: str) -> Diagnostic:
-    """`!B FOR 5 MINUTES ; !C FOR 9 MINUTES ; A`."""
+def lengths_in_a_row(bang: Span, before: Span, first: str, rest: str, span: Span) -> Diagnostic:
+    """`!B FOR 5 MINUTES ; !C FOR 9 MINUTES ; A`; `rest` is all from the second one on, at `span`."""
     return error(
         "negation-twice",
         bang,
@@ -138,6 +140,7 @@ def lengths_in_a_row(bang: Span, before: Span, first: str, rest: str) -> Diagnos
             f"put the second one in parentheses: {shortened(first)} ; ({shortened(rest)})",
             "absences of one length can be joined with OR: !(B OR C) FOR 10 MINUTES ; A",
         ],
+        fixes=[Fix(span, f"({rest})")],
         related=[Related(before, "the one before")],
     )
 

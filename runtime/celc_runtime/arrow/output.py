@@ -37,9 +37,9 @@ def matches_batch(
 
     found: the events of these matches. events: the batch that holds the matches' last events.
     entries_read: how many entries there are so far. deadlines: int64[matches], the numbers of their
-    deadlines (`arrow.decided_times`), where the output says when matches are decided. in_instants: a match starts at the first
-    position of its first instant, and ends at the last of its last. Arrow uses the arrays made here
-    without a copy.
+    deadlines (`arrow.decided_times`), where the output says when matches are decided. in_instants:
+    a match starts at the first position of its first instant, and ends at the last of its last.
+    Arrow uses the arrays made here without a copy.
     """
     matches = int(output.used[0])
     rows = output.rows[:matches]

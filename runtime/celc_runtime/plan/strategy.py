@@ -93,8 +93,8 @@ class WatchedPart:
 
     window: the number of the one around it among those of the plan, None: there is none. length:
     the number of the one within which it must not lie before an event, or `after` one, where it
-    must not. For each position of the part, symbols: those of its events, and before: the positions from which it goes
-    on. begins, ends: the positions at which the part begins and ends.
+    must not. For each position of the part, symbols: those of its events, and before: the positions
+    from which it goes on. begins, ends: the positions at which the part begins and ends.
     """
 
     window: int | None

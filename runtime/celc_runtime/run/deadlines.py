@@ -8,8 +8,8 @@ come could undo them.
 
 Deadlines that are times on the first order column are passed by the *clock*, the greatest such time
 in the input, whichever partition has it. Where it is not known from the beginning, the matches that
-no event so far has decided are held until the input ends. Other deadlines (EVENTS, other attributes)
-are passed by events of the partition.
+no event so far has decided are held until the input ends. Other deadlines (EVENTS, other
+attributes) are passed by events of the partition.
 
 `bound`: a deadline is passed exactly if the key of the event from which it counts is smaller. For a
 time it is the floor of the clock (`floors_of`). EVENTS are all there once the last one of them is.
@@ -208,7 +208,7 @@ class Deadlines:
         return found
 
     def waiting(self, keys: Sequence[np.ndarray]) -> np.ndarray:
-        """bool[rows]: at which rows a match can end that is not decided yet; keys as in `silent`."""
+        """bool[rows]: where a match can end that is not decided yet; keys as in `silent`."""
         waits = [key >= self.clock_bound(number) for number, key in enumerate(keys)]
         found: np.ndarray = np.logical_or.reduce(waits)
         return found

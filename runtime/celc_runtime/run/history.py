@@ -79,7 +79,7 @@ class History:
         return found
 
     def value(self, window: int, entry: int) -> int | float:
-        """The value of an entry that a window inside the formula measures; times in microseconds."""
+        """The value of an entry that a window in the formula measures; times in microseconds."""
         key = int(self._arrays[2 * window][entry - self.first])
         name = self._plan.measured_on(self._plan.local_windows[window])
         if name is None or self._plan.type_of(name) not in ("FLOAT", "DOUBLE"):

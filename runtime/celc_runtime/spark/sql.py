@@ -58,9 +58,9 @@ def registered(program: Program, spark: Any, name: str | None) -> Any:
     plan = program.plan
     if plan.asks_for_clock and plan.partition_by and plan.clock is None:
         raise EventError(
-            f"query {plan.name!r}: whether a match with an absence at its end is decided depends on "
-            f"the greatest {plan.order_by[0]!r} of all partitions, which a table function does not "
-            "see: give it with with_options(clock=…), or say that the input is over with "
+            f"query {plan.name!r}: whether a match with an absence at its end is decided depends "
+            f"on the greatest {plan.order_by[0]!r} of all partitions, which a table function does "
+            "not see: give it with with_options(clock=…), or say that the input is over with "
             "with_options(at_end='closed')"
         )
     function = functions.arrow_udtf(_handler(TaskStream(program)), returnType=program.output_ddl)

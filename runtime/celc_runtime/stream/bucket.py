@@ -342,7 +342,7 @@ class BucketReader:
     def _deadline_moments(
         self, state: BucketState, segments: Segments, watermark: int | None
     ) -> list[int]:
-        """For each segment of kept events the first watermark that passes one of their deadlines."""
+        """For each segment of kept events the first watermark that passes a deadline of these."""
         moments: list[int] = []
         if watermark is None:
             return moments  # no event has been run, so none is kept

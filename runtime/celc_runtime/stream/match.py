@@ -173,9 +173,9 @@ def check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: 
         )
     if not all(map(plan.is_on_clock, plan.deadlines)):
         raise EventError(
-            f"query {plan.name!r}: on a stream an absence at the end is measured on the first order "
-            f"column {plan.order_by[0]!r}, whose watermark decides matches, and not in EVENTS or on "
-            "another attribute: write FOR with a time"
+            f"query {plan.name!r}: on a stream an absence at the end is measured on the first "
+            f"order column {plan.order_by[0]!r}, whose watermark decides matches, and not in "
+            "EVENTS or on another attribute: write FOR with a time"
         )
     why = _why_unbounded(program)
     if why and not allow_unbounded_state:
