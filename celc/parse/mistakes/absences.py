@@ -131,7 +131,7 @@ def negation_twice(bang: Span, before: Span, operands: tuple[str, str]) -> Diagn
 
 
 def lengths_in_a_row(bang: Span, before: Span, first: str, rest: str, span: Span) -> Diagnostic:
-    """`!B FOR 5 MINUTES ; !C FOR 9 MINUTES ; A`; `rest` is all from the second one on, at `span`."""
+    """`!B FOR 5 MINUTES ; !C FOR 9 MINUTES ; A`; `rest` is all from the second one, at `span`."""
     return error(
         "negation-twice",
         bang,
