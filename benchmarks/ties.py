@@ -34,7 +34,7 @@ MOST = 1.1
 def figures(settings: Settings) -> Iterator[Figure]:
     """All figures of this part."""
     tasks = [task for name in QUERIES for task in tasks_of(name, settings.events)]
-    timings = settings.repeated(tasks)
+    timings = settings.repeated(tasks, repetitions=3 * settings.repetitions)
     context: dict[str, Any] = {"events": settings.events}
     for name in QUERIES:
         for way in ways_of(name):
