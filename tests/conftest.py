@@ -12,12 +12,10 @@ os.environ["CELC_VERIFY"] = "1"
 # Hundreds of processes are started here. Each would make the bytecode of both packages anew, which
 # takes longer than most of what they are started for.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-_NO_NUMBA = "NUMBA_DISABLE_JIT"
-ON_SPARK = os.environ.get("CELC_TEST_SPARK", "")
-"""`classic` or `connect`: the session that the tests in on_spark run with; see test_on_spark."""
-if ON_SPARK:
-    # Neither here nor in the workers: what these tests run on some rows takes longer to compile.
-    os.environ[_NO_NUMBA] = "1"
+if os.environ.get("CELC_TEST_SPARK"):
+    # Neither here nor in the workers: what the tests of on_spark run on some rows takes longer to
+    # compile.
+    os.environ["NUMBA_DISABLE_JIT"] = "1"
 
 import shutil
 import subprocess
@@ -95,6 +93,10 @@ def _rank(item: pytest.Item) -> int:
     return len(_LONGEST)
 
 
+ON_SPARK = os.environ.get("CELC_TEST_SPARK", "")
+"""`classic` or `connect`: the session that the tests in on_spark run with; see test_on_spark."""
+
+
 def long_over_connect(test: _Test) -> _Test:
     """Leave a test of on_spark to the suite's classic session.
 
@@ -107,6 +109,9 @@ collect_ignore = [] if ON_SPARK else ["on_spark"]
 
 # Sessions in tests live for seconds: a JVM that compiles less, and with one thread, takes half.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
+_NO_NUMBA = "NUMBA_DISABLE_JIT"
 
 
 @pytest.fixture(scope="session")

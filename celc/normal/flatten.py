@@ -65,7 +65,25 @@ def flatten(form: NormalForm) -> FlatForm | None:
         return None
     windows = tuple(flattener.windows)
     absent, parts = tuple(flattener.absent), tuple(flattener.absent_parts)
-    return FlatForm(without_numbers(flat), clauses, absent, windows, parts)
+    return _without_unbound(FlatForm(without_numbers(flat), clauses, absent, windows, parts))
+
+
+def _without_unbound(flat: FlatForm) -> FlatForm:
+    """Without the clauses about roles that no event carries: they hold in every match.
+
+    Another condition may have taken away all events of a label, as x IS B does for a label of A.
+    """
+    carried = labels_of(flat.form)
+
+    def asked(clauses: tuple[RoleClause, ...]) -> tuple[RoleClause, ...]:
+        known = carried | {ABSENT}
+        return tuple(clause for clause in clauses if known.issuperset(clause.clause.labels))
+
+    return replace(
+        flat,
+        clauses=asked(flat.clauses),
+        absent=tuple(replace(one, clauses=asked(one.clauses)) for one in flat.absent),
+    )
 
 
 @dataclass(slots=True)
