@@ -7,7 +7,7 @@ border. Each figure is from an Arrow table to the positions and times of each ma
 are an Arrow table with a column of lists for each label, those by hand two arrays. *The kernel into
 buffers* is celc without Arrow, from columns that are prepared to positions.
 
-The self-join in Spark is measured by `spark.py`: events in buckets of the window's size, each
+The self-join in Spark is measured by `self_joins.py`: events in buckets of the window's size, each
 joined with its own bucket and the one before.
 """
 

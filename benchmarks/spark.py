@@ -9,9 +9,8 @@ reads.
 what the shuffle, the sort and Arrow cost where all rows are handed to Python; beside a loop over
 rows in Python; and beside the query in SQL, of a table in partitions and of one that is sorted.
 *Keyless*: rows in the order of time; there two time ranges on two cores stand beside one on one
-core, by the clock on the wall. *Join*: what a user would write instead with DataFrames, a self-join
-of events in buckets of the window's size, with keys and without. It knows no positions; so it
-stands beside `match` without them, and numbers the rows first to stand beside `match` with them.
+core, by the clock on the wall. *Join*: what a user would write instead with DataFrames
+(`self_joins.py`).
 """
 
 from __future__ import annotations
@@ -19,32 +18,27 @@ from __future__ import annotations
 import inspect
 import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import baselines
 import numpy as np
 import pyarrow as pa
 from common import Figure, Settings, Task, quotient, rate
 from processes import pin_tree, tree_seconds
-from pyarrow import parquet
+from self_joins import join_figures
+from spark_jobs import answer, run, run_made, session, write
 from streams import one_batch, rare_types, seconds_apart
 
 import celc
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 ROWS_OF_A_KEY = 100
-FILES = 8
-ROW_GROUP = 125_000
 TYPES = "ABC"
 DECLARED = "key: INT, n: INT, v: DOUBLE, name: STRING, ts: TIMESTAMP"
 KEYED = "PARTITION BY key WITHIN 10 MINUTES [ts]"
@@ -60,53 +54,6 @@ def figures(settings: Settings) -> Iterator[Figure]:
         keyless = write_keyless(Path(folder) / "keyless", rows)
         yield from range_figures(spark.read.parquet(str(keyless)), rows, settings)
         yield from join_figures(spark, Path(folder) / "join", rows, settings)
-
-
-@contextmanager
-def session() -> Iterator[SparkSession]:
-    """A session on two cores, whose workers run this Python."""
-    tools = Path(__file__).parent.parent / "tools"
-    if "JAVA_HOME" not in os.environ:
-        found = subprocess.run(
-            [sys.executable, tools / "java.py"], capture_output=True, text=True, check=True
-        )
-        os.environ["JAVA_HOME"] = found.stdout.strip()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    from pyspark.sql import SparkSession
-
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.memory", "4g")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "4")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("ERROR")
-    try:
-        yield spark
-    finally:
-        spark.stop()
-
-
-def run(frame: DataFrame) -> None:
-    """Run a job, and drop what it returns."""
-    frame.write.format("noop").mode("overwrite").save()
-
-
-def answer(frame: DataFrame) -> tuple[Any, ...]:
-    """The number of rows and a checksum of them that no order changes."""
-    from pyspark.sql import functions
-
-    columns = [functions.col(f"`{name}`") for name in frame.columns]
-    found = frame.agg(functions.count("*"), functions.bit_xor(functions.xxhash64(*columns))).first()
-    assert found is not None
-    return tuple(found)
 
 
 # --- data -----------------------------------------------------------------------------------------
@@ -137,21 +84,12 @@ def write_keyed(folder: Path, rows: int) -> Path:
     times = rng.permutation(rows).astype(np.int64) * 10_000
     shuffled = pa.array(times, pa.timestamp("us", tz="UTC"))
     table = table.set_column(table.schema.get_field_index("ts"), "ts", shuffled)
-    return _write(folder, table)
+    return write(folder, table)
 
 
 def write_keyless(folder: Path, rows: int) -> Path:
     """Rows in the order of their times."""
-    return _write(folder, events(rows, 1))
-
-
-def _write(folder: Path, table: pa.Table) -> Path:
-    folder.mkdir()
-    step = -(-len(table) // FILES)
-    for number in range(FILES):
-        part = table.slice(number * step, step)
-        parquet.write_table(part, folder / f"part-{number:02}.parquet", row_group_size=ROW_GROUP)
-    return folder
+    return write(folder, events(rows, 1))
 
 
 def query_of(clauses: str) -> Any:
@@ -186,7 +124,7 @@ def keyed_figures(frame: DataFrame, rows: int, settings: Settings) -> Iterator[F
     else:
         print("  not available: query.register, for SQL")
     check(query, ways)
-    tasks = [Task(way, partial(_run_made, make)) for way, make in ways.items()]
+    tasks = [Task(way, partial(run_made, make)) for way, make in ways.items()]
     context: dict[str, Any] = {"rows": rows, "keys": max(1, rows // ROWS_OF_A_KEY)}
     timings = settings.repeated(tasks, repetitions=settings.fewer, clock=tree_seconds)
     for way in ways:
@@ -217,10 +155,6 @@ def keyed_figures(frame: DataFrame, rows: int, settings: Settings) -> Iterator[F
         higher_is_better=True,
         **context,
     )
-
-
-def _run_made(make: Callable[[], DataFrame]) -> None:
-    run(make())
 
 
 def check(query: Any, ways: dict[str, Callable[[], DataFrame]]) -> None:
@@ -364,145 +298,3 @@ def range_figures(frame: DataFrame, rows: int, settings: Settings) -> Iterator[F
 
 def _run_ranges(query: Any, frame: DataFrame, ranges: int | None) -> None:
     run(query.match(frame) if ranges is None else query.match(frame, ranges=ranges))
-
-
-# --- the self-join --------------------------------------------------------------------------------
-
-
-class Join(NamedTuple):
-    """A size of the comparison with a self-join: `A ; B ; C` over ten types, with a hundred keys or
-    without. A wide window without keys is measured on fewer rows: it has 5,000 matches for each C.
-    """
-
-    window: int
-    keyed: bool
-    rows: int
-    goal: float
-
-
-IDS = 100
-
-
-def joins(rows: int) -> list[Join]:
-    """The sizes of the comparison, for a number of rows."""
-    return [
-        Join(50, False, rows, 1.0),
-        Join(1_000, False, rows // 20, 10.0),
-        Join(50, True, rows, 1.0),
-        Join(1_000, True, rows, 10.0),
-    ]
-
-
-def join_figures(
-    spark: SparkSession, folder: Path, rows: int, settings: Settings
-) -> Iterator[Figure]:
-    """A;B;C by a self-join of events in buckets, beside `match`; the same matches."""
-    for number, join in enumerate(joins(rows)):
-        table = baselines.stream(join.rows)
-        ids = np.random.default_rng(13).integers(0, IDS, len(table))
-        table = table.append_column("id", pa.array(ids))
-        table = table.append_column("row", pa.array(np.arange(len(table))))
-        frame = spark.read.parquet(str(_write(folder.with_name(f"join-{number}"), table)))
-        yield from _figures_of_join(frame, join, settings)
-
-
-def _figures_of_join(frame: DataFrame, join: Join, settings: Settings) -> Iterator[Figure]:
-    own = "ts" if join.keyed else "row"
-    query = _query_of_join(join, "ts")
-    without = _query_of_join(join, own).with_options(positions=False)
-    ways = {
-        "match": lambda: _fields(query.match(frame), "ts" if join.keyed else "pos"),
-        "match, positions=False": lambda: _fields(without.match(frame), own),
-        "self-join": lambda: by_join(frame, join),
-        "self-join of numbered rows": lambda: by_join(_with_numbers(frame, join), join),
-    }
-    answers = {way: answer(make()) for way, make in ways.items()}
-    if len(set(answers.values())) > 1:
-        raise RuntimeError(f"the self-join finds other matches (rows, checksum): {answers}")
-    tasks = [Task(way, partial(_run_made, make)) for way, make in ways.items()]
-    timings = settings.repeated(tasks, repetitions=settings.fewer, clock=tree_seconds)
-    context: dict[str, Any] = {
-        "rows": join.rows,
-        "matches": answers["match"][0],
-        "window": join.window,
-        "keys": IDS if join.keyed else 0,
-    }
-    name = f"A;B;C W={join.window}{', keyed' if join.keyed else ''}"
-    for way in ways:
-        yield rate(f"{name}, {way}", "rows/s", join.rows, timings[way], **context)
-    for way, other in (
-        ("match", "self-join"),
-        ("match", "self-join of numbered rows"),
-        ("match, positions=False", "self-join"),
-    ):
-        yield quotient(
-            f"{name}, speed of {way} beside the {other}",
-            timings[other].seconds,
-            timings[way].seconds,
-            join.goal,
-            higher_is_better=True,
-            **context,
-        )
-
-
-def _fields(matches: DataFrame, field: str) -> DataFrame:
-    """A field of each label's only event."""
-    from pyspark.sql import functions
-
-    return matches.select(
-        *(functions.col(f"`{label}`")[0][field].alias(label) for label in ("a", "b", "c"))
-    )
-
-
-def _query_of_join(join: Join, shown: str) -> Any:
-    """The pattern with an attribute of each event."""
-    attributes = "id: LONG, ts: LONG, row: LONG"
-    declared = ", ".join(f"EVENT {name} {{ {attributes} }}" for name in baselines.TYPES)
-    clauses = "PARTITION BY id " if join.keyed else ""
-    text = (
-        f"CREATE STREAM S {{ {declared} }} SELECT a[{shown}], b[{shown}], c[{shown}] FROM S "
-        f"WHERE {baselines.QUERY} {clauses}WITHIN {join.window} [ts]"
-    )
-    compiled = celc.compile(text, order_by="ts", tiebreak="row")
-    return next(iter(compiled.queries.values()))
-
-
-def _with_numbers(frame: DataFrame, join: Join) -> DataFrame:
-    """The rows with their positions, which `match` gives by default, in place of a given number."""
-    from pyspark.sql import Window, functions
-
-    window = Window.partitionBy(*(["id"] if join.keyed else [])).orderBy("ts", "row")
-    return frame.withColumn("row", functions.row_number().over(window).cast("bigint") - 1)
-
-
-def by_join(frame: DataFrame, join: Join) -> DataFrame:
-    """Events in buckets of the window's size; each pair is in one bucket or in neighbours.
-
-    Shows the rows of events, or with keys, whose positions a join does not know, their times.
-    """
-    from pyspark.sql import functions
-    from pyspark.sql.functions import col
-
-    window, on = join.window, ["bucket", *(["id"] if join.keyed else [])]
-
-    def of_type(name: str, label: str) -> DataFrame:
-        bucket = functions.floor(col("ts") / window)
-        return frame.where(col("type") == name).select(
-            col("row").alias(label), col("ts").alias(f"{label}_ts"), bucket.alias("bucket"), *on[1:]
-        )
-
-    def with_neighbour(events: DataFrame) -> DataFrame:
-        both = functions.explode(functions.array(col("home"), col("home") - 1))
-        return events.withColumn("bucket", both)
-
-    last = with_neighbour(of_type("C", "c").withColumnRenamed("bucket", "home"))
-    ended = last.join(of_type("B", "b"), on).where(
-        (col("b") < col("c")) & (col("c_ts") - col("b_ts") <= window)
-    )
-    pairs = with_neighbour(ended.drop("bucket"))
-    whole = pairs.join(of_type("A", "a"), on).where(
-        (col("a") < col("b")) & (col("c_ts") - col("a_ts") <= window)
-    )
-    if join.keyed:
-        return whole.select(*(col(f"{label}_ts").alias(label) for label in "abc"))
-    return whole.select("a", "b", "c")

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cells import FILES_OF_A_WINDOW, QUERY, WARM_UP, WINDOW, Cell, write_files
 from common import Figure, Settings
 from processes import tree_seconds, worker_seconds
-from spark import session
+from spark_jobs import session
 
 import celc
 

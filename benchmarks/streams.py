@@ -1,7 +1,7 @@
 """Queries and streams of the benchmarks, and the adapters that reach into a run.
 
-The adapters (`Reading`, `feeding`, `nodes_made`, `engine`) are the only place where the suite knows
-the insides of a run.
+The adapters (`Reading`, `FreshRuns`, `feeding`, `nodes_made`, `engine`) are the only place where
+the suite knows the insides of a run.
 """
 
 from __future__ import annotations
@@ -138,6 +138,29 @@ class Reading:
         """Both passes of the kernel."""
         self.classify()
         self.update()
+
+
+class FreshRuns:
+    """The kernel alone over one batch: each time a new run, with symbols, keys and the borders of
+    instants that are there. Nothing is listed."""
+
+    def __init__(self, query: Any, events: pa.RecordBatch) -> None:
+        self._query = query
+        self._events = events
+
+    def begin(self) -> None:
+        """Begin a run, up to where its kernel reads the first event."""
+        self._run = run = Run(self._query.program)
+        run.lists_matches = False
+        prepared = run._columns.prepare(self._events)
+        run._classify(prepared)
+        self._positions = run._update.positions(prepared, run._memory, 0)
+        self._prepared = run._enter(prepared, self._positions)
+
+    def update(self) -> None:
+        """Read the batch."""
+        for _ in self._run._listed(self._prepared, self._positions):
+            pass
 
 
 def _step(keys: np.ndarray) -> int:

@@ -37,6 +37,7 @@ PARTS = {
     "kernel": "the update alone; few events that matter; beside the record",
     "output": "matches into buffers and as Arrow batches, attributes",
     "growth": "cost and memory against window, stream length and states; delay",
+    "ties": "simultaneous events, allowed and there, beside ordered ones",
     "table": "from Arrow table to Arrow table",
     "baselines": "what a user would write by hand, with the same matches",
     "start": "the start of a generated module",

@@ -12,6 +12,10 @@ os.environ["CELC_VERIFY"] = "1"
 # Hundreds of processes are started here. Each would make the bytecode of both packages anew, which
 # takes longer than most of what they are started for.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+if os.environ.get("CELC_TEST_SPARK"):
+    # Neither here nor in the workers: what the tests of on_spark run on some rows takes longer to
+    # compile.
+    os.environ["NUMBA_DISABLE_JIT"] = "1"
 
 import shutil
 import subprocess

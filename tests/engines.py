@@ -80,12 +80,14 @@ def engines(text: str, options: Options | None = None) -> dict[str, Matcher]:
     """
     options = options or Options()
     source = Source("query.cel", text)
-    compilation = compile_source(source, options)
+    chosen = compile_source(source, options)
+    if all(isinstance(stages.program.update, UnionLists) for stages in chosen.queries):
+        return {"general": Matcher(chosen.module_text("test"), chosen.warnings)}
     general = compile_source(source, options, updates=GENERAL_ENGINE)
-    found = {"general": Matcher(general.module_text("test"), general.warnings)}
-    if any(not isinstance(stages.program.update, UnionLists) for stages in compilation.queries):
-        found["chosen"] = Matcher(compilation.module_text("test"), compilation.warnings)
-    return found
+    return {
+        "general": Matcher(general.module_text("test"), general.warnings),
+        "chosen": Matcher(chosen.module_text("test"), chosen.warnings),
+    }
 
 
 def only_query(matcher: Matcher) -> CompiledQuery:
@@ -241,8 +243,9 @@ def answers(
     query: CompiledQuery, events: Sequence[Event], rng: random.Random
 ) -> dict[str, list[Row]]:
     """What the query answers by each way to run it on one machine, in the form of the cases."""
-    table = table_of(query.plan, events)
-    ordered = table_of(query.plan, in_parts(query.plan, events))
+    plan, table = query.plan, table_of(query.plan, events)
+    one_part = not plan.partition_by or plan.interleaves
+    ordered = table if one_part else table_of(plan, in_parts(plan, events))
     batches = query.match_arrow(batches_of(ordered, rng))
     return {
         "match_table": answer_of(query, query.match_table(table).to_pylist(), events),

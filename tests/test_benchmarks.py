@@ -229,7 +229,7 @@ def test_ways_by_hand_find_the_same(query: Any, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.long
 def test_the_self_join_finds_the_same(spark: Any, query: Any) -> None:
-    by_join = importlib.import_module("spark").by_join
+    by_join = importlib.import_module("self_joins").by_join
     table = baselines.stream(2_000)
     numbered = table.append_column("row", pa.array(range(len(table))))
     rows = by_join(spark.createDataFrame(numbered), 6).collect()

@@ -45,7 +45,7 @@ def check(seed: int, tally: Tally) -> None:
                         ) from None
 
 
-@pytest.mark.parametrize("first", [0, 100])
+@pytest.mark.parametrize("first", [pytest.param(0, marks=pytest.mark.long), 100])
 def test_neighbours_of_different_ages(first: int) -> None:
     """Seeds 128 and 184 are among those that a pile without order gets wrong."""
     tally = Tally()

@@ -68,15 +68,40 @@ def flatten(form: NormalForm) -> FlatForm | None:
     except (_NotFlatError, UnmarkableError):
         return None
     windows = tuple(flattener.windows)
-    return FlatForm(
-        without_numbers(flat),
-        clauses,
-        tuple(flattener.absent),
-        windows,
-        tuple(flattener.absent_parts),
-        tuple(flattener.events_before),
-        tuple(flattener.parts_before),
-        flattener.after,
+    return _without_unbound(
+        FlatForm(
+            without_numbers(flat),
+            clauses,
+            tuple(flattener.absent),
+            windows,
+            tuple(flattener.absent_parts),
+            tuple(flattener.events_before),
+            tuple(flattener.parts_before),
+            flattener.after,
+        )
+    )
+
+
+def _without_unbound(flat: FlatForm) -> FlatForm:
+    """Without the clauses about roles that no event carries: they hold in every match.
+
+    Another condition may have taken away all events of a label, as x IS B does for a label of A.
+    """
+    known = labels_of(flat.form) | {ABSENT}
+
+    def asked(clauses: tuple[RoleClause, ...]) -> tuple[RoleClause, ...]:
+        return tuple(clause for clause in clauses if known.issuperset(clause.clause.labels))
+
+    after = flat.after
+    if isinstance(after, EventAfter):
+        after = replace(after, clauses=asked(after.clauses))
+    before = tuple(replace(one, clauses=asked(one.clauses)) for one in flat.events_before)
+    return replace(
+        flat,
+        clauses=asked(flat.clauses),
+        absent=tuple(replace(one, clauses=asked(one.clauses)) for one in flat.absent),
+        events_before=before,
+        after=after,
     )
 
 

@@ -75,7 +75,10 @@ def restrict(form: NormalForm, parts: Parts) -> NormalForm:
         case Where():
             # Not `where`, which would push the fact in again, past the condition just put there.
             operand = restrict(form.operand, parts)
-            return operand if is_empty(operand) else Where(operand, form.fact, form.span)
+            truth = truth_of(form.fact, labels_of(operand))  # a label may have lost its events
+            if truth is None:
+                return Where(operand, form.fact, form.span)
+            return operand if truth else Disjunction((), form.span)
         case lp.Correlated() | lp.Scope() | lp.Within() | lp.MarkedEnds():
             operand = restrict(form.operand, parts)
             return operand if is_empty(operand) else replace(form, operand=operand)

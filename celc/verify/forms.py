@@ -7,7 +7,7 @@ from typing import assert_never
 
 from celc.core import formula as core
 from celc.core.fold import fold_predicate
-from celc.core.terms import labels_named, labels_of_clause, looks_back, nodes_named_in
+from celc.core.terms import labels_named, looks_back, nodes_named_in
 from celc.diagnostics.deadline import look
 from celc.normal import normal_form as lp
 from celc.normal.divide import Definitions, Division, Exact, Roles, Windowed
@@ -145,7 +145,7 @@ def flat_form(flat: FlatForm) -> Violations:
 
 
 def _role_clause(clause: RoleClause, carried: frozenset[str]) -> Violations:
-    for role in sorted(labels_of_clause(clause.clause) - carried):
+    for role in sorted({*clause.clause.labels} - carried):
         yield Violation(ROLES_BOUND, f"not {show_labels((role,))}")
     if len(clause.iterations) != len(clause.clause.labels):
         yield Violation(ROLE_CHAINS, f"it says so for {len(clause.iterations)} roles")

@@ -254,12 +254,12 @@ def _turnover(query: CompiledQuery, options: StreamOptions, count: int) -> Itera
 def test_a_stream_of_keys_that_come_and_go_stays_as_large_as_it_is(
     forgets: str, buckets: int
 ) -> None:
-    """Segments, records and bytes of 500 micro-batches, against the first 100."""
+    """Segments, records and bytes of 250 micro-batches, against the first 100."""
     query, options = _query(), StreamOptions({}, key_ttl=2_000_000, buckets=buckets)
     if forgets == "positions":
         query, options = query.with_options(positions=False), options._replace(key_ttl=None)
     figures = []
-    for operator in _turnover(query, options, 500):
+    for operator in _turnover(query, options, 250):
         entries = sum(map(len, operator.headers.values())) // _ENTRY
         figures.append((entries, _stored(operator), operator.sum("known"), operator.sum("kept")))
     assert sum(figures[-1][1:]) > 0

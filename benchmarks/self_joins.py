@@ -1,0 +1,165 @@
+"""`A ; B ; C` by a self-join of DataFrames, as a user would write it instead, beside `match`.
+
+Events are put into buckets of the window's size; each pair of a match is in one bucket or in
+neighbours. A join knows no positions: so it stands beside `match` without them, and numbers the
+rows first to stand beside `match` with them. All ways must find the same matches before they are
+timed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import baselines
+import numpy as np
+import pyarrow as pa
+from common import Figure, Settings, Task, quotient, rate
+from processes import tree_seconds
+from spark_jobs import answer, run_made, write
+
+import celc
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Join(NamedTuple):
+    """A size of the comparison with a self-join: `A ; B ; C` over ten types, with a hundred keys or
+    without. A wide window without keys is measured on fewer rows: it has 5,000 matches for each C.
+    """
+
+    window: int
+    keyed: bool
+    rows: int
+    goal: float
+
+
+IDS = 100
+
+
+def joins(rows: int) -> list[Join]:
+    """The sizes of the comparison, for a number of rows."""
+    return [
+        Join(50, False, rows, 1.0),
+        Join(1_000, False, rows // 20, 10.0),
+        Join(50, True, rows, 1.0),
+        Join(1_000, True, rows, 10.0),
+    ]
+
+
+def join_figures(
+    spark: SparkSession, folder: Path, rows: int, settings: Settings
+) -> Iterator[Figure]:
+    """A;B;C by a self-join of events in buckets, beside `match`; the same matches."""
+    for number, join in enumerate(joins(rows)):
+        table = baselines.stream(join.rows)
+        ids = np.random.default_rng(13).integers(0, IDS, len(table))
+        table = table.append_column("id", pa.array(ids))
+        table = table.append_column("row", pa.array(np.arange(len(table))))
+        frame = spark.read.parquet(str(write(folder.with_name(f"join-{number}"), table)))
+        yield from _figures_of_join(frame, join, settings)
+
+
+def _figures_of_join(frame: DataFrame, join: Join, settings: Settings) -> Iterator[Figure]:
+    own = "ts" if join.keyed else "row"
+    query = _query_of_join(join, "ts")
+    without = _query_of_join(join, own).with_options(positions=False)
+    ways = {
+        "match": lambda: _fields(query.match(frame), "ts" if join.keyed else "pos"),
+        "match, positions=False": lambda: _fields(without.match(frame), own),
+        "self-join": lambda: by_join(frame, join),
+        "self-join of numbered rows": lambda: by_join(_with_numbers(frame, join), join),
+    }
+    answers = {way: answer(make()) for way, make in ways.items()}
+    if len(set(answers.values())) > 1:
+        raise RuntimeError(f"the self-join finds other matches (rows, checksum): {answers}")
+    tasks = [Task(way, partial(run_made, make)) for way, make in ways.items()]
+    timings = settings.repeated(tasks, repetitions=settings.fewer, clock=tree_seconds)
+    context: dict[str, Any] = {
+        "rows": join.rows,
+        "matches": answers["match"][0],
+        "window": join.window,
+        "keys": IDS if join.keyed else 0,
+    }
+    name = f"A;B;C W={join.window}{', keyed' if join.keyed else ''}"
+    for way in ways:
+        yield rate(f"{name}, {way}", "rows/s", join.rows, timings[way], **context)
+    for way, other in (
+        ("match", "self-join"),
+        ("match", "self-join of numbered rows"),
+        ("match, positions=False", "self-join"),
+    ):
+        yield quotient(
+            f"{name}, speed of {way} beside the {other}",
+            timings[other].seconds,
+            timings[way].seconds,
+            join.goal,
+            higher_is_better=True,
+            **context,
+        )
+
+
+def _fields(matches: DataFrame, field: str) -> DataFrame:
+    """A field of each label's only event."""
+    from pyspark.sql import functions
+
+    return matches.select(
+        *(functions.col(f"`{label}`")[0][field].alias(label) for label in ("a", "b", "c"))
+    )
+
+
+def _query_of_join(join: Join, shown: str) -> Any:
+    """The pattern with an attribute of each event."""
+    attributes = "id: LONG, ts: LONG, row: LONG"
+    declared = ", ".join(f"EVENT {name} {{ {attributes} }}" for name in baselines.TYPES)
+    clauses = "PARTITION BY id " if join.keyed else ""
+    text = (
+        f"CREATE STREAM S {{ {declared} }} SELECT a[{shown}], b[{shown}], c[{shown}] FROM S "
+        f"WHERE {baselines.QUERY} {clauses}WITHIN {join.window} [ts]"
+    )
+    compiled = celc.compile(text, order_by="ts", tiebreak="row")
+    return next(iter(compiled.queries.values()))
+
+
+def _with_numbers(frame: DataFrame, join: Join) -> DataFrame:
+    """The rows with their positions, which `match` gives by default, in place of a given number."""
+    from pyspark.sql import Window, functions
+
+    window = Window.partitionBy(*(["id"] if join.keyed else [])).orderBy("ts", "row")
+    return frame.withColumn("row", functions.row_number().over(window).cast("bigint") - 1)
+
+
+def by_join(frame: DataFrame, join: Join) -> DataFrame:
+    """Events in buckets of the window's size; each pair is in one bucket or in neighbours.
+
+    Shows the rows of events, or with keys, whose positions a join does not know, their times.
+    """
+    from pyspark.sql import functions
+    from pyspark.sql.functions import col
+
+    window, on = join.window, ["bucket", *(["id"] if join.keyed else [])]
+
+    def of_type(name: str, label: str) -> DataFrame:
+        bucket = functions.floor(col("ts") / window)
+        return frame.where(col("type") == name).select(
+            col("row").alias(label), col("ts").alias(f"{label}_ts"), bucket.alias("bucket"), *on[1:]
+        )
+
+    def with_neighbour(events: DataFrame) -> DataFrame:
+        both = functions.explode(functions.array(col("home"), col("home") - 1))
+        return events.withColumn("bucket", both)
+
+    last = with_neighbour(of_type("C", "c").withColumnRenamed("bucket", "home"))
+    ended = last.join(of_type("B", "b"), on).where(
+        (col("b") < col("c")) & (col("c_ts") - col("b_ts") <= window)
+    )
+    pairs = with_neighbour(ended.drop("bucket"))
+    whole = pairs.join(of_type("A", "a"), on).where(
+        (col("a") < col("b")) & (col("c_ts") - col("a_ts") <= window)
+    )
+    if join.keyed:
+        return whole.select(*(col(f"{label}_ts").alias(label) for label in "abc"))
+    return whole.select("a", "b", "c")
