@@ -18,7 +18,7 @@ from .instants import check_simultaneous, instants_of
 from .names import Schema, check, kept_labels, projected_labels
 from .nodes import ExpressionItem, File, Query, windows_in
 from .parser import parse
-from .semantics import ComplexEvent, Evaluator, positions_of, projected, select
+from .semantics import ComplexEvent, Evaluator, positions_of, projected, select, select_per_start
 from .values import CelError, Datum, datum_of
 from .windows import check_order, fits, measured_on
 
@@ -208,6 +208,10 @@ class _Stream:
         found = [match for match in found if self._fits(match, part.rows)]
         if self.query.selector not in ("ALL", "ANY"):
             found = select(self.query.selector, found)
+        if self.query.per_start:
+            found = select_per_start(
+                self.query.per_start == "LONGEST", self.query.disjoint, found
+            )
         kept = projected_labels(self.query)
         found = {(start, end, projected(mu, kept)) for start, end, mu in found}
         by_end: dict[int, list[Match]] = defaultdict(list)
