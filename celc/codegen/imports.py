@@ -11,15 +11,8 @@ _NAMES_OF = {
     "celc_runtime": (
         *("Absolute", "Aggregate", "Arithmetic", "Attribute", "AttributeTest", "Cast"),
         *("ChosenKey", "CompiledQuery", "Computed", "Constant", "Kind", "Label", "Negation"),
-        *(
-            "Plan",
-            "Program",
-            "Relevant",
-            "TextComparison",
-            "TextCondition",
-            "Window",
-            "module_names",
-        ),
+        *("PerStart", "Plan", "Program", "Relevant", "TextComparison", "TextCondition", "Window"),
+        "module_names",
     ),
     "celc_runtime.engine.arena": (
         *(

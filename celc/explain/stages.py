@@ -46,6 +46,8 @@ def dump_formula(stages: Stages) -> str:
     lines = [f"query {query.name}", f"streams: {', '.join(s.name for s in query.streams)}"]
     if query.strategy != "ALL":
         lines.append(f"select: {query.strategy}")
+    if query.per_start is not None:
+        lines.append(f"select: {query.per_start}")
     lines.append("output: " + (", ".join(map(_output_item, query.output)) or "start and end only"))
     if query.partition_by:
         lines.append("partition by: " + ", ".join(map(str, query.partition_by)))

@@ -18,6 +18,7 @@ from celc.plan.strategy import (
     Latest,
     Listing,
     Update,
+    chosen_in_run,
 )
 from celc.plan.tables import Kind, Tables
 
@@ -49,6 +50,11 @@ class Program:
                 return kinds
             case _:
                 assert_never(self.listing)
+
+    @property
+    def per_start(self) -> core.PerStart | None:
+        """The choice among the matches with one start that is left to the run."""
+        return chosen_in_run(self.query, self.listing)
 
     @property
     def kind_bits(self) -> int:

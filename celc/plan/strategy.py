@@ -12,7 +12,7 @@ from typing import Final, TypeAlias, assert_never
 
 from celc.automata.determinize import DeterministicAutomaton, looks_alike
 from celc.automata.letters import ContextMachine
-from celc.core.formula import Query
+from celc.core.formula import PerStart, Query
 from celc.diagnostics.deadline import look
 from celc.normal.divide import Definitions, Exact, Roles, interleaves
 from celc.normal.flat_form import AbsentEvent, AbsentPart, RoleClause, RoleWindow
@@ -90,9 +90,9 @@ class Checked:
 
     `clauses` are the conditions that no key decides, `absent` the events that must not lie inside a
     match, `windows` those of parts of the formula, `absent_parts` the parts in windows that must
-    not lie inside a match; `selector` is NXT, LAST or MAX of SELECT, or empty; `distinct`: some
-    matches look alike, because they differ in events that are not shown. `max_work`: the most steps
-    for one event.
+    not lie inside a match; `selector` is NXT, LAST or MAX of SELECT, NXT_OF_ENDS
+    or empty; `distinct`: some matches look alike, because they differ in events that are not shown.
+    `max_work`: the most steps for one event.
     """
 
     clauses: tuple[RoleClause, ...]
@@ -153,6 +153,19 @@ class ByDefinition:
 
 
 Listing: TypeAlias = All | InRuns | Checked | InWindow | EarliestInWindow | Latest | ByDefinition
+
+def chosen_in_run(query: Query, listing: Listing) -> PerStart | None:
+    """The choice among the matches with one start that is left to the run.
+
+    The automaton chooses for SELECT FIRST, but not under conditions that only the listing decides.
+    With CONSUME BY the first match of a start is its last one.
+    """
+    per_start = query.per_start
+    if per_start is None or per_start.disjoint or per_start.end == "LONGEST":
+        return per_start
+    is_exact = isinstance(listing, All | InRuns) or query.consume_by != "NONE"
+    return None if is_exact else per_start
+
 
 # --- the choice -----------------------------------------------------------------------------------
 
@@ -296,6 +309,8 @@ def _all_or_in_runs(query: Query, update: Update) -> All | InRuns:
         return All("SELECT ANY wants one match at each end")
     if query.limit is not None:
         return All(f"LIMIT wants at most {query.limit} matches at each end")
+    if query.per_start is not None and str(query.per_start) != "FIRST":
+        return All(f"SELECT {query.per_start} chooses among them by their starts")
     match update:
         case BranchFree(piles=plan):
             shape = fixed_shape(plan)
@@ -323,7 +338,11 @@ def _checked(
         "conditions compare the events of a match" if left or flat.absent else "",
         "windows hold for parts of a match" if flat.windows or flat.absent_parts else "",
         "matches can look alike" if distinct else "",
-        f"SELECT {roles.selector} compares matches" if roles.selector else "",
+        (
+            f"SELECT {given.query.per_start or roles.selector} compares matches"
+            if roles.selector
+            else ""
+        ),
     ]
     reason = ", and ".join(filter(None, reasons))
     if not reason:

@@ -70,6 +70,20 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
+class PerStart:
+    """The choice among the matches with one start that is left to the run: `end` is FIRST or
+    LONGEST. `disjoint`: of these, each that starts after the end of the last one kept. `limit`: at
+    most so many of the chosen matches for each end."""
+
+    end: str
+    disjoint: bool
+    limit: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.end} DISJOINT" if self.disjoint else self.end
+
+
+@dataclass(frozen=True, slots=True)
 class ChosenKey:
     """A key of PARTITION BY that is another attribute for each event type.
 
@@ -102,7 +116,8 @@ class Plan:
     are not shown. None: the query must see all events. `partition_by`: the keys as the output calls
     them; `chosen_keys`: the keys among them for which the input has no column. `local_windows`: the
     windows of parts of the formula, each once. `ties`: "simultaneous" where events that are equal
-    in all order columns are one instant.
+    in all order columns are one instant. `per_start`: what is still to choose among the matches
+    with one start; `limit` is then None.
     """
 
     name: str
@@ -135,6 +150,7 @@ class Plan:
     relevant: tuple[Relevant, ...] | None = None
     chosen_keys: tuple[ChosenKey, ...] = ()
     local_windows: tuple[Window, ...] = ()
+    per_start: PerStart | None = None
 
     def type_of(self, attribute: str) -> str:
         """The declared type of a column that the query reads, or of one of `key_columns`."""

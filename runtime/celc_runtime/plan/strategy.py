@@ -133,8 +133,9 @@ class Checked:
     is path[depth], and for the conditions on its label sets. Neither may make an array (see
     `run/checked`). states: how many rows of `state` they need; a row has room for one number for
     each event of a path, which is kept with the event or tells an event of a role. supports: for
-    each kind, whether such an event counts for a selector. selector: NXT, LAST or MAX; any other
-    value: nothing is chosen. distinct: whether matches that look alike can come more than once.
+    each kind, whether such an event counts for a selector. selector: NXT, LAST, MAX or NXT_OF_ENDS
+    (NXT among the matches with one start and one end), or empty. distinct: whether matches that look
+    alike can come more than once.
     """
 
     admits: Callable[..., bool]

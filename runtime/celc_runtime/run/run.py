@@ -13,7 +13,7 @@ import pyarrow as pa
 from celc_runtime.arrow.columns import Columns, Prepared
 from celc_runtime.arrow.event_store import INSTANT_POSITION, EventStore
 from celc_runtime.arrow.instants import WholeInstants
-from celc_runtime.arrow.output import matches_batch
+from celc_runtime.arrow.output import LabelEntries, matches_batch
 from celc_runtime.engine.arena import (
     ALWAYS,
     CHOOSE,
@@ -38,6 +38,7 @@ from celc_runtime.engine.arena import (
     oldest_entry,
 )
 from celc_runtime.engine.batch import Batch
+from celc_runtime.engine.collected_matches import keep_matches
 from celc_runtime.engine.instants import (
     InstantRows,
     Instants,
@@ -64,6 +65,7 @@ from celc_runtime.run.checked import CheckedListing
 from celc_runtime.run.latest import LatestListing
 from celc_runtime.run.listings import AllListing, ListingOfRun, RunsListing
 from celc_runtime.run.many_matches import ManyMatches
+from celc_runtime.run.per_start import StartChoice
 from celc_runtime.run.positions import GivenPositions, Positions
 from celc_runtime.run.stretches import Behind, Stretches
 from celc_runtime.run.updates import ASKS_UPDATE, update_of
@@ -116,6 +118,9 @@ class Run:
         self._events = EventStore((*stored, INSTANT_POSITION) if self._bounds else stored)
         self._kinds = _kinds(plan, self._listing)
         self._output = self._listing.buffers(plan.limit)
+        self._choice: StartChoice | None = None
+        if plan.per_start is not None:
+            self._choice = StartChoice(plan.per_start, self._schema)
         self.dropped = 0
 
     def forget_undeclared(self) -> None:
@@ -174,10 +179,13 @@ class Run:
                 yield from self._push(whole, given, conforms=True)
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """The matches that end in an instant that waits for more events: there are none."""
+        """The matches that wait for more events, of which there are none: those that end in an
+        instant that is not over, and those that later matches could have taken the place of."""
         if self._whole is not None:
             for events, positions in self._whole.rest():
                 yield from self._push(events, positions, conforms=True)
+        if self._choice is not None:
+            yield from self._choice.rest()
 
     def _push(
         self, events: pa.RecordBatch, positions: np.ndarray | None, *, conforms: bool = False
@@ -196,6 +204,8 @@ class Run:
             of_rows = GivenPositions(prepared, positions if known is None else positions[known])
         prepared = self._enter(prepared, of_rows)
         yield from self._listed(prepared, of_rows)
+        if self._choice is not None:
+            yield from self._choice.known(self._oldest_entry())
         self._update.leave(prepared.batch)
         self._listing.leave(
             partial(self._update.floors_behind, prepared, of_rows), self._oldest_entry
@@ -294,7 +304,7 @@ class Run:
         for _ in self._advance(prepared, positions):
             if self._output.used[0]:
                 self._many.look(self._memory, self._output, self._kinds, positions.of)
-                yield self._take(prepared)
+                yield from self._take(prepared)
 
     def finish(self) -> None:
         """Warn once of rows of undeclared types; call it at the end of a run."""
@@ -365,12 +375,19 @@ class Run:
 
     # --- output -----------------------------------------------------------------------------------
 
-    def _take(self, prepared: Prepared) -> pa.RecordBatch:
+    def _take(self, prepared: Prepared) -> Iterator[pa.RecordBatch]:
+        """Take the matches out of the buffers, and hand them out or to the choice by starts."""
+        found = self._entries()
+        if self._choice is not None:
+            keep_matches(self._output, self._choice.candidates(found.starts, found.ends))
+            if not self._output.used[0]:
+                return
+            found = self._entries()
         batch = matches_batch(
             self._plan,
             self._schema,
             self._output,
-            self._listing.entries(self._plan.label_names, self._output, self._kinds),
+            found,
             prepared.events,
             self._events,
             int(self._memory.counters[ENTRY]),
@@ -381,7 +398,13 @@ class Run:
             parts = np.searchsorted(prepared.parts, rows, side="right") - 1
             np.maximum.at(self._last_ends, parts, rows)
         self._output.used[:] = 0
-        return batch
+        if self._choice is None:
+            yield batch
+        else:
+            self._choice.add(batch, found.starts, found.ends)
+
+    def _entries(self) -> LabelEntries:
+        return self._listing.entries(self._plan.label_names, self._output, self._kinds)
 
     def _oldest_entry(self) -> int:
         """The first stored event that a later match can refer to."""

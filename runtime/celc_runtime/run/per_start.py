@@ -1,0 +1,164 @@
+"""The choice among the matches with one start, which SELECT FIRST and LONGEST make.
+
+Listings find matches in the order of their ends, and this choice compares matches with different
+ends. So it takes the rows of all matches, and hands out those that are chosen once they are known:
+
+* FIRST: at their end, because later matches of a start end later;
+* LONGEST: when no later match can have their start, and no row that may still come ends before;
+* DISJOINT: when no later match can have their start or an earlier one, so that it is known which
+  matches before are kept.
+
+Of the matches with one start and one end the listing hands over only those with the support that
+NXT prefers, so a match is known here by its first and its last event. Both are entries: numbers
+that ascend along the stream, over all partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.engine.per_start import disjoint_chain
+from celc_runtime.plan.plan import PerStart
+
+_ROWS_PER_BATCH = 1 << 16
+
+_NO_ENTRIES = np.zeros(0, np.int64)
+
+
+class StartChoice:
+    """Chooses among matches by their starts; holds the rows that are not known yet."""
+
+    def __init__(self, choice: PerStart, schema: pa.Schema) -> None:
+        self._choice = choice
+        self._is_first = choice.end == "FIRST"
+        self._tables: list[pa.Table] = []
+        self._starts = self._ends = _NO_ENTRIES
+        self._schema = schema
+        self._merged = 0
+        # The starts that have their matches already (FIRST), ascending, and where these end.
+        self._answered = self._answers = _NO_ENTRIES
+        # The last event of the last match that is kept (DISJOINT).
+        self._after = -1
+        # The end of the last rows handed out, and how many they were (LIMIT).
+        self._last_end, self._given = -1, 0
+
+    @property
+    def oldest(self) -> int | None:
+        """The first event of the earliest match that waits; None where none does."""
+        return int(self._starts.min()) if len(self._starts) else None
+
+    @property
+    def rows(self) -> int:
+        """How many rows wait."""
+        return len(self._starts)
+
+    def candidates(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """bool[matches]: which of these matches may be chosen, by their own starts and ends and by
+        what is known of earlier ones."""
+        found = starts > self._after
+        distinct, group = np.unique(starts, return_inverse=True)
+        if self._is_first:
+            best = np.full(len(distinct), np.iinfo(np.int64).max)
+            np.minimum.at(best, group, ends)
+            place = np.searchsorted(self._answered, distinct)
+            place[place == len(self._answered)] = 0
+            if len(self._answered):
+                known = self._answered[place] == distinct
+                best[known] = np.minimum(best[known], self._answers[place[known]])
+        else:
+            best = np.full(len(distinct), -1)
+            np.maximum.at(best, group, ends)
+        found &= ends == best[group]
+        return found
+
+    def add(self, matches: pa.RecordBatch, starts: np.ndarray, ends: np.ndarray) -> None:
+        """Take in the rows of candidates, with their first and last events (int64)."""
+        self._tables.append(pa.Table.from_batches([matches]))
+        self._starts = np.concatenate([self._starts, starts])
+        self._ends = np.concatenate([self._ends, ends])
+        if self._is_first:
+            self._answer(starts, ends)
+        if len(self._starts) > max(_ROWS_PER_BATCH, 2 * self._merged):
+            self._keep(self.candidates(self._starts, self._ends))
+            self._merged = len(self._starts)
+
+    def known(self, oldest: int) -> Iterator[pa.RecordBatch]:
+        """The rows that are known if no later match starts before the entry `oldest`."""
+        over = self._starts < oldest
+        if self._choice.disjoint:
+            chosen = self._disjoint(over)
+            over |= self._starts <= self._after
+        elif self._is_first:
+            chosen = over = np.ones(len(self._starts), np.bool_)
+        else:
+            best = self.candidates(self._starts, self._ends)
+            waiting = self._ends[best & ~over]
+            if len(waiting):
+                # An earlier start waits for nothing; but its rows come in the order of ends.
+                over &= ~best | (self._ends < waiting.min())
+            chosen = best & over
+        yield from self._handed_out(np.flatnonzero(chosen))
+        self._keep(~over)
+        still = np.searchsorted(self._answered, oldest)
+        self._answered, self._answers = self._answered[still:], self._answers[still:]
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """The rows that are known at the end of the input."""
+        yield from self.known(np.iinfo(np.int64).max)
+
+    # --- choosing ---------------------------------------------------------------------------------
+
+    def _answer(self, starts: np.ndarray, ends: np.ndarray) -> None:
+        new, place = np.unique(starts, return_index=True)
+        is_new = ~np.isin(new, self._answered)
+        answered = np.concatenate([self._answered, new[is_new]])
+        order = np.argsort(answered, kind="stable")
+        answers = np.concatenate([self._answers, ends[place[is_new]]])
+        self._answered, self._answers = answered[order], answers[order]
+
+    def _disjoint(self, over: np.ndarray) -> np.ndarray:
+        """bool[rows]: the rows to keep among those that are `over`."""
+        chosen: np.ndarray = over & self.candidates(self._starts, self._ends)
+        rows = np.flatnonzero(chosen)
+        starts, place = np.unique(self._starts[rows], return_index=True)
+        kept, self._after = disjoint_chain(starts, self._ends[rows[place]], self._after)
+        chosen[rows] = kept[np.searchsorted(starts, self._starts[rows])]
+        return chosen
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def _keep(self, wanted: np.ndarray) -> None:
+        """Let only these rows (bool) wait."""
+        if wanted.all():
+            return
+        rows = np.flatnonzero(wanted)
+        self._tables = [self._together().take(pa.array(rows))] if len(rows) else []
+        self._starts, self._ends = self._starts[rows], self._ends[rows]
+        self._merged = min(self._merged, len(rows))
+
+    def _together(self) -> pa.Table:
+        self._tables = [pa.concat_tables(self._tables)]
+        return self._tables[0]
+
+    def _handed_out(self, rows: np.ndarray) -> Iterator[pa.RecordBatch]:
+        """The matches of some rows (int64) in the order of their ends, up to LIMIT for each."""
+        rows = rows[np.argsort(self._ends[rows], kind="stable")]
+        if self._choice.limit is not None and len(rows):
+            rows = rows[self._within_limit(self._ends[rows])]
+        if len(rows):
+            chosen = self._together().take(pa.array(rows)).combine_chunks()
+            yield from chosen.to_batches(max_chunksize=_ROWS_PER_BATCH)
+
+    def _within_limit(self, ends: np.ndarray) -> np.ndarray:
+        """bool[rows]: the first rows of each end (int64, ascending), those handed out before
+        included."""
+        assert self._choice.limit is not None
+        number = np.arange(len(ends)) - np.searchsorted(ends, ends)
+        if ends[0] == self._last_end:
+            number[ends == ends[0]] += self._given
+        found: np.ndarray = number < self._choice.limit
+        self._last_end, self._given = int(ends[-1]), int(number[-1]) + 1
+        return found
