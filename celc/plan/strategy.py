@@ -154,6 +154,7 @@ class ByDefinition:
 
 Listing: TypeAlias = All | InRuns | Checked | InWindow | EarliestInWindow | Latest | ByDefinition
 
+
 def chosen_in_run(query: Query, listing: Listing) -> PerStart | None:
     """The choice among the matches with one start that is left to the run.
 

@@ -209,9 +209,7 @@ class _Stream:
         if self.query.selector not in ("ALL", "ANY"):
             found = select(self.query.selector, found)
         if self.query.per_start:
-            found = select_per_start(
-                self.query.per_start == "LONGEST", self.query.disjoint, found
-            )
+            found = select_per_start(self.query.per_start == "LONGEST", self.query.disjoint, found)
         kept = projected_labels(self.query)
         found = {(start, end, projected(mu, kept)) for start, end, mu in found}
         by_end: dict[int, list[Match]] = defaultdict(list)
