@@ -28,8 +28,8 @@ sets small: the remaining states of NXT and LAST are exactly the orders of appen
 Besides, a competitor is forgotten where it can never again matter: where no continuation ends both
 it and the match (for MAX: with the match's marks among its own). For LAST it counts as not better
 where no continuation marks both alike, because the last difference is then still to come. Both are
-properties of pairs of states, computed beforehand (`pairs_ending`); without them LAST of n events of
-different types would track 2ⁿ sets.
+properties of pairs of states, computed beforehand (`pairs_ending`); without them LAST of n events
+of different types would track 2ⁿ sets.
 """
 
 from __future__ import annotations

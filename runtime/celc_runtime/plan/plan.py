@@ -79,6 +79,11 @@ class PerStart:
     disjoint: bool
     limit: int | None = None
 
+    @property
+    def known_at_end(self) -> bool:
+        """Whether the choice of a match depends on earlier events only."""
+        return self.end == "FIRST" and not self.disjoint
+
     def __str__(self) -> str:
         return f"{self.end} DISJOINT" if self.disjoint else self.end
 

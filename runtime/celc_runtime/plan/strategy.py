@@ -134,8 +134,8 @@ class Checked:
     `run/checked`). states: how many rows of `state` they need; a row has room for one number for
     each event of a path, which is kept with the event or tells an event of a role. supports: for
     each kind, whether such an event counts for a selector. selector: NXT, LAST, MAX or NXT_OF_ENDS
-    (NXT among the matches with one start and one end), or empty. distinct: whether matches that look
-    alike can come more than once.
+    (NXT among the matches with one start and one end), or empty. distinct: whether matches that
+    look alike can come more than once.
     """
 
     admits: Callable[..., bool]

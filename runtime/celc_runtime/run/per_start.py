@@ -20,8 +20,10 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from celc_runtime.engine.batch import Batch
 from celc_runtime.engine.per_start import disjoint_chain
-from celc_runtime.plan.plan import PerStart
+from celc_runtime.plan.plan import PerStart, Window
+from celc_runtime.run.stretches import Stretches, begins_inside, positions_at
 
 _ROWS_PER_BATCH = 1 << 16
 
@@ -31,8 +33,9 @@ _NO_ENTRIES = np.zeros(0, np.int64)
 class StartChoice:
     """Chooses among matches by their starts; holds the rows that are not known yet."""
 
-    def __init__(self, choice: PerStart, schema: pa.Schema) -> None:
+    def __init__(self, choice: PerStart, window: Window | None, schema: pa.Schema) -> None:
         self._choice = choice
+        self._window = window
         self._is_first = choice.end == "FIRST"
         self._tables: list[pa.Table] = []
         self._starts = self._ends = _NO_ENTRIES
@@ -108,6 +111,33 @@ class StartChoice:
     def rest(self) -> Iterator[pa.RecordBatch]:
         """The rows that are known at the end of the input."""
         yield from self.known(np.iinfo(np.int64).max)
+
+    def of_stretches(
+        self, stretches: Stretches, batch: Batch, entries: np.ndarray
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows that are known of stretches that have been read; `entries`: int64[entries], the
+        row of each entry. Writes the ends of the last matches kept into `stretches.known`."""
+        starts, ends = entries[self._starts], entries[self._ends]
+        chosen = self.candidates(self._starts, self._ends)
+        if self._choice.known_at_end:
+            yield from self._handed_out(np.flatnonzero(chosen & ~stretches.silent[ends]))
+            return
+        known = stretches.known
+        assert known is not None
+        if known.until is not None:
+            until = known.until
+        elif self._window is None:
+            until = known.since
+        else:
+            until = positions_at(begins_inside(self._window, batch, stretches), stretches)
+        parts = np.searchsorted(stretches.starts, starts, side="right") - 1
+        positions = stretches.positions[starts]
+        chosen &= (positions >= known.since[parts]) & (positions < until[parts])
+        chosen &= positions > known.after[parts]
+        if self._choice.disjoint:
+            chosen = self._disjoint(chosen)
+            np.maximum.at(known.after, parts[chosen], stretches.positions[ends[chosen]])
+        yield from self._handed_out(np.flatnonzero(chosen))
 
     # --- choosing ---------------------------------------------------------------------------------
 

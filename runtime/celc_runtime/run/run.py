@@ -67,7 +67,7 @@ from celc_runtime.run.listings import AllListing, ListingOfRun, RunsListing
 from celc_runtime.run.many_matches import ManyMatches
 from celc_runtime.run.per_start import StartChoice
 from celc_runtime.run.positions import GivenPositions, Positions
-from celc_runtime.run.stretches import Behind, Stretches
+from celc_runtime.run.stretches import Behind, Stretches, begins_inside, positions_at
 from celc_runtime.run.updates import ASKS_UPDATE, update_of
 from celc_runtime.run.window_listings import EarliestListing, SelectorListing
 
@@ -120,7 +120,7 @@ class Run:
         self._output = self._listing.buffers(plan.limit)
         self._choice: StartChoice | None = None
         if plan.per_start is not None:
-            self._choice = StartChoice(plan.per_start, self._schema)
+            self._choice = StartChoice(plan.per_start, plan.window, self._schema)
         self.dropped = 0
 
     def forget_undeclared(self) -> None:
@@ -230,6 +230,12 @@ class Run:
         prepared = self._enter(prepared, positions)
         self._last_ends = np.full(len(stretches.starts), -1, np.int64)
         self._stretches = prepared
+        if self._choice is not None:
+            # A match that ends in a silent row may be known only now.
+            entries = np.flatnonzero(prepared.batch.symbols)
+            yield from self._listed(prepared, positions)
+            yield from self._choice.of_stretches(stretches, prepared.batch, entries)
+            return
         self._silent = stretches.silent
         self._memory.counters[DEFERS] = 1  # matches that end in silent rows are sorted out first
         yield from self._listed(prepared, positions)
@@ -246,16 +252,7 @@ class Run:
         begins = np.where(consumed, self._last_ends + 1, starts)
         window = plan.window
         if window is not None and not self._program.sees_all:
-            keys = batch.keys if len(batch.keys) else stretches.positions
-            if len(batch.floors):
-                floors = batch.floors[ends]
-            else:
-                # The next event has the next position; but it may have the same time.
-                last = keys[ends] + (window.unit == "EVENTS")
-                size = int(window.size)
-                floors = np.where(last >= ALWAYS + size, last, ALWAYS + size) - size
-            outside = np.add.reduceat((keys < np.repeat(floors, lengths)).astype(np.int64), starts)
-            begins = np.maximum(begins, starts + outside)
+            begins = np.maximum(begins, begins_inside(window, batch, stretches))
         rows = np.arange(len(matters))
         matters &= rows >= np.repeat(begins, lengths)
         if self._instant_rows is not None:
@@ -264,14 +261,10 @@ class Run:
             found = np.flatnonzero(matters)
             matters[self._instant_rows.first(found)] = True
             matters[self._instant_rows.last(found)] = True
-        firsts = np.where(
-            begins <= ends,
-            stretches.positions[np.minimum(begins, ends)],
-            stretches.positions[ends] + 1,
-        )
         contexts, behind = self._update.contexts_before(
             batch.symbols, starts, stretches.contexts, self._last_ends + 1, consumed
         )
+        firsts = positions_at(begins, stretches)
         return Behind(matters, firsts, contexts, behind, batch.keys)
 
     def _classify(self, prepared: Prepared) -> None:

@@ -106,10 +106,11 @@ class TaskStream:
     @property
     def waits(self) -> bool:
         """Whether matches can wait for the end of a partition."""
-        return self._program.plan.ties is not None
+        plan = self._program.plan
+        return plan.ties is not None or plan.per_start is not None
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """The matches that wait for the end of an instant: the partition is over."""
+        """The matches that wait for more events: the partition is over."""
         if self._run is not None:
             yield from self._run.rest()
 

@@ -22,6 +22,7 @@ from celc_runtime.stream.blocks import Block, block_of
 from celc_runtime.stream.bucket_run import BucketRun, less
 from celc_runtime.stream.event_order import EventSort
 from celc_runtime.stream.known_keys import KnownKeys, merged_keys, window_length
+from celc_runtime.stream.known_starts import END_OF_TIME, has_ended, waits
 from celc_runtime.stream.rows import RowLayout, Rows
 from celc_runtime.stream.segments import Segments, due_for_merge
 from celc_runtime.stream.state import (
@@ -34,9 +35,6 @@ from celc_runtime.stream.state import (
     StateFormat,
 )
 from celc_runtime.stream.step import Step
-
-END_OF_TIME = 2**63 - 1
-"""The watermark of a stream that has ended."""
 
 _LAST_TIMER = END_OF_TIME - 1000
 
@@ -65,6 +63,7 @@ class BucketReader:
         self._order = EventSort(plan, layout)
         self._run = BucketRun(program, layout, states, self._order, key_ttl)
         self._window_length = window_length(program)
+        self._waits = waits(plan)
         self._forgets = key_ttl is not None or not plan.positions
         # What nested selectors know of the past has no end, and positions have none.
         stays = plan.positions or len(program.contexts) > 0
@@ -100,6 +99,8 @@ class BucketReader:
             passed = self._passed(state, segments, watermark)
             if len(behind.records) or len(passed.records):
                 self._run_ready(step, state, segments, behind, passed, watermark)
+            if self._waits:
+                self._settle(step, state, segments, watermark)
             state.frontier = max(watermark, NEVER if state.frontier is None else state.frontier)
             self._evict(state, segments, watermark)
         segments.add_waiting(waits)
@@ -218,6 +219,34 @@ class BucketReader:
             late |= (floors < state.evicted) & (floors <= run_to)
         found: np.ndarray = late
         return found
+
+    def _settle(self, step: Step, state: BucketState, segments: Segments, watermark: int) -> None:
+        """Hand out the matches that wait in partitions without new events, before their events go.
+
+        A match waits until all of a segment goes, up to an eighth of the window longer.
+        """
+        due, over = state.of_kind(KEPT), END_OF_TIME
+        if not has_ended(watermark):
+            if self._window_length is None:
+                return
+            over = int(less(np.int64(watermark), self._window_length))
+            # A partition that is forgotten has no events left that count.
+            forgets = self._key_lifetime is not None and any(
+                segment.latest + self._key_lifetime <= watermark for segment in state.of_kind(KEYS)
+            )
+            due = [s for s in due if (s.least if forgets else s.latest) <= over]
+        waiting = []
+        for segment in due:
+            kept = self._states.kept(segment, segments.data(segment))
+            known = KnownKeys(self._layout, self._states, state, segments, kept.rows)
+            times = self._times(kept.rows)
+            alive = self._run.is_alive(known, kept, known.codes, times) & (times <= over)
+            if alive.any():
+                waiting.append(self._layout.taken(kept.rows, np.flatnonzero(alive)))
+        if waiting:
+            rows = self._layout.joined(waiting)
+            known = KnownKeys(self._layout, self._states, state, segments, rows)
+            self._run.settle(step, state, segments, known, watermark)
 
     # --- what goes, and what is merged ------------------------------------------------------------
 
