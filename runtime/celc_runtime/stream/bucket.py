@@ -221,20 +221,13 @@ class BucketReader:
         return found
 
     def _settle(self, step: Step, state: BucketState, segments: Segments, watermark: int) -> None:
-        """Hand out the matches that wait in partitions without new events, before their events go.
-
-        A match waits until all of a segment goes, up to an eighth of the window longer.
-        """
-        due, over = state.of_kind(KEPT), END_OF_TIME
+        """Hand out the matches that wait in partitions without new events."""
+        over = END_OF_TIME
         if not has_ended(watermark):
             if self._window_length is None:
                 return
             over = int(less(np.int64(watermark), self._window_length))
-            # A partition that is forgotten has no events left that count.
-            forgets = self._key_lifetime is not None and any(
-                segment.latest + self._key_lifetime <= watermark for segment in state.of_kind(KEYS)
-            )
-            due = [s for s in due if (s.least if forgets else s.latest) <= over]
+        due = [segment for segment in state.of_kind(KEPT) if segment.least <= over]
         waiting = []
         for segment in due:
             kept = self._states.kept(segment, segments.data(segment))
@@ -323,7 +316,7 @@ class BucketReader:
         has reached is unset here, because Spark would report it within this micro-batch, after the
         bucket's step.
         """
-        due = self._due(state, segments)
+        due = self._due(state, segments, watermark)
         if due is not None and watermark is not None and 1000 * due <= watermark:
             due = None  # the time is that of the stream's end
         if state.timer is not None and (
@@ -337,7 +330,7 @@ class BucketReader:
             state.timer = due
             step.set_timers.append(due)
 
-    def _due(self, state: BucketState, segments: Segments) -> int | None:
+    def _due(self, state: BucketState, segments: Segments, watermark: int | None) -> int | None:
         """Milliseconds; None: nothing is ever due without an event."""
         moments = []
         for segment in state.of_kind(WAITING):
@@ -346,6 +339,10 @@ class BucketReader:
                 moments.append(segment.least)
             elif len(times):
                 moments.append(int(times.min()))
+        if self._waits and self._window_length is not None:
+            for segment in state.of_kind(KEPT):
+                times = self._times(self._states.kept(segment, segments.data(segment)).rows)
+                moments += [t + self._window_length for t in self._next(times, watermark)]
         for kind, length in ((KEPT, self._window_length), (KEYS, self._key_lifetime)):
             if length is not None:
                 moments += [segment.latest + length for segment in state.of_kind(kind)]
@@ -353,3 +350,10 @@ class BucketReader:
             return None
         # Events before 1970 wait as well: for the first watermark, since Spark begins with 0.
         return max(1, -(-min(*moments, _LAST_TIMER) // 1000))
+
+    def _next(self, times: np.ndarray, watermark: int | None) -> list[int]:
+        """The first of these times (int64) that is inside the window of a later event, if any."""
+        assert self._window_length is not None
+        if watermark is not None:
+            times = times[times > less(np.int64(watermark), self._window_length)]
+        return [int(times.min())] if len(times) else []
