@@ -45,6 +45,11 @@ _CHOSEN = {
     "20": ("SELECT * FROM S WHERE A AS x ; MAX((B AS y FILTER y.id = x.id)+ ; C)",),
     "22": ("SELECT * FROM S WHERE ((A AS x){2,} ; B) FILTER x.value >= PREV(x.value)",),
     "24": ("SELECT * FROM S WHERE A ; !(WITHIN[2 [ts]](B ; B)) ; C",),
+    "33": (
+        "SELECT FIRST * FROM S WHERE A ; !C ; B",
+        "SELECT LONGEST DISJOINT * FROM S WHERE A+ ; B+ PARTITION BY id WITHIN 5 [ts]",
+        "SELECT LONGEST x FROM S WHERE (A AS x ; B AS y) FILTER x.id = y.id WITHIN 6 [ts]",
+    ),
 }
 
 
