@@ -27,6 +27,7 @@ from celc.normal.flat_form import asks_for_types
 from celc.normal.normal_form import KeepLabels, KeepSupport, NormalForm
 from celc.normal.normalize import normalize, output_labels
 from celc.normal.rewrite import relabel
+from celc.normal.runs_of_events import run_of_events
 from celc.normal.traversal import is_correlated
 from celc.options import Options
 from celc.parse.parser import parse
@@ -245,7 +246,8 @@ def _built(
         tables = with_instants(tables, letters.classes)
     _verify("tabulate", "tables", lambda: verify.tables(tables, len(alphabet.symbols)))
 
-    given = ChoiceInput(query, minimal, letters.machine, tables, rest, options.max_work)
+    run = run_of_events(query, form)
+    given = ChoiceInput(query, minimal, letters.machine, tables, rest, options.max_work, run)
     strategy = choose(given, updates)
     program = Program(
         query, automaton, alphabet, strategy.tables, strategy.update, strategy.listing

@@ -22,7 +22,7 @@ from celc import Matcher
 from celc.diagnostics.source import Source
 from celc.options import Options
 from celc.pipeline import compile_source
-from celc.plan.strategy import GENERAL_ENGINE, UnionLists
+from celc.plan.strategy import GENERAL_ENGINE, LongestRuns, UnionLists
 
 # What the runtime loads only when a query needs it must not be loaded first inside `interpreted`.
 for _module in pkgutil.walk_packages(celc_runtime.__path__, "celc_runtime."):
@@ -83,7 +83,10 @@ def engines(text: str, options: Options | None = None) -> dict[str, Matcher]:
     compilation = compile_source(source, options)
     general = compile_source(source, options, updates=GENERAL_ENGINE)
     found = {"general": Matcher(general.module_text("test"), general.warnings)}
-    if any(not isinstance(stages.program.update, UnionLists) for stages in compilation.queries):
+    programs = [stages.program for stages in compilation.queries]
+    if any(
+        not isinstance(p.update, UnionLists) or isinstance(p.listing, LongestRuns) for p in programs
+    ):
         found["chosen"] = Matcher(compilation.module_text("test"), compilation.warnings)
     return found
 

@@ -1,6 +1,6 @@
 """Random queries with SELECT FIRST and LONGEST: the compiled answers against the reference's.
 
-python tests/test_random_per_start.py 0 500     # seeds 0 to 499, and the counts
+python tests/test_random_per_start.py 0 500     # seeds 0 to 499 of both kinds, and the counts
 
 Half of the queries are left to automata alone, half have conditions across events.
 """
@@ -12,14 +12,24 @@ import warnings
 
 import pytest
 from celc_runtime import EventWarning
+from celc_runtime.plan.strategy import LongestRuns
 from celc_runtime.run import per_start
 from engines import answers, engines, interpreted, only_query
 from reference import WorkLimitError, check_answer, evaluate
 from seeds import compare_seeds
-from strategies import EVERYTHING, SHORTER, Feature, random_query, random_stream
+from strategies import (
+    DECLARATION,
+    EVERYTHING,
+    SHORTER,
+    Feature,
+    random_query,
+    random_stream,
+)
+from strategies_runs import run_query
 from test_random import TOO_LARGE, WORK_LIMIT, Tally, cramped
 
-from celc import CelError
+from celc import CelError, Matcher
+from celc.options import Options
 
 _FEATURES = EVERYTHING | SHORTER | {Feature.PER_START, Feature.LOCAL_WINDOW}
 _ACROSS = {
@@ -42,12 +52,38 @@ def check(seed: int, tally: Tally) -> None:
         assert codes <= TOO_LARGE, f"{codes}: {text}"
         tally.too_large += 1
         return
+    _compare(seed, rng, text, None, matchers, tally)
+
+
+def check_runs(seed: int, tally: Tally) -> None:
+    """The same of a query whose longest matches are runs of events, mostly."""
+    rng = random.Random(seed)
+    text = DECLARATION.replace("ts: LONG", "ts: DOUBLE") + run_query(rng)
+    tally.drawn += 1
+    with interpreted():
+        matchers = engines(text, Options(("ts",)))
+    last = only_query([*matchers.values()][-1])
+    if isinstance(last.program.listing, LongestRuns):
+        tally.with_features.add(text)
+    _compare(seed, rng, text, "ts", matchers, tally)
+
+
+def _compare(
+    seed: int,
+    rng: random.Random,
+    text: str,
+    order_by: str | None,
+    matchers: dict[str, Matcher],
+    tally: Tally,
+) -> None:
     for _ in range(4):
         events = random_stream(rng, rng.randint(4, 14), nulls=rng.choice((0, 0.1)))
         for event in events:
             event["id"] = rng.choice((1, 1, 1, 2))
+            if order_by is not None:
+                event["type"] = rng.choice("AAAB")
         try:
-            wanted = evaluate(text, events, work_limit=WORK_LIMIT)
+            wanted = evaluate(text, events, order_by=order_by, work_limit=WORK_LIMIT)
         except WorkLimitError:
             continue
         tally.pairs += 1
@@ -92,6 +128,21 @@ def test_one_match_for_each_start() -> None:
     assert tally.too_large <= 3, tally
 
 
+def test_longest_runs_of_events() -> None:
+    tally = Tally()
+    for seed in range(80):
+        check_runs(seed, tally)
+    assert len(tally.with_features) >= 40, tally
+    assert tally.pairs_with_matches >= 150, tally
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(1000, 5000, 500))
+def test_longest_runs_of_events_of_many_queries(first: int) -> None:
+    for seed in range(first, first + 500):
+        check_runs(seed, Tally())
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("first", range(1000, 5000, 500))
 def test_one_match_for_each_start_of_many_queries(first: int) -> None:
@@ -100,4 +151,4 @@ def test_one_match_for_each_start_of_many_queries(first: int) -> None:
 
 
 if __name__ == "__main__":
-    compare_seeds(check)
+    compare_seeds(lambda seed, tally: (check(seed, tally), check_runs(seed, tally)))

@@ -72,8 +72,8 @@ _NAMES_OF = {
     "celc_runtime.engine.runs": ("list_runs",),
     "celc_runtime.plan.strategy": (
         *("All", "BranchFree", "ByDefinition", "Checked", "EarliestInWindow", "InRuns"),
-        *("InWindow", "KeyTable", "KeyTerm", "Keyed", "Latest", "Remembers", "StraightLine"),
-        *("UnionLists", "WatchedPart"),
+        *("InWindow", "KeyTable", "KeyTerm", "Keyed", "Latest", "LongestRuns", "Remembers"),
+        *("StraightLine", "UnionLists", "WatchedPart"),
     ),
     "celc_runtime.plan.transitions": (
         *("EVENTS", "FLOORS", "KEYS", "NO_WINDOW", "earliest", "selection", "tables"),

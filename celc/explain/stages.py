@@ -34,6 +34,7 @@ from celc.plan.strategy import (
     InWindow,
     Keyed,
     Latest,
+    LongestRuns,
     StraightLine,
     UnionLists,
 )
@@ -325,7 +326,7 @@ def _strategy_lines(program: Program) -> list[str]:
                 f"  the automaton has {selection.tables.states} states, its tracker "
                 f"{len(selection.following)}"
             )
-        case All() | InRuns() | Checked() | Latest() | ByDefinition():
+        case All() | InRuns() | Checked() | Latest() | LongestRuns() | ByDefinition():
             pass
         case _:
             assert_never(listing)

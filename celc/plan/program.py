@@ -17,6 +17,7 @@ from celc.plan.strategy import (
     InWindow,
     Latest,
     Listing,
+    LongestRuns,
     Update,
     chosen_in_run,
 )
@@ -46,7 +47,7 @@ class Program:
             case Latest():
                 # Each kind twice: its second number is for events that do not begin their match.
                 return (*kinds, *(Kind(kind.marks, starts=False) for kind in kinds))
-            case All() | InRuns() | Checked() | ByDefinition():
+            case All() | InRuns() | Checked() | LongestRuns() | ByDefinition():
                 return kinds
             case _:
                 assert_never(self.listing)
@@ -69,7 +70,7 @@ class Program:
         It does not where only the listing decides whether a match is there.
         """
         match self.listing:
-            case Checked() | ByDefinition():
+            case Checked() | LongestRuns() | ByDefinition():
                 return False
             case All() | InRuns() | InWindow() | EarliestInWindow() | Latest():
                 return self.query.consume_by != "NONE"

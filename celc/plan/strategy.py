@@ -17,6 +17,7 @@ from celc.diagnostics.deadline import look
 from celc.normal.divide import Definitions, Exact, Roles, interleaves
 from celc.normal.flat_form import AbsentEvent, AbsentPart, RoleClause, RoleWindow
 from celc.normal.normal_form import NormalForm
+from celc.normal.runs_of_events import RunOfEvents
 from celc.plan.earliest import EarliestTables, choose_the_same, earliest_tables, is_quiet
 from celc.plan.keys import KeyPlan, plan_keys
 from celc.plan.piles import MAX_PILES, MAX_WRITES, PilePlan, plan_piles, why_not_straight_line
@@ -140,6 +141,20 @@ class Latest:
 
 
 @dataclass(frozen=True, slots=True)
+class LongestRuns:
+    """The longest matches, which are runs of events, read off the events without an update.
+
+    `kinds[symbol]`: the kind of such an event; symbol 0 is of no event of a run. `checks`: the
+    conditions between neighbours of a run; None: there are none.
+    """
+
+    run: RunOfEvents
+    kinds: tuple[int, ...]
+    checks: Checked | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ByDefinition:
     """The matches that the definition of the formula finds among remembered events.
 
@@ -152,7 +167,9 @@ class ByDefinition:
     reason: str
 
 
-Listing: TypeAlias = All | InRuns | Checked | InWindow | EarliestInWindow | Latest | ByDefinition
+Listing: TypeAlias = (
+    All | InRuns | Checked | InWindow | EarliestInWindow | Latest | LongestRuns | ByDefinition
+)
 
 
 def chosen_in_run(query: Query, listing: Listing) -> PerStart | None:
@@ -176,7 +193,8 @@ class ChoiceInput:
     """All that the choice depends on: the tables of a query, and the rest of its conditions, which
     is left to the listing.
 
-    The tables were made of the automaton `minimal` and the letters of `machine`.
+    The tables were made of the automaton `minimal` and the letters of `machine`. `run`: the longest
+    matches are runs of events.
     """
 
     query: Query
@@ -185,6 +203,7 @@ class ChoiceInput:
     tables: Tables
     rest: Exact | WindowSelector | Roles | Definitions
     max_work: int
+    run: RunOfEvents | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +221,9 @@ def choose(given: ChoiceInput, updates: frozenset[type[Update]] = EVERY_UPDATE) 
     Raises CelError where a selector's automaton has too many states.
     """
     query, tables = given.query, given.tables
+    runs = _longest_runs(given, updates)
+    if runs is not None:
+        return runs
     piles = _piles(query, tables, updates)
     match given.rest:
         case Exact():
@@ -216,6 +238,45 @@ def choose(given: ChoiceInput, updates: frozenset[type[Update]] = EVERY_UPDATE) 
             return _strategy(tables, _update(piles, updates, forgets=False), listing)
         case _:
             assert_never(given.rest)
+
+
+def _longest_runs(given: ChoiceInput, updates: frozenset[type[Update]]) -> Strategy | None:
+    """The strategy of a query whose longest matches are runs; None where they are not.
+
+    Only beside updates with code of its own, so that the general engine can be asked for instead.
+    """
+    kinds = _kinds_of_symbols(with_starts_apart(given.tables))
+    if given.run is None or kinds is None or StraightLine not in updates:
+        return None
+    reason = "the longest match from an event takes all events of its run"
+    checks = None
+    match given.rest:
+        case Exact():
+            pass
+        case Roles(flat=flat):
+            conditions = [*flat.absent, *flat.windows, *flat.absent_parts]
+            between = all(c.when == "neighbours" and c.iterations == ((),) for c in flat.clauses)
+            if conditions or not between:
+                return None
+            checks = Checked(flat.clauses, (), (), (), "", False, given.max_work, reason)
+        case _:
+            return None
+    update = UnionLists("no update runs: the listing reads the events itself")
+    return _strategy(given.tables, update, LongestRuns(given.run, kinds, checks, reason))
+
+
+def _kinds_of_symbols(tables: Tables) -> tuple[int, ...] | None:
+    """The kind of the events of each symbol, −1 for symbol 0; None where some symbol has several or
+    none, or where the past matters."""
+    if tables.contexts is not None or tables.instants is not None:
+        return None
+    found = []
+    for steps in tables.steps:
+        kinds = {tables.kinds[step.kind].marks: step.kind for step in steps}
+        if len(kinds) > 1:
+            return None
+        found.append(next(iter(kinds.values()), -1))
+    return None if -1 in found[1:] else tuple(found)
 
 
 def _piles(query: Query, tables: Tables, updates: frozenset[type[Update]]) -> PilePlan | UnionLists:

@@ -170,6 +170,22 @@ class Latest:
     """The match of the latest events, found from its end back on the piles."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LongestRuns:
+    """The longest matches, which are runs of events, read off the events; the update does not run.
+
+    kinds: for each symbol the kind of an event of a run; symbol 0 is of none. least: so many events
+    at least. contiguous: without other events between them. ordered_by: the column on whose order
+    the choice relies, None: on none. checks: the conditions between two neighbours.
+    """
+
+    kinds: tuple[int, ...]
+    least: int
+    contiguous: bool
+    ordered_by: str | None = None
+    checks: Checked | None = None
+
+
 class Formula(Protocol):
     """A formula as the definitions read it (see `definition`)."""
 
@@ -188,4 +204,6 @@ class ByDefinition:
     sees_all: bool
 
 
-Listing: TypeAlias = All | InRuns | Checked | InWindow | EarliestInWindow | Latest | ByDefinition
+Listing: TypeAlias = (
+    All | InRuns | Checked | InWindow | EarliestInWindow | Latest | LongestRuns | ByDefinition
+)

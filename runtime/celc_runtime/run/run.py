@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from functools import partial
-from typing import assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -41,35 +40,18 @@ from celc_runtime.engine.batch import Batch
 from celc_runtime.engine.collected_matches import keep_matches
 from celc_runtime.engine.instants import (
     InstantRows,
-    Instants,
     instant_rows,
-    instants_of,
     write_symbols,
 )
-from celc_runtime.engine.listing import Kinds, with_more_room
+from celc_runtime.engine.listing import with_more_room
 from celc_runtime.plan.errors import EventWarning, WorkLimitError
-from celc_runtime.plan.plan import Plan
-from celc_runtime.plan.strategy import (
-    All,
-    ByDefinition,
-    Checked,
-    EarliestInWindow,
-    InRuns,
-    InWindow,
-    Latest,
-    UnionLists,
-)
 from celc_runtime.program import Program
-from celc_runtime.run.by_definition import DefinitionListing
-from celc_runtime.run.checked import CheckedListing
-from celc_runtime.run.latest import LatestListing
-from celc_runtime.run.listings import AllListing, ListingOfRun, RunsListing
+from celc_runtime.run.listing_of import instants_of_program, kinds_of, listing_of
 from celc_runtime.run.many_matches import ManyMatches
 from celc_runtime.run.per_start import StartChoice
 from celc_runtime.run.positions import GivenPositions, Positions
 from celc_runtime.run.stretches import Behind, Stretches, begins_inside, positions_at
 from celc_runtime.run.updates import ASKS_UPDATE, update_of
-from celc_runtime.run.window_listings import EarliestListing, SelectorListing
 
 
 class Run:
@@ -99,10 +81,10 @@ class Run:
         self._columns = Columns(
             plan, ties_are_errors=ties_are_errors, continues=continues, numbered=numbered
         )
-        self._instants = _instants_of(program)
+        self._instants = instants_of_program(program)
         self._whole = None if plan.ties is None else WholeInstants(plan)
         self._update = update_of(program, first_position=first_position)
-        self._listing = _listing_of(program, self._instants, with_letters=self._update.has_contexts)
+        self._listing = listing_of(program, self._instants, with_letters=self._update.has_contexts)
         self._memory = new_memory(self._update.piles, first_node=first_node)
         self._memory.counters[SHIFT] = -first_position
         self._many = ManyMatches(plan, self._listing)
@@ -116,7 +98,7 @@ class Run:
         self._bounds = plan.ties is not None and self._instants is None
         stored = plan.stored_attributes
         self._events = EventStore((*stored, INSTANT_POSITION) if self._bounds else stored)
-        self._kinds = _kinds(plan, self._listing)
+        self._kinds = kinds_of(plan, self._listing)
         self._output = self._listing.buffers(plan.limit)
         self._choice: StartChoice | None = None
         if plan.per_start is not None:
@@ -227,6 +209,7 @@ class Run:
         if self._update.has_contexts:
             prepared.batch = prepared.batch._replace(contexts=stretches.contexts)
         positions = GivenPositions(prepared, stretches.positions)
+        self._listing.for_each_start()
         prepared = self._enter(prepared, positions)
         self._last_ends = np.full(len(stretches.starts), -1, np.int64)
         self._stretches = prepared
@@ -294,10 +277,25 @@ class Run:
         return self._update.enter(prepared, self._memory)
 
     def _listed(self, prepared: Prepared, positions: Positions) -> Iterator[pa.RecordBatch]:
+        if self._listing.reads_alone:
+            yield from self._listed_alone(prepared)
+            return
         for _ in self._advance(prepared, positions):
             if self._output.used[0]:
                 self._many.look(self._memory, self._output, self._kinds, positions.of)
                 yield from self._take(prepared)
+
+    def _listed_alone(self, prepared: Prepared) -> Iterator[pa.RecordBatch]:
+        """The matches that the listing finds without the update."""
+        memory = self._memory
+        memory.counters[ENTRY] += int(np.count_nonzero(prepared.batch.symbols))
+        while self._listing.choose(memory, self._output, self._kinds) != DONE:
+            if self._output.used[0]:
+                yield from self._take(prepared)
+            else:
+                self._output = with_more_room(self._output, 2 * len(self._output.tags))
+        if self._output.used[0]:
+            yield from self._take(prepared)
 
     def finish(self) -> None:
         """Warn once of rows of undeclared types; call it at the end of a run."""
@@ -401,6 +399,8 @@ class Run:
 
     def _oldest_entry(self) -> int:
         """The first stored event that a later match can refer to."""
+        if self._listing.reads_alone:
+            return self._listing.oldest()
         earliest = self._update.earliest_start(self._memory)
         return int(oldest_entry(self._memory, self._plan.kind_bits, earliest))
 
@@ -417,45 +417,3 @@ class Run:
         counters[LAST] -= rows
         instants = prepared.batch.instants
         counters[INSTANT] -= instants[-1] + 1 if len(instants) else rows
-
-
-def _instants_of(program: Program) -> Instants | None:
-    """How the update knows events by their places in instants; None where it does not."""
-    match program.update:
-        case UnionLists(tables=tables) if len(tables.instants):
-            return instants_of(tables.instants)
-        case _:
-            return None
-
-
-def _listing_of(program: Program, instants: Instants | None, *, with_letters: bool) -> ListingOfRun:
-    """The listing of a run; `with_letters`: the update writes the letters of events."""
-    plan, listing = program.plan, program.listing
-    match listing:
-        case All():
-            return AllListing()
-        case InRuns():
-            return RunsListing(listing, plan)
-        case Checked():
-            return CheckedListing(listing, plan, instants)
-        case InWindow():
-            return SelectorListing(listing, plan, with_letters=with_letters)
-        case EarliestInWindow():
-            return EarliestListing(listing, plan, with_letters=with_letters)
-        case Latest():
-            return LatestListing()
-        case ByDefinition():
-            return DefinitionListing(listing, plan, instants)
-        case _:
-            assert_never(listing)
-
-
-def _kinds(plan: Plan, listing: ListingOfRun) -> Kinds:
-    columns = range(len(plan.label_names))
-    belongs = [[column in kind.columns for kind in plan.kinds] for column in columns]
-    return Kinds(
-        np.array([kind.starts for kind in plan.kinds] or [False], np.bool_),
-        np.array(belongs, np.uint64).reshape(len(columns), len(plan.kinds)),
-        np.array([plan.kind_bits], np.int64),
-        np.array([listing.places, listing.leaf_pile, not plan.partition_by], np.int64),
-    )
