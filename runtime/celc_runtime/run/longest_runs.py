@@ -27,7 +27,7 @@ from celc_runtime.engine.longest_runs import (
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import LongestRuns
 from celc_runtime.run.history import History
-from celc_runtime.run.listings import Floors, ListingOfRun
+from celc_runtime.run.listings import NOTED_ROWS, Floors, ListingOfRun
 from celc_runtime.run.positions import Positions
 
 
@@ -35,6 +35,9 @@ class LongestRunsListing(ListingOfRun):
     """Lists the longest run from each event, or, with DISJOINT, from each event behind a run."""
 
     reads_alone = True
+
+    # Larger columns cost more to make than to read.
+    most_rows = NOTED_ROWS
 
     def __init__(self, listing: LongestRuns, plan: Plan) -> None:
         assert plan.per_start is not None
@@ -93,8 +96,11 @@ class LongestRunsListing(ListingOfRun):
             self._begins_anew = True
         keys, floors = self._window(prepared, rows, of_rows)
         new = RunEvents(tags, rows, keys, floors, linked)
-        old.rows[:] = -1
-        self._events = RunEvents(*(np.concatenate(pair) for pair in zip(old, new, strict=True)))
+        self._events = new
+        if len(old.tags):
+            old.rows[:] = -1
+            both = zip(old, new, strict=True)
+            self._events = RunEvents(*(np.concatenate(pair) for pair in both))
         self._link(prepared, rows, symbols, positions, len(old.tags))
         self._open = -1
         return prepared
