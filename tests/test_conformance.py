@@ -164,6 +164,8 @@ _EACH_FORM = (
     # The general engine: nested selectors, which are contexts, checked matches, and an absence in
     # a window among simultaneous events, which the definition finds.
     *(("07", 6), ("16", 11), ("27", 33)),
+    # Longest runs of events, read off the events.
+    ("33", 5),
 )
 _MORE_FORMS = (
     *(("01", 2), ("02", 3), ("02", 5), ("05", 10), ("06", 10), ("08", 4), ("12", 3), ("13", 4)),

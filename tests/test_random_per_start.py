@@ -77,7 +77,9 @@ def _compare(
     tally: Tally,
 ) -> None:
     for _ in range(4):
-        events = random_stream(rng, rng.randint(4, 14), nulls=rng.choice((0, 0.1)))
+        # The reference tries all choices of a `+`.
+        length = rng.randint(4, 14 if order_by is None else 10)
+        events = random_stream(rng, length, nulls=rng.choice((0, 0.1)))
         for event in events:
             event["id"] = rng.choice((1, 1, 1, 2))
             if order_by is not None:
@@ -130,10 +132,10 @@ def test_one_match_for_each_start() -> None:
 
 def test_longest_runs_of_events() -> None:
     tally = Tally()
-    for seed in range(80):
+    for seed in range(50):
         check_runs(seed, tally)
-    assert len(tally.with_features) >= 40, tally
-    assert tally.pairs_with_matches >= 150, tally
+    assert len(tally.with_features) >= 25, tally
+    assert tally.pairs_with_matches >= 100, tally
 
 
 @pytest.mark.long

@@ -27,20 +27,23 @@ from celc_runtime.run.stretches import Stretches, begins_inside, positions_at
 
 _ROWS_PER_BATCH = 1 << 16
 
+_NEVER = 2**63 - 1
+
 _NO_ENTRIES = np.zeros(0, np.int64)
 
 
 class StartChoice:
     """Chooses among matches by their starts; holds the rows that are not known yet."""
 
-    def __init__(self, choice: PerStart, window: Window | None, schema: pa.Schema) -> None:
+    def __init__(self, choice: PerStart, window: Window | None) -> None:
         self._choice = choice
         self._window = window
         self._is_first = choice.end == "FIRST"
         self._tables: list[pa.Table] = []
         self._starts = self._ends = _NO_ENTRIES
-        self._schema = schema
         self._merged = 0
+        # The first of all starts that wait.
+        self._least = _NEVER
         # The starts that have their matches already (FIRST), ascending, and where these end.
         self._answered = self._answers = _NO_ENTRIES
         # The last event of the last match that is kept (DISJOINT).
@@ -48,23 +51,13 @@ class StartChoice:
         # The end of the last rows handed out, and how many they were (LIMIT).
         self._last_end, self._given = -1, 0
 
-    @property
-    def oldest(self) -> int | None:
-        """The first event of the earliest match that waits; None where none does."""
-        return int(self._starts.min()) if len(self._starts) else None
-
-    @property
-    def rows(self) -> int:
-        """How many rows wait."""
-        return len(self._starts)
-
     def candidates(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """bool[matches]: which of these matches may be chosen, by their own starts and ends and by
         what is known of earlier ones."""
         found = starts > self._after
         distinct, group = np.unique(starts, return_inverse=True)
         if self._is_first:
-            best = np.full(len(distinct), np.iinfo(np.int64).max)
+            best = np.full(len(distinct), _NEVER)
             np.minimum.at(best, group, ends)
             place = np.searchsorted(self._answered, distinct)
             place[place == len(self._answered)] = 0
@@ -80,6 +73,7 @@ class StartChoice:
     def add(self, matches: pa.RecordBatch, starts: np.ndarray, ends: np.ndarray) -> None:
         """Take in the rows of candidates, with their first and last events (int64)."""
         self._tables.append(pa.Table.from_batches([matches]))
+        self._least = min(self._least, int(starts.min()))
         self._starts = np.concatenate([self._starts, starts])
         self._ends = np.concatenate([self._ends, ends])
         if self._is_first:
@@ -90,6 +84,8 @@ class StartChoice:
 
     def known(self, oldest: int) -> Iterator[pa.RecordBatch]:
         """The rows that are known if no later match starts before the entry `oldest`."""
+        if not len(self._starts) or (oldest <= self._least and not self._choice.known_at_end):
+            return
         over = self._starts < oldest
         if self._choice.disjoint:
             chosen = self._disjoint(over)
@@ -110,7 +106,7 @@ class StartChoice:
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         """The rows that are known at the end of the input."""
-        yield from self.known(np.iinfo(np.int64).max)
+        yield from self.known(_NEVER)
 
     def of_stretches(
         self, stretches: Stretches, batch: Batch, entries: np.ndarray
@@ -167,6 +163,7 @@ class StartChoice:
         rows = np.flatnonzero(wanted)
         self._tables = [self._together().take(pa.array(rows))] if len(rows) else []
         self._starts, self._ends = self._starts[rows], self._ends[rows]
+        self._least = int(self._starts.min()) if len(rows) else _NEVER
         self._merged = min(self._merged, len(rows))
 
     def _together(self) -> pa.Table:

@@ -102,7 +102,7 @@ class Run:
         self._output = self._listing.buffers(plan.limit)
         self._choice: StartChoice | None = None
         if plan.per_start is not None:
-            self._choice = StartChoice(plan.per_start, plan.window, self._schema)
+            self._choice = StartChoice(plan.per_start, plan.window)
         self.dropped = 0
 
     def forget_undeclared(self) -> None:
