@@ -261,7 +261,7 @@ def _longest_runs(given: ChoiceInput, updates: frozenset[type[Update]]) -> Strat
             checks = Checked(flat.clauses, (), (), (), "", False, given.max_work, reason)
         case _:
             return None
-    update = UnionLists("no update runs: the listing reads the events itself")
+    update = UnionLists("the listing reads the events itself, and runs no update")
     return _strategy(given.tables, update, LongestRuns(given.run, kinds, checks, reason))
 
 

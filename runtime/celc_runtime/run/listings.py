@@ -85,7 +85,7 @@ class ListingOfRun:
 
     def oldest(self) -> int:
         """The first stored event that a later match can refer to, of a listing that reads alone."""
-        raise NotImplementedError
+        raise AssertionError("only asked of a listing that reads alone")
 
     def for_each_start(self) -> None:
         """Hand out the matches of all starts, although others come to choose among them."""
