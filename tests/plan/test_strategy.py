@@ -216,6 +216,13 @@ def test_what_may_not_be_chosen_is_not_chosen() -> None:
     assert _names(stages.program) == ("BranchFree", "Checked")
 
 
+def test_runs_that_are_read_off_the_events_warn_of_no_search() -> None:
+    runs = "LONGEST * FROM S WHERE (A AS a):+ FILTER a.id > PREV(a.id)"
+    assert not _compiled(runs).warnings
+    searched = _compiled(runs.replace("LONGEST", "LAST")).warnings
+    assert [warning.code for warning in searched] == ["exponential-search"]
+
+
 # --- program and façade ---------------------------------------------------------------------------
 
 
