@@ -19,7 +19,6 @@ from celc.plan.strategy import (
     Listing,
     LongestRuns,
     Update,
-    chosen_in_run,
 )
 from celc.plan.tables import Kind, Tables
 
@@ -54,8 +53,16 @@ class Program:
 
     @property
     def per_start(self) -> core.PerStart | None:
-        """The choice among the matches with one start that is left to the run."""
-        return chosen_in_run(self.query, self.listing)
+        """The choice among the matches with one start that is left to the run.
+
+        The automaton chooses for SELECT FIRST, but not under conditions that only the listing
+        decides. With CONSUME BY the first match of a start is its last one.
+        """
+        chosen = self.query.per_start
+        if chosen is None or chosen.disjoint or chosen.end == "LONGEST":
+            return chosen
+        is_exact = isinstance(self.listing, All | InRuns) or self.query.consume_by != "NONE"
+        return None if is_exact else chosen
 
     @property
     def kind_bits(self) -> int:

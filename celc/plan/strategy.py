@@ -12,7 +12,7 @@ from typing import Final, TypeAlias, assert_never
 
 from celc.automata.determinize import DeterministicAutomaton, looks_alike
 from celc.automata.letters import ContextMachine
-from celc.core.formula import PerStart, Query
+from celc.core.formula import Query
 from celc.diagnostics.deadline import look
 from celc.normal.divide import Definitions, Exact, Roles, interleaves
 from celc.normal.flat_form import AbsentEvent, AbsentPart, RoleClause, RoleWindow
@@ -22,7 +22,13 @@ from celc.plan.earliest import EarliestTables, choose_the_same, earliest_tables,
 from celc.plan.keys import KeyPlan, plan_keys
 from celc.plan.piles import MAX_PILES, MAX_WRITES, PilePlan, plan_piles, why_not_straight_line
 from celc.plan.shapes import Shape, fixed_shape
-from celc.plan.tables import SelectionTables, Tables, tabulate, with_starts_apart
+from celc.plan.tables import (
+    SelectionTables,
+    Tables,
+    kinds_of_symbols,
+    tabulate,
+    with_starts_apart,
+)
 from celc.plan.window_selector import WindowSelector
 
 # --- how the update runs --------------------------------------------------------------------------
@@ -172,19 +178,6 @@ Listing: TypeAlias = (
 )
 
 
-def chosen_in_run(query: Query, listing: Listing) -> PerStart | None:
-    """The choice among the matches with one start that is left to the run.
-
-    The automaton chooses for SELECT FIRST, but not under conditions that only the listing decides.
-    With CONSUME BY the first match of a start is its last one.
-    """
-    per_start = query.per_start
-    if per_start is None or per_start.disjoint or per_start.end == "LONGEST":
-        return per_start
-    is_exact = isinstance(listing, All | InRuns) or query.consume_by != "NONE"
-    return None if is_exact else per_start
-
-
 # --- the choice -----------------------------------------------------------------------------------
 
 
@@ -245,7 +238,7 @@ def _longest_runs(given: ChoiceInput, updates: frozenset[type[Update]]) -> Strat
 
     Only beside updates with code of its own, so that the general engine can be asked for instead.
     """
-    kinds = _kinds_of_symbols(with_starts_apart(given.tables))
+    kinds = kinds_of_symbols(with_starts_apart(given.tables))
     if given.run is None or kinds is None or StraightLine not in updates:
         return None
     reason = "the longest match from an event takes all events of its run"
@@ -263,20 +256,6 @@ def _longest_runs(given: ChoiceInput, updates: frozenset[type[Update]]) -> Strat
             return None
     update = UnionLists("the listing reads the events itself, and runs no update")
     return _strategy(given.tables, update, LongestRuns(given.run, kinds, checks, reason))
-
-
-def _kinds_of_symbols(tables: Tables) -> tuple[int, ...] | None:
-    """The kind of the events of each symbol, −1 for symbol 0; None where some symbol has several or
-    none, or where the past matters."""
-    if tables.contexts is not None or tables.instants is not None:
-        return None
-    found = []
-    for steps in tables.steps:
-        kinds = {tables.kinds[step.kind].marks: step.kind for step in steps}
-        if len(kinds) > 1:
-            return None
-        found.append(next(iter(kinds.values()), -1))
-    return None if -1 in found[1:] else tuple(found)
 
 
 def _piles(query: Query, tables: Tables, updates: frozenset[type[Update]]) -> PilePlan | UnionLists:

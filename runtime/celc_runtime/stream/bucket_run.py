@@ -11,6 +11,8 @@ context, which is kept; CONSUME BY, which makes everything before its last match
 stream; and positions, which are kept. Rows that matter to no match are not kept. Where it matters
 that such rows were there (`:`, STRICT, `;!;`), one row stands for all of them between two kept
 events, because a second one changes nothing; in a window of EVENTS there are as many as there were.
+
+Longer than 450 lines: runs with and without new events share what they know of parts, row by row.
 """
 
 from __future__ import annotations
