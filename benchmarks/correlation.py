@@ -153,10 +153,11 @@ def timed(query: Any, whole: pa.RecordBatch, window: int, length: int, *, listed
     unlimited = int(run._output.limit[0])
     found = 0
 
-    def take(*_: object) -> None:
+    def take(*_: object) -> tuple[()]:
         nonlocal found
         found += int(run._output.used[0])
         run._output.used[:] = 0
+        return ()
 
     run._take = take  # type: ignore[method-assign, assignment]
     run._output.limit[0] = 0

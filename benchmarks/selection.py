@@ -57,10 +57,11 @@ def run_once(query: Any, batch: pa.RecordBatch, *, listed: bool) -> tuple[int, i
         run._output.limit[0] = 0
     found = [0, 0]
 
-    def take(*_: object) -> None:
+    def take(*_: object) -> tuple[()]:
         found[0] += int(run._output.used[0])
         found[1] += int(run._output.used[1])
         run._output.used[:] = 0
+        return ()
 
     run._take = take  # type: ignore[method-assign, assignment]
     for _ in run.push(batch):

@@ -21,18 +21,26 @@ from celc.automata.predicates import Alphabet, symbol_classes
 from celc.core.formula import MAX_FORMULA_DEPTH, Query
 from celc.diagnostics.deadline import Deadline, look
 from celc.diagnostics.errors import CelError, Diagnostic, Diagnostics
-from celc.diagnostics.source import Source
+from celc.diagnostics.source import Source, Span
 from celc.normal.divide import Definitions, Division, Exact, Roles, Windowed, divide
 from celc.normal.flat_form import asks_for_types
 from celc.normal.normal_form import KeepLabels, KeepSupport, NormalForm
 from celc.normal.normalize import normalize, output_labels
 from celc.normal.rewrite import relabel
+from celc.normal.runs_of_events import run_of_events
 from celc.normal.traversal import is_correlated
 from celc.options import Options
 from celc.parse.parser import parse
 from celc.plan.one_in_an_instant import can_wait, in_one_order
 from celc.plan.program import Program
-from celc.plan.strategy import EVERY_UPDATE, ChoiceInput, StraightLine, Update, choose
+from celc.plan.strategy import (
+    EVERY_UPDATE,
+    ChoiceInput,
+    LongestRuns,
+    StraightLine,
+    Update,
+    choose,
+)
 from celc.plan.tables import tabulate, with_instants
 from celc.plan.window_selector import DETERMINISTIC, WindowSelector, window_selector
 from celc.resolve.first_order.reader import read_first_order
@@ -152,7 +160,16 @@ def _stages(
         deadline,
         lambda pair: _passes(pair[0], pair[1], source, options, updates),
     )
-    return stages, diagnostics.in_order()
+    runs = [one.query.span for one in stages if isinstance(one.program.listing, LongestRuns)]
+    return stages, tuple(w for w in diagnostics.in_order() if not _is_idle(w, runs))
+
+
+def _is_idle(found: Diagnostic, runs: Iterable[Span]) -> bool:
+    """Whether it warns of a search in a query whose matches are read off the events (`runs`), which
+    the resolver cannot know."""
+    return found.code == "exponential-search" and any(
+        span.start <= found.span.start < span.end for span in runs
+    )
 
 
 _In = TypeVar("_In")
@@ -246,7 +263,8 @@ def _built(
         tables = with_instants(tables, letters.classes)
     _verify("tabulate", "tables", lambda: verify.tables(tables, len(alphabet.symbols)))
 
-    given = ChoiceInput(query, minimal, letters.machine, tables, rest, options.max_work)
+    run = run_of_events(query, form)
+    given = ChoiceInput(query, minimal, letters.machine, tables, rest, options.max_work, run)
     strategy = choose(given, updates)
     program = Program(
         query, automaton, alphabet, strategy.tables, strategy.update, strategy.listing

@@ -49,6 +49,11 @@ _CHOSEN = {
         "SELECT * FROM S WHERE !B FOR 5 [ts] ; A ; C WITHIN 3 [ts]",
         "SELECT * FROM S WHERE !(B AS b FILTER b.id = x.id) FOR 9 [ts] ; A AS x",
     ),
+    "33": (
+        "SELECT FIRST * FROM S WHERE A ; !C ; B",
+        "SELECT LONGEST DISJOINT * FROM S WHERE A+ ; B+ PARTITION BY id WITHIN 5 [ts]",
+        "SELECT LONGEST x FROM S WHERE (A AS x ; B AS y) FILTER x.id = y.id WITHIN 6 [ts]",
+    ),
 }
 
 

@@ -22,7 +22,7 @@ from celc import Matcher
 from celc.diagnostics.source import Source
 from celc.options import Options
 from celc.pipeline import compile_source
-from celc.plan.strategy import GENERAL_ENGINE, UnionLists
+from celc.plan.strategy import GENERAL_ENGINE, LongestRuns, UnionLists
 
 # What the runtime loads only when a query needs it must not be loaded first inside `interpreted`.
 for _module in pkgutil.walk_packages(celc_runtime.__path__, "celc_runtime."):
@@ -81,7 +81,11 @@ def engines(text: str, options: Options | None = None) -> dict[str, Matcher]:
     options = options or Options()
     source = Source("query.cel", text)
     chosen = compile_source(source, options)
-    if all(isinstance(stages.program.update, UnionLists) for stages in chosen.queries):
+    programs = [stages.program for stages in chosen.queries]
+    if all(
+        isinstance(p.update, UnionLists) and not isinstance(p.listing, LongestRuns)
+        for p in programs
+    ):
         return {"general": Matcher(chosen.module_text("test"), chosen.warnings)}
     general = compile_source(source, options, updates=GENERAL_ENGINE)
     return {

@@ -63,6 +63,7 @@ class Feature(enum.Enum):
     SELECT_EXPRESSIONS = "SELECT of expressions"
     TOP_SELECTOR = "SELECT with a selector"
     ANY = "SELECT ANY"
+    PER_START = "SELECT FIRST or LONGEST, always"
     PARTITION_BY = "PARTITION BY"
     WITHIN_EVENTS = "WITHIN n EVENTS"
     WITHIN_ATTRIBUTE = "WITHIN n [ts]"
@@ -128,10 +129,10 @@ LOCAL_WINDOWS = (
 DWELLING = frozenset(
     {Feature.N_ARY, Feature.KEYS, Feature.LOOK_BACK, Feature.ROUNDS, Feature.TIMES}
 )
-# Windows inside a formula, and absences at its ends, have sets of their own: seeds draw the queries
-# that they always drew.
+# Windows inside a formula, absences at its ends, and one match for each start have sets of their
+# own: seeds draw the queries that they always drew.
 OF_TIME = frozenset({Feature.LOCAL_WINDOW, Feature.NOT_BEFORE, Feature.NOT_AFTER})
-EVERYTHING = frozenset(Feature) - DWELLING - SHORTER - OF_TIME
+EVERYTHING = frozenset(Feature) - DWELLING - SHORTER - OF_TIME - {Feature.PER_START}
 # Everything but the functions of what lies before; facts such as COUNT(x) > 1 come with N_ARY.
 ACROSS = (EVERYTHING | {Feature.N_ARY, Feature.KEYS}) - {
     Feature.PREV,
@@ -329,7 +330,9 @@ class _Generator:
             windows.append(f"WITHIN {rng.choice((4, 3, 6, 8, 2, 0))} [ts]")
         if windows and (self.needs_window or _chance(rng, 0.4)):
             lines.append(rng.choice(windows))
-        if self.has(Feature.CONSUME_BY) and not self.ends_late and _chance(rng, 0.3):
+        # LONGEST and DISJOINT know a match only after its end.
+        late = self.ends_late or "LONGEST" in lines[0] or "DISJOINT" in lines[0]
+        if not late and self.has(Feature.CONSUME_BY) and _chance(rng, 0.3):
             by = rng.choice(("ANY", "NONE", "PARTITION") if partitioned else ("ANY", "NONE"))
             lines.append(f"CONSUME BY {by}")
         if self.has(Feature.LIMIT) and _chance(rng, 0.3):
@@ -337,6 +340,8 @@ class _Generator:
         return "\n".join(lines) + "\n"
 
     def selector(self) -> str:
+        if self.has(Feature.PER_START):
+            return self.rng.choice(("FIRST ", "LONGEST ")) + self.rng.choice(("", "DISJOINT "))
         words = [""]
         if self.has(Feature.TOP_SELECTOR):
             words += ["STRICT ", "NXT ", "LAST ", "MAX ", "NEXT ", "ALL "]

@@ -14,8 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 from celc_runtime import CompiledQuery
-from celc_runtime.stream.bucket import END_OF_TIME
 from celc_runtime.stream.formats import StreamOptions
+from celc_runtime.stream.known_starts import END_OF_TIME
 from celc_runtime.stream.packing import packed
 from celc_runtime.stream.processor import HEADER
 from celc_runtime.stream.step import Step

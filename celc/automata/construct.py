@@ -35,6 +35,7 @@ from celc.automata.graphs import (
     without,
 )
 from celc.automata.letters import Letters, Mask, Place
+from celc.automata.per_start import preferred_of_ends
 from celc.automata.predicates import Alphabet
 from celc.automata.select import Selection, in_context, select, strict
 from celc.core.formula import EventType
@@ -105,7 +106,7 @@ def construct_selection(
     try:
         graph = constructor.graph(form.operand)
         letters = constructor.letters
-        assert strategy != "STRICT"
+        assert strategy not in lp.INSIDE_MATCHES
         return select(strategy, graph, letters.all, constructor.budget), letters
     except TooLargeError:
         raise CelError(source, (_too_large(form.span),)) from None
@@ -326,6 +327,9 @@ class _Constructor:
                 graph = self._graph(form.operand)
                 if form.strategy == "STRICT":
                     return strict(graph, self.budget)
+                if form.strategy in lp.INSIDE_MATCHES:
+                    first = form.strategy == "FIRST_OF_START"
+                    return preferred_of_ends(graph, self.letters.all, self.budget, first=first)
                 selection = select(form.strategy, graph, self.letters.all, self.budget)
                 return in_context(selection, self.letters)
             case lp.Relabel():

@@ -28,8 +28,8 @@ sets small: the remaining states of NXT and LAST are exactly the orders of appen
 Besides, a competitor is forgotten where it can never again matter: where no continuation ends both
 it and the match (for MAX: with the match's marks among its own). For LAST it counts as not better
 where no continuation marks both alike, because the last difference is then still to come. Both are
-properties of pairs of states, computed beforehand (`_pairs`); without them LAST of n events of
-different types would track 2ⁿ sets.
+properties of pairs of states, computed beforehand (`pairs_ending`); without them LAST of n events
+of different types would track 2ⁿ sets.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
+class Block:
     """Letters that all edges read alike; `reached[marked][state]`: the states after, a bit set."""
 
     mask: Mask
@@ -122,11 +122,11 @@ class _Competition:
     """
 
     strategy: Strategy
-    blocks: tuple[_Block, ...]
+    blocks: tuple[Block, ...]
     matter: tuple[int, ...]
     decided: tuple[int, ...]
 
-    def after(self, tracked: _Tracked, block: _Block, marked: bool) -> _Tracked:
+    def after(self, tracked: _Tracked, block: Block, marked: bool) -> _Tracked:
         """The competitors after one more event, which the match marks or does not mark."""
         equal, better = tracked
         match self.strategy, marked:
@@ -157,13 +157,13 @@ class _Competition:
 
 def _competition(strategy: Strategy, graph: Graph, everything: Mask) -> _Competition:
     if strategy == "MAX":
-        matter = _pairs(graph, everything, lambda match, other: match <= other)
+        matter = pairs_ending(graph, everything, lambda match, other: match <= other)
     else:
-        matter = _pairs(graph, everything, lambda match, other: True)
+        matter = pairs_ending(graph, everything, lambda match, other: True)
     decided = matter
     if strategy == "LAST":
-        decided = _pairs(graph, everything, lambda match, other: match == other)
-    return _Competition(strategy, _blocks(graph, everything), tuple(matter), tuple(decided))
+        decided = pairs_ending(graph, everything, lambda match, other: match == other)
+    return _Competition(strategy, blocks_of(graph, everything), tuple(matter), tuple(decided))
 
 
 class _Exploration:
@@ -203,7 +203,7 @@ class _Exploration:
             edges.append(self._edges_from(state, tracked))
         return _reduced(tracker, starts, edges, self._graph.version, self._rejects)
 
-    def _after(self, tracked: _Tracked, block: _Block, marked: bool) -> _Tracked:
+    def _after(self, tracked: _Tracked, block: Block, marked: bool) -> _Tracked:
         self._budget.spend()
         return self._competition.after(tracked, block, marked)
 
@@ -233,10 +233,12 @@ class _Exploration:
 
 
 _MAX_PAIRS = 300_000
-"""Pairs of edges up to which `_pairs` is worth its time."""
+"""Pairs of edges up to which `pairs_ending` is worth its time."""
 
 
-def _pairs(graph: Graph, everything: Mask, allowed: Callable[[bool, bool], bool]) -> list[int]:
+def pairs_ending(
+    graph: Graph, everything: Mask, allowed: Callable[[bool, bool], bool]
+) -> list[int]:
     """For each state of a match, the states of competitors that a common continuation can end.
 
     `allowed(marked, other)`: whether the match and the competitor may mark one event in this way.
@@ -265,7 +267,8 @@ def _pairs(graph: Graph, everything: Mask, allowed: Callable[[bool, bool], bool]
     return found
 
 
-def _blocks(graph: Graph, everything: Mask) -> tuple[_Block, ...]:
+def blocks_of(graph: Graph, everything: Mask, *, waits: bool = True) -> tuple[Block, ...]:
+    """The blocks of letters of a graph; `waits`: a competitor may begin at any later event."""
     masks = [edge.mask for edges in graph.edges for edge in edges]
     blocks = []
     for mask in partition(masks, everything):
@@ -274,9 +277,9 @@ def _blocks(graph: Graph, everything: Mask) -> tuple[_Block, ...]:
             for edge in edges:
                 if edge.mask & mask:
                     reached[bool(edge.marks)][state] |= 1 << edge.target
-        # A competitor may begin at any later event as well.
-        reached[False][INITIAL] |= 1 << INITIAL
-        blocks.append(_Block(mask, (tuple(reached[False]), tuple(reached[True]))))
+        if waits:
+            reached[False][INITIAL] |= 1 << INITIAL
+        blocks.append(Block(mask, (tuple(reached[False]), tuple(reached[True]))))
     return tuple(blocks)
 
 

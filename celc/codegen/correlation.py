@@ -99,7 +99,8 @@ def definition_literal(
     choices = ChoiceCode(number, code.imports, members=code.members, symbols=types)
     windows = _numbered_windows(program)
     writer = DefinitionCode(number, program.alphabet, program.tables.symbol_of, choices, windows)
-    selects = program.query.strategy not in ("ALL", "ANY")
+    query = program.query
+    selects = query.strategy not in ("ALL", "ANY") or query.per_start is not None
     formula = writer.of(listing.form, top=selects)
     numbers = {one: str(place) for place, one in enumerate(deadlines_of(program.query.formula))}
     ways = tuple(

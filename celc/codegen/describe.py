@@ -26,6 +26,7 @@ from celc.plan.strategy import (
     Keyed,
     Latest,
     Listing,
+    LongestRuns,
     StraightLine,
     UnionLists,
     Update,
@@ -133,6 +134,8 @@ def describe_listing(listing: Listing) -> str:
             return "by the earliest events of each window"
         case Latest():
             return "by the latest events of each window"
+        case LongestRuns():
+            return "as runs of events"
         case ByDefinition():
             return "by the definition of the formula"
         case _:

@@ -11,16 +11,8 @@ _NAMES_OF = {
     "celc_runtime": (
         *("Absolute", "Aggregate", "Arithmetic", "Attribute", "AttributeTest", "Cast"),
         *("ChosenKey", "CompiledQuery", "Computed", "Constant", "Deadline", "Kind", "Label"),
-        *(
-            "Negation",
-            "Plan",
-            "Program",
-            "Relevant",
-            "TextComparison",
-            "TextCondition",
-            "Window",
-            "module_names",
-        ),
+        *("Negation", "PerStart", "Plan", "Program", "Relevant", "TextComparison"),
+        *("TextCondition", "Window", "module_names"),
     ),
     "celc_runtime.engine.arena": (
         *(
@@ -81,8 +73,8 @@ _NAMES_OF = {
     "celc_runtime.engine.runs": ("list_runs",),
     "celc_runtime.plan.strategy": (
         *("All", "BranchFree", "ByDefinition", "Checked", "EarliestInWindow", "InRuns"),
-        *("InWindow", "KeyTable", "KeyTerm", "Keyed", "Latest", "Remembers", "StraightLine"),
-        *("UnionLists", "WatchedPart", "Way"),
+        *("InWindow", "KeyTable", "KeyTerm", "Keyed", "Latest", "LongestRuns", "Remembers"),
+        *("StraightLine", "UnionLists", "WatchedPart", "Way"),
     ),
     "celc_runtime.plan.transitions": (
         *("EVENTS", "FLOORS", "KEYS", "NO_WINDOW", "earliest", "selection", "tables"),

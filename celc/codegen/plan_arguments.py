@@ -72,7 +72,7 @@ def plan_arguments(
         "tiebreak": string_tuple(tiebreak),
         "window": "None" if query.window is None else _window(query.window, imports),
         "consume_by": string_literal(query.consume_by),
-        "limit": repr(1 if query.strategy == "ANY" else query.limit),
+        "limit": repr(_limit(program)),
         "symbol_dtype": string_literal("uint8" if _symbols(tables) < 256 else "uint16"),
         **_keys_by_type(query, imports),
     }
@@ -96,6 +96,8 @@ def plan_arguments(
             fields["at_end"] = string_literal(at_end)
     if query.simultaneous:
         fields["ties"] = string_literal(SIMULTANEOUS)
+    if program.per_start is not None:
+        fields["per_start"] = _per_start(program.per_start, query.limit, imports)
     if has_selectors(query.formula):
         fields["nested_selectors"] = "True"
     if relevant is not None:
@@ -104,6 +106,18 @@ def plan_arguments(
         fields["max_work"] = f"{program.listing.max_work:_}"
     imports.use("Plan")
     return tuple(PlanArgument(name, value) for name, value in fields.items())
+
+
+def _limit(program: Program) -> int | None:
+    """How many matches with one end are listed; a choice by starts comes before LIMIT."""
+    if program.per_start is not None:
+        return None
+    return 1 if program.query.strategy == "ANY" else program.query.limit
+
+
+def _per_start(choice: core.PerStart, limit: int | None, imports: Imports) -> str:
+    limits = [] if limit is None else [f"limit={limit}"]
+    return imports.call("PerStart", string_literal(choice.end), repr(choice.disjoint), *limits)
 
 
 def _symbols(tables: Tables) -> int:

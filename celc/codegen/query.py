@@ -10,7 +10,7 @@ from celc.codegen.classify import classifier, symbol_legend, types_code
 from celc.codegen.conditions import ConditionCode
 from celc.codegen.correlation import checks_literal, definition_literal
 from celc.codegen.describe import describe_listing, describe_update
-from celc.codegen.escape import comment_text, tuple_text
+from celc.codegen.escape import comment_text, string_literal, tuple_text
 from celc.codegen.imports import Imports
 from celc.codegen.key_lookups import KeyLookups
 from celc.codegen.plan_arguments import PlanArgument, plan_arguments
@@ -32,6 +32,7 @@ from celc.plan.strategy import (
     InWindow,
     Keyed,
     Latest,
+    LongestRuns,
     StraightLine,
     UnionLists,
 )
@@ -170,6 +171,15 @@ def _listing(number: int, program: Program, code: ConditionCode) -> StrategyPart
         case Checked():
             checks, read = checks_literal(number, listing, program, code)
             return StrategyPart(f"CHECKS_{number}", (checks,), frozenset(read))
+        case LongestRuns(run=run, checks=conditions):
+            code.imports.use("LongestRuns")
+            arguments = [tuple_text(map(str, listing.kinds)), str(run.least), str(run.contiguous)]
+            arguments.append("None" if run.ordered_by is None else string_literal(run.ordered_by))
+            if conditions is None:
+                return StrategyPart(imports.call("LongestRuns", *arguments))
+            between, read = checks_literal(number, conditions, program, code)
+            call = imports.call("LongestRuns", *arguments, f"CHECKS_{number}")
+            return StrategyPart(call, (between,), frozenset(read))
         case ByDefinition():
             definition, read = definition_literal(number, listing, program, code)
             return StrategyPart(f"DEFINITION_{number}", (definition,), frozenset(read))

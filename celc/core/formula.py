@@ -594,6 +594,20 @@ class PartitionKey:
 
 
 @dataclass(frozen=True, slots=True)
+class PerStart:
+    """The choice among the matches with one start, inside the window: those with the least end
+    (FIRST) or the greatest, and of these the support that NXT prefers. `disjoint`: of these, in the
+    order of starts, each that starts after the end of the last one kept."""
+
+    end: Literal["FIRST", "LONGEST"]
+    disjoint: bool
+    span: Span = _span()
+
+    def __str__(self) -> str:
+        return f"{self.end} DISJOINT" if self.disjoint else self.end
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """One query of a file, resolved.
 
@@ -601,7 +615,7 @@ class Query:
     their types. `needs_stream_column` says that two of the streams share a type name, so that a
     row's event type is told by the columns `stream` and `type` together; `needs_type_column` that
     the streams have more than one event type in all. `simultaneous`: events that are equal in all
-    order columns are one instant.
+    order columns are one instant. Where there is `per_start`, `strategy` is ALL.
     """
 
     name: str
@@ -619,3 +633,4 @@ class Query:
     order_by: tuple[AttributeDeclaration, ...]
     simultaneous: bool
     span: Span = _span()
+    per_start: PerStart | None = None

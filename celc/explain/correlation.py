@@ -7,7 +7,7 @@ from celc.normal.show import show_clause, show_length, show_window
 from celc.normal.traversal import events_of
 from celc.plan.keys import KeyPlan
 from celc.plan.program import Program
-from celc.plan.strategy import ByDefinition, Checked, Keyed
+from celc.plan.strategy import ByDefinition, Checked, Keyed, LongestRuns
 
 _WHEN: dict[When, str] = {
     "pairs": "when the events it compares are there",
@@ -28,6 +28,8 @@ def across_lines(program: Program) -> list[str]:
                 "end"
             )
         case Checked() as checks:
+            lines += _check_lines(checks)
+        case LongestRuns(checks=Checked() as checks):
             lines += _check_lines(checks)
     return lines
 

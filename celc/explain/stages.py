@@ -34,6 +34,7 @@ from celc.plan.strategy import (
     InWindow,
     Keyed,
     Latest,
+    LongestRuns,
     StraightLine,
     UnionLists,
 )
@@ -46,6 +47,8 @@ def dump_formula(stages: Stages) -> str:
     lines = [f"query {query.name}", f"streams: {', '.join(s.name for s in query.streams)}"]
     if query.strategy != "ALL":
         lines.append(f"select: {query.strategy}")
+    if query.per_start is not None:
+        lines.append(f"select: {query.per_start}")
     lines.append("output: " + (", ".join(map(_output_item, query.output)) or "start and end only"))
     if query.partition_by:
         lines.append("partition by: " + ", ".join(map(str, query.partition_by)))
@@ -337,7 +340,7 @@ def _strategy_lines(program: Program) -> list[str]:
                 f"  the automaton has {selection.tables.states} states, its tracker "
                 f"{len(selection.following)}"
             )
-        case All() | InRuns() | Checked() | Latest() | ByDefinition():
+        case All() | InRuns() | Checked() | Latest() | LongestRuns() | ByDefinition():
             pass
         case _:
             assert_never(listing)

@@ -13,7 +13,14 @@ from typing import TypeAlias
 from celc.core.formula import Query
 from celc.normal.flat_form import FlatForm
 from celc.normal.flatten import flatten
-from celc.normal.normal_form import Disjunction, KeepSupport, NormalForm, Relabel, Selected
+from celc.normal.normal_form import (
+    INSIDE_MATCHES,
+    Disjunction,
+    KeepSupport,
+    NormalForm,
+    Relabel,
+    Selected,
+)
 from celc.normal.normalize import output_labels
 from celc.normal.relax import relaxed
 from celc.normal.rewrite import relabel
@@ -36,7 +43,7 @@ class Windowed:
 class Roles:
     """Conditions between the events of a match, which carry roles, and a selector above them.
 
-    `selector` is NXT, LAST or MAX, or empty where SELECT does not compare matches.
+    `selector` is NXT, LAST, MAX or NXT_OF_ENDS, or empty where SELECT does not compare matches.
     """
 
     flat: FlatForm
@@ -86,6 +93,8 @@ def divide(query: Query, form: NormalForm) -> Division:
 
 def _divide_correlated(query: Query, form: NormalForm) -> Division:
     """Roles where the conditions can be read off the events of a match, else definitions."""
+    if query.per_start is not None:
+        form = _without_first(form)
     roles = _roles(query, form)
     consumes = query.consume_by != "NONE"
     selects = query.strategy not in ("ALL", "ANY")
@@ -115,7 +124,7 @@ def compares_late(query: Query, flat: FlatForm) -> bool:
 
 def _roles(query: Query, form: NormalForm) -> Roles | None:
     """The form with roles, and the selector that is left to the listing."""
-    if query.strategy not in ("NXT", "LAST", "MAX"):
+    if query.strategy not in ("NXT", "LAST", "MAX") and query.per_start is None:
         flat = flatten(form)
         return None if flat is None else Roles(flat, "")
     assert isinstance(form, Relabel)
@@ -125,7 +134,16 @@ def _roles(query: Query, form: NormalForm) -> Roles | None:
         return None
     # Labels that are projected away count for the supports that are compared.
     shown = relabel(flat.form, KeepSupport(output_labels(query)))
-    return Roles(replace(flat, form=shown), query.strategy)
+    return Roles(replace(flat, form=shown), form.operand.strategy)
+
+
+def _without_first(form: NormalForm) -> NormalForm:
+    """The form with SELECT FIRST's choice among the matches of each end alone: with conditions
+    across events the least end is found in the order of ends, and not by an automaton."""
+    assert isinstance(form, Relabel)
+    assert isinstance(form.operand, Selected)
+    chosen = Selected("NXT_OF_ENDS", form.operand.operand, form.operand.span)
+    return replace(form, operand=chosen)
 
 
 def _nests_selectors(form: NormalForm, *, top: bool) -> bool:
@@ -133,7 +151,7 @@ def _nests_selectors(form: NormalForm, *, top: bool) -> bool:
     match form:
         case Relabel():
             return _nests_selectors(form.operand, top=top)
-        case Selected() if form.strategy != "STRICT" and not top:
+        case Selected() if form.strategy not in INSIDE_MATCHES and not top:
             return True
         case _:
             return any(_nests_selectors(part, top=False) for part in operands_of(form))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from celc.core.formula import Clause, EventType, Predicate, Window
 from celc.diagnostics.source import Span
@@ -137,7 +137,13 @@ class Absence:
     """Labels of the two neighbours that conditions in the middle name (`Correlated`)."""
 
 
-Strategy: TypeAlias = Literal["STRICT", "NXT", "LAST", "MAX"]
+Strategy: TypeAlias = Literal["STRICT", "NXT", "LAST", "MAX", "FIRST_OF_START", "NXT_OF_ENDS"]
+"""The selectors of the language, which compare the matches with one end, and two more: of the
+matches with one start and one end, NXT_OF_ENDS chooses the support that NXT prefers, and of those
+with one start FIRST_OF_START does so among the matches with the least end."""
+
+INSIDE_MATCHES: Final = frozenset({"STRICT", "FIRST_OF_START", "NXT_OF_ENDS"})
+"""Strategies that look at no event before the start of a match."""
 
 
 @dataclass(frozen=True, slots=True)

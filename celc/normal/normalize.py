@@ -93,6 +93,9 @@ def normalize(
     strategy = query.strategy
     if strategy != "ALL" and strategy != "ANY":
         form = selected(strategy, form, query.strategy_span or query.span)
+    if query.per_start is not None:
+        is_first = query.per_start.end == "FIRST"
+        form = selected("FIRST_OF_START" if is_first else "NXT_OF_ENDS", form, query.per_start.span)
     form = relabel(form, KeepLabels(output_labels(query)))
     if is_empty(form):
         diagnostics.add(

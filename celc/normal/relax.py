@@ -94,5 +94,6 @@ class _Relaxation:
 
 def _selects(form: NormalForm) -> bool:
     return any(
-        isinstance(part, lp.Selected) and part.strategy != "STRICT" for part in forms_in(form)
+        isinstance(part, lp.Selected) and part.strategy not in lp.INSIDE_MATCHES
+        for part in forms_in(form)
     )

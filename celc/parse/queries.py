@@ -101,6 +101,17 @@ class QueryBuilder(FormulaBuilder):
         )
         return _Draft(clause, span)
 
+    def select_per_start(self, c: Values) -> _Draft:
+        draft = self.select([c[0], c[2]])
+        draft.select = replace(draft.select, per_start=c[1])
+        return draft
+
+    def end_of_start(self, c: Values) -> syntax.PerStart:
+        return syntax.PerStart(c[0].type, False, c[0].span)
+
+    def disjoint(self, c: Values) -> syntax.PerStart:
+        return syntax.PerStart(c[0].end, True, c[0].span.to(c[1].span))
+
     def all_items(self, c: Values) -> syntax.AllItems:
         return syntax.AllItems(c[0].span)
 

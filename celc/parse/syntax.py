@@ -529,13 +529,24 @@ SelectItem: TypeAlias = LabelItem | ExpressionItem
 
 
 @dataclass(frozen=True, slots=True)
+class PerStart:
+    """FIRST or LONGEST after SELECT, perhaps with DISJOINT."""
+
+    end: Literal["FIRST", "LONGEST"]
+    disjoint: bool
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class SelectClause:
-    """`SELECT [strategy] items`; `strategy` None means ALL."""
+    """`SELECT [strategy] items`; `strategy` None means ALL. `per_start` stands in place of a
+    strategy."""
 
     strategy: Strategy | None
     strategy_span: Span | None
     items: AllItems | NoItems | tuple[SelectItem, ...]
     span: Span = _span()
+    per_start: PerStart | None = None
 
 
 @dataclass(frozen=True, slots=True)

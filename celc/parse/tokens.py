@@ -289,6 +289,9 @@ def _is_keyword(keyword: str, following: Sequence[Token], accepts: Callable[[str
             return after.type in ("NAME", "TEXT") and not is_operator
         case "LAST" | "MAX" if accepts("STAR"):  # directly after SELECT
             return after.type != "LPAR"
+        case "FIRST" | "LONGEST" | "DISJOINT":  # after SELECT
+            is_function = keyword == "FIRST" and after.type == "LPAR"
+            return not is_function and not _ends_item(after)
         case "STRICT" | "NXT" | "NEXT" | "LAST" | "MAX" if not accepts("STAR"):
             return after.type == "LPAR"
         case "PROJECT":
@@ -301,6 +304,12 @@ def _is_keyword(keyword: str, following: Sequence[Token], accepts: Callable[[str
             return after.type == "TEXT"
         case _:
             return True
+
+
+def _ends_item(token: Token) -> bool:
+    """Whether the word before a token is an item of SELECT, or its beginning."""
+    signs = ("COMMA", "LSQB", "DOT", END)
+    return token.type in signs or keyword_of(token) in ("AS", "FROM", "WHERE")
 
 
 def begins_statement(tokens: Sequence[Token], index: int) -> bool:

@@ -17,6 +17,7 @@ from celc.plan.strategy import (
     InWindow,
     Latest,
     Listing,
+    LongestRuns,
     Update,
 )
 from celc.plan.tables import Kind, Tables
@@ -45,10 +46,23 @@ class Program:
             case Latest():
                 # Each kind twice: its second number is for events that do not begin their match.
                 return (*kinds, *(Kind(kind.marks, starts=False) for kind in kinds))
-            case All() | InRuns() | Checked() | ByDefinition():
+            case All() | InRuns() | Checked() | LongestRuns() | ByDefinition():
                 return kinds
             case _:
                 assert_never(self.listing)
+
+    @property
+    def per_start(self) -> core.PerStart | None:
+        """The choice among the matches with one start that is left to the run.
+
+        The automaton chooses for SELECT FIRST, but not under conditions that only the listing
+        decides. With CONSUME BY the first match of a start is its last one.
+        """
+        chosen = self.query.per_start
+        if chosen is None or chosen.disjoint or chosen.end == "LONGEST":
+            return chosen
+        is_exact = isinstance(self.listing, All | InRuns) or self.query.consume_by != "NONE"
+        return None if is_exact else chosen
 
     @property
     def kind_bits(self) -> int:
@@ -63,7 +77,7 @@ class Program:
         It does not where only the listing decides whether a match is there.
         """
         match self.listing:
-            case Checked() | ByDefinition():
+            case Checked() | LongestRuns() | ByDefinition():
                 return False
             case All() | InRuns() | InWindow() | EarliestInWindow() | Latest():
                 return self.query.consume_by != "NONE"

@@ -26,11 +26,18 @@ from celc.normal.flat_form import (
     RoleWindow,
 )
 from celc.normal.normal_form import NormalForm
+from celc.normal.runs_of_events import RunOfEvents
 from celc.plan.earliest import EarliestTables, choose_the_same, earliest_tables, is_quiet
 from celc.plan.keys import KeyPlan, plan_keys
 from celc.plan.piles import MAX_PILES, MAX_WRITES, PilePlan, plan_piles, why_not_straight_line
 from celc.plan.shapes import Shape, fixed_shape
-from celc.plan.tables import SelectionTables, Tables, tabulate, with_starts_apart
+from celc.plan.tables import (
+    SelectionTables,
+    Tables,
+    kinds_of_symbols,
+    tabulate,
+    with_starts_apart,
+)
 from celc.plan.window_selector import WindowSelector
 
 # --- how the update runs --------------------------------------------------------------------------
@@ -100,9 +107,9 @@ class Checked:
     `clauses` are the conditions that no key decides, `absent` the events that must not lie inside a
     match, `windows` those of parts of the formula, `absent_parts` the parts in windows that must
     not lie inside a match; `events_before` and `parts_before` must not lie before one, `after` not
-    after one; `selector` is NXT, LAST or MAX of SELECT, or empty; `distinct`: some matches look
-    alike, because they differ in events that are not shown. `max_work`: the most steps for one
-    event.
+    after one; `selector` is NXT, LAST or MAX of SELECT, NXT_OF_ENDS or empty; `distinct`: some
+    matches look alike, because they differ in events that are not shown. `max_work`: the most steps
+    for one event.
     """
 
     clauses: tuple[RoleClause, ...]
@@ -154,6 +161,20 @@ class Latest:
 
 
 @dataclass(frozen=True, slots=True)
+class LongestRuns:
+    """The longest matches, which are runs of events, read off the events without an update.
+
+    `kinds[symbol]`: the kind of such an event; symbol 0 is of no event of a run. `checks`: the
+    conditions between neighbours of a run; None: there are none.
+    """
+
+    run: RunOfEvents
+    kinds: tuple[int, ...]
+    checks: Checked | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ByDefinition:
     """The matches that the definition of the formula finds among remembered events.
 
@@ -166,7 +187,10 @@ class ByDefinition:
     reason: str
 
 
-Listing: TypeAlias = All | InRuns | Checked | InWindow | EarliestInWindow | Latest | ByDefinition
+Listing: TypeAlias = (
+    All | InRuns | Checked | InWindow | EarliestInWindow | Latest | LongestRuns | ByDefinition
+)
+
 
 # --- the choice -----------------------------------------------------------------------------------
 
@@ -176,7 +200,8 @@ class ChoiceInput:
     """All that the choice depends on: the tables of a query, and the rest of its conditions, which
     is left to the listing.
 
-    The tables were made of the automaton `minimal` and the letters of `machine`.
+    The tables were made of the automaton `minimal` and the letters of `machine`. `run`: the longest
+    matches are runs of events.
     """
 
     query: Query
@@ -185,6 +210,7 @@ class ChoiceInput:
     tables: Tables
     rest: Exact | WindowSelector | Roles | Definitions
     max_work: int
+    run: RunOfEvents | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +228,9 @@ def choose(given: ChoiceInput, updates: frozenset[type[Update]] = EVERY_UPDATE) 
     Raises CelError where a selector's automaton has too many states.
     """
     query, tables = given.query, given.tables
+    runs = _longest_runs(given, updates)
+    if runs is not None:
+        return runs
     piles = _piles(query, tables, updates)
     match given.rest:
         case Exact():
@@ -216,6 +245,33 @@ def choose(given: ChoiceInput, updates: frozenset[type[Update]] = EVERY_UPDATE) 
             return _strategy(tables, _update(piles, updates, forgets=False), listing)
         case _:
             assert_never(given.rest)
+
+
+def _longest_runs(given: ChoiceInput, updates: frozenset[type[Update]]) -> Strategy | None:
+    """The strategy of a query whose longest matches are runs; None where they are not.
+
+    Only beside updates with code of its own, so that the general engine can be asked for instead.
+    """
+    kinds = kinds_of_symbols(with_starts_apart(given.tables))
+    if given.run is None or kinds is None or StraightLine not in updates:
+        return None
+    reason = "the longest match from an event takes all events of its run"
+    checks = None
+    match given.rest:
+        case Exact():
+            pass
+        case Roles(flat=flat):
+            conditions = [*flat.windows, *((flat,) if flat.looks_outside else ())]
+            between = all(c.when == "neighbours" and c.iterations == ((),) for c in flat.clauses)
+            if conditions or not between:
+                return None
+            checks = Checked(
+                flat.clauses, (), (), (), (), (), None, "", False, given.max_work, reason
+            )
+        case _:
+            return None
+    update = UnionLists("the listing reads the events itself, and runs no update")
+    return _strategy(given.tables, update, LongestRuns(given.run, kinds, checks, reason))
 
 
 def _piles(query: Query, tables: Tables, updates: frozenset[type[Update]]) -> PilePlan | UnionLists:
@@ -310,6 +366,8 @@ def _all_or_in_runs(query: Query, update: Update) -> All | InRuns:
         return All("SELECT ANY wants one match at each end")
     if query.limit is not None:
         return All(f"LIMIT wants at most {query.limit} matches at each end")
+    if query.per_start is not None and str(query.per_start) != "FIRST":
+        return All(f"SELECT {query.per_start} chooses among them by their starts")
     match update:
         case BranchFree(piles=plan):
             shape = fixed_shape(plan)
@@ -339,7 +397,11 @@ def _checked(
         "events before a match can rule it out" if flat.events_before or flat.parts_before else "",
         "events after a match can rule it out" if flat.after else "",
         "matches can look alike" if distinct else "",
-        f"SELECT {roles.selector} compares matches" if roles.selector else "",
+        (
+            f"SELECT {given.query.per_start or roles.selector} compares matches"
+            if roles.selector
+            else ""
+        ),
     ]
     reason = ", and ".join(filter(None, reasons))
     if not reason:

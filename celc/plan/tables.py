@@ -294,3 +294,17 @@ def _skip_targets(state: int, rows: Sequence[tuple[Move, ...]]) -> tuple[DetStat
         for key, row in {id(row): row for row in rows}.items()
     }
     return tuple([found[id(row)] for row in rows])
+
+
+def kinds_of_symbols(tables: Tables) -> tuple[int, ...] | None:
+    """The kind of the events of each symbol, −1 for symbol 0; None where some symbol has several or
+    none, or where the past matters."""
+    if tables.contexts is not None or tables.instants is not None:
+        return None
+    found = []
+    for steps in tables.steps:
+        kinds = {tables.kinds[step.kind].marks: step.kind for step in steps}
+        if len(kinds) > 1:
+            return None
+        found.append(next(iter(kinds.values()), -1))
+    return None if -1 in found[1:] else tuple(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from celc.core.formula import MAX_FORMULA_DEPTH, PartitionKey, Query
+from celc.core.formula import MAX_FORMULA_DEPTH, PartitionKey, PerStart, Query
 from celc.diagnostics.errors import Diagnostic, Diagnostics
 from celc.diagnostics.messages import clauses, names
 from celc.diagnostics.source import Source, Span
@@ -100,7 +100,10 @@ def _query(
         check_simultaneous(node, formula, window, known, found)
     site = Site(schema, frame, annotator.hidden, found, "select")
     selection = _selection(node, site, source, around.partition_by)
-    if strategy == "ALL" and not bounded and node.limit is None:
+    per_start = _per_start(node, found)
+    if per_start is not None:
+        pass  # one support for each start
+    elif strategy == "ALL" and not bounded and node.limit is None:
         check_growth(scoped, selection.labels, found)
     elif strategy == "ALL" and node.limit is None:
         growing = growing_labels(scoped, selection.labels)
@@ -121,7 +124,19 @@ def _query(
         order_by=around.order_by,
         simultaneous=ties is not None,
         span=node.span,
+        per_start=per_start,
     )
+
+
+def _per_start(node: syntax.Query, found: Diagnostics) -> PerStart | None:
+    written = None if node.select is None else node.select.per_start
+    if written is None:
+        return None
+    per_start = PerStart(written.end, written.disjoint, written.span)
+    consume = node.consume
+    if consume is not None and consume.policy != "NONE" and str(per_start) != "FIRST":
+        found.add(clauses.consume_before_known(consume.policy, str(per_start), consume.span))
+    return per_start
 
 
 def _strategy(node: syntax.Query) -> tuple[syntax.Strategy, Span | None]:

@@ -23,6 +23,7 @@ from celc.plan.strategy import (
     InWindow,
     Keyed,
     Latest,
+    LongestRuns,
     StraightLine,
     UnionLists,
 )
@@ -304,6 +305,7 @@ def checks(found: Checked, keys: KeyPlan | None) -> Violations:
 
 LATEST_OF_PILES = "the latest event first is found on piles"
 KEYS_BEFORE_DEFINITIONS = "what the definitions decide, keys do not"
+KINDS_OF_RUNS = "each symbol has a kind in a run, or none"
 BOUNDED = "what takes long at one event has a bound on its work"
 
 
@@ -341,6 +343,9 @@ def program(found: Program) -> Violations:
         case Latest():
             if isinstance(update, UnionLists):
                 yield Violation(LATEST_OF_PILES, "the general engine runs the query")
+        case LongestRuns(kinds=kinds):
+            if any(kind >= len(of.kinds) for kind in kinds) or len(kinds) != of.symbols:
+                yield Violation(KINDS_OF_RUNS, f"they are {kinds}")
         case ByDefinition(max_work=max_work):
             yield from _bounded(max_work)
             if keys is not None:

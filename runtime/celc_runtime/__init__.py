@@ -18,7 +18,16 @@ from celc_runtime.plan.expressions import (
     Constant,
     Negation,
 )
-from celc_runtime.plan.plan import Attribute, ChosenKey, Deadline, Kind, Label, Plan, Window
+from celc_runtime.plan.plan import (
+    Attribute,
+    ChosenKey,
+    Deadline,
+    Kind,
+    Label,
+    PerStart,
+    Plan,
+    Window,
+)
 from celc_runtime.plan.relevance import AttributeTest, Relevant
 from celc_runtime.program import Program
 from celc_runtime.query import CompiledQuery, module_names
@@ -44,6 +53,7 @@ __all__ = [
     "Kind",
     "Label",
     "Negation",
+    "PerStart",
     "Plan",
     "PlanWarning",
     "Program",

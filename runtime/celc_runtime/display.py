@@ -65,8 +65,12 @@ def described(plan: Plan) -> list[tuple[str, str]]:
         lines.append(("window", _window(plan, plan.window)))
     if plan.consume_by != "NONE":
         lines.append(("consumes", f"by {plan.consume_by}"))
-    if plan.limit is not None:
-        lines.append(("limit", f"{plan.limit:,} for each event that ends a match"))
+    chosen = plan.per_start
+    limit = plan.limit if chosen is None else chosen.limit
+    if chosen is not None:
+        lines.append(("of each start", str(chosen)))
+    if limit is not None:
+        lines.append(("limit", f"{limit:,} for each event that ends a match"))
     return [*lines, ("returns", ", ".join(returned))]
 
 

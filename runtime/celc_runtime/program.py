@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from celc_runtime.jit.shipping import pickled
 from celc_runtime.plan.plan import ARROW_TYPES, Plan
-from celc_runtime.plan.strategy import ByDefinition, Listing, UnionLists, Update
+from celc_runtime.plan.strategy import ByDefinition, Listing, LongestRuns, UnionLists, Update
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +101,7 @@ class Program:
         plan = self.plan
         if order_by is not None:
             plan = _ordered(plan, _given_names(order_by))
+            self._check_runs(plan)
         if ties not in (None, plan.ties):
             raise _other_ties(plan, ties)
         if tiebreak is not None:
@@ -129,6 +130,16 @@ class Program:
                 "or COUNT of a label, or name order columns"
             )
         return replace(self, plan=plan)
+
+    def _check_runs(self, plan: Plan) -> None:
+        """Raises ValueError where the choice of runs relies on another order."""
+        match self.listing:
+            case LongestRuns(ordered_by=str(name)) if plan.order_by[:1] != (name,):
+                raise ValueError(
+                    f"query {plan.name!r} was compiled for events in the order of {name!r}, which "
+                    "its conditions compare with the event before; for another order compile it "
+                    f"with --order-by {','.join(plan.order_by)}"
+                )
 
     @property
     def shipped(self) -> ShippedQuery:

@@ -62,6 +62,30 @@ QUERIES = {
         "SELECT * FROM S WHERE NXT((A AS x ; B AS y) FILTER x.id = y.id) ; A WITHIN 9 EVENTS",
         {},
     ),
+    "longest without a window": (
+        "SELECT LONGEST DISJOINT without a window knows its matches only when the stream ends: "
+        "give it a window (WITHIN), or use SELECT FIRST",
+        "SELECT LONGEST DISJOINT * FROM S WHERE A ; B PARTITION BY id",
+        {"allow_unbounded_state": True},
+    ),
+    "longest, cut by LIMIT": (
+        "the matches of one end become known at different times, so that a stream cannot apply "
+        "LIMIT 1: use SELECT LONGEST DISJOINT, or leave out LIMIT",
+        "SELECT LONGEST * FROM S WHERE A ; B WITHIN 9 EVENTS LIMIT 1",
+        {},
+    ),
+    "longest, forgotten": (
+        "key_ttl would forget matches of SELECT LONGEST that wait for their window to pass",
+        "SELECT LONGEST * FROM S WHERE A ; B PARTITION BY id WITHIN 9 EVENTS",
+        {"key_ttl": "1 hour"},
+    ),
+    "longest, with a selector inside": (
+        "with SELECT FIRST DISJOINT a stream cannot forget the events that a selector inside the "
+        "formula compares",
+        "SELECT FIRST DISJOINT * FROM S WHERE NXT((A AS x ; B AS y) FILTER x.id = y.id) ; A "
+        "WITHIN 9 EVENTS",
+        {},
+    ),
     "any": (
         "CONSUME BY ANY with PARTITION BY reads all partitions in one order, and a stream keeps "
         "each by itself: use CONSUME BY PARTITION",

@@ -190,3 +190,31 @@ def test_signs_that_begin_alike() -> None:
     assert formula("A[x->y]") == syntax.Rename(A, name("x"), name("y"), S)
     # As in SQL, two minus signs begin a comment.
     assert condition("1--2\n=x.a") == compared(integer(1), "=", XA)
+
+
+# --- FIRST, LONGEST and DISJOINT ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", ["FIRST", "LONGEST", "first"])
+def test_first_and_longest_choose_where_items_follow(word: str) -> None:
+    for disjoint in ("", "DISJOINT "):
+        for items in ("*", "NONE", "x", "x, y", "x[a]", "FIRST(x.a) AS v", "`first`"):
+            select = query(f"SELECT {word} {disjoint}{items} WHERE A AS x").select
+            assert select is not None
+            chosen = syntax.PerStart(word.upper(), bool(disjoint), S)  # type: ignore[arg-type]
+            assert select.per_start == chosen
+            assert select.items == query(f"SELECT {items} WHERE A AS x").select.items
+
+
+@pytest.mark.parametrize("word", ["FIRST", "LONGEST", "DISJOINT", "first"])
+def test_they_are_names_where_none_follow(word: str) -> None:
+    for items in (word, f"{word}, last", f"{word}[a]", f"x, {word}", f"{word}.a AS v"):
+        select = query(f"SELECT {items} WHERE A AS x").select
+        assert select is not None
+        assert select.per_start is None
+    chosen = query("SELECT FIRST disjoint, y WHERE A AS x").select
+    assert chosen is not None
+    assert chosen.items == query("SELECT disjoint, y WHERE A AS x").select.items
+    called_first = query("SELECT FIRST(x.a) AS v WHERE A AS x").select
+    assert called_first is not None
+    assert called_first.per_start is None

@@ -32,6 +32,7 @@ from celc.plan.strategy import (
     Keyed,
     Latest,
     Listing,
+    LongestRuns,
     StraightLine,
     UnionLists,
     Update,
@@ -135,6 +136,23 @@ _CHOICES: list[tuple[str, type[Update], str, type[Listing], str]] = [
         "SELECT MAX compares",
     ),
     ("NXT * FROM S WHERE A ; B", UnionLists, "", All, "exactly the matches"),
+    ("FIRST * FROM S WHERE A ; B", UnionLists, "change the state", All, "exactly the matches"),
+    ("LONGEST * FROM S WHERE A ; B", BranchFree, "as it is", All, "by their starts"),
+    ("LONGEST DISJOINT * FROM S WHERE A+", UnionLists, "no update", LongestRuns, "its run"),
+    (
+        "LONGEST * FROM S WHERE (A AS a):+ FILTER a.id > PREV(a.id)",
+        UnionLists,
+        "no update",
+        LongestRuns,
+        "its run",
+    ),
+    (
+        "FIRST * FROM S WHERE (A AS a ; B AS b) FILTER a.id < b.id",
+        BranchFree,
+        "as it is",
+        Checked,
+        "SELECT FIRST compares",
+    ),
 ]
 
 
@@ -196,6 +214,13 @@ def test_what_may_not_be_chosen_is_not_chosen() -> None:
     same_key = "* FROM S WHERE (A AS a ; B AS b) FILTER a.id = b.id"
     (stages,) = _compiled(same_key, EVERY_UPDATE - {Keyed}).queries
     assert _names(stages.program) == ("BranchFree", "Checked")
+
+
+def test_runs_that_are_read_off_the_events_warn_of_no_search() -> None:
+    runs = "LONGEST * FROM S WHERE (A AS a):+ FILTER a.id > PREV(a.id)"
+    assert not _compiled(runs).warnings
+    searched = _compiled(runs.replace("LONGEST", "LAST")).warnings
+    assert [warning.code for warning in searched] == ["exponential-search"]
 
 
 # --- program and façade ---------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from .instants import check_simultaneous, instants_of
 from .names import Schema, check, kept_labels, projected_labels
 from .nodes import ExpressionItem, File, Query, windows_in
 from .parser import parse
-from .semantics import ComplexEvent, Evaluator, positions_of, projected, select
+from .semantics import ComplexEvent, Evaluator, positions_of, projected, select, select_per_start
 from .values import CelError, Datum, datum_of
 from .windows import check_order, fits, measured_on
 
@@ -230,6 +230,11 @@ class _Stream:
             # What could still be undone leaves the choice at its end open.
             waiting = {match[1] for match, found in times.items() if not found}
             times = {match: times[match] for match in chosen if match[1] not in waiting}
+        if self.query.per_start:
+            kept_ones = select_per_start(
+                self.query.per_start == "LONGEST", self.query.disjoint, set(times)
+            )
+            times = {match: times[match] for match in kept_ones}
         kept = projected_labels(self.query)
         all_rows: dict[ComplexEvent, list[Any]] = defaultdict(list)
         for (start, end, mu), found in times.items():

@@ -463,7 +463,9 @@ class ExpressionItem:
 class Query:
     """One query; `items` is None for `*` and empty for NONE, `streams` None without FROM.
 
-    A key of `partition_by` holds the attributes of which an event's type has one.
+    A key of `partition_by` holds the attributes of which an event's type has one. `per_start` is
+    FIRST or LONGEST, which compare matches with one start, or empty; `disjoint`: of these, each
+    that starts after the end of the one before.
     """
 
     name: str | None
@@ -475,6 +477,8 @@ class Query:
     window: Window | None = None
     consume_by: str = "NONE"
     limit: int | None = None
+    per_start: str = ""
+    disjoint: bool = False
 
 
 @dataclass(frozen=True)

@@ -316,12 +316,17 @@ class _FileParser(_FormulaParser):
             name = cursor.name()
             cursor.expect(":")
         cursor.expect_word("SELECT")
-        selector = "ALL"
+        selector, per_start, disjoint = "ALL", "", False
         if cursor.at_word("ALL", "ANY", *_SELECTORS) and not (
             cursor.at_word("LAST", "MAX") and cursor.at("(", ahead=1)
         ):
             word = cursor.take().keyword
             selector = _SELECTORS.get(word, word)
+        elif self._at_choice("FIRST", "LONGEST"):
+            per_start = cursor.take().keyword
+            if self._at_choice("DISJOINT"):
+                cursor.take()
+                disjoint = True
         items = self._items()
         streams: tuple[str, ...] | None = None
         if cursor.accept_word("FROM"):
@@ -343,8 +348,26 @@ class _FileParser(_FormulaParser):
         if cursor.accept_word("LIMIT"):
             limit = int(cursor.number())
         return Query(
-            name, selector, items, streams, formula, partition_by, window, consume_by, limit
+            name,
+            selector,
+            items,
+            streams,
+            formula,
+            partition_by,
+            window,
+            consume_by,
+            limit,
+            per_start,
+            disjoint,
         )
+
+    def _at_choice(self, *words: str) -> bool:
+        """Whether one of the words stands here, with something to select behind it."""
+        cursor = self.cursor
+        if not cursor.at_word(*words) or cursor.peek(1).keyword in ("AS", "FROM", "WHERE"):
+            return False
+        is_function = cursor.at_word("FIRST") and cursor.at("(", ahead=1)
+        return not is_function and not cursor.at(",", "[", ".", ahead=1)
 
     def _items(self) -> tuple[LabelItem | ExpressionItem, ...] | None:
         cursor = self.cursor

@@ -70,6 +70,25 @@ def select(kind: str, matches: Iterable[ComplexEvent]) -> Matches:
     return frozenset(chosen)
 
 
+def select_per_start(longest: bool, disjoint: bool, matches: Iterable[ComplexEvent]) -> Matches:
+    """The matches that FIRST, or LONGEST, chooses among those with one start; with `disjoint` of
+    these, by start, each that starts after the end of the last one kept."""
+    by_start: dict[int, list[ComplexEvent]] = defaultdict(list)
+    for match in matches:
+        by_start[match[0]].append(match)
+    kept: set[ComplexEvent] = set()
+    last_end = -1
+    for start, group in sorted(by_start.items()):
+        ends = [end for _, end, _ in group]
+        end = max(ends) if longest else min(ends)
+        if disjoint and start <= last_end:
+            continue
+        last_end = end
+        # All of them end there, so that NXT compares them with each other alone.
+        kept |= select("NXT", [match for match in group if match[1] == end])
+    return frozenset(kept)
+
+
 def _is_chosen(kind: str, mine: frozenset[int], supports: set[frozenset[int]]) -> bool:
     if kind == "STRICT":
         # Nothing at all is an interval too.

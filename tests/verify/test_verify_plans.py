@@ -225,6 +225,7 @@ _GENERAL = UnionLists("no other update is allowed")
             plans.KEYS_BEFORE_DEFINITIONS,
         ),
         (_COMPARED, {"listing.max_work": 0}, plans.BOUNDED),
+        ("LONGEST * FROM S WHERE A+", {"listing.kinds": (9, 9)}, plans.KINDS_OF_RUNS),
         ("* FROM S WHERE A+ ; B WITHIN 9 EVENTS", {"update": _GENERAL}, plans.STARTS_APART),
     ],
 )

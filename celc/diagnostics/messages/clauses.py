@@ -313,3 +313,20 @@ def formula_too_large(limit: int, span: Span) -> Diagnostic:
             "between others",
         ),
     )
+
+
+# --- one match for each start ---------------------------------------------------------------------
+
+
+def consume_before_known(policy: str, choice: str, span: Span) -> Diagnostic:
+    """`SELECT LONGEST * … CONSUME BY PARTITION`."""
+    return error(
+        "consume-per-start",
+        span,
+        f"CONSUME BY {policy} begins anew at the end of a match, and SELECT {choice} knows its "
+        "matches only later",
+        help=(
+            "leave out CONSUME BY: DISJOINT keeps matches that follow each other",
+            "SELECT FIRST knows each match at its end",
+        ),
+    )

@@ -188,7 +188,10 @@ def _after_match(place: Place) -> Diagnostic:
     mended = "CONSUME BY ANY"
     return _unknown_clause(
         place,
-        [f"to begin anew after each match write {mended}"],
+        [
+            f"to begin anew after each match write {mended}",
+            "for one match of each start, none of which overlap, SELECT LONGEST DISJOINT",
+        ],
         place.index,
         end,
         mended if place.accepts("CONSUME") else "",

@@ -178,7 +178,8 @@ def expected(place: Place) -> list[str]:
     if place.wants_formula:
         take(_ATOM, "an event type", "'('", "a selector such as NXT(…)")
     elif place.accepts("STAR", "NONE"):
-        take(_VALUE | STRATEGIES | {"STAR", "NONE"}, "'*'", "NONE", "a list of labels and values")
+        choices = STRATEGIES | {"FIRST", "LONGEST", "DISJOINT"}
+        take(_VALUE | choices | {"STAR", "NONE"}, "'*'", "NONE", "a list of labels and values")
     elif place.wants_value and place.accepts("ATTRIBUTE"):
         take(_VALUE, "an attribute", "a value such as 10 or 'text'")
     elif place.wants_value:

@@ -29,8 +29,8 @@ def copy_matches(source, output, first, end):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _close_gaps(output, kept):  # type: ignore[no-untyped-def]
-    """Drop the matches that are not kept, and close the gaps between the others."""
+def keep_matches(output, kept):  # type: ignore[no-untyped-def]
+    """Drop the matches that are not kept (bool[matches]), and close the gaps between the others."""
     matches, used, start = 0, np.int64(0), np.int64(0)
     for match in range(output.used[0]):
         end = output.ends[match]
@@ -95,7 +95,36 @@ def keep_preferred(output, bits, supports, is_next):  # type: ignore[no-untyped-
             best = match
         elif preferred < 0:
             kept[match] = False
-    _close_gaps(output, kept)
+    keep_matches(output, kept)
+
+
+@njit(nogil=True, cache=True)
+def keep_preferred_of_starts(output, bits, supports):  # type: ignore[no-untyped-def]
+    """Keep, of the matches with one first event, those with the support that NXT prefers."""
+    matches = output.used[0]
+    kept = np.ones(matches, np.bool_)
+    starts = np.empty(matches, np.int64)
+    longest = 0
+    for match in range(matches):
+        begin = _start_of(output, match)
+        starts[match] = output.tags[begin] >> bits
+        longest = max(longest, output.ends[match] - begin)
+    one, other = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    best, first, order = 0, 0, np.argsort(starts, kind="mergesort")
+    for place in range(matches):
+        match = order[place]
+        if place == 0 or starts[match] != starts[best]:
+            best, first = match, place
+            continue
+        size = _support_of(output, bits, supports, match, one)
+        bests = _support_of(output, bits, supports, best, other)
+        preferred = _prefers(True, one, size, other, bests)
+        if preferred > 0:
+            kept[order[first:place]] = False
+            best = match
+        elif preferred < 0:
+            kept[match] = False
+    keep_matches(output, kept)
 
 
 @njit(nogil=True, cache=True)
@@ -156,7 +185,7 @@ def keep_largest(output, bits, supports, most_work):  # type: ignore[no-untyped-
             kept[match] = True
             largest[count] = match
             count += 1
-    _close_gaps(output, kept)
+    keep_matches(output, kept)
     return work
 
 
@@ -208,4 +237,4 @@ def keep_distinct(output, bits, shown):  # type: ignore[no-untyped-def]
         if table[slot] < 0:
             table[slot] = match
             kept[match] = True
-    _close_gaps(output, kept)
+    keep_matches(output, kept)

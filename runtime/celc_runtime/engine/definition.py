@@ -339,7 +339,10 @@ class InScope(Node):
 
 @dataclass(eq=False, slots=True)
 class ChosenBy(Node):
-    """A selector. `in_window`: it compares the matches of the stretch alone, as SELECT's does."""
+    """A selector. `in_window`: it compares the matches of the stretch alone, as SELECT's does.
+
+    NXT_OF_ENDS is NXT among the matches with one start and one end.
+    """
 
     strategy: str
     part: Node
@@ -351,6 +354,17 @@ class ChosenBy(Node):
             yield from (m for m in self.ending(seen, end) if m.start >= stretch.first)
             return
         matches = self.part.ending(stretch, end)
+        if self.strategy != "NXT_OF_ENDS":
+            yield from self._chosen(stretch, matches)
+            return
+        by_start: dict[int, list[Found]] = {}
+        for match in matches:
+            by_start.setdefault(match.start, []).append(match)
+        for group in by_start.values():
+            yield from self._chosen(stretch, group)
+
+    def _chosen(self, stretch: Stretch, matches: Sequence[Found]) -> Iterable[Found]:
+        """The matches that the selector chooses among these, which end at one event."""
         supports = [tuple(event for event, _ in match.labels) for match in matches]
         if self.strategy == "STRICT":
             for match, support in zip(matches, supports, strict=True):

@@ -35,7 +35,7 @@ def cases_against(
             found[support] = frozenset(cases)
         return found
     # Of the events in one of two supports only, NXT looks at the smallest one, LAST at the largest.
-    if strategy == "NXT":
+    if strategy in ("NXT", "NXT_OF_ENDS"):
         order = sorted(rivals, key=lambda support: (*support, math.inf))
     else:
         order = sorted(rivals, key=lambda support: support[::-1], reverse=True)

@@ -82,6 +82,25 @@ class Deadline:
 
 
 @dataclass(frozen=True, slots=True)
+class PerStart:
+    """The choice among the matches with one start that is left to the run: `end` is FIRST or
+    LONGEST. `disjoint`: of these, each that starts after the end of the last one kept. `limit`: at
+    most so many of the chosen matches for each end."""
+
+    end: str
+    disjoint: bool
+    limit: int | None = None
+
+    @property
+    def known_at_end(self) -> bool:
+        """Whether the choice of a match depends on earlier events only."""
+        return self.end == "FIRST" and not self.disjoint
+
+    def __str__(self) -> str:
+        return f"{self.end} DISJOINT" if self.disjoint else self.end
+
+
+@dataclass(frozen=True, slots=True)
 class ChosenKey:
     """A key of PARTITION BY that is another attribute for each event type.
 
@@ -120,7 +139,8 @@ class Plan:
     absences at the end of a match, each once; `at_end`: "closed" where the input is over, so that
     all are passed; `clock`: the time up to which the input is known to reach, a TIMESTAMP in
     microseconds and a DATE in days since 1970, None: the events tell. `ties`: "simultaneous" where
-    events that are equal in all order columns are one instant.
+    events that are equal in all order columns are one instant. `per_start`: what is still to choose
+    among the matches with one start; `limit` is then None.
     """
 
     name: str
@@ -158,6 +178,7 @@ class Plan:
     deadlines: tuple[Deadline, ...] = ()
     at_end: str = "open"
     clock: int | float | None = None
+    per_start: PerStart | None = None
 
     def type_of(self, attribute: str) -> str:
         """The declared type of a column that the query reads, or of one of `key_columns`."""

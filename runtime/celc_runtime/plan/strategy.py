@@ -139,8 +139,9 @@ class Checked:
     is path[depth], and for the conditions on its label sets. Neither may make an array (see
     `run/checked`). states: how many rows of `state` they need; a row has room for one number for
     each event of a path, which is kept with the event or tells an event of a role. supports: for
-    each kind, whether such an event counts for a selector. selector: NXT, LAST or MAX; any other
-    value: nothing is chosen. distinct: whether matches that look alike can come more than once.
+    each kind, whether such an event counts for a selector. selector: NXT, LAST, MAX or NXT_OF_ENDS
+    (NXT among the matches with one start and one end), or empty. distinct: whether matches that
+    look alike can come more than once.
     """
 
     admits: Callable[..., bool]
@@ -175,6 +176,22 @@ class Latest:
     """The match of the latest events, found from its end back on the piles."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LongestRuns:
+    """The longest matches, which are runs of events, read off the events; the update does not run.
+
+    kinds: for each symbol the kind of an event of a run; symbol 0 is of none. least: so many events
+    at least. contiguous: without other events between them. ordered_by: the column on whose order
+    the choice relies, None: on none. checks: the conditions between two neighbours.
+    """
+
+    kinds: tuple[int, ...]
+    least: int
+    contiguous: bool
+    ordered_by: str | None = None
+    checks: Checked | None = None
+
+
 class Formula(Protocol):
     """A formula as the definitions read it (see `definition`)."""
 
@@ -205,4 +222,6 @@ class ByDefinition:
     chooses: bool = False
 
 
-Listing: TypeAlias = All | InRuns | Checked | InWindow | EarliestInWindow | Latest | ByDefinition
+Listing: TypeAlias = (
+    All | InRuns | Checked | InWindow | EarliestInWindow | Latest | LongestRuns | ByDefinition
+)

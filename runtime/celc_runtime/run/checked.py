@@ -31,6 +31,7 @@ from celc_runtime.engine.collected_matches import (
     keep_distinct,
     keep_largest,
     keep_preferred,
+    keep_preferred_of_starts,
 )
 from celc_runtime.engine.instants import Instants
 from celc_runtime.engine.listing import Kinds, Output, new_output
@@ -144,6 +145,8 @@ class CheckedListing(ListingOfRun):
         if self._checks.selector == "MAX":
             most = self._max_work - int(counters[WORK])
             counters[WORK] += keep_largest(self._collected, bits, self._supports, most)
+        elif self._checks.selector == "NXT_OF_ENDS":
+            keep_preferred_of_starts(self._collected, bits, self._supports)
         elif self._checks.selector:
             keep_preferred(self._collected, bits, self._supports, self._checks.selector == "NXT")
         # Matches that look alike can differ in support, and MAX needs all supports to the end.

@@ -50,6 +50,9 @@ class ListingOfRun:
     defers = True
     """Whether the update leaves all matches to `choose`, and lists nothing itself."""
 
+    reads_alone = False
+    """Whether it finds the matches without the update, which then does not run."""
+
     are_paths = False
     """Whether each path of nodes below a cell that fired is a match."""
 
@@ -95,6 +98,13 @@ class ListingOfRun:
         """Make the room that a status asks for; returns the memory of the run, which may be new."""
         assert status == STACK_FULL
         return with_deeper_stack(memory)
+
+    def oldest(self) -> int:
+        """The first stored event that a later match can refer to, of a listing that reads alone."""
+        raise AssertionError("only asked of a listing that reads alone")
+
+    def for_each_start(self) -> None:
+        """Hand out the matches of all starts, although others come to choose among them."""
 
     def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
         """End a batch. `oldest`: the first stored event that a later match can refer to."""

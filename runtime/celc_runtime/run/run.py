@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from functools import partial
-from typing import assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +12,7 @@ import pyarrow as pa
 from celc_runtime.arrow.columns import Columns, Prepared
 from celc_runtime.arrow.event_store import INSTANT_POSITION, EventStore
 from celc_runtime.arrow.instants import WholeInstants
-from celc_runtime.arrow.output import matches_batch
+from celc_runtime.arrow.output import LabelEntries, matches_batch
 from celc_runtime.engine.arena import (
     ALWAYS,
     CHOOSE,
@@ -38,38 +37,24 @@ from celc_runtime.engine.arena import (
     oldest_entry,
 )
 from celc_runtime.engine.batch import Batch
+from celc_runtime.engine.collected_matches import keep_matches
 from celc_runtime.engine.instants import (
     InstantRows,
-    Instants,
     instant_rows,
-    instants_of,
     write_symbols,
 )
-from celc_runtime.engine.listing import Kinds, with_more_room
+from celc_runtime.engine.listing import with_more_room
 from celc_runtime.plan.errors import EventWarning, WorkLimitError
-from celc_runtime.plan.plan import Plan
-from celc_runtime.plan.strategy import (
-    All,
-    ByDefinition,
-    Checked,
-    EarliestInWindow,
-    InRuns,
-    InWindow,
-    Latest,
-    UnionLists,
-)
 from celc_runtime.program import Program
 from celc_runtime.run.by_definition import DefinitionListing
-from celc_runtime.run.checked import CheckedListing
 from celc_runtime.run.deadlines import Deadlines, undecided_words
 from celc_runtime.run.history import measured
-from celc_runtime.run.latest import LatestListing
-from celc_runtime.run.listings import AllListing, ListingOfRun, RunsListing
+from celc_runtime.run.listing_of import instants_of_program, kinds_of, listing_of
 from celc_runtime.run.many_matches import ManyMatches
+from celc_runtime.run.per_start import StartChoice
 from celc_runtime.run.positions import GivenPositions, Positions
-from celc_runtime.run.stretches import Behind, Stretches
+from celc_runtime.run.stretches import Behind, Stretches, begins_inside, positions_at
 from celc_runtime.run.updates import ASKS_UPDATE, update_of
-from celc_runtime.run.window_listings import EarliestListing, SelectorListing
 
 
 class Run:
@@ -106,10 +91,10 @@ class Run:
             numbered=numbered,
             batches_wait=bool(plan.deadlines),
         )
-        self._instants = _instants_of(program)
+        self._instants = instants_of_program(program)
         self._whole = None if plan.ties is None else WholeInstants(plan)
         self._update = update_of(program, first_position=first_position)
-        self._listing = _listing_of(program, self._instants, with_letters=self._update.has_contexts)
+        self._listing = listing_of(program, self._instants, with_letters=self._update.has_contexts)
         self._memory = new_memory(self._update.piles, first_node=first_node)
         self._memory.counters[SHIFT] = -first_position
         self._deadlines: Deadlines | None = None
@@ -128,8 +113,11 @@ class Run:
         self._bounds = plan.ties is not None and self._instants is None
         stored = plan.stored_attributes
         self._events = EventStore((*stored, INSTANT_POSITION) if self._bounds else stored)
-        self._kinds = _kinds(plan, self._listing)
+        self._kinds = kinds_of(plan, self._listing)
         self._output = self._listing.buffers(plan.limit)
+        self._choice: StartChoice | None = None
+        if plan.per_start is not None:
+            self._choice = StartChoice(plan.per_start, plan.window)
         self.dropped = 0
 
     def forget_undeclared(self) -> None:
@@ -188,13 +176,17 @@ class Run:
                 yield from self._push(whole, given, conforms=True)
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """The matches that wait for more events: there are none."""
+        """The matches that wait for more events, of which there are none: those that end in an
+        instant that is not over, those with an absence at their end, and those that later matches
+        could have taken the place of."""
         if self._whole is not None:
             for events, positions in self._whole.rest():
                 yield from self._push(events, positions, conforms=True)
         if self._deadlines is not None:
             yield from self._ripe(is_over=True)
             yield from self._deadlines.rest()
+        if self._choice is not None:
+            yield from self._choice.rest()
 
     def _push(
         self, events: pa.RecordBatch, positions: np.ndarray | None, *, conforms: bool = False
@@ -233,6 +225,8 @@ class Run:
         rows = len(prepared.events)
         prepared = self._enter(prepared, of_rows)
         yield from self._listed(prepared, of_rows)
+        if self._choice is not None:
+            yield from self._choice.known(self._oldest_entry())
         self._update.leave(prepared.batch)
         self._listing.leave(
             partial(self._update.floors_behind, prepared, of_rows), self._oldest_entry
@@ -256,9 +250,16 @@ class Run:
         self._stretches = prepared
         positions = GivenPositions(prepared, stretches.positions)
         self._listing.look(prepared, positions)
+        self._listing.for_each_start()
         prepared = self._enter(prepared, positions)
         self._last_ends = np.full(len(stretches.starts), -1, np.int64)
         self._stretches = prepared
+        if self._choice is not None:
+            # A match that ends in a silent row may be known only now.
+            entries = np.flatnonzero(prepared.batch.symbols)
+            yield from self._listed(prepared, positions)
+            yield from self._choice.of_stretches(stretches, prepared.batch, entries)
+            return
         self._silent = stretches.silent
         if self._deadlines is not None:
             self._silent = self._deadlines.silent(self._deadline_keys(stretches), stretches.silent)
@@ -278,8 +279,7 @@ class Run:
         if plan.one_event:
             begins = self._reached(self._waited_for(ends + 1, stretches), stretches)
         elif plan.window is not None and not self._program.sees_all:
-            # The next event has the next position; but it may have the same time.
-            in_window = self._window_begins(ends, stretches, steps=1)
+            in_window = begins_inside(plan.window, batch, stretches)
             in_window = self._waited_for(in_window, stretches)
             begins = np.maximum(begins, self._reached(in_window, stretches))
         rows = np.arange(len(matters))
@@ -290,34 +290,11 @@ class Run:
             found = np.flatnonzero(matters)
             matters[self._instant_rows.first(found)] = True
             matters[self._instant_rows.last(found)] = True
-        firsts = np.where(
-            begins <= ends,
-            stretches.positions[np.minimum(begins, ends)],
-            stretches.positions[ends] + 1,
-        )
         contexts, behind = self._update.contexts_before(
             batch.symbols, starts, stretches.contexts, self._last_ends + 1, consumed
         )
+        firsts = positions_at(begins, stretches)
         return Behind(matters, firsts, contexts, behind, batch.keys)
-
-    def _window_begins(self, rows: np.ndarray, stretches: Stretches, *, steps: int) -> np.ndarray:
-        """int64[parts]: for a row of each stretch, the first row in a window that ends so many
-        positions behind it."""
-        plan, prepared, starts = self._plan, self._stretches, stretches.starts
-        assert prepared is not None
-        window, batch = plan.window, prepared.batch
-        assert window is not None
-        keys = batch.keys if len(batch.keys) else stretches.positions
-        if len(batch.floors):
-            floors = batch.floors[rows]
-        else:
-            last = keys[rows] + (steps if window.unit == "EVENTS" else 0)
-            size = int(window.size)
-            floors = np.where(last >= ALWAYS + size, last, ALWAYS + size) - size
-        lengths = np.diff(np.append(starts, len(keys)))
-        outside = np.add.reduceat((keys < np.repeat(floors, lengths)).astype(np.int64), starts)
-        begins: np.ndarray = starts + outside
-        return begins
 
     def _waited_for(self, begins: np.ndarray, stretches: Stretches) -> np.ndarray:
         """int64[parts]: the first row of each stretch that matters to matches which begin at the
@@ -331,7 +308,9 @@ class Run:
         if self._plan.window is not None:
             waiting = first < len(undecided)
             ends = np.where(waiting, first, starts)
-            of_waiting = self._window_begins(ends, stretches, steps=0)
+            assert self._stretches is not None
+            batch = self._stretches.batch
+            of_waiting = begins_inside(self._plan.window, batch, stretches, ends)
             first = np.where(waiting, of_waiting, len(undecided))
         found: np.ndarray = np.minimum(begins, first)
         return found
@@ -390,12 +369,25 @@ class Run:
         return self._update.enter(prepared, self._memory)
 
     def _listed(self, prepared: Prepared, positions: Positions) -> Iterator[pa.RecordBatch]:
+        if self._listing.reads_alone:
+            yield from self._listed_alone(prepared)
+            return
         for _ in self._advance(prepared, positions):
             if self._output.used[0]:
                 self._many.look(self._memory, self._output, self._kinds, positions.of)
-                matches = self._take(prepared)
-                if len(matches):
-                    yield matches
+                yield from self._take(prepared)
+
+    def _listed_alone(self, prepared: Prepared) -> Iterator[pa.RecordBatch]:
+        """The matches that the listing finds without the update."""
+        memory = self._memory
+        memory.counters[ENTRY] += int(np.count_nonzero(prepared.batch.symbols))
+        while self._listing.choose(memory, self._output, self._kinds) != DONE:
+            if self._output.used[0]:
+                yield from self._take(prepared)
+            else:
+                self._output = with_more_room(self._output, 2 * len(self._output.tags))
+        if self._output.used[0]:
+            yield from self._take(prepared)
 
     def finish(self) -> None:
         """Warn once of rows of undeclared types; call it at the end of a run."""
@@ -469,9 +461,16 @@ class Run:
 
     # --- output -----------------------------------------------------------------------------------
 
-    def _take(self, prepared: Prepared) -> pa.RecordBatch:
-        found = self._listing.entries(self._plan.label_names, self._output, self._kinds)
+    def _take(self, prepared: Prepared) -> Iterator[pa.RecordBatch]:
+        """Take the matches out of the buffers, and hand them out or to the choice by starts."""
+        found = self._entries()
         numbers = self._listing.deadlines(self._output)
+        if self._choice is not None:
+            keep_matches(self._output, self._choice.candidates(found.starts, found.ends))
+            if not self._output.used[0]:
+                return
+            found = self._entries()
+            numbers = numbers[: self._output.used[0]]  # a choice by starts leaves none of them late
         batch = matches_batch(
             self._plan,
             self._schema,
@@ -493,10 +492,18 @@ class Run:
             parts = np.searchsorted(prepared.parts, rows, side="right") - 1
             np.maximum.at(self._last_ends, parts, rows)
         self._output.used[:] = 0
-        return batch
+        if self._choice is None:
+            yield batch
+        else:
+            self._choice.add(batch, found.starts, found.ends)
+
+    def _entries(self) -> LabelEntries:
+        return self._listing.entries(self._plan.label_names, self._output, self._kinds)
 
     def _oldest_entry(self) -> int:
         """The first stored event that a later match can refer to."""
+        if self._listing.reads_alone:
+            return self._listing.oldest()
         earliest = self._update.earliest_start(self._memory)
         return int(oldest_entry(self._memory, self._plan.kind_bits, earliest))
 
@@ -513,45 +520,3 @@ class Run:
         counters[LAST] -= rows
         instants = prepared.batch.instants
         counters[INSTANT] -= instants[-1] + 1 if len(instants) else rows
-
-
-def _instants_of(program: Program) -> Instants | None:
-    """How the update knows events by their places in instants; None where it does not."""
-    match program.update:
-        case UnionLists(tables=tables) if len(tables.instants):
-            return instants_of(tables.instants)
-        case _:
-            return None
-
-
-def _listing_of(program: Program, instants: Instants | None, *, with_letters: bool) -> ListingOfRun:
-    """The listing of a run; `with_letters`: the update writes the letters of events."""
-    plan, listing = program.plan, program.listing
-    match listing:
-        case All():
-            return AllListing()
-        case InRuns():
-            return RunsListing(listing, plan)
-        case Checked():
-            return CheckedListing(listing, plan, instants)
-        case InWindow():
-            return SelectorListing(listing, plan, with_letters=with_letters)
-        case EarliestInWindow():
-            return EarliestListing(listing, plan, with_letters=with_letters)
-        case Latest():
-            return LatestListing()
-        case ByDefinition():
-            return DefinitionListing(listing, plan, instants)
-        case _:
-            assert_never(listing)
-
-
-def _kinds(plan: Plan, listing: ListingOfRun) -> Kinds:
-    columns = range(len(plan.label_names))
-    belongs = [[column in kind.columns for kind in plan.kinds] for column in columns]
-    return Kinds(
-        np.array([kind.starts for kind in plan.kinds] or [False], np.bool_),
-        np.array(belongs, np.uint64).reshape(len(columns), len(plan.kinds)),
-        np.array([plan.kind_bits], np.int64),
-        np.array([listing.places, listing.leaf_pile, not plan.partition_by], np.int64),
-    )

@@ -115,10 +115,11 @@ class TaskStream:
     def waits(self) -> bool:
         """Whether matches can wait for the end of a partition."""
         plan = self._program.plan
-        return plan.ties is not None or bool(plan.deadlines)
+        late = bool(plan.deadlines) or plan.per_start is not None
+        return plan.ties is not None or late
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """The matches that wait for later events: the partition is over."""
+        """The matches that wait for more events: the partition is over."""
         if self._run is not None:
             yield from self._run.rest()
 

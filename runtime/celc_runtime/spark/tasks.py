@@ -166,7 +166,7 @@ class _WholeReader:
         yield from self._run.push(rows.events, positions)
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """The matches that wait for the end of an instant: a range or nothing comes next."""
+        """The matches that wait for more events: a range or nothing comes next."""
         return self._run.rest()
 
     def finish(self) -> None:

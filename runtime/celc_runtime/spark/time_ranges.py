@@ -83,6 +83,8 @@ def why_not_split(plan: Plan) -> str:
         return "the query has no window (WITHIN), so a match may begin with the first event"
     if plan.consume_by != "NONE":
         return f"with CONSUME BY {plan.consume_by} every match depends on those before it"
+    if plan.per_start is not None:
+        return f"SELECT {plan.per_start} compares matches that can end in different parts"
     if plan.nested_selectors:
         return "a selector inside the formula compares matches over the whole stream"
     if plan.window.unit != "EVENTS" and plan.window_attribute != plan.order_by[0]:

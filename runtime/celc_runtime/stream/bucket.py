@@ -27,6 +27,7 @@ from celc_runtime.stream.known_keys import (
     merged_keys,
     window_length,
 )
+from celc_runtime.stream.known_starts import END_OF_TIME, has_ended, waits
 from celc_runtime.stream.rows import RowLayout, Rows
 from celc_runtime.stream.segments import Segments, due_for_merge
 from celc_runtime.stream.state import (
@@ -39,9 +40,6 @@ from celc_runtime.stream.state import (
     StateFormat,
 )
 from celc_runtime.stream.step import Step
-
-END_OF_TIME = 2**63 - 1
-"""The watermark of a stream that has ended."""
 
 _LAST_TIMER = END_OF_TIME - 1000
 
@@ -71,6 +69,7 @@ class BucketReader:
         self._run = BucketRun(program, layout, states, self._order, key_ttl)
         self._window_length = window_length(program)
         self._deadlines = sorted({deadline_length(plan, one) for one in plan.deadlines})
+        self._waits = waits(plan)
         self._forgets = key_ttl is not None or not plan.positions
         # What nested selectors know of the past has no end, and positions have none.
         stays = plan.positions or len(program.contexts) > 0
@@ -107,6 +106,8 @@ class BucketReader:
             due = self._due_rows(state, segments, watermark)
             if len(behind.records) or len(passed.records) or len(due.records):
                 self._run_ready(step, state, segments, behind, passed, due, watermark)
+            if self._waits:
+                self._settle(step, state, segments, watermark)
             state.frontier = max(watermark, NEVER if state.frontier is None else state.frontier)
             self._evict(state, segments, watermark)
         segments.add_waiting(waits)
@@ -250,6 +251,27 @@ class BucketReader:
         found: np.ndarray = late
         return found
 
+    def _settle(self, step: Step, state: BucketState, segments: Segments, watermark: int) -> None:
+        """Hand out the matches that wait in partitions without new events."""
+        over = END_OF_TIME
+        if not has_ended(watermark):
+            if self._window_length is None:
+                return
+            over = int(less(np.int64(watermark), self._window_length))
+        due = [segment for segment in state.of_kind(KEPT) if segment.least <= over]
+        waiting = []
+        for segment in due:
+            kept = self._states.kept(segment, segments.data(segment))
+            known = KnownKeys(self._layout, self._states, state, segments, kept.rows)
+            times = self._times(kept.rows)
+            alive = self._run.is_alive(known, kept, known.codes, times) & (times <= over)
+            if alive.any():
+                waiting.append(self._layout.taken(kept.rows, np.flatnonzero(alive)))
+        if waiting:
+            rows = self._layout.joined(waiting)
+            known = KnownKeys(self._layout, self._states, state, segments, rows)
+            self._run.settle(step, state, segments, known, watermark)
+
     # --- what goes, and what is merged ------------------------------------------------------------
 
     def _evict(self, state: BucketState, segments: Segments, watermark: int) -> None:
@@ -365,6 +387,10 @@ class BucketReader:
                 moments.append(segment.least)
             elif len(times):
                 moments.append(int(times.min()))
+        if self._waits and self._window_length is not None:
+            for segment in state.of_kind(KEPT):
+                times = self._times(self._states.kept(segment, segments.data(segment)).rows)
+                moments += [t + self._window_length for t in self._next(times, watermark)]
         for kind, length in ((KEPT, self._window_length), (KEYS, self._key_lifetime)):
             if length is not None:
                 moments += [segment.latest + length for segment in state.of_kind(kind)]
@@ -373,3 +399,10 @@ class BucketReader:
             return None
         # Events before 1970 wait as well: for the first watermark, since Spark begins with 0.
         return max(1, -(-min(*moments, _LAST_TIMER) // 1000))
+
+    def _next(self, times: np.ndarray, watermark: int | None) -> list[int]:
+        """The first of these times (int64) that is inside the window of a later event, if any."""
+        assert self._window_length is not None
+        if watermark is not None:
+            times = times[times > less(np.int64(watermark), self._window_length)]
+        return [int(times.min())] if len(times) else []

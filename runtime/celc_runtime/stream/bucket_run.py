@@ -11,6 +11,8 @@ context, which is kept; CONSUME BY, which makes everything before its last match
 stream; and positions, which are kept. Rows that matter to no match are not kept. Where it matters
 that such rows were there (`:`, STRICT, `;!;`), one row stands for all of them between two kept
 events, because a second one changes nothing; in a window of EVENTS there are as many as there were.
+
+Longer than 450 lines: runs with and without new events share what they know of parts, row by row.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from celc_runtime.engine.arena import ALWAYS, NEVER
 from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
 from celc_runtime.run.run import Run
-from celc_runtime.run.stretches import Stretches
+from celc_runtime.run.stretches import Starts, Stretches
 from celc_runtime.stream.event_order import EventSort
 from celc_runtime.stream.key_table import grouped
 from celc_runtime.stream.known_keys import (
@@ -36,6 +38,7 @@ from celc_runtime.stream.known_keys import (
     relevant_types,
     window_length,
 )
+from celc_runtime.stream.known_starts import END_OF_TIME, has_ended, known_starts, waits
 from celc_runtime.stream.rows import RowLayout, Rows
 from celc_runtime.stream.segments import Segments
 from celc_runtime.stream.state import (
@@ -85,19 +88,22 @@ class _Stretches(NamedTuple):
     """Kept events and events to be run together, part by part.
 
     events: all of them; starts: int64[parts], where parts begin; silent: bool[rows], which were
-    kept; contexts: int64[parts], in which they begin.
+    kept; contexts: int64[parts], in which they begin; known: the starts whose matches are known,
+    where matches wait.
     """
 
     events: _Events
     starts: np.ndarray
     silent: np.ndarray
     contexts: np.ndarray
+    known: Starts | None
 
 
 @dataclass(slots=True)
 class _Found:
     """What runs have told of `_Stretches`, with the meanings of `run.Behind`; values: int64[rows],
-    the window's attribute, where it is not the time; ends: int64[parts], the last rows."""
+    the window's attribute, where it is not the time; ends: int64[parts], the last rows; after:
+    int64[parts]."""
 
     matters: np.ndarray
     contexts: np.ndarray
@@ -105,6 +111,7 @@ class _Found:
     behind: np.ndarray
     values: np.ndarray
     ends: np.ndarray
+    after: np.ndarray
 
 
 class BucketRun:
@@ -130,6 +137,7 @@ class BucketRun:
         self._window_length = window_length(program)
         self._has_contexts = len(program.contexts) > 0
         self._types = relevant_types(self._plan)
+        self._waits = waits(self._plan)
 
     def run(
         self,
@@ -156,7 +164,7 @@ class BucketRun:
         found = None
         if len(read):
             of_parts = parts.taken(read)
-            stretches = self._stretches(state, segments, known, events, of_parts)
+            stretches = self._stretches(state, segments, known, events, of_parts, watermark)
             sorted_by = time.perf_counter_ns()
             found = self._matches(step, stretches, watermark, state.frontier)
             if self._own_clock:
@@ -170,6 +178,34 @@ class BucketRun:
         if self._states.values:
             segments.add_keys(self._records(known, parts, read, found, watermark))
         step.sort_time += time.perf_counter_ns() - begun - step.kernel_time
+
+    def settle(
+        self, step: Step, state: BucketState, segments: Segments, known: KnownKeys, watermark: int
+    ) -> None:
+        """Hand out the matches of partitions that the watermark has made known, without an event.
+
+        Each of the partitions has kept events.
+        """
+        begun = time.perf_counter_ns()
+        count = len(known.values)
+        nothing = np.zeros(0, np.int64)
+        times = known.values["last"].astype(np.int64)
+        parts = _Parts(
+            np.arange(count),
+            np.ones(count, np.bool_),
+            np.zeros(count, np.int64),
+            times,
+            times,
+            np.zeros(count, np.bool_),
+        )
+        events = _Events(self._layout.nothing, nothing, nothing)
+        stretches = self._stretches(state, segments, known, events, parts, watermark)
+        found = self._matches(step, stretches, watermark, state.frontier)
+        values = known.values.copy()
+        values["frontier"] = np.maximum(watermark, values["frontier"])
+        values["first"], values["after"] = found.firsts, found.after
+        segments.add_keys(KeyRecords(known.rows(), values))
+        step.kernel_time += time.perf_counter_ns() - begun
 
     def taken(self, kept: KeptEvents, index: np.ndarray) -> KeptEvents:
         """Some kept events (int64)."""
@@ -247,6 +283,7 @@ class BucketRun:
         known: KnownKeys,
         events: _Events,
         parts: _Parts,
+        watermark: int,
     ) -> _Stretches:
         """The events behind the kept events of their parts."""
         kept, kept_parts = self._kept(state, segments, known, parts)
@@ -268,7 +305,20 @@ class BucketRun:
         rises[starts[1:] - 1] = True
         if not rises.all():
             raise self._states.damaged("the positions of a partition do not ascend")
-        return _Stretches(together, starts, silent, contexts)
+        known_now = None
+        if self._waits:
+            values = np.where(parts.goes_on, known.values[parts.keys], unknown_keys(1))
+            times = self._layout.values(together.rows, self._order.time)
+            border = self._border(watermark)
+            known_now = known_starts(values, together.positions, times, edges, border)
+        return _Stretches(together, starts, silent, contexts, known_now)
+
+    def _border(self, watermark: int) -> int | None:
+        """No match of events behind the watermark starts at this time or before."""
+        if has_ended(watermark):
+            return END_OF_TIME
+        length = self._window_length
+        return None if length is None else int(less(np.int64(watermark), length))
 
     def _kept(
         self, state: BucketState, segments: Segments, known: KnownKeys, parts: _Parts
@@ -286,7 +336,7 @@ class BucketRun:
             kept, of_rows, codes = self.taken(kept, index), of_rows[index], codes[index]
             times = self._layout.values(kept.rows, self._order.time)
             alive = self.is_alive(known, kept, codes, times)
-            if self._window_length is not None:
+            if self._window_length is not None and not self._waits:
                 begins = parts.begins
                 if self._plan.deadlines and state.frontier is not None:
                     # Since then matches may have been waiting.
@@ -322,6 +372,7 @@ class BucketRun:
             np.zeros(len(stretches.starts), np.int64),
             np.zeros(count if self._own_clock else 0, np.int64),
             np.append(stretches.starts[1:], count) - 1,
+            np.full(len(stretches.starts), -1, np.int64),
         )
         repeats = self._repeats(stretches)
         for first, last in _pieces(stretches.starts, repeats):
@@ -389,11 +440,16 @@ class BucketRun:
             stretches.silent[index],
             absent,
             stretches.contexts[first:last],
+            None if stretches.known is None else stretches.known.of_parts(first, last),
         )
         step.matches += run.push_stretches(pushed)
         told = run.behind(pushed)
         found.matters[start:end] = told.matters[places]
         found.firsts[first:last] = told.firsts
+        if pushed.known is not None:
+            found.after[first:last] = pushed.known.after
+            if pushed.known.until is not None:
+                found.firsts[first:last] = pushed.known.until
         if self._has_contexts:
             found.contexts[start:end] = told.contexts[places]
             found.behind[first:last] = told.behind
@@ -438,6 +494,7 @@ class BucketRun:
         values["since"] = np.where(parts.goes_on, old["since"], parts.begins)
         if found is not None:
             values["first"][read] = found.firsts
+            values["after"][read] = found.after
             if self._has_contexts:
                 values["context"][read] = found.behind
             if self._own_clock:

@@ -8,6 +8,7 @@ import numpy as np
 from celc_runtime.plan.plan import Deadline, Plan
 from celc_runtime.program import Program
 from celc_runtime.stream.key_table import found_in, hashes_of, numbered
+from celc_runtime.stream.known_starts import waits
 from celc_runtime.stream.rows import RowLayout, Rows
 from celc_runtime.stream.segments import Segments
 from celc_runtime.stream.state import KEYS, BucketState, KeyRecords, StateFormat, unknown_keys
@@ -54,7 +55,8 @@ def key_values(program: Program, key_ttl: int | None) -> tuple[str, ...]:
     plan, length = program.plan, window_length(program)
     in_events = plan.window is not None and plan.window.unit == "EVENTS"
     in_hops = bool(plan.reaches) and plan.whole_window is None
-    has_first = plan.consume_by != "NONE" or has_own_clock(plan) or in_events or in_hops
+    counts = in_events or in_hops or has_own_clock(plan)
+    has_first = plan.consume_by != "NONE" or counts or waits(plan)
     # A window that is shorter than key_ttl has forgotten all events by then.
     forgets_events = key_ttl is not None and (length is None or length >= key_ttl)
     needed = {
@@ -63,6 +65,7 @@ def key_values(program: Program, key_ttl: int | None) -> tuple[str, ...]:
         "value": has_own_clock(plan),
         "last": key_ttl is not None,
         "since": forgets_events,
+        "after": plan.per_start is not None and plan.per_start.disjoint,
     }
     counts = plan.positions or plan.relevant is None
     if not counts and not any(needs for name, needs in needed.items() if name != "last"):

@@ -34,6 +34,7 @@ from celc_runtime.spark.pushdown import can_matter, why_not_filtered
 from celc_runtime.stream.buckets import FOR_EACH_TASK, MOST_BUCKETS
 from celc_runtime.stream.finish import check_checkpoint, recorded_buckets, remember_plan
 from celc_runtime.stream.formats import StreamOptions
+from celc_runtime.stream.known_starts import waits
 from celc_runtime.stream.monitor import METRICS
 from celc_runtime.stream.packing import PACKED_DDL
 from celc_runtime.stream.processor import bucket_processor
@@ -112,6 +113,11 @@ def stream_matches(
     duration(watermark, "watermark")
     rows = needed_columns(plan, events)
     types = {f.name: f.dataType.simpleString() for f in rows.schema.fields}
+    if key_ttl is not None and waits(plan):
+        raise EventError(
+            f"query {plan.name!r}: key_ttl would forget matches of SELECT {plan.per_start} that "
+            "wait for their window to pass: leave out key_ttl"
+        )
     order = plan.order_by[0]
     if plan.type_of(order) != "TIMESTAMP":
         raise EventError(
@@ -177,11 +183,42 @@ def check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: 
             f"order column {plan.order_by[0]!r}, whose watermark decides matches, and not in "
             "EVENTS or on another attribute: write FOR with a time"
         )
+    if waits(plan):
+        _check_choice(program)
     why = _why_unbounded(program)
     if why and not allow_unbounded_state:
         raise EventError(
             f"query {plan.name!r}: its state grows with the stream, because {why}: give it a "
             "window (WITHIN), or say match_stream(df, allow_unbounded_state=True)"
+        )
+
+
+def _check_choice(program: Program) -> None:
+    """Raises EventError where a stream cannot tell when matches are known that wait for others."""
+    plan, choice = program.plan, program.plan.per_start
+    assert choice is not None
+    if plan.window is None:
+        raise EventError(
+            f"query {plan.name!r}: SELECT {choice} without a window knows its matches only when "
+            "the stream ends: give it a window (WITHIN), or use SELECT FIRST"
+        )
+    if plan.reaches:
+        raise EventError(
+            f"query {plan.name!r}: with SELECT {choice} a stream does not keep the events that an "
+            "absence before a match (FOR) looks at: leave one of the two out, or use match on the "
+            "events as a table"
+        )
+    if program.sees_all:
+        raise EventError(
+            f"query {plan.name!r}: with SELECT {choice} a stream cannot forget the events that a "
+            "selector inside the formula compares: take that selector out, or use match on the "
+            "events as a table"
+        )
+    if choice.limit is not None and not choice.disjoint:
+        raise EventError(
+            f"query {plan.name!r}: with SELECT {choice} the matches of one end become known at "
+            f"different times, so that a stream cannot apply LIMIT {choice.limit}: use SELECT "
+            f"{choice} DISJOINT, or leave out LIMIT"
         )
 
 

@@ -95,13 +95,15 @@ KEY_VALUES = np.dtype(
         ("value", "<i8"),
         ("last", "<i8"),
         ("since", "<i8"),
+        ("after", "<i8"),
     ]
 )
 """What is known of a partition: the position of its next event; the time up to which it has been
 run; the first position that later matches can use; the context behind its last event, as nested
 selectors see it; the window's attribute at its last event, order-preserving (`NEVER`: unknown);
-the time of its last event; and the time of its first one since it was last forgotten. A segment
-has only those that its query needs, and the others are as in `unknown_keys`."""
+the time of its last event; the time of its first one since it was last forgotten; and the position
+at which the last match ends that SELECT … DISJOINT has kept. A segment has only those that its
+query needs, and the others are as in `unknown_keys`."""
 
 
 def unknown_keys(count: int) -> np.ndarray:
@@ -110,6 +112,7 @@ def unknown_keys(count: int) -> np.ndarray:
     values["frontier"] = NEVER
     values["value"] = NEVER
     values["since"] = ALWAYS
+    values["after"] = -1
     return values
 
 
@@ -371,6 +374,7 @@ class StateFormat:
             _check_end(data, end)
             _check_between("a position", values["position"], _MOST_POSITIONS)
             _check_between("a position", values["first"], _MOST_POSITIONS)
+            _check_between("a position", values["after"] + 1, _MOST_POSITIONS)
             _check_between("a context", values["context"], self._contexts)
         return KeyRecords(rows, values)
 

@@ -20,9 +20,10 @@ from celc_runtime.plan.plan import ARROW_TYPES, Plan
 from celc_runtime.program import Program, Route
 from celc_runtime.spark.workers import settle, settled_after
 from celc_runtime.stream.blocks import IN_TIME, TOO_FAR, Block
-from celc_runtime.stream.bucket import END_OF_TIME, BucketReader
+from celc_runtime.stream.bucket import BucketReader
 from celc_runtime.stream.buckets import labels_of
 from celc_runtime.stream.formats import StreamFormats, StreamOptions, row_layout
+from celc_runtime.stream.known_starts import END_OF_TIME
 from celc_runtime.stream.packing import packed
 from celc_runtime.stream.processor import HEADER
 from celc_runtime.stream.rows import Rows

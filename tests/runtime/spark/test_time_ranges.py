@@ -48,6 +48,7 @@ SPLIT = (
     "SELECT * FROM S WHERE A+ ; B WITHIN 6 EVENTS LIMIT 3",
     "SELECT NXT * FROM S WHERE A+ ; B ; C WITHIN 7 [ts]",
     "SELECT LAST * FROM S WHERE A+ ; B WITHIN 7 EVENTS",
+    "SELECT FIRST * FROM S WHERE A+ ; B ; C WITHIN 7 [ts]",
     "SELECT MAX * FROM S WHERE (A+ ; B)+ ; C WITHIN 5 [ts]",
     "SELECT STRICT * FROM S WHERE (A OR B)+ ; C WITHIN 4 [ts]",
     "SELECT * FROM S WHERE (A AS x ; B AS y ; C AS z) FILTER x.id = y.id AND y.id = z.id "
@@ -74,6 +75,10 @@ WHOLE = {
     "SELECT * FROM S WHERE A ; B WITHIN 2 EVENTS CONSUME BY ANY": "CONSUME BY ANY",
     "SELECT * FROM S WHERE A ; B PARTITION BY id WITHIN 2 EVENTS CONSUME BY PARTITION": (
         "CONSUME BY PARTITION"
+    ),
+    "SELECT LONGEST * FROM S WHERE A ; B WITHIN 2 EVENTS": "SELECT LONGEST compares",
+    "SELECT FIRST * FROM S WHERE (A AS x ; B AS y) FILTER x.id < y.id WITHIN 2 EVENTS": (
+        "SELECT FIRST compares"
     ),
     "SELECT * FROM S WHERE A ; B WITHIN 2 [value]": "the window is measured on 'value'",
     "SELECT * FROM S WHERE !B FOR 2 EVENTS ; A ; C WITHIN 2 [ts]": "in another way than the window",

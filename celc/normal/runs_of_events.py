@@ -1,0 +1,136 @@
+"""Queries whose longest matches are runs of events: `SELECT LONGEST … WHERE (A AS x)+ FILTER …`.
+
+The longest match from an event takes all events behind it, up to the first that is not linked with
+the one before it or that lies outside the window. That holds where adding an event between two
+linked ones leaves both pairs linked:
+
+* under `:+` no event can be added;
+* under `+` without conditions across events all are linked;
+* under `+` where each condition bounds how much the order column has grown since the event before
+  (`x.ts - PREV(x.ts) <= 5 SECONDS`): the column never falls, so it grows less over a part.
+
+Sums are left out: whole numbers that wrap and times that leave their range would break the rule.
+For the same reason order columns of whole numbers are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from celc.core.formula import (
+    Arithmetic,
+    AttributeValue,
+    Comparison,
+    Constant,
+    DataType,
+    Predicate,
+    Previous,
+    Query,
+)
+from celc.core.terms import distances_looked_back
+from celc.normal import normal_form as lp
+from celc.normal.normal_form import NormalForm
+
+_NEVER_WRAP = (DataType.TIMESTAMP, DataType.DATE, DataType.DOUBLE, DataType.FLOAT)
+
+
+@dataclass(frozen=True, slots=True)
+class RunOfEvents:
+    """A longest match is a run of at least `least` events; `contiguous`: without others between
+    them. `ordered_by`: the column on whose order that relies; None: on none."""
+
+    least: int
+    contiguous: bool
+    ordered_by: str | None = None
+
+
+def run_of_events(query: Query, form: NormalForm) -> RunOfEvents | None:
+    """The shape of the longest matches, where they are runs; the conditions between neighbours are
+    left to the caller."""
+    if query.per_start is None or query.per_start.end != "LONGEST":
+        return None
+    match form:
+        case lp.Relabel(operand=lp.Selected(operand=operand)):
+            return _run(query, operand)
+        case _:
+            return None
+
+
+def _run(query: Query, form: NormalForm) -> RunOfEvents | None:
+    match form:
+        case lp.Scope():
+            return _run(query, form.operand)
+        case lp.Where(fact=lp.CountOf(label=label, truths=truths)):
+            found = _run(query, form.operand)
+            if found is None or not _all_carry(form.operand, label):
+                return None
+            if list(truths) != sorted(truths) or not truths[-1]:
+                return None  # it is no lower bound
+            return replace(found, least=max(found.least, truths.index(True)))
+        case lp.Correlated():
+            found = _run(query, form.operand)
+            predicates = [p for clause in form.clauses for p in clause.predicates]
+            if found is None or not all(map(_looks_at_neighbour, predicates)):
+                return None
+            if found.contiguous:
+                return found
+            if not all(_bounds_difference(predicate, query) for predicate in predicates):
+                return None
+            return replace(found, ordered_by=query.order_by[0].name)
+        case lp.Iteration(most=None) if _events(form.operand):
+            return RunOfEvents(form.least, form.contiguous)
+        case _:
+            return None
+
+
+def _events(form: NormalForm) -> tuple[lp.Event, ...]:
+    """The events of which a match of the form has one; none where it can have more."""
+    match form:
+        case lp.Event():
+            return (form,)
+        case lp.Scope():
+            return _events(form.operand)
+        case lp.Disjunction():
+            found = [_events(operand) for operand in form.operands]
+            return tuple(event for events in found for event in events) if all(found) else ()
+        case _:
+            return ()
+
+
+def _all_carry(form: NormalForm, label: str) -> bool:
+    match form:
+        case lp.Iteration():
+            return all(label in event.labels for event in _events(form.operand))
+        case lp.Scope() | lp.Correlated() | lp.Where():
+            return _all_carry(form.operand, label)
+        case _:
+            return False
+
+
+def _looks_at_neighbour(predicate: Predicate) -> bool:
+    """Whether it asks for nothing further back than the position before."""
+    return all(distance == 1 for distance in distances_looked_back(predicate).values())
+
+
+def _bounds_difference(predicate: Predicate, query: Query) -> bool:
+    """Whether it is `x.t - PREV(x.t) <= c`, or the same turned round, for the order column t."""
+    match predicate:
+        case Comparison(operator="<" | "<=", left=Arithmetic() as side, right=Constant() as bound):
+            pass
+        case Comparison(operator=">" | ">=", left=Constant() as bound, right=Arithmetic() as side):
+            pass
+        case _:
+            return False
+    match side:
+        case Arithmetic(operator="-", left=AttributeValue() as now, right=Previous() as before):
+            pass
+        case _:
+            return False
+    is_infinite = isinstance(bound.value, float) and abs(bound.value) == float("inf")
+    return (
+        bool(query.order_by)
+        and now.attribute == before.attribute == query.order_by[0].name
+        and now.label == before.label
+        and query.order_by[0].type in _NEVER_WRAP
+        and not is_infinite
+    )

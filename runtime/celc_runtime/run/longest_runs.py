@@ -1,0 +1,166 @@
+"""The listing of SELECT LONGEST where the longest matches are runs of events.
+
+It reads the events that matter itself, and keeps those of the runs that may go on. A run is listed
+when its end is known, which is when an event comes that it does not hold. A run that is open at the
+end of a batch is listed up to there: if it goes on, it is listed once more, and the choice by
+starts (`per_start`) takes the longer one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from celc_runtime.arrow.columns import Prepared
+from celc_runtime.engine.arena import ALWAYS, DONE, ENTRY, OUTPUT_FULL, Memory
+from celc_runtime.engine.batch import NO_INTEGERS, relevant_rows
+from celc_runtime.engine.listing import Kinds, Output
+from celc_runtime.engine.longest_runs import (
+    END,
+    START,
+    RunEvents,
+    links,
+    list_open_runs,
+    list_runs_that_end,
+)
+from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.strategy import LongestRuns
+from celc_runtime.run.history import History
+from celc_runtime.run.listings import NOTED_ROWS, Floors, ListingOfRun
+from celc_runtime.run.positions import Positions
+
+
+class LongestRunsListing(ListingOfRun):
+    """Lists the longest run from each event, or, with DISJOINT, from each event behind a run."""
+
+    reads_alone = True
+
+    # Larger columns cost more to make than to read.
+    most_rows = NOTED_ROWS
+
+    def __init__(self, listing: LongestRuns, plan: Plan) -> None:
+        assert plan.per_start is not None
+        self._listing = listing
+        self._plan = plan
+        self._kinds = np.array(listing.kinds, np.int64)
+        self._disjoint = plan.per_start.disjoint
+        self._events = RunEvents(
+            NO_INTEGERS, NO_INTEGERS, NO_INTEGERS, NO_INTEGERS, np.zeros(0, np.bool_)
+        )
+        self._pointers = np.zeros(2, np.int64)
+        self._open = 0
+        self._last_position = -2
+        self._begins_anew = False
+        self._count = self._entry = 0
+        checks = listing.checks
+        self._history = None if checks is None else History(checks.remembers, plan)
+        self._state = np.zeros((0 if checks is None else checks.states, 2), np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        kept = sum(column.nbytes for column in self._events)
+        return kept if self._history is None else kept + self._history.nbytes
+
+    def for_each_start(self) -> None:
+        """List the runs of all starts also with DISJOINT: it is not known where runs may begin."""
+        self._disjoint = False
+
+    def oldest(self) -> int:
+        """The entry of the first event whose run is not known; all later ones are behind it."""
+        if self._pointers[START] < len(self._events.tags):
+            return int(self._events.tags[self._pointers[START]] >> self._plan.kind_bits)
+        return self._entry + self._count
+
+    def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
+        """Take in the events of a batch that matter, behind those of open runs."""
+        batch, old = prepared.batch, self._events
+        self._entry = int(memory.counters[ENTRY])
+        self._count = int(np.count_nonzero(batch.symbols))
+        rows = relevant_rows(batch.words, batch.symbols, self._count)
+        symbols = batch.symbols[rows]
+        bits = self._plan.kind_bits
+        tags = np.arange(self._entry, self._entry + self._count) << bits | self._kinds[symbols]
+        of_rows = positions.of(rows)
+        linked = np.ones(self._count, np.bool_)
+        if self._count:
+            # No run goes on from one partition to the next.
+            first = np.searchsorted(rows, prepared.parts)
+            linked[first[first < self._count]] = False
+            linked[0] &= not self._begins_anew
+            if self._listing.contiguous:
+                linked &= np.diff(of_rows, prepend=self._last_position) == 1
+            self._last_position = int(of_rows[-1])
+            self._begins_anew = False
+        if len(prepared.parts) and (not self._count or rows[-1] < prepared.parts[-1]):
+            self._begins_anew = True
+        keys, floors = self._window(prepared, rows, of_rows)
+        new = RunEvents(tags, rows, keys, floors, linked)
+        self._events = new
+        if len(old.tags):
+            old.rows[:] = -1
+            both = zip(old, new, strict=True)
+            self._events = RunEvents(*(np.concatenate(pair) for pair in both))
+        self._link(prepared, rows, symbols, positions, len(old.tags))
+        self._open = -1
+        return prepared
+
+    def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
+        """List the runs of the batch; those that are open at its end last."""
+        events, pointers, least = self._events, self._pointers, self._listing.least
+        if self._open < 0:
+            status = list_runs_that_end(events, pointers, least, self._disjoint, output)
+            if status != DONE:
+                return int(status)
+            # Without an event in this batch, the open runs are listed already.
+            self._open = int(pointers[START]) if self._count else len(events.tags)
+        self._open = int(list_open_runs(events, self._open, least, self._disjoint, output))
+        return DONE if self._open == len(events.tags) else OUTPUT_FULL
+
+    def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
+        """End a batch: keep the events of open runs."""
+        start = int(self._pointers[START])
+        if self._history is not None:
+            self._history.drop(self.oldest())
+        self._events = RunEvents(*(column[start:].copy() for column in self._events))
+        self._pointers[START] = 0
+        self._pointers[END] = max(0, int(self._pointers[END]) - start)
+
+    def _window(
+        self, prepared: Prepared, rows: np.ndarray, positions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The keys of events, and the floors of their windows (both int64)."""
+        batch, window = prepared.batch, self._plan.window
+        if window is None:
+            return np.zeros(len(rows), np.int64), np.full(len(rows), ALWAYS)
+        keys = batch.keys[rows] if len(batch.keys) else positions.astype(np.int64)
+        if len(batch.floors):
+            return keys, batch.floors[rows]
+        size = int(window.size)
+        return keys, np.where(keys >= ALWAYS + size, keys - size, ALWAYS)
+
+    def _link(
+        self,
+        prepared: Prepared,
+        rows: np.ndarray,
+        symbols: np.ndarray,
+        positions: Positions,
+        known: int,
+    ) -> None:
+        """Part neighbours that the conditions turn down; `known` events are of earlier batches."""
+        if self._history is None:
+            return
+        if self._count:
+            self._history.append(prepared.events, rows, symbols, positions, prepared.parts)
+        checks = self._listing.checks
+        assert checks is not None
+        first = max(0, known - 1)
+        find = links(checks.admits)
+        with np.errstate(all="ignore"):
+            find(
+                self._events.tags[first:],
+                self._events.linked[first:],
+                self._history.past,
+                self._history.first,
+                self._state,
+            )

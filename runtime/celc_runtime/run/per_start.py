@@ -1,0 +1,191 @@
+"""The choice among the matches with one start, which SELECT FIRST and LONGEST make.
+
+Listings find matches in the order of their ends, and this choice compares matches with different
+ends. So it takes the rows of all matches, and hands out those that are chosen once they are known:
+
+* FIRST: at their end, because later matches of a start end later;
+* LONGEST: when no later match can have their start, and no row that may still come ends before;
+* DISJOINT: when no later match can have their start or an earlier one, so that it is known which
+  matches before are kept.
+
+Of the matches with one start and one end the listing hands over only those with the support that
+NXT prefers, so a match is known here by its first and its last event. Both are entries: numbers
+that ascend along the stream, over all partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.engine.batch import Batch
+from celc_runtime.engine.per_start import disjoint_chain
+from celc_runtime.plan.plan import PerStart, Window
+from celc_runtime.run.stretches import Stretches, begins_inside, positions_at
+
+_ROWS_PER_BATCH = 1 << 16
+
+_NEVER = 2**63 - 1
+
+_NO_ENTRIES = np.zeros(0, np.int64)
+
+
+class StartChoice:
+    """Chooses among matches by their starts; holds the rows that are not known yet."""
+
+    def __init__(self, choice: PerStart, window: Window | None) -> None:
+        self._choice = choice
+        self._window = window
+        self._is_first = choice.end == "FIRST"
+        self._tables: list[pa.Table] = []
+        self._starts = self._ends = _NO_ENTRIES
+        self._merged = 0
+        # The first of all starts that wait.
+        self._least = _NEVER
+        # The starts that have their matches already (FIRST), ascending, and where these end.
+        self._answered = self._answers = _NO_ENTRIES
+        # The last event of the last match that is kept (DISJOINT).
+        self._after = -1
+        # The end of the last rows handed out, and how many they were (LIMIT).
+        self._last_end, self._given = -1, 0
+
+    def candidates(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """bool[matches]: which of these matches may be chosen, by their own starts and ends and by
+        what is known of earlier ones."""
+        found = starts > self._after
+        distinct, group = np.unique(starts, return_inverse=True)
+        if self._is_first:
+            best = np.full(len(distinct), _NEVER)
+            np.minimum.at(best, group, ends)
+            place = np.searchsorted(self._answered, distinct)
+            place[place == len(self._answered)] = 0
+            if len(self._answered):
+                known = self._answered[place] == distinct
+                best[known] = np.minimum(best[known], self._answers[place[known]])
+        else:
+            best = np.full(len(distinct), -1)
+            np.maximum.at(best, group, ends)
+        found &= ends == best[group]
+        return found
+
+    def add(self, matches: pa.RecordBatch, starts: np.ndarray, ends: np.ndarray) -> None:
+        """Take in the rows of candidates, with their first and last events (int64)."""
+        self._tables.append(pa.Table.from_batches([matches]))
+        self._least = min(self._least, int(starts.min()))
+        self._starts = np.concatenate([self._starts, starts])
+        self._ends = np.concatenate([self._ends, ends])
+        if self._is_first:
+            self._answer(starts, ends)
+        if len(self._starts) > max(_ROWS_PER_BATCH, 2 * self._merged):
+            self._keep(self.candidates(self._starts, self._ends))
+            self._merged = len(self._starts)
+
+    def known(self, oldest: int) -> Iterator[pa.RecordBatch]:
+        """The rows that are known if no later match starts before the entry `oldest`."""
+        if not len(self._starts) or (oldest <= self._least and not self._choice.known_at_end):
+            return
+        over = self._starts < oldest
+        if self._choice.disjoint:
+            chosen = self._disjoint(over)
+            over |= self._starts <= self._after
+        elif self._is_first:
+            chosen = over = np.ones(len(self._starts), np.bool_)
+        else:
+            best = self.candidates(self._starts, self._ends)
+            waiting = self._ends[best & ~over]
+            if len(waiting):
+                # An earlier start waits for nothing; but its rows come in the order of ends.
+                over &= ~best | (self._ends < waiting.min())
+            chosen = best & over
+        yield from self._handed_out(np.flatnonzero(chosen))
+        self._keep(~over)
+        still = np.searchsorted(self._answered, oldest)
+        self._answered, self._answers = self._answered[still:], self._answers[still:]
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """The rows that are known at the end of the input."""
+        yield from self.known(_NEVER)
+
+    def of_stretches(
+        self, stretches: Stretches, batch: Batch, entries: np.ndarray
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows that are known of stretches that have been read; `entries`: int64[entries], the
+        row of each entry. Writes the ends of the last matches kept into `stretches.known`."""
+        starts, ends = entries[self._starts], entries[self._ends]
+        chosen = self.candidates(self._starts, self._ends)
+        if self._choice.known_at_end:
+            yield from self._handed_out(np.flatnonzero(chosen & ~stretches.silent[ends]))
+            return
+        known = stretches.known
+        assert known is not None
+        if known.until is not None:
+            until = known.until
+        elif self._window is None:
+            until = known.since
+        else:
+            until = positions_at(begins_inside(self._window, batch, stretches), stretches)
+        parts = np.searchsorted(stretches.starts, starts, side="right") - 1
+        positions = stretches.positions[starts]
+        chosen &= (positions >= known.since[parts]) & (positions < until[parts])
+        chosen &= positions > known.after[parts]
+        if self._choice.disjoint:
+            chosen = self._disjoint(chosen)
+            np.maximum.at(known.after, parts[chosen], stretches.positions[ends[chosen]])
+        yield from self._handed_out(np.flatnonzero(chosen))
+
+    # --- choosing ---------------------------------------------------------------------------------
+
+    def _answer(self, starts: np.ndarray, ends: np.ndarray) -> None:
+        new, place = np.unique(starts, return_index=True)
+        is_new = ~np.isin(new, self._answered)
+        answered = np.concatenate([self._answered, new[is_new]])
+        order = np.argsort(answered, kind="stable")
+        answers = np.concatenate([self._answers, ends[place[is_new]]])
+        self._answered, self._answers = answered[order], answers[order]
+
+    def _disjoint(self, over: np.ndarray) -> np.ndarray:
+        """bool[rows]: the rows to keep among those that are `over`."""
+        chosen: np.ndarray = over & self.candidates(self._starts, self._ends)
+        rows = np.flatnonzero(chosen)
+        starts, place = np.unique(self._starts[rows], return_index=True)
+        kept, self._after = disjoint_chain(starts, self._ends[rows[place]], self._after)
+        chosen[rows] = kept[np.searchsorted(starts, self._starts[rows])]
+        return chosen
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def _keep(self, wanted: np.ndarray) -> None:
+        """Let only these rows (bool) wait."""
+        if wanted.all():
+            return
+        rows = np.flatnonzero(wanted)
+        self._tables = [self._together().take(pa.array(rows))] if len(rows) else []
+        self._starts, self._ends = self._starts[rows], self._ends[rows]
+        self._least = int(self._starts.min()) if len(rows) else _NEVER
+        self._merged = min(self._merged, len(rows))
+
+    def _together(self) -> pa.Table:
+        self._tables = [pa.concat_tables(self._tables)]
+        return self._tables[0]
+
+    def _handed_out(self, rows: np.ndarray) -> Iterator[pa.RecordBatch]:
+        """The matches of some rows (int64) in the order of their ends, up to LIMIT for each."""
+        rows = rows[np.argsort(self._ends[rows], kind="stable")]
+        if self._choice.limit is not None and len(rows):
+            rows = rows[self._within_limit(self._ends[rows])]
+        if len(rows):
+            chosen = self._together().take(pa.array(rows)).combine_chunks()
+            yield from chosen.to_batches(max_chunksize=_ROWS_PER_BATCH)
+
+    def _within_limit(self, ends: np.ndarray) -> np.ndarray:
+        """bool[rows]: the first rows of each end (int64, ascending), those handed out before
+        included."""
+        assert self._choice.limit is not None
+        number = np.arange(len(ends)) - np.searchsorted(ends, ends)
+        if ends[0] == self._last_end:
+            number[ends == ends[0]] += self._given
+        found: np.ndarray = number < self._choice.limit
+        self._last_end, self._given = int(ends[-1]), int(number[-1]) + 1
+        return found

@@ -1,0 +1,48 @@
+"""The starts of partitions whose matches are known, where SELECT LONGEST or DISJOINT waits.
+
+A match waits in the events that are kept. They are those of the window, so all matches of a start
+are found anew as long as a later one can have it. When none can have it any more, its match is
+handed out. So a state needs to know only which starts are done with (the position `first` of a
+partition), and where the last match ends that DISJOINT has kept (`after`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from celc_runtime.plan.plan import Plan
+from celc_runtime.run.stretches import Starts
+
+END_OF_TIME = 2**63 - 1
+"""The watermark of a stream that has ended."""
+
+
+def has_ended(watermark: int) -> bool:
+    """Whether it is the watermark of a stream that has ended, perhaps in whole milliseconds."""
+    return watermark >= END_OF_TIME - 1000
+
+
+def waits(plan: Plan) -> bool:
+    """Whether matches wait until no later match can take their place."""
+    return plan.per_start is not None and not plan.per_start.known_at_end
+
+
+def known_starts(
+    values: np.ndarray,
+    positions: np.ndarray,
+    times: np.ndarray,
+    edges: np.ndarray,
+    border: int | None,
+) -> Starts:
+    """The starts whose matches are known.
+
+    values: KEY_VALUES[parts]; positions, times: int64[rows] of the events, part by part; edges:
+    int64[parts + 1], where parts begin. border: no later match starts at this time or before (None:
+    the events of each part tell).
+    """
+    until = None
+    if border is not None:
+        passed = np.add.reduceat((times <= border).astype(np.int64), edges[:-1])
+        first, last = edges[:-1] + passed, edges[1:] - 1
+        until = positions[np.minimum(first, last)] + (first > last)
+    return Starts(values["first"], until, values["after"].copy())

@@ -1,0 +1,115 @@
+"""Streams of queries with SELECT FIRST and LONGEST: their rows, and when these come."""
+
+from __future__ import annotations
+
+import random
+import re
+import warnings
+from typing import Any
+
+import celc_runtime
+import pytest
+from celc_runtime.stream.formats import StreamOptions
+from engines import engines, interpreted, only_query, table_of
+from strategies import EVERYTHING, SHORTER, Feature, random_query, random_stream
+from streams_by_hand import EVENT_TIME, Operator, instant, streamed, timed
+
+import celc
+from celc.options import Options
+
+_FEATURES = (EVERYTHING | SHORTER | {Feature.PER_START}) - {Feature.CONSUME_BY, Feature.LIMIT}
+
+
+def _check(seed: int) -> int:
+    """Compare a stream with the same events as a table; returns the number of matches."""
+    rng = random.Random(seed)
+    text = timed(random_query(rng, _FEATURES, depth=2))
+    if rng.random() < 0.6:
+        text = re.sub(r"WITHIN .*", "", text) + f"WITHIN {rng.randint(1, 12)} MILLISECONDS\n"
+    try:
+        with interpreted():
+            matchers = engines(text, Options((EVENT_TIME,)))
+    except celc.CelError:
+        return 0
+    query = only_query(rng.choice([*matchers.values()]))
+    if rng.random() < 0.3:
+        query = query.with_options(positions=False)
+    events, time = random_stream(rng, rng.randint(5, 18), nulls=0), 1
+    for event in events:
+        event["id"] = rng.choice((1, 1, 2))
+        event[EVENT_TIME] = instant(time)
+        time += rng.choice((1, 1, 2, 5))
+    options = StreamOptions({}, buckets=rng.choice((1, 2)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", celc_runtime.EventWarning)
+        wanted = query.match_table(table_of(query.plan, events)).to_pylist()
+        found = streamed(query, events, rng, options=options, largest=rng.choice((1, 3, 9)))
+    assert sorted(map(repr, found)) == sorted(map(repr, wanted)), f"seed {seed}\n{text}{events}"
+    return len(wanted)
+
+
+def test_streams_have_the_rows_of_tables() -> None:
+    assert sum(map(_check, range(40))) >= 50
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(1000, 4000, 500))
+def test_many_streams_have_the_rows_of_tables(first: int) -> None:
+    for seed in range(first, first + 500):
+        _check(seed)
+
+
+# --- when rows come -------------------------------------------------------------------------------
+
+_DECLARATION = """CREATE STREAM S {
+  EVENT A { id: INT, event_time: TIMESTAMP },
+  EVENT B { id: INT, event_time: TIMESTAMP }
+}
+"""
+
+
+def _operator(select: str) -> Operator:
+    text = f"{_DECLARATION}SELECT {select} a, b WHERE A AS a ; B AS b PARTITION BY id "
+    with interpreted():
+        matcher = celc.compile(f"{text} WITHIN 10 MILLISECONDS", order_by=EVENT_TIME)
+    return Operator(only_query(matcher), StreamOptions({}, buckets=1))
+
+
+def _advance(operator: Operator, watermark: int, *events: tuple[str, int]) -> list[tuple[Any, ...]]:
+    rows = [{"type": type, "id": 1, EVENT_TIME: instant(time)} for type, time in events]
+    found = operator.advance(table_of(operator.query.plan, rows) if rows else None, watermark)
+    return [(row["start_pos"], row["end_pos"]) for row in found]
+
+
+def test_first_comes_at_its_end() -> None:
+    operator = _operator("FIRST")
+    assert _advance(operator, 5, ("A", 1), ("B", 3), ("B", 5)) == [(0, 1)]
+    assert _advance(operator, 7, ("A", 6), ("B", 7)) == [(3, 4)]
+    assert operator.finish() == []
+
+
+def test_longest_comes_when_the_watermark_has_passed_the_window() -> None:
+    operator = _operator("LONGEST")
+    assert _advance(operator, 10, ("A", 1), ("B", 3), ("B", 9)) == []
+    # At 11 an event could still come behind the watermark of 10, and inside the window of 1.
+    assert _advance(operator, 11) == [(0, 2)]
+    assert operator.finish() == []
+
+
+def test_longest_of_a_partition_without_further_events_comes_by_a_timer() -> None:
+    operator = _operator("LONGEST")
+    assert _advance(operator, 4, ("A", 1), ("B", 3)) == []
+    assert _advance(operator, 100) == [(0, 1)]
+    assert operator.sum("kept") == 0
+
+
+def test_disjoint_waits_for_earlier_starts() -> None:
+    operator = _operator("FIRST DISJOINT")
+    assert _advance(operator, 5, ("A", 1), ("B", 3), ("A", 4), ("B", 5)) == []
+    assert _advance(operator, 14, ("A", 14)) == [(0, 1), (2, 3)]
+
+
+def test_the_end_of_a_stream_makes_all_known() -> None:
+    operator = _operator("LONGEST DISJOINT")
+    assert _advance(operator, 5, ("A", 1), ("A", 2), ("B", 3), ("A", 4), ("B", 5)) == []
+    assert [(row["start_pos"], row["end_pos"]) for row in operator.finish()] == [(0, 4)]
