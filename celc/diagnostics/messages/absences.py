@@ -62,6 +62,6 @@ def consumed(policy: str, span: Span, bang: Span) -> Diagnostic:
         span,
         f"CONSUME BY {policy} lets the stream begin anew at a match, and a match with an absence "
         "at its end is known only later",
-        help=("leave CONSUME BY out; for one match of each start write SELECT NXT or LIMIT 1",),
+        help=("leave CONSUME BY out",),
         related=(Related(bang, "this absence stands at the end"),),
     )
