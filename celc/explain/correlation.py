@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from celc.normal.flat_form import RoleClause, When
+from collections.abc import Iterable
+
+from celc.normal.flat_form import EventAfter, PartAfter, RoleClause, When
+from celc.normal.normal_form import Event
 from celc.normal.show import show_clause, show_length, show_window
 from celc.normal.traversal import events_of
+from celc.plan.deadlines import deadlines_of
 from celc.plan.keys import KeyPlan
 from celc.plan.program import Program
 from celc.plan.strategy import ByDefinition, Checked, Keyed, LongestRuns
@@ -31,7 +35,7 @@ def across_lines(program: Program) -> list[str]:
             lines += _check_lines(checks)
         case LongestRuns(checks=Checked() as checks):
             lines += _check_lines(checks)
-    return lines
+    return [*lines, *deadline_lines(program)]
 
 
 def _key_lines(plan: KeyPlan) -> list[str]:
@@ -45,6 +49,30 @@ def _key_lines(plan: KeyPlan) -> list[str]:
 def clause_line(clause: RoleClause) -> str:
     """A condition as it is written, and when it is decided."""
     return f"{show_clause(clause.written)}: {_WHEN[clause.when]}"
+
+
+def deadline_lines(program: Program) -> list[str]:
+    """A line for each deadline of matches; none where they are decided at their end."""
+    lines = []
+    for deadline in deadlines_of(program.query.formula):
+        length, counted = show_length(deadline.length), "start" if deadline.from_start else "end"
+        lines.append(
+            f"matches are decided when the deadline {length} of their {counted} has passed"
+        )
+    if lines:
+        lines.append(
+            "a deadline that is a time on the first order column is passed by the clock, the "
+            "greatest such time in all events; on a stream by the watermark"
+        )
+    return lines
+
+
+def _events_after(after: EventAfter | PartAfter) -> Iterable[Event]:
+    match after:
+        case EventAfter(events=events):
+            return events
+        case PartAfter(form=form):
+            return events_of(form)
 
 
 def _check_lines(checks: Checked) -> list[str]:
@@ -69,6 +97,11 @@ def _check_lines(checks: Checked) -> list[str]:
         names = ", ".join(dict.fromkeys(event.name for event in events_of(before_it.form)))
         length = show_length(before_it.length)
         lines.append(f"  no {names} before it {length}: when the event behind it is there")
+    if checks.after is not None:
+        names = ", ".join(dict.fromkeys(event.name for event in _events_after(checks.after)))
+        length = show_length(checks.after.length)
+        counted = " from its start" if checks.after.from_start else ""
+        lines.append(f"  no {names} after it {length}{counted}: when later events are known")
     if checks.distinct:
         lines.append("matches that look alike are collected at each end, and reported once")
     if checks.selector:

@@ -26,6 +26,7 @@ _QUERIES = {
     "plain": "SELECT * FROM S WHERE (A AS x ; B AS y) FILTER x.value > 40 WITHIN 10 EVENTS",
     "nested": "SELECT * FROM S WHERE MAX(A+) ; LAST(B ; C)",
     "window": "SELECT NXT * FROM S WHERE A ; B+ ; C WITHIN 5 EVENTS",
+    "deadline": "SELECT * FROM S WHERE A ; !B FOR 3 [value]",
 }
 # The same wait for a C, reached in two ways: two states become one.
 _MERGED = "SELECT * FROM S WHERE (A ; B ; C) OR (B ; B ; C)"
@@ -104,6 +105,14 @@ _SAID = {
     ("window", "cea"): ["complex event automaton:", "--> 1"],
     ("window", "det"): ["after A, before B", "after B, before B or C", "--> match"],
     ("window", "tables"): ["listing: by ", "update: "],
+    ("deadline", "formula"): ["sequence", "; !", "FOR 3 [value]"],
+    ("deadline", "cea"): ["A / {A}"],
+    ("deadline", "det"): ["--> match"],
+    ("deadline", "tables"): [
+        "no B after it FOR 3 [value]: when later events are known",
+        "matches are decided when the deadline FOR 3 [value] of their end has passed",
+        "the clock, the greatest such time in all events",
+    ],
 }
 
 

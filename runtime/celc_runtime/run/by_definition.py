@@ -167,7 +167,10 @@ class DefinitionListing(ListingOfRun):
                 del self._parts[number]
                 continue
             gone = bisect_left(part.entries, self._consumed + 1)
-            if behind is not None:
+            if self._plan.one_event and not self._definition.sees_all:
+                read = bisect_left(part.entries, noted.entry + len(noted.rows))
+                gone = self._reached(part, gone, read)
+            elif behind is not None:
                 floor = behind if isinstance(behind, int) else int(behind[number])
                 gone = self._reached(part, gone, first_in(part.keys, floor, gone))
             part.drop(gone)

@@ -504,6 +504,8 @@ class Run:
         """The first stored event that a later match can refer to."""
         if self._listing.reads_alone:
             return self._listing.oldest()
+        if self._plan.one_event:
+            return int(self._memory.counters[ENTRY])
         earliest = self._update.earliest_start(self._memory)
         return int(oldest_entry(self._memory, self._plan.kind_bits, earliest))
 
