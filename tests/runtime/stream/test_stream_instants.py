@@ -52,6 +52,8 @@ def test_cases() -> None:
     problems: list[str] = []
     for case in load_cases("27"):
         assert case.order_by is not None
+        if case.ends_late:
+            continue  # of another attribute than the event time: a stream refuses it
         problems += _problems(case.query, case.order_by, case.events, case.expected, case.name)
     assert not problems, "\n".join(problems)
 
