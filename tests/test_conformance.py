@@ -178,7 +178,7 @@ _EACH_FORM = (
     *(("15", 0), ("19", 3)),
     # The general engine: nested selectors, which are contexts, checked matches, and an absence in
     # a window among simultaneous events, which the definition finds.
-    *(("07", 6), ("16", 11), ("27", 33)),
+    *(("07", 6), ("16", 11), ("27", 38)),
     # Longest runs of events, read off the events.
     ("33", 5),
 )
@@ -193,6 +193,8 @@ _MORE_FORMS = (
     *(("24", 7), ("24", 11), ("24", 12)),
     # Absences before a match: of a part, of a pair, and of an event that is compared.
     *(("25", 5), ("25", 6), ("25", 11)),
+    # Absences after a match: counted from its end, from its start, and of an event that is compared.
+    *(("26", 0), ("26", 11), ("26", 29)),
 )
 
 
@@ -208,7 +210,8 @@ def test_compiled_by_numba(places: tuple[tuple[str, int], ...]) -> None:
     problems = []
     for stem, place in places:
         (query, options), cases = list(_by_query(stem).items())[place]
-        matcher = celc.compile(query, order_by=options.order_by, ties=options.ties)
+        order_by, ties, at_end = options.order_by, options.ties, options.at_end
+        matcher = celc.compile(query, order_by=order_by, ties=ties, at_end=at_end)
         for case in cases:
             for route, answer in answers(
                 only_query(matcher), case.events, random.Random(case.name)

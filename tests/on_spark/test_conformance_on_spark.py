@@ -12,7 +12,7 @@ from conftest import ON_SPARK, long_over_connect
 from reference import difference
 from spark_routes import ROUTES, answers, has_table_functions, table
 
-_QUERIES = 34
+_QUERIES = 38
 _ROUTES = list(ROUTES)
 
 _frames: dict[str, Any] = {}

@@ -35,7 +35,9 @@ def _queries(folder: Path, stem: str) -> dict[str, list[Case]]:
     found: dict[str, list[Case]] = {}
     for case in load_cases(stem, folder):
         consumes_all = "CONSUME BY ANY" in case.query and "PARTITION BY" in case.query
-        if not consumes_all and not _BY_ORDER.search(case.query) and case.ties is None:
+        # Simultaneous events, and matches that are decided late, have tests of their own.
+        has_own = case.ties is not None or case.ends_late
+        if not consumes_all and not _BY_ORDER.search(case.query) and not has_own:
             found.setdefault(case.query, []).append(case)
     return found
 
