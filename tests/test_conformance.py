@@ -193,7 +193,7 @@ _MORE_FORMS = (
     *(("24", 7), ("24", 11), ("24", 12)),
     # Absences before a match: of a part, of a pair, and of an event that is compared.
     *(("25", 5), ("25", 6), ("25", 11)),
-    # Absences after a match: counted from its end, from its start, and of an event that is compared.
+    # Absences after a match: counted from its end, from its start, and of a compared event.
     *(("26", 0), ("26", 11), ("26", 29)),
 )
 
