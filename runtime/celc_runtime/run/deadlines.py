@@ -31,6 +31,7 @@ from celc_runtime.engine.arena import ALWAYS
 from celc_runtime.engine.batch import order_preserving
 from celc_runtime.engine.instants import InstantRows
 from celc_runtime.engine.spark_arithmetic import MICROSECONDS_PER_DAY
+from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import ByDefinition
 from celc_runtime.program import Program
@@ -320,6 +321,18 @@ def latest_time(program: Program, batches: Iterable[pa.RecordBatch]) -> int | No
         if len(events):
             found.append(int(whole_numbers(events.column(plan.order_by[0])).max()))
     return max(found, default=None)
+
+
+def check_clock_is_known(plan: Plan, route: str) -> None:
+    """Raises EventError where a route of a distributed table sees some partitions only, and the
+    greatest time of all of them decides matches; `route`: its name."""
+    if plan.asks_for_clock and plan.partition_by and plan.clock is None:
+        raise EventError(
+            f"query {plan.name!r}: whether a match with an absence at its end is decided depends "
+            f"on the greatest {plan.order_by[0]!r} of all partitions, which {route} does not see: "
+            "give it with with_options(clock=…), say that the input is over with "
+            "with_options(at_end='closed'), or use match, which finds it"
+        )
 
 
 def compares_late(program: Program) -> bool:

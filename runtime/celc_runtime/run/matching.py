@@ -13,7 +13,7 @@ from celc_runtime.arrow.pandas_frames import frame_of
 from celc_runtime.arrow.paths import received
 from celc_runtime.arrow.sorting import sorted_for
 from celc_runtime.program import Program, Route
-from celc_runtime.run.deadlines import compares_late, latest_time
+from celc_runtime.run.deadlines import check_clock_is_known, compares_late, latest_time
 from celc_runtime.run.run import Run
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def matches_of_sorted(
 ) -> Iterator[pa.RecordBatch]:
     """The matches of sorted batches from Spark; raises EventError where the order leaves two events
     equal."""
+    check_clock_is_known(program.plan, "match_arrow_without_ties")
     return _read(Run(program, ties_are_errors=True), map(received, batches))
 
 
@@ -54,6 +55,7 @@ def matches_of_table(program: Program, events: Any, first: FirstMatches) -> pa.T
 
 def matches_of_frame(program: Program, frame: pandas.DataFrame) -> pandas.DataFrame:
     """The matches of a frame as a frame; see `CompiledQuery.match_pandas`."""
+    check_clock_is_known(program.plan, "match_pandas")
     return frame_of(matches_of_table(program, frame, FirstMatches(None)))
 
 

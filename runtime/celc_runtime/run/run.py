@@ -146,6 +146,7 @@ class Run:
         memory = self._memory
         buffers = (*self._output, memory.stack, memory.path, memory.trail, memory.fires)
         kept = self._listing.nbytes + self._update.nbytes
+        kept += 0 if self._deadlines is None else self._deadlines.nbytes
         return int(sum(buffer.nbytes for buffer in buffers)) + kept
 
     @property
@@ -247,7 +248,6 @@ class Run:
         prepared.batch.symbols[stretches.absent] = 0
         if self._update.has_contexts:
             prepared.batch = prepared.batch._replace(contexts=stretches.contexts)
-        self._stretches = prepared
         positions = GivenPositions(prepared, stretches.positions)
         self._listing.look(prepared, positions)
         self._listing.for_each_start()
@@ -493,7 +493,8 @@ class Run:
             np.maximum.at(self._last_ends, parts, rows)
         self._output.used[:] = 0
         if self._choice is None:
-            yield batch
+            if len(batch):  # deadlines may have left none
+                yield batch
         else:
             self._choice.add(batch, found.starts, found.ends)
 

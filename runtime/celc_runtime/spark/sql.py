@@ -25,6 +25,7 @@ import pyarrow as pa
 from celc_runtime.arrow.partition_keys import partition_keys
 from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
+from celc_runtime.run.deadlines import check_clock_is_known
 from celc_runtime.run.run import Run
 from celc_runtime.spark.columns import unordered_error
 
@@ -55,14 +56,7 @@ def registered(program: Program, spark: Any, name: str | None) -> Any:
         )
     if not program.plan.order_by:
         raise unordered_error(program.plan)
-    plan = program.plan
-    if plan.asks_for_clock and plan.partition_by and plan.clock is None:
-        raise EventError(
-            f"query {plan.name!r}: whether a match with an absence at its end is decided depends "
-            f"on the greatest {plan.order_by[0]!r} of all partitions, which a table function does "
-            "not see: give it with with_options(clock=…), or say that the input is over with "
-            "with_options(at_end='closed')"
-        )
+    check_clock_is_known(program.plan, "a table function")
     function = functions.arrow_udtf(_handler(TaskStream(program)), returnType=program.output_ddl)
     return spark.udtf.register(called, function)
 
