@@ -39,7 +39,8 @@ def window_off_order(name: str, order_by: Sequence[str], span: Span) -> Diagnost
     return error(
         "window-off-order",
         span,
-        f"it is measured on {quote(name)}, in which simultaneous events can differ",
+        f"this window or length is measured on {quote(name)}, in which simultaneous events can "
+        "differ",
         help=(
             f"measure it on an order column ({quoted(order_by)})",
             f"order by it too: --order-by {','.join(map(written, (*order_by, name)))}",
