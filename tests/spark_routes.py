@@ -104,7 +104,7 @@ def _by_sql(matcher: Any, frame: Any) -> Any:
 
 
 Way = str | Callable[[Any, Any], Any]
-"""A name in `ROUTES`, or a function from a matcher and a DataFrame to the matches."""
+"""A name in `ROUTES`, or a function from a query and a DataFrame to the matches."""
 
 ROUTES: dict[str, Callable[[Any, Any], Any]] = {
     "match": _by_match,

@@ -19,6 +19,7 @@ import pytest
 from cases_io import Case, load_cases
 from cases_on_spark import matcher, problems_of
 from conftest import ON_SPARK
+from engines import only_query
 from reference import difference
 from spark_routes import Way, answers, has_table_functions, table
 
@@ -98,17 +99,15 @@ def _sort_columns(plan: Any) -> list[str]:
     return [*plan.partition_by, "ts", "row"]
 
 
-def _presorted(compiled: Any, frame: Any) -> Any:
+def _presorted(query: Any, frame: Any) -> Any:
     """The rows spread and sorted by Spark, and read as they lie."""
-    query = next(iter(compiled.queries.values()))
     keys, order = query.plan.partition_by, _sort_columns(query.plan)
     spread = frame.repartition(_SPARK_PARTITIONS, *keys) if keys else frame.coalesce(1)
     return query.match(spread.sortWithinPartitions(*order), presorted=True)
 
 
-def _sorted_in_sql(compiled: Any, frame: Any) -> Any:
+def _sorted_in_sql(query: Any, frame: Any) -> Any:
     """The same in SQL, with no partitions in the call."""
-    query = next(iter(compiled.queries.values()))
     keys, name = query.plan.partition_by, f"q{uuid.uuid4().hex}"
     frame.createOrReplaceTempView(f"{name}_events")
     query.register(frame.sparkSession, name=name)
@@ -158,7 +157,7 @@ def test_nearly_sorted_rows_are_not_taken_for_sorted(
 ) -> None:
     case = next(case for case in cases if len(case.events) > 5)
     frame = _nearly_sorted(spark, table(case.events), tmp_path)
-    query = next(iter(matcher(case.query).queries.values()))
+    query = only_query(matcher(case.query))
     with pytest.raises(Exception, match="the events are not in the order of ts, row"):
         query.match(frame, presorted=True).collect()
 
