@@ -23,19 +23,11 @@ from celc.core.formula import (
 from celc.core.terms import distances_looked_back, labels_in_order, nodes_named_in
 from celc.core.traversal import Leaf, map_leaves
 from celc.normal.flat_form import (
-    ABSENT,
-    AbsentEvent,
-    AbsentPart,
-    EventAfter,
-    EventBefore,
-    PartAfter,
-    PartBefore,
     RoleClause,
     RoleWindow,
 )
 from celc.normal.normal_form import ROLE
-from celc.normal.show import show_length, show_predicate, show_window
-from celc.normal.traversal import events_of
+from celc.normal.show import show_predicate, show_window
 from celc.plan.tables import Kind, Tables
 
 
@@ -112,60 +104,13 @@ class CheckCode:
         return [
             f"# {comment_text(show_window(window.window))}",
             f"closing = {state}, depth - 1] if depth > 0 else -1",
-            f"if roles & {1 << self._bit(window.last)}:",
+            f"if roles & {1 << self.bit(window.last)}:",
             "    closing = here",
             f"if closing >= 0 and key_{number}[here] < floor_{number}[closing]:",
             "    return False",
-            f"if roles & {1 << self._bit(window.first)}:",
+            f"if roles & {1 << self.bit(window.first)}:",
             "    closing = -1",
             f"{state}, depth] = closing",
-        ]
-
-    def absent_part_lines(self, number: int, part: AbsentPart) -> list[str]:
-        """Lines that turn down two events with a part in a window between them: one that begins
-        behind the first of them (with `inclusive`: not before it)."""
-        state = f"state[{self.states}"
-        self.states += 1
-        names = ", ".join(dict.fromkeys(event.name for event in events_of(part.form)))
-        found = f"latest_{number}[closing - 1] > here + first"
-        if part.inclusive:
-            found = f"latest_{number}[closing] >= here + first"
-        return [
-            f"# no {comment_text(show_window(part.window))} of {comment_text(names)}",
-            f"closing = {state}, depth - 1] if depth > 0 else -1",
-            f"if roles & {1 << self._bit(part.last)}:",
-            "    closing = here",
-            f"if closing >= 0 and roles & {1 << self._bit(part.first)}:",
-            f"    if {found}:",
-            "        return False",
-            "    closing = -1",
-            f"{state}, depth] = closing",
-        ]
-
-    def part_before_lines(self, number: int, part: PartBefore) -> list[str]:
-        """Lines that turn down a first event with a part before it; `number` is that of the part's
-        column."""
-        names = ", ".join(dict.fromkeys(event.name for event in events_of(part.form)))
-        return [
-            f"# no {comment_text(names)} before, {comment_text(show_length(part.length))}",
-            f"if roles & {1 << self._bit(part.first)} and preceded_{number}[here]:",
-            "    return False",
-        ]
-
-    def part_after_lines(self, number: int, part: PartAfter, length: int) -> list[str]:
-        """Lines that turn down a last event with a part after it; `number` is that of the part's
-        column, `length` that of the length. Where the length counts from the start, a whole match.
-        """
-        names = ", ".join(dict.fromkeys(event.name for event in events_of(part.form)))
-        comment = f"# no {comment_text(names)} after, {comment_text(show_length(part.length))}"
-        if not part.from_start:
-            passed = f"key_{length}[here] >= ceiling_{number}[here]"
-            return [comment, f"if depth == 0 and {passed}:", "    return False"]
-        start, end = (f"(path[{at}] >> {self.kind_bits}) - first" for at in ("depth", "0"))
-        return [
-            f"{comment} from the start",
-            f"if key_{length}[{start}] >= ceiling_{number}[{end}]:",
-            "    return False",
         ]
 
     def complete_lines(self, clauses: Sequence[RoleClause]) -> list[str]:
@@ -181,7 +126,7 @@ class CheckCode:
             lines.append(f"# {comment_text(text)}")
             code = self.sets.of_clause(clause.clause)
             for number, role in enumerate(labels_in_order(clause.clause)):
-                lines += self._events_of(role, number)
+                lines += self.events_of(role, number)
             indent = ""
             for number in range(len(clause.clause.labels)):
                 lines.append(f"{indent}for place_{number} in range(events_{number}.shape[0]):")
@@ -190,10 +135,10 @@ class CheckCode:
             lines.append(f"{indent}    return False")
         return lines
 
-    def _events_of(self, role: str, number: int) -> list[str]:
+    def events_of(self, role: str, number: int) -> list[str]:
         """Lines that make `events_k` the events of the match that play a role."""
         room = f"state[{self.states}]"
-        bits = (str(1 << self._bit(role)), str(self.kind_bits))
+        bits = (str(1 << self.bit(role)), str(self.kind_bits))
         count = self.sets.imports.call(
             "events_of_role", "path", "depth", "ROLES", *bits, "first", room
         )
@@ -203,84 +148,6 @@ class CheckCode:
         ]
         self.states += 1
         return lines
-
-    def absent_lines(self, number: int, absent: AbsentEvent) -> list[str]:
-        """Lines of `completes` that find an event which must be absent, in between two roles."""
-        names = " or ".join(dict.fromkeys(event.name for event in absent.events))
-        lines = [f"# no {comment_text(names)}"]
-        checks = self._absent_checks(f"ABSENT_{self.choices.query}_{number}", absent.clauses)
-        start, end = ("", " + 1") if absent.inclusive else (" + 1", "")
-        lines += [
-            "for place in range(depth, -1, -1):",
-            f"    if not {self._roles_at('place')} & {1 << self._bit(absent.first)}:",
-            "        continue",
-            f"    until = place{'' if absent.inclusive else ' - 1'}",
-            f"    while not {self._roles_at('until')} & {1 << self._bit(absent.last)}:",
-            "        until -= 1",
-            f"    for between in range((path[place] >> {self.kind_bits}) - first{start}, "
-            f"(path[until] >> {self.kind_bits}) - first{end}):",
-            *(f"        {line}" for line in checks),
-        ]
-        return lines
-
-    def event_before_lines(
-        self, number: int, before: EventBefore, numbers: Mapping[Window, int]
-    ) -> list[str]:
-        """Lines of `completes` that find an event which must be absent before a role; `number` is
-        that of its symbols."""
-        names = " or ".join(dict.fromkeys(event.name for event in before.events))
-        checks = self._absent_checks(f"ABSENT_{self.choices.query}_{number}", before.clauses)
-        length = numbers[before.length]
-        return [
-            f"# no {comment_text(names)} before, {comment_text(show_length(before.length))}",
-            "for place in range(depth, -1, -1):",
-            f"    if not {self._roles_at('place')} & {1 << self._bit(before.first)}:",
-            "        continue",
-            f"    behind = (path[place] >> {self.kind_bits}) - first",
-            "    for between in range(behind - 1, max(0, begin[behind] - first) - 1, -1):",
-            f"        if key_{length}[between] < floor_{length}[behind]:",
-            "            break",
-            *(f"        {line}" for line in checks),
-        ]
-
-    def event_after_lines(self, number: int, after: EventAfter, length: int) -> list[str]:
-        """Lines of `completes` that find an event which must be absent after a match; `number` is
-        that of its symbols, `length` that of the length."""
-        names = " or ".join(dict.fromkeys(event.name for event in after.events))
-        checks = self._absent_checks(f"ABSENT_{self.choices.query}_{number}", after.clauses)
-        counted = "depth" if after.from_start else "0"
-        return [
-            f"# no {comment_text(names)} after, {comment_text(show_length(after.length))}",
-            f"until = (path[0] >> {self.kind_bits}) - first",
-            f"counted = key_{length}[(path[{counted}] >> {self.kind_bits}) - first]",
-            "for between in range(until + 1, len(symbol)):",
-            f"    if begin[between] != begin[until] or counted < floor_{length}[between]:",
-            "        break",
-            *(f"    {line}" for line in checks),
-        ]
-
-    def _absent_checks(self, symbols: str, clauses: Sequence[RoleClause]) -> list[str]:
-        """Lines that turn down a match if `between` is an event that must be absent."""
-        depths: list[list[str]] = []
-        for clause in clauses:
-            text = " OR ".join(map(show_predicate, clause.written.predicates))
-            code = self.sets.of_clause(clause.clause, {ABSENT: "between"})
-            labels = clause.clause.labels
-            block = [f"# {comment_text(text)}"]
-            indent = ""
-            for place, role in enumerate(labels):
-                if role == ABSENT:
-                    continue
-                block += [indent + line for line in self._events_of(role, place)]
-                block.append(f"{indent}for place_{place} in range(events_{place}.shape[0]):")
-                indent += "    "
-            block += [f"{indent}if not ({code}):", f"{indent}    is_there = False"]
-            depths.append(block)
-        lines = [f"is_there = {symbols}[symbol[between]]"]
-        for block in depths:
-            lines.append("if is_there:")
-            lines += [f"    {line}" for line in block]
-        return [*lines, "if is_there:", "    return False"]
 
     def _for_waiting(self, clause: RoleClause) -> list[str]:
         """Lines that keep the event that waits for a witness: `state[n]` counting the newest event,
@@ -303,7 +170,7 @@ class CheckCode:
         return [
             f"waits = state[{number}, depth - 1] if depth > 0 else -1",
             f"waits_besides = state[{number + 1}, depth - 1] if depth > 0 else -1",
-            f"if roles & {1 << self._bit(role)}:",
+            f"if roles & {1 << self.bit(role)}:",
             "    if waits == -2:",
             "        return False  # the waiting event is not the first, and nothing satisfies it",
             "    event_0 = waits",
@@ -321,8 +188,8 @@ class CheckCode:
         """Lines for a condition of the newest event with the next event of its role (or with the
         k-th next), or with all later ones."""
         (role,) = clause.clause.labels
-        bit = 1 << self._bit(role)
-        there = self._roles_at("place_0")
+        bit = 1 << self.bit(role)
+        there = self.roles_at("place_0")
         lines = [f"if roles & {bit}:"]
         if furthest(clause.clause) > 1:
             nearer = sorted(_distances(clause.clause) - {furthest(clause.clause)})
@@ -330,7 +197,7 @@ class CheckCode:
             lines += [f"    before_{distance} = here" for distance in nearer]
         lines.append("    for place_0 in range(depth - 1, -1, -1):")
         if clause.round_mark is not None:
-            begins = f"        if {there} & {1 << self._bit(clause.round_mark)}:"
+            begins = f"        if {there} & {1 << self.bit(clause.round_mark)}:"
             lines += [begins, "            break  # this event begins a later round"]
         lines += [f"        if not {there} & {bit}:", "            continue"]
         lines += self._until_chosen(clause)
@@ -359,11 +226,11 @@ class CheckCode:
     def roles_of(self, kinds: Sequence[Kind]) -> tuple[int, ...]:
         """The roles of an event of each kind, as a bit set."""
         return tuple(
-            sum(1 << self._bit(mark) for mark in kind.marks if mark in self.bit_of)
-            for kind in kinds
+            sum(1 << self.bit(mark) for mark in kind.marks if mark in self.bit_of) for kind in kinds
         )
 
-    def _bit(self, role: str) -> int:
+    def bit(self, role: str) -> int:
+        """The number of the bit of a role or of the mark of a round."""
         return self.bit_of.setdefault(role, len(self.bit_of))
 
     def _for_pivot(self, clause: RoleClause, pivot: int, code: str) -> list[str]:
@@ -380,7 +247,7 @@ class CheckCode:
         newest event outside of all rounds meets the events of every round.
         """
         labels = clause.clause.labels
-        lines = [f"if roles & {1 << self._bit(labels[pivot])}:", f"    event_{pivot} = here"]
+        lines = [f"if roles & {1 << self.bit(labels[pivot])}:", f"    event_{pivot} = here"]
         indent = "    "
         fixed = [pivot]
         for number, role in enumerate(labels):
@@ -395,8 +262,8 @@ class CheckCode:
             lines += [indent + line for line in head]
             fixed.append(number)
             indent += "    "
-            there = self._roles_at(f"place_{number}")
-            lines.append(f"{indent}if not {there} & {1 << self._bit(role)}:")
+            there = self.roles_at(f"place_{number}")
+            lines.append(f"{indent}if not {there} & {1 << self.bit(role)}:")
             lines.append(f"{indent}    continue")
             lines.append(
                 f"{indent}event_{number} = (path[place_{number}] >> {self.kind_bits}) - first"
@@ -414,24 +281,25 @@ class CheckCode:
         newest = "depth" if with_newest else "depth - 1"
         if mark is None:
             return [f"for place_{number} in range({newest}, -1, -1):"]
-        bit = 1 << self._bit(mark)
+        bit = 1 << self.bit(mark)
         lines = []
         if place != "depth":
             begin = f"begin_{number}"
             lines = [
                 f"{begin} = {place}",
-                f"while {begin} < depth and not {self._roles_at(begin)} & {bit}:",
+                f"while {begin} < depth and not {self.roles_at(begin)} & {bit}:",
                 f"    {begin} += 1",
             ]
             newest = begin if with_newest else f"min({begin}, depth - 1)"
         return [
             *lines,
             f"for place_{number} in range({newest}, -1, -1):",
-            f"    if place_{number} < {place} and {self._roles_at(f'place_{number}')} & {bit}:",
+            f"    if place_{number} < {place} and {self.roles_at(f'place_{number}')} & {bit}:",
             "        break  # this event begins a later round",
         ]
 
-    def _roles_at(self, place: str) -> str:
+    def roles_at(self, place: str) -> str:
+        """The roles of the event at a place of the path, as a bit set."""
         return f"ROLES[path[{place}] & {(1 << self.kind_bits) - 1}]"
 
 

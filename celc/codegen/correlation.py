@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from celc.codegen.absences import AbsenceCode, AbsentSymbols, symbols_of
 from celc.codegen.checks import CheckCode, EventCode, roles_later
 from celc.codegen.choices import ChoiceCode, SymbolsOfTypes
 from celc.codegen.conditions import ConditionCode
@@ -19,14 +20,12 @@ from celc.core.traversal import windows_in
 from celc.normal import normal_form as lp
 from celc.normal.ends import ways_of
 from celc.normal.flat_form import (
-    AbsentEvent,
     AbsentPart,
     EventAfter,
-    EventBefore,
     PartAfter,
     PartBefore,
 )
-from celc.normal.normal_form import Event, shown
+from celc.normal.normal_form import shown
 from celc.plan.deadlines import Deadline, deadlines_of
 from celc.plan.program import Program
 from celc.plan.strategy import ByDefinition, Checked
@@ -51,14 +50,6 @@ class DefinitionLiteral(TemplateView):
     sees_all: bool
     ways: tuple[str, ...]
     chooses: bool
-
-
-@dataclass(frozen=True, slots=True)
-class AbsentSymbols:
-    """A constant of the module: whether the events of each symbol must be absent."""
-
-    name: str
-    symbols: tuple[bool, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +135,12 @@ def checks_literal(
     )
     writer = CheckCode(choices, sets, program.kind_bits, later=roles_later(program.tables))
     windows = _numbered_windows(program)
+    absences = AbsenceCode(writer, program, code.imports, windows)
     lines = [line for window in checks.windows for line in writer.window_lines(window, windows)]
     for place, part in enumerate(checks.absent_parts):
-        lines += writer.absent_part_lines(place, part)
+        lines += absences.absent_part_lines(place, part)
     for place, before in enumerate(checks.parts_before, len(checks.absent_parts)):
-        lines += writer.part_before_lines(place, before)
+        lines += absences.part_before_lines(place, before)
     lines += writer.lines(checks.clauses)
     complete_lines = writer.complete_lines(checks.clauses)
     watched: tuple[AbsentPart | PartBefore | PartAfter, ...]
@@ -156,42 +148,41 @@ def checks_literal(
     names = ["latest"] * len(checks.absent_parts) + ["preceded"] * len(checks.parts_before)
     after = checks.after
     if isinstance(after, PartAfter):
-        after_lines = writer.part_after_lines(len(watched), after, windows[after.length])
+        after_lines = absences.part_after_lines(len(watched), after)
         if after.from_start:
             complete_lines += after_lines
         else:
             lines += after_lines
         watched, names = (*watched, after), [*names, "ceiling"]
     parts = tuple(
-        watched_part(part, windows, lambda event: _kernel_symbols(event, program), code.imports)
+        watched_part(part, windows, lambda event: symbols_of((event,), program), code.imports)
         for part in watched
     )
-    for place, absent in enumerate(checks.absent):
-        complete_lines += writer.absent_lines(place, absent)
-    for place, event in enumerate(checks.events_before, len(checks.absent)):
-        complete_lines += writer.event_before_lines(place, event, windows)
-    absents: tuple[AbsentEvent | EventBefore | EventAfter, ...]
-    absents = (*checks.absent, *checks.events_before)
+    for absent in checks.absent:
+        complete_lines += absences.absent_lines(absent)
+    for event in checks.events_before:
+        complete_lines += absences.event_before_lines(event)
     if isinstance(after, EventAfter):
-        complete_lines += writer.event_after_lines(len(absents), after, windows[after.length])
-        absents = (*absents, after)
+        complete_lines += absences.event_after_lines(after)
     begins = bool(checks.events_before) or isinstance(after, EventAfter)
-    symbols = bool(absents) or choices.asks_for_symbols or sets.asks_for_symbols
+    symbols = bool(absences.symbols) or choices.asks_for_symbols or sets.asks_for_symbols
+    nearest = tuple(absences.nearest)
     code.imports.use("Checked", "njit", "np")
     kinds = program.tables.kinds
     literal = ChecksLiteral(
         number,
         writer.roles_of(kinds),
-        tuple(
-            AbsentSymbols(f"ABSENT_{number}_{place}", _symbols_of(absent.events, program))
-            for place, absent in enumerate(absents)
+        tuple(absences.symbols),
+        _columns(
+            choices, windows, parts=names, begins=begins, nearest=len(nearest), symbols=symbols
         ),
-        _columns(choices, windows, parts=names, begins=begins, symbols=symbols),
         program.kind_bits,
         (1 << program.kind_bits) - 1,
         tuple(lines),
         tuple(complete_lines),
-        _remembers(choices, code.imports, parts=parts, begins=begins, symbols=symbols),
+        _remembers(
+            choices, code.imports, parts=parts, begins=begins, nearest=nearest, symbols=symbols
+        ),
         writer.states,
         tuple_text(str(bool(shown(frozenset(kind.marks)))) for kind in kinds),
         string_literal(checks.selector),
@@ -216,19 +207,6 @@ def _symbols_of_types(program: Program) -> SymbolsOfTypes:
     return {text: frozenset(symbols) for text, symbols in found.items()}
 
 
-def _kernel_symbols(event: Event, program: Program) -> tuple[int, ...]:
-    """The symbols of the kernel that an event can have, ascending."""
-    symbol_of = program.tables.symbol_of
-    found = {symbol_of[one] for one in program.alphabet.matching(event.type, event.clauses)}
-    return tuple(sorted(found))
-
-
-def _symbols_of(events: Sequence[Event], program: Program) -> tuple[bool, ...]:
-    """Whether the events of each symbol of the kernel are among `events`."""
-    found = {symbol for event in events for symbol in _kernel_symbols(event, program)}
-    return tuple(symbol in found for symbol in range(max(program.tables.symbol_of) + 1))
-
-
 def _numbered_windows(program: Program) -> dict[Window, int]:
     """The numbers of the windows of parts, as the plan lists them."""
     return {window: n for n, window in enumerate(windows_in(program.query.formula))}
@@ -240,12 +218,14 @@ def _columns(
     *,
     parts: Sequence[str] = (),
     begins: bool = False,
+    nearest: int = 0,
     symbols: bool = False,
 ) -> tuple[str, ...]:
     """The variables with the remembered columns of past events."""
     columns = [f"{kind}_{n}" for n in range(len(windows)) for kind in ("key", "floor")]
     columns += [f"{kind}_{n}" for n, kind in enumerate(parts)]
     columns += ["begin"] if begins else []
+    columns += [f"nearest_{n}" for n in range(nearest)]
     columns += [
         f"{kind}_{n}" for n in range(len(choices.attributes)) for kind in ("column", "valid")
     ]
@@ -260,6 +240,7 @@ def _remembers(
     *,
     parts: tuple[str, ...] = (),
     begins: bool = False,
+    nearest: tuple[str, ...] = (),
     symbols: bool = False,
 ) -> str:
     """The constructor call that names the remembered columns, in the order of `_columns`."""
@@ -272,6 +253,7 @@ def _remembers(
         *(["symbols=True"] if symbols else []),
         *([f"parts={tuple_text(parts)}"] if parts else []),
         *(["begins=True"] if begins else []),
+        *([f"nearest={tuple_text(nearest)}"] if nearest else []),
     ]
     # With the last comma black writes one argument on each line, however short they are.
     return f"Remembers({', '.join(arguments)},)"

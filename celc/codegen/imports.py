@@ -73,7 +73,8 @@ _NAMES_OF = {
     "celc_runtime.engine.runs": ("list_runs",),
     "celc_runtime.plan.strategy": (
         *("All", "BranchFree", "ByDefinition", "Checked", "EarliestInWindow", "InRuns"),
-        *("InWindow", "KeyTable", "KeyTerm", "Keyed", "Latest", "LongestRuns", "Remembers"),
+        *("InWindow", "KeyTable", "KeyTerm", "Keyed", "Latest", "LongestRuns", "NearestEvent"),
+        "Remembers",
         *("StraightLine", "UnionLists", "WatchedPart", "Way"),
     ),
     "celc_runtime.plan.transitions": (

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from celc.codegen.escape import comment_text, string_literal, tuple_text
 from celc.codegen.imports import Imports
 from celc.core import formula as core
-from celc.core.formula import Expression
-from celc.plan.keys import KeyPlan
+from celc.plan.keys import KeyPlan, named_term
 from celc.plan.piles import PilePlan, Write
 from celc.plan.tables import Kind
 
@@ -98,7 +97,7 @@ class KeyLookups:
     def term_of(self, tie: int, marks: Sequence[str]) -> int:
         """The number of the term by which an event with some marks belongs to a tie."""
         (term,) = self.keys.ties[tie].of(marks)
-        return self.terms.setdefault(_named(term), len(self.terms))
+        return self.terms.setdefault(named_term(term), len(self.terms))
 
     def guard(self, marks: Sequence[str]) -> str:
         """The condition that no key of an event with these marks is NULL; empty without keys."""
@@ -164,14 +163,6 @@ class KeyLookups:
 
     def _describe(self, tie: int) -> str:
         return comment_text(self.keys.ties[tie].text)
-
-
-def _named(term: Expression) -> tuple[str, str]:
-    if isinstance(term, core.Cast):
-        name, _ = _named(term.operand)
-        return name, term.type.value
-    assert isinstance(term, core.AttributeValue)
-    return term.attribute, term.type.value
 
 
 class SymbolLookups:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from celc.codegen.imports import Imports
 from celc.core.formula import DataType, Query, WindowUnit
+from celc.core.traversal import is_one_event
 
 WindowMode = Literal["NO_WINDOW", "EVENTS", "KEYS", "FLOORS"]
 """Keys are positions (EVENTS), whole numbers (KEYS), or other values (FLOORS), for which the
@@ -31,6 +32,8 @@ class WindowCode:
             case "NO_WINDOW":
                 return ("key = row - shift",)
             case "EVENTS":
+                if self.size == 0:
+                    return ("key = earliest = row - shift",)
                 return ("key = row - shift", f"earliest = key - {self.size}")
             case "KEYS":
                 floor = imports.call("window_floor", "key", str(self.size))
@@ -45,13 +48,19 @@ class WindowCode:
 
 
 def window_code(query: Query) -> WindowCode:
-    """The window of a query."""
+    """The window of a query, or the one that its matches fit into anyway.
+
+    Matches of one event reach back to no other: so their nodes are free again once they are listed.
+    A match of a whole instant does.
+    """
     window = query.window
+    if window is None and is_one_event(query.formula) and not query.simultaneous:
+        return WindowCode("EVENTS", 0, "earliest")
     if window is None:
         return WindowCode("NO_WINDOW", 0, "earliest")
     if window.unit is WindowUnit.EVENTS:
         size = int(window.size)
-        return WindowCode("EVENTS", size, f"earliest + {size}")
+        return WindowCode("EVENTS", size, f"earliest + {size}" if size else "earliest")
     attribute = window.attribute or query.order_by[0]
     if attribute.type in (DataType.FLOAT, DataType.DOUBLE):
         return WindowCode("FLOORS", 0, str(2**63 - 1))

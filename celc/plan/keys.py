@@ -29,7 +29,7 @@ from celc.automata.determinize import START, DetState
 from celc.core import formula as core
 from celc.core.formula import Expression
 from celc.diagnostics.deadline import look
-from celc.normal.flat_form import RoleClause
+from celc.normal.flat_form import ABSENT, RoleClause
 from celc.normal.show import show_predicate
 from celc.plan.tables import Tables
 
@@ -166,6 +166,45 @@ def _text(clauses: Sequence[RoleClause], terms: set[_Term], mark: str | None) ->
 def _is_among(clause: RoleClause, terms: set[_Term], mark: str | None) -> bool:
     sides = _equality(clause)
     return sides is not None and mark == clause.round_mark and {*sides} <= terms
+
+
+# --- events outside of a match ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentKey:
+    """Equalities between an event that must be absent and each event of a role of the match:
+    `absent` are the terms of the former, `asking` those of the latter, in pairs."""
+
+    role: str
+    absent: tuple[Expression, ...]
+    asking: tuple[Expression, ...]
+
+
+def absent_key(clauses: Sequence[RoleClause]) -> AbsentKey | None:
+    """The key that finds an absent event: the most equalities with one role, at most as many as a
+    key may have; None without any. The other clauses are left to be checked."""
+    by_role: dict[str, dict[tuple[Expression, Expression], None]] = {}
+    for clause in clauses:
+        sides = _equality(clause)
+        if sides is None or ABSENT not in (sides[0][0], sides[1][0]):
+            continue
+        (_, absent), (role, asking) = sides if sides[0][0] == ABSENT else sides[::-1]
+        by_role.setdefault(role, {})[absent, asking] = None
+    if not by_role:
+        return None
+    role = max(by_role, key=lambda role: len(by_role[role]))
+    pairs = list(by_role[role])[:_MAX_KEY]
+    return AbsentKey(role, tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs))
+
+
+def named_term(term: Expression) -> tuple[str, str]:
+    """A term as its attribute, and the type that its values have in a key."""
+    if isinstance(term, core.Cast):
+        name, _ = named_term(term.operand)
+        return name, term.type.value
+    assert isinstance(term, core.AttributeValue)
+    return term.attribute, term.type.value
 
 
 # --- states ---------------------------------------------------------------------------------------

@@ -137,7 +137,7 @@ class Memory(NamedTuple):
 
 
 def new_memory(
-    piles: int, *, size: int = 1024, first_node: int = 1, first_entry: int = 0
+    piles: int, *, size: int = FIRES, first_node: int = 1, first_entry: int = 0
 ) -> Memory:
     """Fresh memory for a run; `first_node` and `first_entry` are for tests of very long runs."""
     counters = np.zeros(COUNTERS, np.int64)

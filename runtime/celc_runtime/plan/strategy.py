@@ -107,6 +107,20 @@ class WatchedPart:
 
 
 @dataclass(frozen=True, slots=True)
+class NearestEvent:
+    """For each event the nearest one before it, or `after` it, that has one of the symbols and the
+    key that the event asks for, in its partition; a key with NULL is no key.
+
+    key: the terms of the nearest event; asking: those of the event that asks, one for each.
+    """
+
+    symbols: tuple[int, ...]
+    key: tuple[KeyTerm, ...]
+    asking: tuple[KeyTerm, ...]
+    after: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Remembers:
     """The columns of past events to remember, in the order in which conditions take them, behind
     those of the windows inside the formula (`Plan.local_windows`), for each a key and a floor, and
@@ -117,7 +131,8 @@ class Remembers:
     one event, as their truth values. codes: text attributes, as numbers (−1: NULL). ranks: text
     attributes in `codes` that are compared by order, as places in the order of all texts
     remembered. begins: whether the entry at which an event's partition begins comes behind those of
-    `parts`. symbols: whether the events' symbols come last.
+    `parts`. nearest: entries that come behind these. symbols: whether the events' symbols come
+    last.
     """
 
     columns: tuple[str, ...] = ()
@@ -127,6 +142,7 @@ class Remembers:
     symbols: bool = False
     parts: tuple[WatchedPart, ...] = ()
     begins: bool = False
+    nearest: tuple[NearestEvent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

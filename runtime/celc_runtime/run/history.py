@@ -17,9 +17,11 @@ from celc_runtime.arrow.window_keys import floors_of
 from celc_runtime.engine.batch import real_numbers
 from celc_runtime.engine.ceilings import OPEN, Ceilings
 from celc_runtime.engine.latest_starts import LatestStarts
+from celc_runtime.engine.nearest_events import NO_ENTRY
 from celc_runtime.plan.conditions import TextComparison, TextCondition
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import Remembers
+from celc_runtime.run.nearest_events import NearestEvents
 from celc_runtime.run.positions import Positions
 
 _FIRST_ROOM = 1024
@@ -53,6 +55,7 @@ class History:
         after = [part for part in columns.parts if part.after]
         assert not after or columns.parts[-1] is after[0], "ceilings come last"
         self._after = [(part, Ceilings(part)) for part in after]
+        self._nearest = [NearestEvents(wanted) for wanted in columns.nearest]
         self._begins_anew = False
         self._begin = 0
         self._arrays: list[np.ndarray] = []
@@ -64,8 +67,8 @@ class History:
     @property
     def past(self) -> tuple[np.ndarray, ...]:
         """The columns: key and floor (`floors_of`) for each window inside the formula, one for each
-        of `parts` (`LatestStarts`), the begin of the partition if wanted, values and bool `valid`
-        of each of `columns`, then truths, codes, ranks."""
+        of `parts` (`LatestStarts`), the begin of the partition if wanted, nearest events, values
+        and bool `valid` of each of `columns`, then truths, codes, ranks."""
         return tuple(array[: self._count] for array in self._arrays)
 
     @property
@@ -88,8 +91,9 @@ class History:
 
     @property
     def nbytes(self) -> int:
-        """The size of the columns; a text is counted as 64 bytes."""
-        return sum(array.nbytes for array in self._arrays) + 64 * len(self._texts)
+        """The size of the columns and of the tables of keys; a text is counted as 64 bytes."""
+        found = sum(array.nbytes for array in self._arrays) + 64 * len(self._texts)
+        return found + sum(nearest.nbytes for nearest in self._nearest)
 
     def append(
         self,
@@ -107,7 +111,8 @@ class History:
         windows = measured(self._plan, relevant, positions.of(rows))
         new = [column for pair in windows for column in pair]
         entry, anew = self.next, self._anew(rows, parts)
-        new += self._of_partitions(symbols, windows, anew)
+        begins = self._begins_of(anew)
+        new += self._of_partitions(symbols, windows, anew, begins)
         for name in self._columns.columns:
             values, valid = numbers(relevant.column(name))
             if not np.issubdtype(values.dtype, np.floating):
@@ -127,6 +132,9 @@ class History:
             floors = windows[part.length][1]
             column = self.past[2 * len(windows) + number]
             ceilings.write(entry, symbols, window, floors, anew[:-1], column)
+        place = self._place_of_nearest
+        for number, nearest in enumerate(self._nearest, place):
+            nearest.write(relevant, symbols, begins, self.first, self.past[number])
         if len(self._texts) > max(_FIRST_ROOM, 4 * self._count * len(self._columns.codes)):
             self._forget_texts()
         if self._columns.ranks and (len(self._texts) != known or len(rows)):
@@ -140,11 +148,25 @@ class History:
         self._begins_anew = bool(anew[-1])
         return anew
 
+    def _begins_of(self, anew: np.ndarray) -> np.ndarray:
+        """int64[rows]: the entry at which the partition of each row begins; `anew` as in `_anew`.
+        Empty where nothing asks for it."""
+        if not (self._columns.begins or self._nearest):
+            return np.zeros(0, np.int64)
+        entry, rows = self.next, len(anew) - 1
+        begins = np.where(anew[:-1], entry + np.arange(rows), self._begin)
+        found: np.ndarray = np.maximum.accumulate(begins)
+        self._begin = int(found[-1]) if rows else self._begin
+        if anew[-1]:
+            self._begin = entry + rows
+        return found
+
     def _of_partitions(
         self,
         symbols: np.ndarray,
         windows: list[tuple[np.ndarray, np.ndarray]],
         anew: np.ndarray,
+        begins: np.ndarray,
     ) -> list[np.ndarray]:
         """The columns that depend on where partitions begin; `windows` are those of the windows."""
         entry, rows = self.next, len(symbols)
@@ -155,12 +177,14 @@ class History:
             found.append(watched.of(entry, symbols, window, length, anew[:-1]))
         found += [np.full(rows, OPEN) for _ in self._after]
         if self._columns.begins:
-            begins = np.where(anew[:-1], entry + np.arange(rows), self._begin)
-            found.append(np.maximum.accumulate(begins))
-            self._begin = int(found[-1][-1]) if rows else self._begin
-            if anew[-1]:
-                self._begin = entry + rows
-        return found
+            found.append(begins)
+        return [*found, *(np.full(rows, NO_ENTRY) for _ in self._nearest)]
+
+    @property
+    def _place_of_nearest(self) -> int:
+        """The place of the first column of nearest events among the arrays."""
+        before = 2 * len(self._plan.local_windows) + len(self._columns.parts)
+        return before + self._columns.begins
 
     def reached(self, oldest: int) -> int:
         """The oldest entry that matters to matches which begin at `oldest` or a later entry of its
@@ -212,10 +236,10 @@ class History:
 
     def _places(self) -> list[int]:
         """The places of the text attributes' codes among the arrays."""
-        pairs = len(self._plan.local_windows) + len(self._columns.columns)
-        first = 2 * pairs + len(self._columns.parts) + len(self._columns.texts)
-        first += self._columns.begins
-        return list(range(first, first + len(self._columns.codes)))
+        columns = self._columns
+        first = self._place_of_nearest + len(columns.nearest)
+        first += 2 * len(columns.columns) + len(columns.texts)
+        return list(range(first, first + len(columns.codes)))
 
     def _forget_texts(self) -> None:
         used = np.unique(np.concatenate([self._arrays[n][: self._count] for n in self._places()]))

@@ -1,0 +1,301 @@
+"""Events and parts that must be absent → the lines of `admits` and `completes` that look for them.
+
+An absent event is looked for among the events remembered, from the one that a match gives on. Where
+an equality ties it to an event of the match, only the events with that key are (`nearest_events`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from celc.codegen.checks import CheckCode
+from celc.codegen.escape import comment_text, string_literal, tuple_text
+from celc.codegen.imports import Imports
+from celc.core.formula import Expression, Window
+from celc.normal.flat_form import (
+    ABSENT,
+    AbsentEvent,
+    AbsentPart,
+    EventAfter,
+    EventBefore,
+    PartAfter,
+    PartBefore,
+    RoleClause,
+)
+from celc.normal.normal_form import Event
+from celc.normal.show import show_length, show_predicate, show_window
+from celc.normal.traversal import events_of
+from celc.plan.keys import absent_key, named_term
+from celc.plan.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class AbsentSymbols:
+    """A constant of the module: whether the events of each symbol must be absent."""
+
+    name: str
+    symbols: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _KeyOfAbsent:
+    """The numbers of the look-ups by which an absent event is found: from an event with `role` to
+    the first candidate (`asked`), and from a candidate to the `next` one."""
+
+    role: str
+    asked: int
+    next: int
+
+
+@dataclass(slots=True)
+class AbsenceCode:
+    """Writes the lines about what must be absent.
+
+    `numbers` are those of the windows of the plan. `nearest` are the look-ups of nearest events
+    that the lines ask for, as constructor calls; `symbols` the events that must be absent.
+    """
+
+    checks: CheckCode
+    program: Program
+    imports: Imports
+    numbers: Mapping[Window, int]
+    nearest: dict[str, int] = field(default_factory=dict)
+    symbols: list[AbsentSymbols] = field(default_factory=list)
+
+    def absent_part_lines(self, number: int, part: AbsentPart) -> list[str]:
+        """Lines that turn down two events with a part in a window between them: one that begins
+        behind the first of them (with `inclusive`: not before it)."""
+        state = f"state[{self.checks.states}"
+        self.checks.states += 1
+        names = ", ".join(dict.fromkeys(event.name for event in events_of(part.form)))
+        found = f"latest_{number}[closing - 1] > here + first"
+        if part.inclusive:
+            found = f"latest_{number}[closing] >= here + first"
+        return [
+            f"# no {comment_text(show_window(part.window))} of {comment_text(names)}",
+            f"closing = {state}, depth - 1] if depth > 0 else -1",
+            f"if roles & {1 << self.checks.bit(part.last)}:",
+            "    closing = here",
+            f"if closing >= 0 and roles & {1 << self.checks.bit(part.first)}:",
+            f"    if {found}:",
+            "        return False",
+            "    closing = -1",
+            f"{state}, depth] = closing",
+        ]
+
+    def part_before_lines(self, number: int, part: PartBefore) -> list[str]:
+        """Lines that turn down a first event with a part before it; `number` is that of the part's
+        column."""
+        names = ", ".join(dict.fromkeys(event.name for event in events_of(part.form)))
+        return [
+            f"# no {comment_text(names)} before, {comment_text(show_length(part.length))}",
+            f"if roles & {1 << self.checks.bit(part.first)} and preceded_{number}[here]:",
+            "    return False",
+        ]
+
+    def part_after_lines(self, number: int, part: PartAfter) -> list[str]:
+        """Lines that turn down a last event with a part after it; `number` is that of the part's
+        column. Where the length counts from the start, a whole match."""
+        length = self.numbers[part.length]
+        names = ", ".join(dict.fromkeys(event.name for event in events_of(part.form)))
+        comment = f"# no {comment_text(names)} after, {comment_text(show_length(part.length))}"
+        if not part.from_start:
+            passed = f"key_{length}[here] >= ceiling_{number}[here]"
+            return [comment, f"if depth == 0 and {passed}:", "    return False"]
+        start, end = (f"(path[{at}] >> {self.checks.kind_bits}) - first" for at in ("depth", "0"))
+        return [
+            f"{comment} from the start",
+            f"if key_{length}[{start}] >= ceiling_{number}[{end}]:",
+            "    return False",
+        ]
+
+    def absent_lines(self, absent: AbsentEvent) -> list[str]:
+        """Lines of `completes` that find an event which must be absent, in between two roles."""
+        checks = self._absent_checks(absent.events, absent.clauses)
+        first, last = (1 << self.checks.bit(role) for role in (absent.first, absent.last))
+        # The search by key begins behind the event with the key, but both ends count here.
+        key = None if absent.inclusive else self._key(absent, after=True)
+        lines = [
+            _no(absent.events),
+            "for place in range(depth, -1, -1):",
+            f"    if not {self.checks.roles_at('place')} & {first}:",
+            "        continue",
+            f"    until = place{'' if absent.inclusive else ' - 1'}",
+            f"    while not {self.checks.roles_at('until')} & {last}:",
+            "        until -= 1",
+            f"    start, end = {self._entry_at('place')}, {self._entry_at('until')}",
+        ]
+        if key is None:
+            ends = ("start", "end + 1") if absent.inclusive else ("start + 1", "end")
+            lines.append(f"    for between in range({', '.join(ends)}):")
+            return [*lines, *(f"        {line}" for line in checks)]
+        asker = self._asker(key.role, after=True, edge="start")
+        return [
+            *lines,
+            *(f"    {line}" for line in asker),
+            f"    between = nearest_{key.asked}[asker] - first if asker >= 0 else start + 1",
+            "    while between >= 0 and between < end:",
+            "        if between > start:",
+            *(f"            {line}" for line in checks),
+            f"        between = nearest_{key.next}[between] - first if asker >= 0 else between + 1",
+        ]
+
+    def event_before_lines(self, before: EventBefore) -> list[str]:
+        """Lines of `completes` that find an event which must be absent before a role."""
+        checks = self._absent_checks(before.events, before.clauses)
+        length, key = self.numbers[before.length], self._key(before, after=False)
+        lines = [
+            f"{_no(before.events)} before, {comment_text(show_length(before.length))}",
+            "for place in range(depth, -1, -1):",
+            f"    if not {self.checks.roles_at('place')} & {1 << self.checks.bit(before.first)}:",
+            "        continue",
+            f"    behind = {self._entry_at('place')}",
+            "    least = max(0, begin[behind] - first)",
+        ]
+        too_early = [f"if key_{length}[between] < floor_{length}[behind]:", "    break"]
+        if key is None:
+            return [
+                *lines,
+                "    for between in range(behind - 1, least - 1, -1):",
+                *(f"        {line}" for line in (*too_early, *checks)),
+            ]
+        asker = self._asker(key.role, after=False, edge="behind")
+        return [
+            *lines,
+            *(f"    {line}" for line in asker),
+            f"    between = nearest_{key.asked}[asker] - first if asker >= 0 else behind - 1",
+            "    while between >= least:",
+            *(f"        {line}" for line in too_early),
+            "        if between < behind:",
+            *(f"            {line}" for line in checks),
+            f"        between = nearest_{key.next}[between] - first if asker >= 0 else between - 1",
+        ]
+
+    def event_after_lines(self, after: EventAfter) -> list[str]:
+        """Lines of `completes` that find an event which must be absent after a match."""
+        checks = self._absent_checks(after.events, after.clauses)
+        length, key = self.numbers[after.length], self._key(after, after=True)
+        lines = [
+            f"{_no(after.events)} after, {comment_text(show_length(after.length))}",
+            f"until = {self._entry_at('0')}",
+            f"counted = key_{length}[{self._entry_at('depth' if after.from_start else '0')}]",
+        ]
+        too_late = [
+            f"if begin[between] != begin[until] or counted < floor_{length}[between]:",
+            "    break",
+        ]
+        if key is None:
+            return [
+                *lines,
+                "for between in range(until + 1, len(symbol)):",
+                *(f"    {line}" for line in (*too_late, *checks)),
+            ]
+        return [
+            *lines,
+            *self._asker(key.role, after=True, edge="until"),
+            f"between = nearest_{key.asked}[asker] - first if asker >= 0 else until + 1",
+            "while between >= 0 and between < len(symbol):",
+            *(f"    {line}" for line in too_late),
+            "    if between > until:",
+            *(f"        {line}" for line in checks),
+            f"    between = nearest_{key.next}[between] - first if asker >= 0 else between + 1",
+        ]
+
+    # --- events with a key ------------------------------------------------------------------------
+
+    def _key(
+        self, absent: AbsentEvent | EventBefore | EventAfter, *, after: bool
+    ) -> _KeyOfAbsent | None:
+        """The look-ups by which an event that must be absent is found; None: it has no key."""
+        key = absent_key(absent.clauses)
+        if key is None:
+            return None
+        asked = self._lookup(absent.events, key.absent, key.asking, after=after)
+        following = self._lookup(absent.events, key.absent, key.absent, after=after)
+        return _KeyOfAbsent(key.role, asked, following)
+
+    def _lookup(
+        self,
+        events: Sequence[Event],
+        absent: Sequence[Expression],
+        asking: Sequence[Expression],
+        *,
+        after: bool,
+    ) -> int:
+        """The number of the look-up of the nearest of some events by key."""
+        code = self.imports.call(
+            "NearestEvent",
+            tuple_text(map(str, symbols_of(events, self.program))),
+            f"key={self._terms(absent)}",
+            f"asking={self._terms(asking)}",
+            *(["after=True"] if after else []),
+        )
+        return self.nearest.setdefault(code, len(self.nearest))
+
+    def _terms(self, key: Sequence[Expression]) -> str:
+        named = map(named_term, key)
+        return tuple_text(
+            self.imports.call("KeyTerm", string_literal(name), string_literal(type))
+            for name, type in named
+        )
+
+    def _asker(self, role: str, *, after: bool, edge: str) -> list[str]:
+        """Lines that find an event of a role, in the match, with which the search by key begins:
+        the latest one up to an entry, or the earliest one from it on. −1: there is none, and no
+        key to search with."""
+        places, reaches = ("range(depth + 1)", "<=") if after else ("range(depth, -1, -1)", ">=")
+        return [
+            "asker = -1",
+            f"for asked in {places}:",
+            f"    if {self.checks.roles_at('asked')} & {1 << self.checks.bit(role)}:",
+            f"        if {self._entry_at('asked')} {reaches} {edge}:",
+            f"            asker = {self._entry_at('asked')}",
+            "            break",
+        ]
+
+    def _entry_at(self, place: str) -> str:
+        return f"(path[{place}] >> {self.checks.kind_bits}) - first"
+
+    def _absent_checks(self, events: Sequence[Event], clauses: Sequence[RoleClause]) -> list[str]:
+        """Lines that turn down a match if `between` is one of some events, which must be absent."""
+        found = symbols_of(events, self.program)
+        every = range(max(self.program.tables.symbol_of) + 1)
+        name = f"ABSENT_{self.checks.choices.query}_{len(self.symbols)}"
+        self.symbols.append(AbsentSymbols(name, tuple(symbol in found for symbol in every)))
+        depths: list[list[str]] = []
+        for clause in clauses:
+            text = " OR ".join(map(show_predicate, clause.written.predicates))
+            code = self.checks.sets.of_clause(clause.clause, {ABSENT: "between"})
+            labels = clause.clause.labels
+            block = [f"# {comment_text(text)}"]
+            indent = ""
+            for place, role in enumerate(labels):
+                if role == ABSENT:
+                    continue
+                block += [indent + line for line in self.checks.events_of(role, place)]
+                block.append(f"{indent}for place_{place} in range(events_{place}.shape[0]):")
+                indent += "    "
+            block += [f"{indent}if not ({code}):", f"{indent}    is_there = False"]
+            depths.append(block)
+        lines = [f"is_there = {name}[symbol[between]]"]
+        for block in depths:
+            lines.append("if is_there:")
+            lines += [f"    {line}" for line in block]
+        return [*lines, "if is_there:", "    return False"]
+
+
+def symbols_of(events: Sequence[Event], program: Program) -> tuple[int, ...]:
+    """The symbols of the kernel that some events can have, ascending."""
+    symbol_of = program.tables.symbol_of
+    found = {
+        symbol_of[one]
+        for event in events
+        for one in program.alphabet.matching(event.type, event.clauses)
+    }
+    return tuple(sorted(found))
+
+
+def _no(events: Sequence[Event]) -> str:
+    """The comment that some events must be absent."""
+    return f"# no {comment_text(' or '.join(dict.fromkeys(event.name for event in events)))}"

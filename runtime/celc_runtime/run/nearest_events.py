@@ -1,0 +1,66 @@
+"""The look-ups of nearest events of one run, and the keys that they know."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.engine.nearest_events import ALIVE, nearest_after, nearest_before
+from celc_runtime.plan.strategy import KeyTable, NearestEvent
+from celc_runtime.run.key_memory import KeyMemory
+
+class NearestEvents:
+    """Follows the events of a run, and finds for each the nearest one with the key it asks for."""
+
+    def __init__(self, wanted: NearestEvent) -> None:
+        terms = tuple(dict.fromkeys((*wanted.key, *wanted.asking)))
+        texts = tuple(term.type == "STRING" for term in wanted.key)
+        self._keys = KeyMemory(terms, (KeyTable(texts, piles=1),))
+        self._key = np.array([terms.index(term) for term in wanted.key])
+        self._asking = np.array([terms.index(term) for term in wanted.asking])
+        self._after = wanted.after
+        self._symbols = wanted.symbols
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the table of keys, and of the texts in them."""
+        return self._keys.nbytes
+
+    def write(
+        self,
+        events: pa.RecordBatch,
+        symbols: np.ndarray,
+        begins: np.ndarray,
+        first: int,
+        found: np.ndarray,
+    ) -> None:
+        """Write the answers of events, and those of earlier ones that the events settle.
+
+        begins: int64[events], the first entry of each event's partition. found: int64, the answers
+        of all remembered events, those of `events` last; `first`: the entry at its index 0. An
+        answer is an entry, or negative where no event is known.
+        """
+        entry = first + len(found) - len(symbols)
+        self._keys.enter(events, ALIVE, first)
+        memory = self._keys.memory
+        brings = np.isin(symbols, self._symbols) & memory.known[self._key].all(axis=0)
+        asks = memory.known[self._asking].all(axis=0)
+        done = 0
+        while done < len(symbols):
+            memory = self._keys.memory
+            table = memory.tables[0]
+            # Each event brings one key at most. Tables are not filled to the last row, so that not
+            # ever fewer events are read at once.
+            room = len(table) // 2 - int(memory.filled[0])
+            if 8 * room < len(table):
+                self._keys.make_room(ALIVE, max(first, int(begins[done])))
+                continue
+            rows = (done, min(len(symbols), done + room))
+            terms = self._key, self._asking
+            told = (memory.values, table, brings, asks, begins, *terms, entry, rows)
+            if self._after:
+                new = nearest_after(*told, first, found)
+            else:
+                new = nearest_before(*told, found[len(found) - len(symbols) :])
+            memory.filled[0] += new
+            done = rows[1]
