@@ -25,6 +25,7 @@ from typing import Any
 import numba
 import numpy as np
 import pyarrow as pa
+from celc_runtime.run.run import Run
 from numba import njit
 
 NOMINAL = 2.05e9
@@ -266,6 +267,27 @@ def size(name: str, unit: str, value: float, goal: float | None = None, **contex
 
 
 # --- the environment ------------------------------------------------------------------------------
+
+
+def matches_of(query: Any, batch: pa.RecordBatch) -> int:
+    """Read the batch; returns how many matches were listed, up to the buffers of the kernel."""
+    run, found = Run(query.program), 0
+
+    def take(*_: object) -> tuple[()]:
+        nonlocal found
+        found += int(run._output.used[0])
+        run._output.used[:] = 0
+        return ()
+
+    run._take = take  # type: ignore[method-assign, assignment]
+    for _ in (*run.push(batch), *run.rest()):
+        pass
+    return found
+
+
+def rows_of(query: Any, batch: pa.RecordBatch) -> int:
+    """The number of rows of `match_arrow`."""
+    return sum(len(rows) for rows in query.match_arrow([batch]))
 
 
 def environment(script: str, events: int) -> dict[str, Any]:

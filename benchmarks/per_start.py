@@ -23,8 +23,7 @@ import numpy as np
 import pyarrow as pa
 from celc_runtime.engine.listing import new_output
 from celc_runtime.engine.longest_runs import RunEvents, links, list_runs_that_end
-from celc_runtime.run.run import Run
-from common import best_of, calibrate, environment
+from common import best_of, calibrate, environment, matches_of, rows_of
 
 import celc
 
@@ -65,27 +64,6 @@ def stream(events: int) -> pa.RecordBatch:
             "ts": pa.array(times, pa.timestamp("us", "UTC")),
         }
     )
-
-
-def matches_of(query: Any, batch: pa.RecordBatch) -> int:
-    """Read the batch; returns how many matches were listed."""
-    run, found = Run(query.program), 0
-
-    def take(*_: object) -> tuple[()]:
-        nonlocal found
-        found += int(run._output.used[0])
-        run._output.used[:] = 0
-        return ()
-
-    run._take = take  # type: ignore[method-assign, assignment]
-    for _ in run.push(batch):
-        pass
-    return found
-
-
-def rows_of(query: Any, batch: pa.RecordBatch) -> int:
-    """The number of rows of `match_arrow`."""
-    return sum(len(rows) for rows in query.match_arrow([batch]))
 
 
 def kernels_of(query: Any, batch: pa.RecordBatch) -> tuple[int, float]:

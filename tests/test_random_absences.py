@@ -1,17 +1,28 @@
 """Random queries with absences before a formula and at its end: the compiled answers against the
 reference's.
 
-python tests/test_random_absences.py 0 500     # seeds 0 to 499, and the counts
+python tests/test_random_absences.py 0 500               # seeds 0 to 499, and the counts
+python tests/test_random_absences.py 0 500 --correlated  # of conditions that compare them
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import warnings
 
 import pytest
+from celc_runtime import EventWarning
+from engines import answers, engines, interpreted, only_query
+from reference import check_answer, evaluate
 from strategies import Feature
-from test_random import Tally, check
+from strategies_absences import correlated_absence_query
+from strategies_across import wide_stream
+from test_random import TOO_LARGE, Tally, check, cramped
+
+import celc
+from celc import CelError
+from celc.options import Options
 
 _BEFORE = frozenset({Feature.NOT_BEFORE, Feature.LOCAL_WINDOW, Feature.COUNTED, Feature.OPTIONAL})
 _AFTER = frozenset({Feature.NOT_AFTER, Feature.LOCAL_WINDOW, Feature.OPTIONAL})
@@ -25,6 +36,75 @@ def one_seed(seed: int, tally: Tally, *, compiled: bool = False) -> None:
         check(random.Random(seed), tally, depth=depth, streams=10, compiled=compiled, more=more)
     except AssertionError as problem:
         raise AssertionError(f"seed {seed}: {problem}") from None
+
+
+def one_correlated_seed(seed: int, tally: Tally, *, by_numba: bool = False) -> None:
+    """The same of a query whose absence is compared with other labels, on five streams."""
+    rng = random.Random(seed)
+    text = correlated_absence_query(rng)
+    at_end = rng.choice(("open", "closed"))
+    # NXT, LAST and a number of events need an order.
+    ordered = "SELECT *" not in text or " EVENTS" in text
+    ties = None if ordered else rng.choice((None, None, "simultaneous"))
+    options = Options(("ts",), ties=ties, at_end=at_end)
+    try:
+        if by_numba:
+            matchers = {"chosen": celc.compile(text, order_by="ts", ties=ties, at_end=at_end)}
+        else:
+            with interpreted():
+                matchers = dict(engines(text, options))
+    except CelError as problem:
+        codes = {d.code for d in problem.diagnostics if d.severity == "error"}
+        assert codes <= TOO_LARGE, f"seed {seed}: {codes}: {text}"
+        return
+    for _ in range(5):
+        events = wide_stream(rng, rng.randint(4, 12), types=("A", "B", "C"), nulls=0.05)
+        if ties is None:
+            for number, event in enumerate(events):
+                event["ts"] += number
+        wanted = evaluate(text, events, order_by="ts", ties=ties, at_end=at_end)
+        tally.pairs += 1
+        tally.pairs_with_matches += bool(wanted)
+        tally.texts.add(text)
+        for engine, matcher in matchers.items():
+            with cramped(rng), warnings.catch_warnings():
+                warnings.simplefilter("ignore", EventWarning)
+                warnings.simplefilter("ignore", RuntimeWarning)
+                for route, answer in answers(only_query(matcher), events, rng).items():
+                    try:
+                        check_answer(text, wanted, answer)
+                    except AssertionError as problem:
+                        raise AssertionError(
+                            f"seed {seed}, {engine}, {route}, {ties}, {at_end}: {problem}\n{text}"
+                            f"{events}"
+                        ) from None
+
+
+def test_absences_that_are_compared() -> None:
+    """Fifty queries, of which most find what must be absent by a key."""
+    tally = Tally()
+    for seed in range(50):
+        one_correlated_seed(seed, tally)
+    assert tally.pairs_with_matches >= 80, tally
+    assert sum(" FOR " in text for text in tally.texts) >= 15, tally
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(300_000, 310_000, 1000))
+def test_many_absences_that_are_compared(first: int) -> None:
+    tally = Tally()
+    for seed in range(first, first + 200):
+        one_correlated_seed(seed, tally)
+    assert tally.pairs_with_matches > 300, f"seeds from {first}: {tally}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(400_000, 403_000, 1000))
+def test_many_absences_that_are_compared_by_numba(first: int) -> None:
+    tally = Tally()
+    for seed in range(first, first + 15):
+        one_correlated_seed(seed, tally, by_numba=True)
+    assert tally.pairs_with_matches
 
 
 def test_random_queries() -> None:
@@ -60,11 +140,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="compare random queries of some seeds")
     parser.add_argument("first", type=int)
     parser.add_argument("end", type=int)
+    parser.add_argument("--correlated", action="store_true")
     asked = parser.parse_args()
     tally = Tally()
+    compare = one_correlated_seed if asked.correlated else one_seed
     for seed in range(asked.first, asked.end):
-        one_seed(seed, tally)
-    print(tally, f"{sum(' FOR ' in text for text in tally.texts):,} with an absence before")
+        compare(seed, tally)
+    print(tally, f"{sum(' FOR ' in text for text in tally.texts):,} with an absence at an end")
 
 
 if __name__ == "__main__":

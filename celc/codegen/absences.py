@@ -182,7 +182,7 @@ class AbsenceCode:
             f"counted = key_{length}[{self._entry_at('depth' if after.from_start else '0')}]",
         ]
         too_late = [
-            f"if begin[between] != begin[until] or counted < floor_{length}[between]:",
+            f"if counted < floor_{length}[between] or begin[between] != begin[until]:",
             "    break",
         ]
         if key is None:

@@ -69,7 +69,7 @@ def _enter(table, place, values, terms, row, entry):  # type: ignore[no-untyped-
 
 @njit(nogil=True, cache=True)
 def nearest_before(  # type: ignore[no-untyped-def]
-    values, table, brings, asks, begins, key, asking, entry, rows, found
+    values, table, brings, asks, begins, key, asking, are_same, entry, rows, found
 ):
     """Write for the events in `rows`, a range, the entry of the nearest one before; returns how
     many keys were new.
@@ -77,9 +77,9 @@ def nearest_before(  # type: ignore[no-untyped-def]
     values: int64[terms, events]; table: with a pile of which the newest cell is the entry. brings,
     asks: bool[events], whether an event is one that is looked for, and has a key; and whether it
     has a key to ask for. begins: int64[events], the first entry of each event's partition. key,
-    asking: the numbers of the terms. entry: that of the first event. found: int64[events].
+    asking: the numbers of the terms; are_same: whether these are equal. entry: that of the first event. found: int64[events].
     """
-    new = 0
+    new, place = 0, np.int64(0)
     head = FIRST_KEY + key.shape[0]
     for row in range(rows[0], rows[1]):
         if row + AHEAD < rows[1]:
@@ -91,18 +91,19 @@ def nearest_before(  # type: ignore[no-untyped-def]
                 answer = table[place, head]
         found[row] = answer
         if brings[row]:
-            place = _place(table, values, key, row)
+            if not (are_same and asks[row]):
+                place = _place(table, values, key, row)
             new += _enter(table, place, values, key, row, entry + row)
     return new
 
 
 @njit(nogil=True, cache=True)
 def nearest_after(  # type: ignore[no-untyped-def]
-    values, table, brings, asks, begins, key, asking, entry, rows, first, found
+    values, table, brings, asks, begins, key, asking, are_same, entry, rows, first, found
 ):
     """The same for the nearest event after; `found` are the answers of all events from the entry
     `first` on, and those of earlier events are written too."""
-    new = 0
+    new, place = 0, np.int64(0)
     head = FIRST_KEY + key.shape[0]
     for row in range(rows[0], rows[1]):
         if row + AHEAD < rows[1]:
@@ -119,7 +120,8 @@ def nearest_after(  # type: ignore[no-untyped-def]
                 table[place, head] = NO_ENTRY
         answer = np.int64(NO_ENTRY)
         if asks[row]:
-            place = _place(table, values, asking, row)
+            if not (are_same and brings[row]):
+                place = _place(table, values, asking, row)
             if table[place, IS_TAKEN] != 0 and table[place, head] >= oldest:
                 answer = -2 - table[place, head]
             new += _enter(table, place, values, asking, row, entry + row)

@@ -38,7 +38,7 @@ from celc_runtime.engine.listing import Kinds, Output, new_output
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import Checked
 from celc_runtime.run.history import History
-from celc_runtime.run.listings import Floors, ListingOfRun
+from celc_runtime.run.listings import NOTED_ROWS, Floors, ListingOfRun
 from celc_runtime.run.positions import Positions
 
 _COLLECTED = 1 << 12
@@ -47,6 +47,9 @@ _COLLECTED_ENTRIES = 1 << 14
 
 class CheckedListing(ListingOfRun):
     """Lists the matches that conditions admit; holds the past events that the conditions read."""
+
+    # What is remembered of larger batches costs more to make room for than to read.
+    most_rows = NOTED_ROWS
 
     def __init__(self, checks: Checked, plan: Plan, instants: Instants | None = None) -> None:
         self._instants = instants

@@ -9,6 +9,7 @@ from celc_runtime.engine.nearest_events import ALIVE, nearest_after, nearest_bef
 from celc_runtime.plan.strategy import KeyTable, NearestEvent
 from celc_runtime.run.key_memory import KeyMemory
 
+
 class NearestEvents:
     """Follows the events of a run, and finds for each the nearest one with the key it asks for."""
 
@@ -18,6 +19,7 @@ class NearestEvents:
         self._keys = KeyMemory(terms, (KeyTable(texts, piles=1),))
         self._key = np.array([terms.index(term) for term in wanted.key])
         self._asking = np.array([terms.index(term) for term in wanted.asking])
+        self._are_same = wanted.key == wanted.asking
         self._after = wanted.after
         self._symbols = wanted.symbols
 
@@ -43,7 +45,9 @@ class NearestEvents:
         entry = first + len(found) - len(symbols)
         self._keys.enter(events, ALIVE, first)
         memory = self._keys.memory
-        brings = np.isin(symbols, self._symbols) & memory.known[self._key].all(axis=0)
+        is_wanted = np.zeros(max(int(symbols.max(initial=0)), *self._symbols) + 1, np.bool_)
+        is_wanted[list(self._symbols)] = True
+        brings = is_wanted[symbols] & memory.known[self._key].all(axis=0)
         asks = memory.known[self._asking].all(axis=0)
         done = 0
         while done < len(symbols):
@@ -56,7 +60,7 @@ class NearestEvents:
                 self._keys.make_room(ALIVE, max(first, int(begins[done])))
                 continue
             rows = (done, min(len(symbols), done + room))
-            terms = self._key, self._asking
+            terms = self._key, self._asking, self._are_same
             told = (memory.values, table, brings, asks, begins, *terms, entry, rows)
             if self._after:
                 new = nearest_after(*told, first, found)
