@@ -28,7 +28,7 @@ from celc_runtime.engine.batch import write_relevant_rows
 from celc_runtime.engine.label_sets import events_of_role
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.jit.kernels import njit
-from celc_runtime.plan.strategy import BranchFree, Checked, Remembers
+from celc_runtime.plan.strategy import BranchFree, Checked, KeyTerm, NearestEvent, Remembers
 
 # Symbols: the classes of events that the query tells apart.
 #   0  any other event
@@ -149,6 +149,7 @@ ABSENT_1_0 = np.array([False, False, False, True])
 def admits_1(past, first, path, depth, state):
     """Whether the event at path[depth] satisfies the conditions with the events before it in path."""
     (
+        nearest_0,
         column_0,
         valid_0,
         symbol,
@@ -161,6 +162,7 @@ def admits_1(past, first, path, depth, state):
 def completes_1(past, first, path, depth, state):
     """Whether a match satisfies the conditions on whole label sets; path[depth] is its first event."""
     (
+        nearest_0,
         column_0,
         valid_0,
         symbol,
@@ -173,23 +175,33 @@ def completes_1(past, first, path, depth, state):
         until = place - 1
         while not ROLES[path[until] & 1] & 4:
             until -= 1
-        for between in range((path[place] >> 1) - first + 1, (path[until] >> 1) - first):
-            is_there = ABSENT_1_0[symbol[between]]
-            if is_there:
-                # y.id = x.id
-                count_1 = events_of_role(path, depth, ROLES, 1, 1, first, state[0])
-                events_1 = state[0, :count_1]
-                for place_1 in range(events_1.shape[0]):
-                    if not (
-                        (
-                            valid_0[between]
-                            & valid_0[events_1[place_1]]
-                            & (column_0[between] == column_0[events_1[place_1]])
-                        )
-                    ):
-                        is_there = False
-            if is_there:
-                return False
+        start, end = (path[place] >> 1) - first, (path[until] >> 1) - first
+        asker = -1
+        for asked in range(depth + 1):
+            if ROLES[path[asked] & 1] & 1:
+                if (path[asked] >> 1) - first <= start:
+                    asker = (path[asked] >> 1) - first
+                    break
+        between = nearest_0[asker] - first if asker >= 0 else start + 1
+        while between >= 0 and between < end:
+            if between > start:
+                is_there = ABSENT_1_0[symbol[between]]
+                if is_there:
+                    # y.id = x.id
+                    count_1 = events_of_role(path, depth, ROLES, 1, 1, first, state[0])
+                    events_1 = state[0, :count_1]
+                    for place_1 in range(events_1.shape[0]):
+                        if not (
+                            (
+                                valid_0[between]
+                                & valid_0[events_1[place_1]]
+                                & (column_0[between] == column_0[events_1[place_1]])
+                            )
+                        ):
+                            is_there = False
+                if is_there:
+                    return False
+            between = nearest_0[between] - first if asker >= 0 else between + 1
     return True
 
 
@@ -202,6 +214,11 @@ CHECKS_1 = Checked(
         codes=(),
         ranks=(),
         symbols=True,
+        nearest=(
+            NearestEvent(
+                (3,), key=(KeyTerm("id", "INT"),), asking=(KeyTerm("id", "INT"),), after=True
+            ),
+        ),
     ),
     states=1,
     supports=(True, True),

@@ -25,3 +25,23 @@ def calls_of(work: Callable[[], object]) -> int:
     finally:
         sys.setprofile(None)
     return calls
+
+
+def lines_of(work: Callable[[], object], function: str) -> int:
+    """How many lines of the functions of a name are run to do the work, each time they are run."""
+    lines = 0
+
+    def line(_frame: FrameType, event: str, _argument: Any) -> Any:
+        nonlocal lines
+        lines += event == "line"
+        return line
+
+    def trace(frame: FrameType, _event: str, _argument: Any) -> Any:
+        return line if frame.f_code.co_name == function else None
+
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(None)
+    return lines

@@ -77,7 +77,8 @@ def nearest_before(  # type: ignore[no-untyped-def]
     values: int64[terms, events]; table: with a pile of which the newest cell is the entry. brings,
     asks: bool[events], whether an event is one that is looked for, and has a key; and whether it
     has a key to ask for. begins: int64[events], the first entry of each event's partition. key,
-    asking: the numbers of the terms; are_same: whether these are equal. entry: that of the first event. found: int64[events].
+    asking: the numbers of the terms; are_same: whether these are equal. entry: that of the first
+    event. found: int64[events].
     """
     new, place = 0, np.int64(0)
     head = FIRST_KEY + key.shape[0]

@@ -12,6 +12,10 @@ import pytest
 from celc_runtime.plan.strategy import KeyTerm, NearestEvent
 from celc_runtime.run import key_memory
 from celc_runtime.run.nearest_events import NearestEvents
+from counting import lines_of
+from engines import interpreted
+
+import celc
 
 _TYPES = {"k": "LONG", "m": "LONG", "x": "DOUBLE", "y": "DOUBLE", "s": "STRING", "t": "STRING"}
 _KEYS = [
@@ -124,3 +128,34 @@ def test_keys_of_forgotten_events_take_no_room() -> None:
         symbols = np.ones(rows, np.uint8)
         lookup.write(events, symbols, np.zeros(rows, np.int64), first, known)
     assert lookup.nbytes < 1 << 21
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "!(B AS y FILTER y.id = x.id) FOR 1000 [ts] ; A AS x",
+        "A AS x ; !(B AS y FILTER y.id = x.id) FOR 1000 [ts]",
+        "A AS x ; !(B AS y FILTER y.id = x.id) ; C",
+    ],
+)
+def test_events_of_other_keys_are_not_looked_at(formula: str) -> None:
+    """However many there are beside a match."""
+
+    def lines(others: int) -> int:
+        with interpreted():
+            matcher = celc.compile(
+                "CREATE STREAM S { EVENT A { id: LONG, ts: LONG }, EVENT B { id: LONG, ts: LONG }, "
+                "EVENT C { id: LONG, ts: LONG } } "
+                f"SELECT * FROM S WHERE {formula} WITHIN 1000 [ts]",
+                at_end="closed",
+            )
+        beside = range(10, 10 + others)
+        ids = [*beside, 1, *beside]
+        table = {"type": ["B"] * others + ["A"] + ["B"] * others, "id": ids}
+        table["type"].append("C")
+        ids.append(1)
+        table["ts"] = list(range(len(ids)))
+        with interpreted():
+            return lines_of(lambda: matcher.match_table(table), "completes_1")
+
+    assert 0 < lines(100) == lines(3)
