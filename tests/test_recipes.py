@@ -30,20 +30,22 @@ class Stream:
     keys: int
     unit: dt.timedelta
     gap: int
-    types: Sequence[str] = ("",)
+    types: Sequence[str]
     attributes: Mapping[str, Mapping[str, Callable[[random.Random], Any]]] = field(
         default_factory=dict
     )
     once: bool = False
-    """Whether each key has at most one event of each type."""
+    """Whether each key has at most one event of each type, and keys follow each other."""
 
     def rows(self, rng: random.Random, count: int = 300) -> list[Row]:
         rows, seen = list[Row](), set[tuple[str, int]]()
         for time in sorted(rng.sample(range(count * self.gap), count)):
             name, key = rng.choice(self.types), rng.randrange(self.keys)
-            if self.once and (name, key) in seen:
-                continue
-            seen.add((name, key))
+            if self.once:
+                key += time // self.keys
+                if (name, key) in seen:
+                    continue
+                seen.add((name, key))
             values = {name: draw(rng) for name, draw in self.attributes.get(name, {}).items()}
             rows.append({"type": name, self.key: key, "ts": START + time * self.unit, **values})
         return rows
@@ -88,7 +90,7 @@ STREAMS = {
     "sessions": Stream(
         "visitor", 10, MINUTE, 3, ("Viewed", "Clicked"), {"Viewed": PAGES, "Clicked": PAGES}
     ),
-    "steps": Stream("id", 70, 10 * MINUTE, 1, ("Packed", "Checked", "Shipped"), once=True),
+    "steps": Stream("id", 4, 60 * MINUTE, 1, ("Packed", "Checked", "Shipped"), once=True),
     "changes": Stream("account", 10, 2 * MINUTE, 3, ("PasswordChanged", "AddressChanged")),
     "heartbeats": Stream("device", 5, SECOND * 10, 3, ("Beat",)),
     "cards": Stream(
