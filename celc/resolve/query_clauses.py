@@ -34,10 +34,10 @@ class QueryClauses:
 def clauses_of_query(
     node: syntax.Query, order_by: tuple[str, ...] | None, schema: Schema, found: Diagnostics
 ) -> QueryClauses:
-    """The clauses of a query; `order_by` None means WITHIN's attribute, if there is one."""
+    """The clauses of a query; `order_by` None means what the query itself says of the order."""
     columns = order_columns(order_by, node.window, schema, _from_span(node), found)
     order_is_known = order_by is None or len(columns) == len(order_by)
-    if order_by is None and isinstance(node.window, syntax.EventsWindow | None):
+    if order_by is None and not columns and isinstance(node.window, syntax.EventsWindow | None):
         times = [name for name in schema.shared(of=TIMES) if name not in schema.flawed]
         if times:
             found.add(warnings.no_order(times, node.window is not None, _from_span(node)))

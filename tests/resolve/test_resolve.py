@@ -1053,6 +1053,14 @@ def test_events_with_a_time_and_no_order_are_warned_of() -> None:
     assert codes(" WITHIN 3 [n]") == []
 
 
+@pytest.mark.parametrize("window", ["", " WITHIN 3 EVENTS"])
+def test_a_primary_time_is_an_order(window: str) -> None:
+    stream = "CREATE STREAM S { EVENT A { n: INT, at: TIMESTAMP, ts: PRIMARY_TIME } }"
+    query, warnings = resolved(f"{stream} SELECT x WHERE A AS x{window}")
+    assert [column.name for column in query.order_by] == ["ts"]
+    assert not warnings
+
+
 @pytest.mark.parametrize("order_by", [(), ("i",), ("n", "t"), None])
 def test_durations_need_a_time_to_be_measured_on(order_by: tuple[str, ...] | None) -> None:
     with pytest.raises(CelError, match=r"error\[unmeasured-window\][^@]*--order-by t"):
