@@ -14,7 +14,8 @@ def numbered_rows(plan: Plan, table: pa.Table, part: TimeRange | None = None) ->
     """The rows of one task that it gets of a table with a column `row`, for queries of which types
     alone decide what can matter. `part`: the range whose rows these are.
 
-    Rows of undeclared types come behind the others of their partition.
+    Rows of undeclared types come behind the others of their partition, to the range whose own they
+    are.
     """
     keys = [(name, "ascending") for name in plan.key_columns]
     table = table.sort_by([*keys, ("row", "ascending")])
@@ -33,7 +34,7 @@ def numbered_rows(plan: Plan, table: pa.Table, part: TimeRange | None = None) ->
             if types[row] in (None, name) and streams[row] in (None, stream)
         }
         if not pairs:
-            if part is None or part.start is None or times[row] >= part.start:
+            if part is None or _is_own(part, times[row]):
                 rows.append((partition, True, row, 0, MATTERS))
             continue
         seen[partition] = seen.get(partition, 0) + 1
@@ -46,3 +47,8 @@ def numbered_rows(plan: Plan, table: pa.Table, part: TimeRange | None = None) ->
     handed = table.take(pa.array([found[2] for found in rows], pa.int64()))
     handed = handed.append_column("number", pa.array([found[3] for found in rows], pa.int64()))
     return handed.append_column("mark", pa.array([found[4] for found in rows], pa.int8()))
+
+
+def _is_own(part: TimeRange, time: int) -> bool:
+    starts = part.start is None or time >= part.start
+    return starts and (part.later is None or time < part.later)

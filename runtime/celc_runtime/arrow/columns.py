@@ -79,6 +79,8 @@ class Columns:
         self._schema: pa.Schema | None = None
         self._places: list[int] = []
         self.undeclared = Undeclared()
+        self.counts_undeclared = True
+        """Whether `undeclared` counts; may be changed between batches."""
 
     @property
     def partitions_seen(self) -> int:
@@ -96,7 +98,8 @@ class Columns:
             dropped = int(len(events) - known.sum())
             events = self._rows.numbered(events)
             streams = events.column("stream") if plan.stream_column else None
-            self.undeclared.add(events.column(plan.type_name), streams, known)
+            if self.counts_undeclared:
+                self.undeclared.add(events.column(plan.type_name), streams, known)
             events = events.filter(pa.array(known))
             codes = codes[known]
         rows = len(events)

@@ -36,11 +36,6 @@ class Undeclared:
             if name in self._counts or len(self._counts) < _MOST_KEPT:
                 self._counts[name] = self._counts.get(name, 0) + count
 
-    def forget(self) -> None:
-        """Count from here on: another run reports the rows before."""
-        self.total = 0
-        self._counts.clear()
-
     def words(self, declared: Sequence[str]) -> str:
         """The names with their numbers of rows, the most frequent first, and for each a declared
         name that is close."""

@@ -279,6 +279,15 @@ class Plan:
         farthest = max(sum(one.size for one in row) for row in hops)
         return Window(window.unit, window.size + farthest, window.attribute)
 
+    @property
+    def farthest_deadline(self) -> Window | None:
+        """The longest time from the end of a match in which events decide it; None where there is
+        no deadline, or one that is no time on the first order column, or on floating numbers."""
+        found = [self.local_windows[one.window] for one in self.deadlines]
+        if not self.shows_decided_time or self.type_of(self.order_by[0]) in ("FLOAT", "DOUBLE"):
+            return None
+        return max(found, key=lambda window: window.size)
+
     def measured_on(self, window: Window) -> str | None:
         """The column that a window is measured on; None for EVENTS."""
         if window.unit == "EVENTS":

@@ -62,7 +62,7 @@ class WaitingBatch:
 
     begins: int64[parts], the rows at which partitions begin or go on; bounds: int64[deadlines,
     parts], those of the partitions that end in it; the last one is `part`. last_keys:
-    int64[deadlines], those of the last row.
+    int64[deadlines], those of the last row. lists_matches: whether its matches are handed out.
     """
 
     prepared: Prepared
@@ -72,6 +72,7 @@ class WaitingBatch:
     bounds: np.ndarray
     last_keys: np.ndarray
     part: PartSoFar
+    lists_matches: bool
 
     @property
     def is_ripe(self) -> bool:
@@ -105,7 +106,13 @@ class Deadlines:
     """
 
     def __init__(
-        self, program: Program, history: History, *, clock: int | None, since: int | None
+        self,
+        program: Program,
+        history: History,
+        *,
+        first_position: int,
+        clock: int | None,
+        since: int | None,
     ) -> None:
         plan = self._plan = program.plan
         # Whether no match is decided before the whole length behind its end.
@@ -121,7 +128,7 @@ class Deadlines:
         self._since = since
         self._waiting: deque[WaitingBatch] = deque()
         self._part: PartSoFar | None = None
-        self._shift = 0
+        self._shift = -first_position
         self._held: list[HeldMatches] = []
         self.batch: WaitingBatch | None = None
         """The batch at hand."""
@@ -149,7 +156,12 @@ class Deadlines:
         return found
 
     def wait(
-        self, prepared: Prepared, positions: Positions, instant_rows: InstantRows | None
+        self,
+        prepared: Prepared,
+        positions: Positions,
+        instant_rows: InstantRows | None,
+        *,
+        lists_matches: bool,
     ) -> None:
         """Let a batch wait, and see by how far it brings on those before it."""
         parts, rows = prepared.parts, len(prepared.events)
@@ -168,7 +180,10 @@ class Deadlines:
             part.is_over = not goes_on or len(begins) > 1
         if part is None or part.is_over:
             part = self._part = PartSoFar(bounds[:, -1])
-        batch = WaitingBatch(prepared, positions, instant_rows, begins, bounds, keys[:, -1], part)
+        last_keys = keys[:, -1]
+        batch = WaitingBatch(
+            prepared, positions, instant_rows, begins, bounds, last_keys, part, lists_matches
+        )
         self._waiting.append(batch)
 
     def _measured(

@@ -100,7 +100,9 @@ class Run:
         self._deadlines: Deadlines | None = None
         history = self._listing.history
         if plan.deadlines and history is not None:  # a formula without matches remembers nothing
-            self._deadlines = Deadlines(program, history, clock=clock, since=since)
+            self._deadlines = Deadlines(
+                program, history, first_position=first_position, clock=clock, since=since
+            )
             self._listing.judge = self._deadlines.judge
         self._many = ManyMatches(plan, self._listing)
         self._lists_matches = True
@@ -120,19 +122,26 @@ class Run:
             self._choice = StartChoice(plan.per_start, plan.window)
         self.dropped = 0
 
-    def forget_undeclared(self) -> None:
-        """Leave the rows of undeclared types so far out of the warning of `finish`."""
-        self._columns.undeclared.forget()
-
     @property
     def lists_matches(self) -> bool:
-        """Whether matches are handed out, or events only read; may be changed between batches."""
+        """Whether the matches that end in a batch are handed out, or its events only read; may be
+        changed between batches, where no instant waits (`end_of_instant`)."""
         return self._lists_matches
 
     @lists_matches.setter
     def lists_matches(self, wanted: bool) -> None:
         self._lists_matches = wanted
         self._memory.counters[DEFERS] = int(self._listing.defers or not wanted)
+
+    @property
+    def counts_undeclared(self) -> bool:
+        """Whether rows of undeclared types are counted in the warning of `finish`; may be changed
+        between batches."""
+        return self._columns.counts_undeclared
+
+    @counts_undeclared.setter
+    def counts_undeclared(self, wanted: bool) -> None:
+        self._columns.counts_undeclared = wanted
 
     @property
     def arena_bytes(self) -> int:
@@ -180,14 +189,18 @@ class Run:
         """The matches that wait for more events, of which there are none: those that end in an
         instant that is not over, those with an absence at their end, and those that later matches
         could have taken the place of."""
-        if self._whole is not None:
-            for events, positions in self._whole.rest():
-                yield from self._push(events, positions, conforms=True)
+        yield from self.end_of_instant()
         if self._deadlines is not None:
             yield from self._ripe(is_over=True)
             yield from self._deadlines.rest()
         if self._choice is not None:
             yield from self._choice.rest()
+
+    def end_of_instant(self) -> Iterator[pa.RecordBatch]:
+        """The matches that end in an instant which waits for more events: there are none of it."""
+        if self._whole is not None:
+            for events, positions in self._whole.rest():
+                yield from self._push(events, positions, conforms=True)
 
     def _push(
         self, events: pa.RecordBatch, positions: np.ndarray | None, *, conforms: bool = False
@@ -204,7 +217,8 @@ class Run:
         if self._deadlines is None:
             yield from self._read_batch(prepared, of_rows)
         else:
-            self._deadlines.wait(prepared, of_rows, self._instant_rows)
+            lists = self._lists_matches
+            self._deadlines.wait(prepared, of_rows, self._instant_rows, lists_matches=lists)
             yield from self._ripe()
 
     def _positions(self, prepared: Prepared, given: np.ndarray | None) -> Positions:
@@ -218,9 +232,11 @@ class Run:
     def _ripe(self, *, is_over: bool = False) -> Iterator[pa.RecordBatch]:
         """The matches of the batches that need not wait any longer."""
         assert self._deadlines is not None
+        lists_matches = self._lists_matches
         for batch in self._deadlines.ripe(is_over=is_over):
-            self._instant_rows = batch.instant_rows
+            self._instant_rows, self.lists_matches = batch.instant_rows, batch.lists_matches
             yield from self._read_batch(batch.prepared, batch.positions)
+        self.lists_matches = lists_matches
 
     def _read_batch(self, prepared: Prepared, of_rows: Positions) -> Iterator[pa.RecordBatch]:
         rows = len(prepared.events)

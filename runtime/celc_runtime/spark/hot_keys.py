@@ -85,15 +85,18 @@ def hot_keys(
     sample: KeySample,
     keys: Sequence[ValueColumn],
     order: OrderColumn,
-    window: Window,
+    reach: tuple[Window, Window | None],
     tasks: int,
     *,
     always: bool,
 ) -> list[HotKey]:
     """The keys with more rows than an equal share of the tasks, in ranges of about that share.
 
+    reach: the window, and the farthest deadline.
+
     `always`: also where the ranges read many rows twice.
     """
+    window, deadline = reach
     if sample.largest * tasks <= sample.total:
         return []
     found = _with_counts(sample, keys, tasks)
@@ -101,7 +104,7 @@ def hot_keys(
         return []
     samples = _samples(sample, keys, order, [HotKey(values, ()) for values, _ in found])
     cuts = [
-        cuts_for(of_key, order, window, max(2, math.ceil(count * tasks / sample.total)))
+        cuts_for(of_key, order, window, max(2, math.ceil(count * tasks / sample.total)), deadline)
         for of_key, (_, count) in zip(samples, found, strict=True)
     ]
     counts = _counted(rows, keys, order, [HotKey(values, ()) for values, _ in found], cuts)
@@ -186,11 +189,11 @@ def range_numbers(keys: Sequence[ValueColumn], order: OrderColumn, hot: Sequence
     numbers = functions.when(functions.lit(False), functions.array(functions.lit(0)))
     first = 1
     for key in hot:
-        starts = [r.start for r in key.ranges if r.start is not None]
+        ends = [r.end for r in key.ranges[:-1] if r.end is not None]
         lows = [r.low for r in key.ranges if r.low is not None]
         unbounded = len(key.ranges) - 1 - len(lows)
-        own = functions.lit(first) + bucket(order, starts)
+        earliest = functions.lit(first) + bucket(order, ends)
         last = functions.lit(first + unbounded) + bucket(order, lows)
-        numbers = numbers.when(key.matches(keys), functions.sequence(own, last))
+        numbers = numbers.when(key.matches(keys), functions.sequence(earliest, last))
         first += len(key.ranges)
     return numbers.otherwise(functions.array(functions.lit(0)))

@@ -251,9 +251,11 @@ class _Planner:
         if len(parts) < 2:
             self._lines.append(f"plan: one task reads all events, because {why}")
             return self._made(self._by_one_task(self._rows), warning)
+        reach = f"window on {self._order.name!r} or of EVENTS"
+        if self._plan.window is None:
+            reach = "matches of one event"
         self._lines.append(
-            f"plan: {_shown(parts)}; each is read and sorted by one task (no PARTITION BY, window "
-            f"on {self._order.name!r} or of EVENTS)"
+            f"plan: {_shown(parts)}; each is read and sorted by one task (no PARTITION BY, {reach})"
         )
         found = [
             self._by_one_task(self._rows.where(within(self._order, part)), part) for part in parts
@@ -290,8 +292,8 @@ class _Planner:
             return self._mapped(ordered, ranges=ranges)
         of_range = None
         if part is not None:
-            is_early = self._is_before(self._start_of(part))
-            of_range = RangeColumns("", functions.lit(part.rows), is_early)
+            is_foreign = self._is_outside(self._start_of(part), self._later_of(part))
+            of_range = RangeColumns("", functions.lit(part.rows), is_foreign)
         return self._mapped(*self._numbered(rows, [], of_range), ranges)
 
     def _numbered(
@@ -310,11 +312,20 @@ class _Planner:
             return functions.lit(None)
         return self._order.border(part.start)
 
-    def _is_before(self, start: Column) -> Column:
-        """Whether a row is before a range's own events, which begin at `start`; never NULL."""
+    def _later_of(self, part: TimeRange) -> Column:
+        """The place in the order behind a range's own events; NULL: it reads no others there."""
         from pyspark.sql import functions
 
-        return functions.coalesce(self._order.column < start, functions.lit(False))
+        return functions.lit(None) if part.later is None else self._order.border(part.later)
+
+    def _is_outside(self, start: Column, later: Column) -> Column:
+        """Whether a row is before a range's own events, which begin at `start`, or behind them,
+        from `later` on; never NULL."""
+        from pyspark.sql import functions
+
+        never, column = functions.lit(False), self._order.column
+        before = functions.coalesce(column < start, never)
+        return before | functions.coalesce(column >= later, never)
 
     def _side_by_side(self, united: DataFrame) -> DataFrame:
         """The union with one more part, which has no rows and no Spark partition.
@@ -349,8 +360,9 @@ class _Planner:
         place = functions.col(name) - 1
         rows = functions.get(functions.array(*(functions.lit(p.rows) for p in ranges)), place)
         starts = functions.array(*(self._start_of(part) for part in ranges))
-        is_early = self._is_before(functions.get(starts, place))
-        columns = RangeColumns(name, rows, is_early)
+        laters = functions.array(*(self._later_of(part) for part in ranges))
+        is_foreign = self._is_outside(functions.get(starts, place), functions.get(laters, place))
+        columns = RangeColumns(name, rows, is_foreign)
         return self._mapped(*self._numbered(in_ranges, by_key, columns), ranges)
 
     # --- looking at the data ----------------------------------------------------------------------
@@ -399,7 +411,7 @@ class _Planner:
             wanted = min(parallelism(rows), sample.rows // _ROWS_PER_RANGE)
             if wanted < 2:
                 return [], f"about {sample.rows:,} events are too few for more", ""
-        cuts = cuts_for(sample, self._order, window, wanted)
+        cuts = cuts_for(sample, self._order, window, wanted, self._plan.farthest_deadline)
         counts = counted(rows, self._order, cuts.borders)
         found = (worthwhile if ranges is None else ranges_of)(cuts, counts, window)
         why = (
@@ -434,7 +446,13 @@ class _Planner:
         elif sample.total < _FEW_SAMPLED:
             sample = sampled_keys(self._rows, self._keys, 1)
         hot = hot_keys(
-            rows, sample, self._keys, self._order, window, tasks, always=ranges is not None
+            rows,
+            sample,
+            self._keys,
+            self._order,
+            (window, self._plan.farthest_deadline),
+            tasks,
+            always=ranges is not None,
         )
         return hot, f"none has more than its share of the work of {tasks} tasks"
 

@@ -39,13 +39,13 @@ class RangeColumns(NamedTuple):
     """What numbering has to know of time ranges.
 
     name: the column with the number of a row's range; empty where all rows are of one range. rows:
-    how many rows the row's range has, NULL for rows of no range. is_early: whether the row is
-    before its range's own events; never NULL.
+    how many rows the row's range has, NULL for rows of no range. is_foreign: whether the row is
+    before its range's own events, or behind them; never NULL.
     """
 
     name: str
     rows: Column
-    is_early: Column
+    is_foreign: Column
 
 
 def why_not_numbered(plan: Plan) -> str:
@@ -97,7 +97,7 @@ def numbered(
     kept = matters | (is_declared & is_tied)
     if ranges is not None:
         kept = kept | (is_declared & (column_named(number) >= ranges.rows))
-        kept = kept & (is_declared | ~ranges.is_early)
+        kept = kept & (is_declared | ~ranges.is_foreign)
     marked = functions.when(is_declared & is_tied, TIED).when(matters, MATTERS).otherwise(COUNTED)
     columns = [
         column_named(name) if name in moved else column_named(rest).getField(name).alias(name)

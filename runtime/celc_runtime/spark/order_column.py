@@ -130,6 +130,21 @@ class OrderColumn(ValueColumn):
             return self.literal((_EPOCH + timedelta(microseconds=int(number))).isoformat(" "))
         return self.literal(number)
 
+    def deadline_end(self, number: Number, deadline: Window) -> Number | None:
+        """A value that is after all events which can decide a match that ends before `number`;
+        None: no literal holds such a value. Not for floating numbers."""
+        later = math.ceil(deadline.size)
+        if self.declared == "DATE":
+            later = -(-later // MICROSECONDS_PER_DAY)
+        end = int(number) + later
+        if end not in _LONGS:
+            return None
+        if self._is_in_gap(end):
+            end = (_GAP[-1] + 1) * (1 if self.declared == "DATE" else MICROSECONDS_PER_DAY)
+        if self.found == "timestamp_ntz" and end > _LAST_YEAR:
+            return None
+        return end
+
     def window_start(self, number: Number, window: Window) -> Number | None:
         """A value that is not after any event in the windows that end at `number` or later; None:
         no literal holds such a value."""
@@ -157,3 +172,4 @@ class OrderColumn(ValueColumn):
 
 
 _FIRST_YEAR = (datetime.min - _EPOCH) // timedelta(microseconds=1)
+_LAST_YEAR = (datetime.max - _EPOCH) // timedelta(microseconds=1)

@@ -20,9 +20,10 @@ from celc_runtime.program import Program, Route
 from celc_runtime.run.run import Run
 from celc_runtime.spark.single_labels import with_single_fields
 
-ShippedRange: TypeAlias = tuple[int | float | None, int, int]
+ShippedRange: TypeAlias = tuple[int | float | None, int, int, int | float | None]
 """The value at which a range's own events begin (None: with its first event), the position of its
-first event, and how many events it has; times as whole numbers."""
+first event, how many events it has, and the value from which on they are not its own (None: there
+is none); times as whole numbers."""
 
 MATTERS, TIED, COUNTED = range(3)
 """The marks of rows that Spark has numbered: it can matter; the order leaves it equal to the row
@@ -146,12 +147,12 @@ def _order_of(plan: Plan, batch: pa.RecordBatch, row: int) -> str:
     return ", ".join(f"{name}={shown(batch.column(name)[row])}" for name in names)
 
 
-def _stretches(numbers_of_rows: np.ndarray) -> Iterator[tuple[int, int]]:
-    """The first row of each stretch of equal numbers, and the row behind it."""
-    if not len(numbers_of_rows):
+def _stretches(values: np.ndarray) -> Iterator[tuple[int, int]]:
+    """The first row of each stretch of equal values, and the row behind it."""
+    if not len(values):
         return
-    cuts = np.flatnonzero(np.diff(numbers_of_rows)) + 1
-    edges = [0, *cuts.tolist(), len(numbers_of_rows)]
+    cuts = np.flatnonzero(np.diff(values)) + 1
+    edges = [0, *cuts.tolist(), len(values)]
     yield from pairwise(edges)
 
 
@@ -178,16 +179,16 @@ class _WholeReader:
 
 
 class _RangeReader:
-    """Reads one range; no match that ends before its own events is listed."""
+    """Reads one range; only matches that end in its own events are listed."""
 
     def __init__(self, program: Program, shipped: ShippedRange) -> None:
         self._program = program
-        self._start, self._first_position, self._expected = shipped
+        self._start, self._first_position, self._expected, self._later = shipped
         self._run = Run(
             program, ties_are_errors=True, first_position=self._first_position, continues=True
         )
-        self._run.lists_matches = self._start is None
         self._seen = 0
+        self._is_in_own: bool | None = None
         self._numbered = False
 
     def push(self, rows: _Rows) -> Iterator[pa.RecordBatch]:
@@ -200,18 +201,31 @@ class _RangeReader:
             self._numbered = True
             self._seen = max(self._seen, int(rows.numbers.max()))
             rows = rows.where(rows.marks != COUNTED)
-        if not self._run.lists_matches and len(rows.events):
-            early = self._early(rows)
-            yield from self._push(rows.where(early))
-            if early.all():
-                return
-            yield from self._run.rest()
-            rows = rows.where(~early)
-            if rows.numbers is None:
+        for is_own, part in self._parts(rows):
+            if is_own != self._is_in_own:
+                yield from self._run.end_of_instant()
+                self._run.lists_matches = self._is_in_own = is_own
                 # Another range reads these as its own. Of numbered rows it alone has got them.
-                self._run.forget_undeclared()
-            self._run.lists_matches = True
-        yield from self._push(rows)
+                self._run.counts_undeclared = is_own or rows.numbers is not None
+            yield from self._push(part)
+
+    def _parts(self, rows: _Rows) -> Iterator[tuple[bool, _Rows]]:
+        """The stretches of rows that are the range's own, and those that are before these or
+        behind them."""
+        if self._start is None and self._later is None:
+            yield True, rows
+            return
+        plan = self._program.plan
+        name = plan.order_by[0]
+        column = rows.events.column(name).cast(ARROW_TYPES[plan.type_of(name)])
+        values, known = numbers(column)
+        is_own = np.ones(len(values), np.bool_)
+        if self._start is not None:
+            is_own &= ~known | (values >= self._start)
+        if self._later is not None:
+            is_own &= ~known | (values < self._later)
+        for start, end in _stretches(is_own):
+            yield bool(is_own[start]), rows.slice(start, end)
 
     def _push(self, rows: _Rows) -> Iterator[pa.RecordBatch]:
         if not len(rows.events):
@@ -221,16 +235,8 @@ class _RangeReader:
             positions = self._first_position - 1 + rows.numbers
         yield from self._run.push(rows.events, positions)
 
-    def _early(self, rows: _Rows) -> np.ndarray:
-        """bool[rows]: the rows before the range's own events."""
-        plan = self._program.plan
-        name = plan.order_by[0]
-        column = rows.events.column(name).cast(ARROW_TYPES[plan.type_of(name)])
-        values, known = numbers(column)
-        return np.asarray((values < self._start) & known, np.bool_)
-
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """The matches that wait for the end of an instant: the range is over."""
+        """The matches that wait for more events: the range is over."""
         return self._run.rest()
 
     def finish(self) -> None:

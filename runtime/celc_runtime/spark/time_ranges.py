@@ -2,9 +2,10 @@
 
 A match is found in every part of the stream that holds its first event and its last (theorem 1.1
 of the CEP2ASP paper). So each range reads its own events, and before them the events to which a
-window reaches back; it keeps the matches that end in its own events. The seams may be anywhere, so
-they are taken from a sample. Ranges are cut between values of the first order column: events with
-one value stay together, whatever orders them further.
+window reaches back; it keeps the matches that end in its own events. Where events after a match
+decide it, the range reads on, as far behind its own events as a deadline lies. The seams may be
+anywhere, so they are taken from a sample. Ranges are cut between values of the first order column:
+events with one value stay together, whatever orders them further.
 
 Positions have to be exact. Once the seams are known, the rows between them are counted, with the
 same constants by which the ranges are filtered. The counts give the position at which a range
@@ -51,18 +52,21 @@ one of them reads more than the share `_LONGEST` of the rows."""
 
 class TimeRange(NamedTuple):
     """The rows from `low` on and before `end`; the rows from `start` on are the range's own. None:
-    no border. `first_position`: the position of its first row. `rows`: the number of its rows."""
+    no border. `first_position`: the position of its first row. `rows`: the number of its rows.
+    `later`: the rows from there on are not its own, but decide its matches; None: there are none.
+    """
 
     low: Number | None
     start: Number | None
     end: Number | None
     first_position: int
     rows: int
+    later: Number | None = None
 
     @property
-    def shipped(self) -> tuple[Number | None, int, int]:
+    def shipped(self) -> tuple[Number | None, int, int, Number | None]:
         """The range for a worker, as plain values."""
-        return self.start, self.first_position, self.rows
+        return self.start, self.first_position, self.rows, self.later
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,7 @@ class Sample:
 
 def why_not_split(plan: Plan) -> str:
     """Why matches cannot be found in parts of the stream; empty where they can be."""
-    if plan.window is None:
+    if plan.window is None and not plan.one_event:
         return "the query has no window (WITHIN), so a match may begin with the first event"
     if plan.consume_by != "NONE":
         return f"with CONSUME BY {plan.consume_by} every match depends on those before it"
@@ -87,13 +91,16 @@ def why_not_split(plan: Plan) -> str:
         return f"SELECT {plan.per_start} compares matches that can end in different parts"
     if plan.nested_selectors:
         return "a selector inside the formula compares matches over the whole stream"
-    if plan.window.unit != "EVENTS" and plan.window_attribute != plan.order_by[0]:
+    if plan.window_attribute not in (None, plan.order_by[0]):
         return (
             f"the window is measured on {plan.window_attribute!r}, and not on the first order "
             f"column {plan.order_by[0]!r}"
         )
-    if plan.deadlines:
-        return "events behind a range would decide its matches with an absence at their end"
+    if plan.deadlines and plan.farthest_deadline is None:
+        return (
+            "an absence at the end of a match is measured in events, on another column than the "
+            "first of the order, or on floating numbers"
+        )
     if plan.whole_window is None:
         return (
             "an absence before a match is measured in another way than the window, or on floating "
@@ -168,19 +175,29 @@ def counted(rows: DataFrame, order: OrderColumn, borders: Sequence[Number]) -> l
 @dataclass(frozen=True, slots=True)
 class Cuts:
     """Where ranges may be cut: the `seams` between them, and for each seam the values at which a
-    range may begin to read before it (`lows`), the best one last."""
+    range may begin to read before it (`lows`), the best one last. `ends`: where the range before
+    each seam may stop reading (None: with the last row); empty: at the seam."""
 
     seams: tuple[Number, ...]
     lows: tuple[tuple[Number, ...], ...]
+    ends: tuple[Number | None, ...] = ()
 
     @property
     def borders(self) -> list[Number]:
         """All the values, ascending."""
-        return sorted({*self.seams, *(low for lows in self.lows for low in lows)})
+        ends = (end for end in self.ends if end is not None)
+        return sorted({*self.seams, *(low for lows in self.lows for low in lows), *ends})
+
+    def fewer(self) -> Cuts:
+        """Every second one of the cuts."""
+        return Cuts(self.seams[1::2], self.lows[1::2], self.ends[1::2])
 
 
-def cuts_for(sample: Sample, order: OrderColumn, window: Window, ranges: int) -> Cuts:
-    """Seams that cut the sample into equal shares, each with the lows that the window needs."""
+def cuts_for(
+    sample: Sample, order: OrderColumn, window: Window, ranges: int, deadline: Window | None = None
+) -> Cuts:
+    """Seams that cut the sample into equal shares, each with the lows that the window needs, and
+    the ends that the farthest deadline does."""
     if not sample.grid:
         return Cuts((), ())
     places = dict.fromkeys(sample.quantile(number / ranges) for number in range(1, ranges))
@@ -192,7 +209,8 @@ def cuts_for(sample: Sample, order: OrderColumn, window: Window, ranges: int) ->
         else:
             low = order.window_start(seam, window)
             lows.append(() if low is None else (low,))
-    return Cuts(tuple(seams), tuple(lows))
+    ends = [] if deadline is None else [order.deadline_end(seam, deadline) for seam in seams]
+    return Cuts(tuple(seams), tuple(lows), tuple(ends))
 
 
 def _early_enough(sample: Sample, seam: Number, size: int) -> tuple[Number, ...]:
@@ -212,15 +230,18 @@ def ranges_of(cuts: Cuts, counts: Sequence[int], window: Window) -> list[TimeRan
     low: Number | None = None
     start: Number | None = None
     for number in range(len(cuts.seams) + 1):
-        end = cuts.seams[number] if number < len(cuts.seams) else None
+        seam = cuts.seams[number] if number < len(cuts.seams) else None
+        end, later = seam, None
+        if seam is not None and cuts.ends:
+            end, later = cuts.ends[number], seam
         rows = (total if end is None else before[end]) - before[low]
-        ranges.append(TimeRange(low, start, end, before[low], rows))
-        if end is None:
+        ranges.append(TimeRange(low, start, end, before[low], rows, later))
+        if seam is None:
             break
-        start = end
+        start = seam
         for candidate in cuts.lows[number]:
             # A low that is early enough for one seam is so for the next; so lows never fall.
-            enough = window.unit != "EVENTS" or before[end] - before[candidate] >= window.size
+            enough = window.unit != "EVENTS" or before[seam] - before[candidate] >= window.size
             if enough and (low is None or candidate > low):
                 low = candidate
     return ranges
@@ -234,7 +255,7 @@ def worthwhile(cuts: Cuts, counts: Sequence[int], window: Window) -> list[TimeRa
         read, longest, rows = sum(r.rows for r in ranges), max(r.rows for r in ranges), sum(counts)
         if not cuts.seams or (read <= _MOST_READ * rows and longest <= _LONGEST * rows):
             return ranges
-        fewer = Cuts(cuts.seams[1::2], cuts.lows[1::2])
+        fewer = cuts.fewer()
         counts = _merged(counts, cuts.borders, fewer.borders)
         cuts = fewer
 
@@ -251,7 +272,7 @@ def _merged(counts: Sequence[int], borders: Sequence[Number], fewer: Sequence[Nu
 
 
 def within(order: OrderColumn, part: TimeRange) -> Column:
-    """The condition of a range's rows, including the rows that it reads before its own.
+    """The condition of a range's rows, including those that it reads before and behind its own.
 
     The first range reads the rows without a value, the last range NaN, so that these errors are
     found. NaN is asked for because Parquet's writers leave it out of the maximum by which files are

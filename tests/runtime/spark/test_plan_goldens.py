@@ -91,6 +91,10 @@ _PLANS: dict[str, Callable[[Any], str]] = {
     "small_data": _plan(f"{_IN_ORDER} WITHIN 30 [ts]"),
     "time_ranges": _plan(f"{_IN_ORDER} WITHIN 30 [ts]", ranges=4),
     "time_ranges_of_events": _plan(f"{_IN_ORDER} WITHIN 30 EVENTS", ranges=4),
+    "time_ranges_with_a_deadline": _plan(
+        "SELECT * FROM S WHERE A ; B ; !C FOR 20 [ts] WITHIN 30 [ts]", ranges=4
+    ),
+    "time_ranges_of_single_events": _plan("SELECT * FROM S WHERE !B FOR 20 [ts] ; A", ranges=4),
     "by_key": _plan(_BY_KEY, ranges=1),
     "by_key_of_all_rows": _plan("SELECT * FROM S WHERE A : B PARTITION BY id", ranges=1),
     "by_key_without_positions": _plan(_BY_KEY, _NO_POSITIONS, ranges=1),

@@ -117,18 +117,20 @@ def _wanted(query: CompiledQuery, events: pa.Table) -> list[str]:
 def test_time_ranges(spark: Any, tmp_path: Path) -> None:
     events = stream(1, 3000)
     frame = _read(spark, events, tmp_path)
+    absent = "!(B AS b FILTER b.id = a.id) FOR 20 SECONDS"
     with interpreted():
-        query = _compiled(EVENTS_WINDOW)
+        found = [_compiled(EVENTS_WINDOW), _compiled(f"SELECT * FROM S WHERE A AS a ; {absent}")]
     zone = spark.conf.get("spark.sql.session.timeZone")
     try:
         spark.conf.set("spark.sql.session.timeZone", NEW_YORK)
-        assert "4 time ranges" in query.explain_plan(frame, ranges=4)
-        assert _matches(query, frame, ranges=4) == _wanted(query, events)
+        for query in found:
+            assert "4 time ranges" in query.explain_plan(frame, ranges=4)
+            assert _matches(query, frame, ranges=4) == _wanted(query, events)
     finally:
         spark.conf.set("spark.sql.session.timeZone", zone)
     # NULL is found whatever range it would be in.
     last = pa.array(events["type"].to_pylist().index("B", 2500) == row for row in range(3000))
-    spoilt = events.set_column(4, "ts", pc.if_else(last, None, events["ts"]))
+    spoilt, query = events.set_column(4, "ts", pc.if_else(last, None, events["ts"])), found[0]
     with pytest.raises(Exception, match="the order column 'ts' is NULL in row 0"):
         query.match(_read(spark, spoilt, tmp_path / "spoilt"), ranges=3).toArrow()
 
@@ -144,6 +146,9 @@ def test_a_hot_key(spark: Any, tmp_path: Path, keyed: CompiledQuery) -> None:
     short = keyed.with_options(positions=False)
     assert "filtered before they are moved" in short.explain_plan(frame, ranges=4)
     assert _matches(short, frame.repartition(3), ranges=4) == _wanted(short, events)
+    late = _compiled("SELECT * FROM S WHERE A ; !B FOR 9 SECONDS PARTITION BY id")
+    assert "hot key: id=3 is cut into 3 time ranges" in late.explain_plan(frame, ranges=4)
+    assert _matches(late, frame, ranges=4) == _wanted(late, events)
 
 
 def test_a_stream_by_key(spark: Any, tmp_path: Path, keyed: CompiledQuery) -> None:

@@ -64,6 +64,20 @@ SPLIT = (
 )
 """Every way to run a query that has a window: both engines, each chooser, keys, checks."""
 
+SPLIT_WITH_DEADLINES = (
+    "SELECT * FROM S WHERE A ; !B FOR 3 [ts]",
+    "SELECT * FROM S WHERE A ; C ; !B FOR 4 [ts] WITHIN 5 [ts]",
+    "SELECT * FROM S WHERE A ; C ; !B FOR 4 [ts] WITHIN 5 EVENTS",
+    "SELECT * FROM S WHERE A AS x ; C ; !(B AS y FILTER y.id = x.id) WITHIN 6 [ts]",
+    "SELECT * FROM S WHERE A AS x ; !((B AS y ; C AS z) FILTER y.id = x.id AND z.id = y.id) "
+    "FOR 4 [ts]",
+    "SELECT * FROM S WHERE !D FOR 3 [ts] ; A ; !(B ; C) FOR 5 [ts]",
+    "SELECT * FROM S WHERE (A ; !B FOR 3 [ts]) OR (C ; D) WITHIN 4 [ts]",
+    "SELECT NXT * FROM S WHERE A ; C ; !B FOR 2 [ts] WITHIN 6 [ts]",
+    "SELECT * FROM S WHERE A ; C WITHIN 4 [ts]",
+)
+"""Queries of which a match can be decided by events after it; and the like without such events."""
+
 WHOLE = {
     "SELECT * FROM S WHERE A ; B": "no window",
     "SELECT * FROM S WHERE A ; NXT(B ; C) WITHIN 2 EVENTS": "a selector inside",
@@ -83,6 +97,8 @@ WHOLE = {
     "SELECT * FROM S WHERE A ; B WITHIN 2 [value]": "the window is measured on 'value'",
     "SELECT * FROM S WHERE !B FOR 2 EVENTS ; A ; C WITHIN 2 [ts]": "in another way than the window",
     "SELECT * FROM S WHERE !(B : C) FOR 2 [value] ; A ; C WITHIN 2 EVENTS": "in another way",
+    "SELECT * FROM S WHERE A ; !B FOR 2 EVENTS": "measured in events, on another column",
+    "SELECT * FROM S WHERE A ; C ; !B FOR 2 [value] WITHIN 3 [ts]": "measured in events, on",
 }
 
 
@@ -123,8 +139,20 @@ def _ranges(query: CompiledQuery, events: pa.Table, rng: random.Random) -> list[
             low = _column(query).window_start(seam, window)
             assert low is not None
             lows.append((low,))
-    cuts = Cuts(tuple(seams), tuple(lows))
+    deadline, ends = query.plan.farthest_deadline, []
+    if deadline is not None:
+        ends = [_column(query).deadline_end(seam, deadline) for seam in seams]
+    cuts = Cuts(tuple(seams), tuple(lows), tuple(ends))
     return ranges_of(cuts, _counts(values, cuts.borders), window)
+
+
+def _with_clock(query: CompiledQuery, events: pa.Table) -> CompiledQuery:
+    """The query as `match` hands it to tasks: they do not see the latest event of all."""
+    if not query.plan.asks_for_clock:
+        return query
+    known = pc.is_in(events["type"], pa.array([name for _, name in _declared(query)]))
+    latest = pc.max(events["ts"].filter(known)).as_py()
+    return query if latest is None else query.with_options(clock=latest)
 
 
 def _declared(query: CompiledQuery) -> list[tuple[str, str]]:
@@ -140,10 +168,20 @@ def _rows_of(events: pa.Table, part: TimeRange) -> pa.Table:
     return events.filter(mask)
 
 
-@pytest.mark.parametrize("text", SPLIT)
-def test_ranges_find_together_what_the_stream_holds(text: str) -> None:
+_ORDERED = Options(order_by=("ts",), tiebreak=("row",))
+_SIMULTANEOUS = Options(order_by=("ts",), ties="simultaneous")
+_ALL = [(text, _ORDERED) for text in (*SPLIT, *SPLIT_WITH_DEADLINES)]
+_ALL += [
+    (text, _SIMULTANEOUS)
+    for text in SPLIT_WITH_DEADLINES
+    if " EVENTS" not in text and "SELECT *" in text
+]
+
+
+@pytest.mark.parametrize(("text", "options"), _ALL)
+def test_ranges_find_together_what_the_stream_holds(text: str, options: Options) -> None:
     with interpreted():
-        found = engines(DECLARATION + text, Options(order_by=("ts",), tiebreak=("row",)))
+        found = engines(DECLARATION + text, options)
     assert found
     for matcher in found.values():
         query = only_query(matcher)
@@ -155,6 +193,7 @@ def test_ranges_find_together_what_the_stream_holds(text: str) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", EventWarning)
                 wanted = query.match_table(events)
+                program = _with_clock(query, events).program
                 rows: list[dict[str, Any]] = []
                 for part in _ranges(query, events, rng):
                     of_part, columns = _rows_of(events, part), EVENTS_ALONE
@@ -162,7 +201,7 @@ def test_ranges_find_together_what_the_stream_holds(text: str) -> None:
                         of_part, columns = numbered_rows(query.plan, of_part, part), COLUMNS
                         numbered += 1
                     batches, shipped = batches_of(of_part, rng), (part.shipped,)
-                    for batch in matches_of_task(query.program, columns, shipped, batches):
+                    for batch in matches_of_task(program, columns, shipped, batches):
                         rows += batch.to_pylist()
             assert _shown(rows) == _shown(wanted.to_pylist()), seed
             matches += len(rows)
@@ -175,10 +214,19 @@ def _shown(rows: list[dict[str, Any]]) -> list[str]:
     return [repr(row) for row in rows]
 
 
-@pytest.mark.parametrize("text", SPLIT[:2] + SPLIT[3:4] + SPLIT[9:10] + SPLIT[12:14] + SPLIT[-3:])
+@pytest.mark.parametrize(
+    "text",
+    SPLIT[:2]
+    + SPLIT[3:4]
+    + SPLIT[9:10]
+    + SPLIT[12:14]
+    + SPLIT[-3:]
+    + SPLIT_WITH_DEADLINES[:1]
+    + SPLIT_WITH_DEADLINES[3:5],
+)
 def test_a_hot_key_in_ranges_beside_others(text: str) -> None:
     """The stream as a worker gets it: by key, a hot one by the number of its range."""
-    head, within, window = text.partition(" WITHIN")
+    head, within, window = text.rpartition(" WITHIN") if "WITHIN" in text else (text, "", "")
     query = _compiled(f"{head} PARTITION BY id{within}{window}", tiebreak="row")
     matches = 0
     for seed in range(4):
@@ -205,9 +253,10 @@ def test_a_hot_key_in_ranges_beside_others(text: str) -> None:
             wanted = query.match_table(events)
             shipped = tuple(part.shipped for part in ranges)
             batches = batches_of(pa.concat_tables(parts), rng)
+            program = _with_clock(query, events).program
             found = [
                 row
-                for batch in matches_of_task(query.program, columns, shipped, batches)
+                for batch in matches_of_task(program, columns, shipped, batches)
                 for row in batch.to_pylist()
             ]
         assert _shown(found) == _shown(wanted.to_pylist()), seed
@@ -253,7 +302,7 @@ def test_an_event_long_before_changes_the_answer(text: str, types: str) -> None:
     query = _compiled(text)
     events = table_of(query.plan, _stream(*types))
     wanted = query.match_table(events).to_pylist()
-    late, after = ((5, 3, len(types) - 3),), events.slice(3).to_batches()
+    late, after = ((5, 3, len(types) - 3, None),), events.slice(3).to_batches()
     found = [
         row
         for batch in matches_of_task(query.program, EVENTS_ALONE, late, after)
@@ -268,10 +317,10 @@ def test_events_that_were_not_counted_are_noticed() -> None:
     events = table_of(query.plan, _stream(*"ABCABC"))
     message = r"had 7 events when they were counted and 6 when they were read.*ranges=1"
     with pytest.raises(EventError, match=message):
-        list(matches_of_task(query.program, EVENTS_ALONE, ((3, 0, 7),), events.to_batches()))
+        list(matches_of_task(query.program, EVENTS_ALONE, ((3, 0, 7, None),), events.to_batches()))
     # A task that Spark gives no rows at all.
     with pytest.raises(EventError, match=r"had 2 events .* and 0 when"):
-        list(matches_of_task(query.program, EVENTS_ALONE, ((3, 0, 2),), []))
+        list(matches_of_task(query.program, EVENTS_ALONE, ((3, 0, 2, None),), []))
 
 
 def test_numbered_events_that_were_not_counted_are_noticed() -> None:
@@ -288,7 +337,7 @@ def test_a_tie_is_an_error_in_a_range_as_well() -> None:
     query = _compiled(SPLIT[0])
     events = table_of(query.plan, [*_stream(*"ABC"), *_stream(*"ABC")[2:]])
     with pytest.raises(EventError, match="two events are equal in ts"):
-        list(matches_of_task(query.program, EVENTS_ALONE, ((1, 0, 4),), events.to_batches()))
+        list(matches_of_task(query.program, EVENTS_ALONE, ((1, 0, 4, None),), events.to_batches()))
 
 
 # --- choosing seams -------------------------------------------------------------------------------
@@ -335,6 +384,36 @@ def test_ranges_count_on_from_each_other() -> None:
         TimeRange(7, 10, 20, 5, 9),
         TimeRange(17, 20, None, 12, 3),
     ]
+
+
+def test_a_range_reads_on_as_far_as_a_deadline_lies() -> None:
+    cuts = Cuts((10, 20), ((7,), (17,)), (14, 25))
+    assert cuts.borders == [7, 10, 14, 17, 20, 25]
+    ranges = ranges_of(cuts, [5, 4, 3, 2, 1, 6, 7], Window("VALUE", 3, None))
+    assert ranges == [
+        TimeRange(None, None, 14, 0, 12, 10),
+        TimeRange(7, 10, 25, 5, 16, 20),
+        TimeRange(17, 20, None, 14, 14),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("declared", "found", "number", "size", "end"),
+    [
+        ("LONG", "bigint", 10, 5, 15),
+        ("LONG", "bigint", 10, 5.5, 16),
+        ("LONG", "bigint", 2**63 - 2, 5, None),
+        ("DATE", "date", 20_000, 36 * 3_600 * 10**6, 20_002),
+        ("DATE", "date", -141_440, 2 * 86_400 * 10**6, -141_424),
+        ("TIMESTAMP", "timestamp", 7, 3, 10),
+        ("TIMESTAMP", "timestamp_ntz", 253_402_300_799_999_999, 3, None),
+    ],
+)
+def test_where_deadlines_end(
+    declared: str, found: str, number: int, size: float, end: int | None
+) -> None:
+    order = OrderColumn("ts", declared, found)
+    assert order.deadline_end(number, Window("VALUE", size, None)) == end
 
 
 def test_fewer_ranges_where_the_window_holds_most_of_each() -> None:
