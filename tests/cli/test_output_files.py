@@ -27,6 +27,9 @@ SELECT * FROM S WHERE A AS x
 """
 FORMATS = ("table", "json", "csv", "parquet")
 
+_INTERPRETED = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+"""The environment of processes: to compile takes them seconds, and they write the same without."""
+
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, str]:
@@ -181,6 +184,7 @@ def process(shell: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
         timeout=120,
+        env=_INTERPRETED,
     )
 
 
@@ -240,6 +244,7 @@ def test_a_reader_that_goes_away_has_read_enough(
             stderr=subprocess.PIPE,
             text=True,
             check=False,
+            env=_INTERPRETED,
         )
         os.close(writing_end)
         assert (ended.stderr, ended.returncode) == ("", 0)
@@ -305,6 +310,7 @@ def test_a_run_that_is_stopped_leaves_the_file_as_it_was(
         [sys.executable, "-c", _PAUSED, "run", *files, "-o", str(target), "--force"],
         stderr=subprocess.PIPE,
         text=True,
+        env=_INTERPRETED,
     )
     assert running.stderr is not None
     assert running.stderr.readline() == "all written\n"
@@ -331,6 +337,7 @@ def test_a_run_to_standard_output_that_is_stopped(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        env=_INTERPRETED,
     )
     assert running.stderr is not None
     assert running.stderr.readline() == "all written\n"

@@ -131,7 +131,7 @@ def test_the_width_is_that_of_the_terminal(tmp_path: Path) -> None:
             [sys.executable, "-m", "celc", "run", "q.cel", "e.jsonl"],
             stdout=writing_end,
             cwd=tmp_path,
-            env=environment | {"COLUMNS": width},
+            env=environment | {"COLUMNS": width, "NUMBA_DISABLE_JIT": "1"},
             check=True,
         )
         os.close(writing_end)
@@ -168,6 +168,7 @@ def test_matches_are_written_while_events_are_still_to_come(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         cwd=tmp_path,
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
     )
     assert running.stdin is not None
     assert running.stdout is not None

@@ -230,7 +230,7 @@ def test_some_queries(spark: Any, tmp_path: Path) -> None:
     "step",
     [
         # `test_streams` has others that end, over Connect too.
-        pytest.param(30 if ON_SPARK == "connect" else 10, id="some"),
+        pytest.param(30 if ON_SPARK == "connect" else 15, id="some"),
         pytest.param(1, id="thirty", marks=pytest.mark.long),
     ],
 )

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from celc_runtime import CompiledQuery
+from conftest import long_over_connect
 from engines import interpreted, only_query
 from pyspark.sql import functions
 from spark_routes import has_table_functions
@@ -71,6 +72,7 @@ def _frame(spark: Any, events: pa.Table, folder: Path) -> Any:
     return spark.read.parquet(str(folder))
 
 
+@long_over_connect
 @pytest.mark.parametrize("names", [_CASTS[0], _SECOND, *_LONG], ids=repr)
 def test_plans_of_match(names: tuple[str, ...], spark: Any, tmp_path: Path) -> None:
     """One task for each key, hot keys in time ranges, and time ranges of a whole stream."""
