@@ -418,6 +418,11 @@ def buckets_in(header: bytes) -> int | None:
     return int(buckets) if (magic, version) == (_MAGIC, _VERSION) else None
 
 
+def pending_in(header: bytes) -> int:
+    """How many kept events of a bucket have a deadline to come, as its header says."""
+    return int(_HEADER.unpack_from(header)[-3])
+
+
 def checksum_of(data: bytes | bytearray) -> int:
     """The checksum of a header: of all its bytes except the four of the checksum."""
     view = memoryview(data)
