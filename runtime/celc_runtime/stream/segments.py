@@ -43,8 +43,8 @@ from celc_runtime.stream.state_rows import (
 )
 
 PIECE = 1 << 22
-"""The most bytes of a stored piece of a segment without sections. RocksDB and Spark's messages hold far more, but
-are made for values of moderate size."""
+"""The most bytes of a stored piece of a segment without sections. RocksDB and Spark's messages hold
+far more, but are made for values of moderate size."""
 
 _MOST_PIECES = 1 << 16
 

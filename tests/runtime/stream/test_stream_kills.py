@@ -42,7 +42,7 @@ pytestmark = pytest.mark.long
 TEXT = """QUERY pairs: SELECT * FROM S WHERE (A AS x ; B AS y) FILTER x.v > 40 AND y.v > 45
     PARTITION BY id WITHIN 15 SECONDS [ts]"""
 
-SILENT = """QUERY pairs: SELECT * FROM S WHERE (A AS x ; !(B AS y FILTER y.v > 45) FOR 5 SECONDS [ts])
+SILENT = """QUERY pairs: SELECT * FROM S WHERE (A AS x ; !(B AS y FILTER y.v > 45) FOR 5 SECONDS)
     FILTER x.v > 40 PARTITION BY id"""
 
 DRIVER = '''
