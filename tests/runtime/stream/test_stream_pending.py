@@ -14,7 +14,7 @@ import pytest
 from celc_runtime import CompiledQuery
 from celc_runtime.plan.errors import StateError
 from celc_runtime.stream import sections
-from celc_runtime.stream.formats import StreamFormats, StreamOptions
+from celc_runtime.stream.formats import StreamFormats
 from celc_runtime.stream.segments import Segments
 from celc_runtime.stream.state import KEPT, KEYS, Segment, StateFormat
 from engines import engines, interpreted, only_query
@@ -83,7 +83,7 @@ def _beside(pending: int, patch: pytest.MonkeyPatch) -> tuple[int, int]:
     time = _HOUR + 1000  # between the first deadline and the others, which are in one segment
     operator.advance(None, time)
     assert operator.counts["matches"] == bool(pending)
-    for number in range(60):
+    for _ in range(60):
         time += 100
         events = _table("B", np.arange(_BUSY), time + 1 + np.arange(_BUSY))
         with _unpacked(patch) as rows:
