@@ -13,7 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from celc_runtime import CompiledQuery
+from celc_runtime.stream import sections
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.known_starts import END_OF_TIME
 from celc_runtime.stream.packing import packed
@@ -189,7 +191,22 @@ def streamed(
     largest: int = 3,
 ) -> list[dict[str, Any]]:
     """The rows that come out of events, which are in their order, in micro-batches of up to
-    `largest`, in an order that the watermark's delay allows, which is drawn too."""
+    `largest`, in an order that the watermark's delay allows, which is drawn too. Half of the
+    streams have segments of few rows with sections, where few partitions are busy."""
+    with pytest.MonkeyPatch.context() as patch:
+        if rng.random() < 0.5:
+            patch.setattr(sections, "WHOLE", 2)
+            patch.setattr(sections, "_ROWS", 1)
+        return _streamed(query, events, rng, options, largest)
+
+
+def _streamed(
+    query: CompiledQuery,
+    events: Sequence[Event],
+    rng: random.Random,
+    options: StreamOptions | None,
+    largest: int,
+) -> list[dict[str, Any]]:
     operator = Operator(query, options, rng=rng)
     times = [microseconds(event[EVENT_TIME]) for event in events]
     # An event of the very time of the watermark would be late.

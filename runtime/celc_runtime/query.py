@@ -189,7 +189,7 @@ class CompiledQuery:
         order and partition columns. presorted: the events of each partition are in one Spark
         partition and in order; they are not shuffled or sorted again. progress: show how far the
         first action is, on standard error, in the notebook, or on the given stream, and at its end
-        how many rows were read and matches found.
+        how many rows were read, and how many matches were found and left undecided.
 
         Raises EventError where the query names no order column, or the DataFrame does not fit it.
         """

@@ -74,6 +74,30 @@ def test_one_line_for_the_first_action(spark: Any, query: Any) -> None:
     assert out.getvalue().count("\n") == 1
 
 
+def test_undecided_matches_are_counted(spark: Any) -> None:
+    """Each of a hundred events waits for ten later ones; the last ten, and the clock's own, do not
+    see their end. No match and no column more comes out."""
+    text = """CREATE STREAM S {
+      EVENT A { id: LONG, part: LONG },
+      EVENT B { id: LONG, part: LONG }
+    }
+    QUERY silent: SELECT x WHERE A AS x ; !B FOR 10 [id] PARTITION BY part"""
+    with interpreted():
+        silent = only_query(celc.compile(text, order_by="id"))
+    events = spark.range(100).selectExpr("id", "id % 3 AS part", "'A' AS type")
+    out = io.StringIO()
+    matches = silent.match(events, progress=out)
+    assert matches.schema == silent.match(events).schema
+    assert len(matches.collect()) == 89
+    said = "silent: 100 rows read, 89 matches, 11 undecided (if no more events come: with_options("
+    assert _awaited(out, len).startswith(said)
+    assert "undecided: matches whose absence" in silent.explain_plan(events)
+    closed, out = silent.with_options(at_end="closed"), io.StringIO()
+    assert len(closed.match(events, progress=out).collect()) == 100
+    assert _awaited(out, len) == "silent: 100 rows read, 100 matches\n"
+    assert "undecided" not in closed.explain_plan(events)
+
+
 def test_a_terminal_is_shown_the_tasks(
     spark: Any, query: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

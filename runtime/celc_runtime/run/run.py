@@ -163,6 +163,11 @@ class Run:
         """How many past events are kept for output; events of a batch being read do not count."""
         return self._events.rows
 
+    @property
+    def undecided(self) -> int:
+        """How many matches were left undecided so far; at the end of a run, of all."""
+        return 0 if self._deadlines is None else self._deadlines.undecided
+
     def push(
         self, events: pa.RecordBatch, positions: np.ndarray | None = None
     ) -> Iterator[pa.RecordBatch]:
@@ -408,10 +413,8 @@ class Run:
     def finish(self) -> None:
         """Warn once of rows of undeclared types; call it at the end of a run."""
         undeclared, plan = self._columns.undeclared, self._plan
-        if self._deadlines is not None and self._deadlines.undecided:
-            warnings.warn(
-                undecided_words(plan, self._deadlines.undecided), EventWarning, stacklevel=3
-            )
+        if self.undecided:
+            warnings.warn(undecided_words(plan, self.undecided), EventWarning, stacklevel=3)
         if undeclared.total:
             pairs = plan.declared_types
             declared = [f"{s}>{name}" if plan.stream_column else name for s, name in pairs]

@@ -11,6 +11,8 @@ all else                   one task
 Everything here is DataFrames and columns, so it runs on Spark Connect as well. Facts about the data
 that a plan needs (how many rows, where to cut) come from jobs that read the key or the order column
 alone, when `match` is called.
+
+Longer than 450 lines: the plans share what is known of the columns, the rows and the reasons.
 """
 
 from __future__ import annotations
@@ -52,9 +54,12 @@ from celc_runtime.spark.time_ranges import (
     within,
     worthwhile,
 )
+from celc_runtime.spark.undecided import DDL as UNDECIDED_DDL
+from celc_runtime.spark.undecided import counted as without_counts
+from celc_runtime.spark.undecided import leaves_undecided
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, Observation
 
 
 _ROWS_PER_RANGE = 1 << 22
@@ -63,6 +68,11 @@ the clock: of four million rows two ranges were read 1.1 times as fast as one wh
 Python (a window of EVENTS), and 0.8 times where Spark numbers them."""
 
 _NUMBERS = "numbers: Spark numbers the sorted rows, and hands to Python those that can matter"
+
+_UNDECIDED = (
+    "undecided: matches whose absence at the end is not certain yet are left out; "
+    "match(df, progress=True) counts them, and with_options(at_end='closed') decides them all"
+)
 
 _FRACTION_OF_KEYS = 0.01
 _FEW_SAMPLED = 10_000
@@ -85,10 +95,13 @@ def spark_matches(
     *,
     presorted: bool,
     counting: Counting | None = None,
+    undecided: Observation | None = None,
 ) -> DataFrame:
     """All matches of a DataFrame as a DataFrame; see `CompiledQuery.match`. `counting` counts the
-    rows that are read."""
-    plan = spark_plan(program, events, ranges, presorted=presorted, counting=counting)
+    rows that are read, and `undecided` the matches that are left undecided."""
+    plan = spark_plan(
+        program, events, ranges, presorted=presorted, counting=counting, undecided=undecided
+    )
     if plan.warning:
         warnings.warn(plan.warning, PlanWarning, stacklevel=3)
     return plan.matches
@@ -101,6 +114,7 @@ def spark_plan(
     *,
     presorted: bool,
     counting: Counting | None = None,
+    undecided: Observation | None = None,
 ) -> SparkPlan:
     """The plan of a query on a DataFrame.
 
@@ -109,7 +123,7 @@ def spark_plan(
     ValueError for options that cannot be.
     """
     _check_options(ranges, presorted=presorted)
-    planner = _Planner(program, events, counting)
+    planner = _Planner(program, events, counting, undecided)
     if presorted:
         return planner.presorted()
     if program.plan.partition_by and not program.plan.interleaves:
@@ -164,7 +178,11 @@ class _Planner:
     """Makes the plan of one query on one DataFrame, and describes it in words."""
 
     def __init__(
-        self, program: Program, events: DataFrame, counting: Counting | None = None
+        self,
+        program: Program,
+        events: DataFrame,
+        counting: Counting | None = None,
+        undecided: Observation | None = None,
     ) -> None:
         plan = program.plan
         _check(plan, events)
@@ -176,6 +194,7 @@ class _Planner:
         self._program = program
         self._plan = plan
         self._counting = counting
+        self._undecided = undecided if leaves_undecided(plan) else None
         unfiltered = why_not_filtered(plan)
         self._rows = narrow if unfiltered else narrow.where(can_matter(plan, narrow.schema))
         self._lines = [
@@ -190,6 +209,8 @@ class _Planner:
         ]
         if clock:
             self._lines.append(clock)
+        if leaves_undecided(plan):
+            self._lines.append(_UNDECIDED)
         self._rows = with_key_columns(plan, self._rows)
         types = {f.name: f.dataType.simpleString() for f in self._rows.schema.fields}
         self._keys = [
@@ -278,8 +299,15 @@ class _Planner:
         if made := set(self._plan.chosen_columns):
             kept = [name for name in ordered.columns if name not in made]
             ordered = ordered.select(*map(column_named, kept))
-        reader = task_reader(self._program, columns, tuple(part.shipped for part in ranges))
-        found = mapped(ordered, reader, wire_ddl(self._plan), self._counting)
+        shipped, ddl = tuple(part.shipped for part in ranges), wire_ddl(self._plan)
+        observation = self._undecided
+        if observation is None:
+            reader = task_reader(self._program, columns, shipped)
+            found = mapped(ordered, reader, ddl, self._counting)
+        else:
+            reader = task_reader(self._program, columns, shipped, counts_undecided=True)
+            wider = f"{ddl}, {UNDECIDED_DDL}" if ddl else UNDECIDED_DDL
+            found = without_counts(mapped(ordered, reader, wider, self._counting), observation)
         return with_lists(self._plan, found)
 
     def _by_one_task(self, rows: DataFrame, part: TimeRange | None = None) -> DataFrame:

@@ -1,7 +1,8 @@
 """The progress of a Spark job: `match(df, progress=True)`.
 
 `match` runs nothing, so there is no progress until an action runs its DataFrame. Then a line says
-how many tasks Spark has done, and in the end how many rows were read and matches found. The counts
+how many tasks Spark has done, and in the end how many rows were read, and how many matches were
+found and left undecided. The counts
 are Spark's own metrics (`DataFrame.observe`), which come with the first action and are exact if it
 reads everything. Tasks are those of the whole session: neither a classic session nor Connect says
 which action a task belongs to before the task is done.
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from celc_runtime.program import Program
 from celc_runtime.spark.match import spark_matches
+from celc_runtime.spark.undecided import leaves_undecided
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,9 +53,12 @@ def watched(
         return frame.observe(read[-1], rows)
 
     found = Observation()
-    matches = spark_matches(program, events, ranges, presorted=presorted, counting=counting)
+    undecided = Observation() if leaves_undecided(program.plan) else None
+    matches = spark_matches(
+        program, events, ranges, presorted=presorted, counting=counting, undecided=undecided
+    )
     matches = matches.observe(found, rows)
-    watch = _Watch(program.name, read, found, Line(stream))
+    watch = _Watch(program.name, read, found, Line(stream), undecided)
     if type(events).__module__.startswith("pyspark.sql.connect"):
         _of_session(events.sparkSession).append(watch)
     else:
@@ -116,10 +121,13 @@ def _notebook_cell() -> Any:
 class _Watch:
     """One DataFrame until its first action is over."""
 
-    def __init__(self, name: str, read: list[Any], found: Any, line: Line) -> None:
+    def __init__(
+        self, name: str, read: list[Any], found: Any, line: Line, undecided: Any = None
+    ) -> None:
         self._name = name
         self._read = read
         self._found = found
+        self._undecided = undecided
         self._line = line
         self._seen = False
         self._over = threading.Event()
@@ -141,8 +149,16 @@ class _Watch:
         read = sum(observed.get.get("rows", 0) for observed in self._read)
         events = f"{read:,} row{'s' * (read != 1)} read, "
         failed = "; Spark's last job failed" if tracker and _last_failed(tracker) else ""
-        self._line.end(f"{self._name}: {events}{count:,} match{'es' * (count != 1)}{failed}")
+        left = self._left()
+        self._line.end(f"{self._name}: {events}{count:,} match{'es' * (count != 1)}{left}{failed}")
         return True
+
+    def _left(self) -> str:
+        """How many matches were left undecided, in words."""
+        count = 0 if self._undecided is None else self._undecided.get.get("undecided", 0)
+        if not count:
+            return ""
+        return f", {count:,} undecided (if no more events come: with_options(at_end='closed'))"
 
     def follow(self, tracker: Any) -> None:
         """Watch a classic session, from threads that do not keep a program from ending."""

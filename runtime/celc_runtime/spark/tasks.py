@@ -3,7 +3,7 @@ that begin in the middle of a stream or of a key."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
@@ -19,6 +19,7 @@ from celc_runtime.plan.plan import ARROW_TYPES, Plan
 from celc_runtime.program import Program, Route
 from celc_runtime.run.run import Run
 from celc_runtime.spark.single_labels import with_single_fields
+from celc_runtime.spark.undecided import with_undecided
 
 ShippedRange: TypeAlias = tuple[int | float | None, int, int, int | float | None]
 """The value at which a range's own events begin (None: with its first event), the position of its
@@ -49,25 +50,39 @@ EVENTS_ALONE = TaskColumns()
 
 
 def batch_route(program: Program) -> Route:
-    """The function of Spark tasks: from the names of columns, the ranges, and batches."""
+    """The function of Spark tasks: from the names of columns, the ranges, whether undecided matches
+    are counted, and batches."""
 
     def match_task(
         program: Program,
         columns: tuple[str, str, str],
         ranges: tuple[ShippedRange, ...],
+        counts_undecided: bool,
         batches: Iterable[pa.RecordBatch],
     ) -> Iterator[pa.RecordBatch]:
-        found = matches_of_task(program, TaskColumns(*columns), ranges, map(received, batches))
-        return (with_single_fields(program.plan, batch) for batch in found)
+        undecided: list[int] = []
+        events = map(received, batches)
+        found = matches_of_task(program, TaskColumns(*columns), ranges, events, undecided.append)
+        sent = (with_single_fields(program.plan, batch) for batch in found)
+        if not counts_undecided:
+            return sent
+        nothing = pa.RecordBatch.from_pylist([], schema=program.output_schema)
+        schema = with_single_fields(program.plan, nothing).schema
+        return with_undecided(schema, sent, undecided)
 
     return Route(program, "batch_task_route", match_task)
 
 
 def task_reader(
-    program: Program, columns: TaskColumns, ranges: tuple[ShippedRange, ...] = ()
+    program: Program,
+    columns: TaskColumns,
+    ranges: tuple[ShippedRange, ...] = (),
+    *,
+    counts_undecided: bool = False,
 ) -> Any:
-    """The function that `mapInArrow` gets; its batches have `single_labels.wire_ddl`."""
-    return partial(batch_route(program), tuple(columns), ranges)
+    """The function that `mapInArrow` gets; its batches have `single_labels.wire_ddl`, and with
+    `counts_undecided` the column of `undecided` behind it."""
+    return partial(batch_route(program), tuple(columns), ranges, counts_undecided)
 
 
 def matches_of_task(
@@ -75,9 +90,11 @@ def matches_of_task(
     columns: TaskColumns,
     ranges: tuple[ShippedRange, ...],
     batches: Iterable[pa.RecordBatch],
+    tell_undecided: Callable[[int], object] = int,
 ) -> Iterator[pa.RecordBatch]:
     """The matches of one task, which reads one of `ranges`, or several told apart by a column, or
-    whole partitions.
+    whole partitions. In the end `tell_undecided` is told how many matches were left undecided: none
+    in ranges, because queries that leave some are never cut.
 
     Raises EventError where two rows of a partition are equal in their order, and where a range has
     not as many rows as were counted.
@@ -98,6 +115,7 @@ def matches_of_task(
     yield from reader.rest()
     reader.finish()
     whole.warn()
+    tell_undecided(whole.undecided)
 
 
 class _Rows(NamedTuple):
@@ -172,6 +190,11 @@ class _WholeReader:
 
     def finish(self) -> None:
         """End nothing: more partitions may come behind a range."""
+
+    @property
+    def undecided(self) -> int:
+        """How many matches were left undecided."""
+        return self._run.undecided
 
     def warn(self) -> None:
         """End the task, with its warnings."""

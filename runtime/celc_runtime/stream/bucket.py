@@ -35,10 +35,10 @@ from celc_runtime.stream.state import (
     KEYS,
     WAITING,
     BucketState,
-    KeptEvents,
     Segment,
     StateFormat,
 )
+from celc_runtime.stream.state_rows import joined_events, taken_events, taken_records
 from celc_runtime.stream.step import Step
 
 _LAST_TIMER = END_OF_TIME - 1000
@@ -46,6 +46,10 @@ _LAST_TIMER = END_OF_TIME - 1000
 _SHARE_OF_WINDOW = 8
 """Segments of kept events are merged up to this part of the window: so much longer may the first
 events of one stay."""
+
+_FORGETS_BUSY = 3
+"""So many quarters of a number of busy partitions are left after a micro-batch with fewer: segments
+are not written with sections and without in turn where micro-batches differ."""
 
 
 class BucketReader:
@@ -98,6 +102,7 @@ class BucketReader:
         step = Step(late=self._layout.nothing)
         waits = [block for block in arrived if watermark is None or block.least > watermark]
         if watermark is not None:
+            first_new = state.next_segment
             fresh, behind = self._arrived(
                 [block for block in arrived if block.least <= watermark], watermark
             )
@@ -109,14 +114,18 @@ class BucketReader:
             if self._waits:
                 self._settle(step, state, segments, watermark)
             state.frontier = max(watermark, NEVER if state.frontier is None else state.frontier)
+            if self._deadlines:
+                self._note_deadlines(state, segments, first_new)
             self._evict(state, segments, watermark)
         segments.add_waiting(waits)
         self._merge(state, segments, watermark)
+        segments.cut_searched()
         self._set_timer(step, state, segments, watermark)
         step.waiting = sum(
             len(self._waiting_in(state, segments, segment)) for segment in state.of_kind(WAITING)
         )
         step.kept = sum(segment.rows for segment in state.of_kind(KEPT))
+        step.pending = state.pending
         step.known = sum(segment.rows for segment in state.of_kind(KEYS))
         step.header = self._states.written(state)
         step.is_changed = step.header != header
@@ -198,7 +207,8 @@ class BucketReader:
         late, and those that waited; and the partitions of kept events that are `due`."""
         begun = time.perf_counter_ns()
         rows = self._layout.joined([r for r in (behind, passed, due) if len(r.records)])
-        known = KnownKeys(self._layout, self._states, state, segments, rows)
+        known = KnownKeys(self._layout, state, segments, rows)
+        state.busy = max(len(known.values), _FORGETS_BUSY * state.busy // 4)
         codes, count = known.codes, len(behind.records) + len(passed.records)
         codes, due_codes = codes[:count], codes[count:]
         if len(due_codes):
@@ -218,14 +228,14 @@ class BucketReader:
         """The kept events whose deadlines the watermark passes now: matches that begin or end with
         them may be decided, although no event comes."""
         since, found = state.frontier, []
-        if since is None or not self._deadlines:
+        if since is None or not self._deadlines or watermark < state.next_deadline:
             return self._layout.nothing
         for segment in state.of_kind(KEPT):
             if segment.latest + self._deadlines[-1] < since:
                 continue
             if segment.least + self._deadlines[0] >= watermark:
                 continue
-            rows = self._states.kept(segment, segments.data(segment)).rows
+            rows = segments.kept(segment).rows
             times = self._times(rows)
             due = np.zeros(len(times), np.bool_)
             for length in self._deadlines:
@@ -233,6 +243,36 @@ class BucketReader:
             if due.any():
                 found.append(self._layout.taken(rows, np.flatnonzero(due)))
         return self._layout.joined(found)
+
+    def _note_deadlines(self, state: BucketState, segments: Segments, first_new: int) -> None:
+        """Note the next deadline behind the frontier, and how many kept events have one.
+
+        As long as none of the noted ones has been passed, only the new segments matter, whose
+        numbers begin with `first_new`: the others are not looked at.
+        """
+        frontier = state.frontier
+        assert frontier is not None
+        if frontier >= state.next_deadline:
+            first_new, state.next_deadline, state.pending = 0, END_OF_TIME, 0
+        for segment in state.of_kind(KEPT):
+            if segment.number < first_new or segment.latest + self._deadlines[-1] < frontier:
+                continue
+            if segment.least + self._deadlines[0] >= frontier:
+                moment, pending = segment.least + self._deadlines[0], segment.rows
+            else:
+                times = self._times(segments.kept(segment).rows)
+                pending = self._pending(times, frontier)
+                moment = min(
+                    int(left.min()) + length
+                    for length in self._deadlines
+                    if len(left := times[times >= frontier - length])
+                )
+            state.next_deadline = min(state.next_deadline, moment + 1)
+            state.pending += pending
+
+    def _pending(self, times: np.ndarray, frontier: int) -> int:
+        """How many of the kept events with these times have a deadline behind the frontier."""
+        return int(np.count_nonzero(times >= frontier - self._deadlines[-1]))
 
     def _late(
         self, state: BucketState, known: KnownKeys, times: np.ndarray, codes: np.ndarray
@@ -261,15 +301,15 @@ class BucketReader:
         due = [segment for segment in state.of_kind(KEPT) if segment.least <= over]
         waiting = []
         for segment in due:
-            kept = self._states.kept(segment, segments.data(segment))
-            known = KnownKeys(self._layout, self._states, state, segments, kept.rows)
+            kept = segments.kept(segment)
+            known = KnownKeys(self._layout, state, segments, kept.rows)
             times = self._times(kept.rows)
             alive = self._run.is_alive(known, kept, known.codes, times) & (times <= over)
             if alive.any():
                 waiting.append(self._layout.taken(kept.rows, np.flatnonzero(alive)))
         if waiting:
             rows = self._layout.joined(waiting)
-            known = KnownKeys(self._layout, self._states, state, segments, rows)
+            known = KnownKeys(self._layout, state, segments, rows)
             self._run.settle(step, state, segments, known, watermark)
 
     # --- what goes, and what is merged ------------------------------------------------------------
@@ -307,33 +347,29 @@ class BucketReader:
         segments.add_waiting([self._block(rows)])
 
     def _merge_keys(self, segments: Segments, due: list[Segment], watermark: int | None) -> None:
-        records = merged_keys(self._layout, [self._states.keys(s, segments.data(s)) for s in due])
+        records = merged_keys(self._layout, [segments.keys(s) for s in due])
         if self._key_lifetime is not None and watermark is not None:
             left = np.flatnonzero(
                 less(np.int64(watermark), self._key_lifetime) < self._states.times_of(records)
             )
-            records = records._replace(
-                rows=self._layout.of_keys.taken(records.rows, left),
-                values=records.values.take(left),
-            )
+            records = taken_records(self._layout, records, left)
         for segment in due:
             segments.remove(segment)
         segments.add_keys(records)
 
     def _merge_kept(self, state: BucketState, segments: Segments, due: list[Segment]) -> None:
-        parts = [self._states.kept(s, segments.data(s)) for s in due]
-        kept = KeptEvents(
-            self._layout.joined([part.rows for part in parts]),
-            np.concatenate([part.positions for part in parts]),
-            np.concatenate([part.contexts for part in parts]),
-        )
+        kept = joined_events(self._layout, [segments.kept(s) for s in due])
         alive = self._times(kept.rows) >= state.evicted
         if self._drops_kept:
-            known = KnownKeys(self._layout, self._states, state, segments, kept.rows)
+            known = KnownKeys(self._layout, state, segments, kept.rows)
             alive &= self._run.is_alive(known, kept, known.codes, self._times(kept.rows))
         for segment in due:
             segments.remove(segment)
-        segments.add_kept(self._run.taken(kept, np.flatnonzero(alive)))
+        segments.add_kept(taken_events(self._layout, kept, np.flatnonzero(alive)))
+        if self._deadlines:
+            assert state.frontier is not None
+            gone = self._times(kept.rows)[~alive]
+            state.pending -= self._pending(gone, state.frontier)
 
     # --- timers -----------------------------------------------------------------------------------
 
@@ -361,23 +397,6 @@ class BucketReader:
             state.timer = due
             step.set_timers.append(due)
 
-    def _deadline_moments(
-        self, state: BucketState, segments: Segments, watermark: int | None
-    ) -> list[int]:
-        """For each segment of kept events the first watermark that passes a deadline of these."""
-        moments: list[int] = []
-        if watermark is None:
-            return moments  # no event has been run, so none is kept
-        for segment in state.of_kind(KEPT):
-            for length in self._deadlines:
-                least = segment.least
-                if least + length < watermark and segment.latest + length >= watermark:
-                    times = self._times(self._states.kept(segment, segments.data(segment)).rows)
-                    least = int(times[times >= watermark - length].min())
-                if least + length >= watermark:
-                    moments.append(least + length + 1)
-        return moments
-
     def _due(self, state: BucketState, segments: Segments, watermark: int | None) -> int | None:
         """Milliseconds; None: nothing is ever due without an event."""
         moments = []
@@ -389,12 +408,13 @@ class BucketReader:
                 moments.append(int(times.min()))
         if self._waits and self._window_length is not None:
             for segment in state.of_kind(KEPT):
-                times = self._times(self._states.kept(segment, segments.data(segment)).rows)
+                times = self._times(segments.kept(segment).rows)
                 moments += [t + self._window_length for t in self._next(times, watermark)]
         for kind, length in ((KEPT, self._window_length), (KEYS, self._key_lifetime)):
             if length is not None:
                 moments += [segment.latest + length for segment in state.of_kind(kind)]
-        moments += self._deadline_moments(state, segments, watermark)
+        if state.next_deadline < END_OF_TIME:
+            moments.append(state.next_deadline)
         if not moments:
             return None
         # Events before 1970 wait as well: for the first watermark, since Spark begins with 0.

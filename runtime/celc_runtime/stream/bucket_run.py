@@ -44,9 +44,13 @@ from celc_runtime.stream.segments import Segments
 from celc_runtime.stream.state import (
     KEPT,
     BucketState,
+    StateFormat,
+)
+from celc_runtime.stream.state_rows import (
     KeptEvents,
     KeyRecords,
-    StateFormat,
+    joined_events,
+    taken_events,
     unknown_keys,
 )
 from celc_runtime.stream.step import Step
@@ -173,7 +177,11 @@ class BucketRun:
             chosen = np.flatnonzero(found.matters & ~stretches.silent)
             together = stretches.events
             segments.add_kept(
-                self.taken(KeptEvents(together.rows, together.positions, found.contexts), chosen)
+                taken_events(
+                    self._layout,
+                    KeptEvents(together.rows, together.positions, found.contexts),
+                    chosen,
+                )
             )
         if self._states.values:
             segments.add_keys(self._records(known, parts, read, found, watermark))
@@ -206,11 +214,6 @@ class BucketRun:
         values["first"], values["after"] = found.firsts, found.after
         segments.add_keys(KeyRecords(known.rows(), values))
         step.kernel_time += time.perf_counter_ns() - begun
-
-    def taken(self, kept: KeptEvents, index: np.ndarray) -> KeptEvents:
-        """Some kept events (int64)."""
-        contexts = kept.contexts[index] if self._has_contexts else kept.contexts
-        return KeptEvents(self._layout.taken(kept.rows, index), kept.positions[index], contexts)
 
     def is_alive(
         self, known: KnownKeys, kept: KeptEvents, codes: np.ndarray, times: np.ndarray
@@ -329,11 +332,15 @@ class BucketRun:
         part_of_key[parts.keys[places]] = places
         found, found_parts = [], [np.zeros(0, np.int64)]
         for segment in state.of_kind(KEPT):
-            kept = self._states.kept(segment, segments.data(segment))
+            kept = segments.kept(segment, known.hashes[parts.keys[places]])
             codes = known.numbers_of(kept.rows, self._layout)
             of_rows = np.where(codes >= 0, part_of_key[codes], -1)
             index = np.flatnonzero(of_rows >= 0)
-            kept, of_rows, codes = self.taken(kept, index), of_rows[index], codes[index]
+            kept, of_rows, codes = (
+                taken_events(self._layout, kept, index),
+                of_rows[index],
+                codes[index],
+            )
             times = self._layout.values(kept.rows, self._order.time)
             alive = self.is_alive(known, kept, codes, times)
             if self._window_length is not None and not self._waits:
@@ -344,16 +351,11 @@ class BucketRun:
                 alive &= times >= less(begins, self._window_length)[of_rows]
             if not alive.all():
                 index = np.flatnonzero(alive)
-                kept, of_rows = self.taken(kept, index), of_rows[index]
+                kept, of_rows = taken_events(self._layout, kept, index), of_rows[index]
             if len(of_rows):
                 found.append(kept)
                 found_parts.append(of_rows)
-        together = KeptEvents(
-            self._layout.joined([kept.rows for kept in found]),
-            np.concatenate([np.zeros(0, np.int64), *(kept.positions for kept in found)]),
-            np.concatenate([np.zeros(0, np.uint16), *(kept.contexts for kept in found)]),
-        )
-        return together, np.concatenate(found_parts)
+        return joined_events(self._layout, found), np.concatenate(found_parts)
 
     # --- matches ----------------------------------------------------------------------------------
 

@@ -11,7 +11,8 @@ from celc_runtime.stream.key_table import found_in, hashes_of, numbered
 from celc_runtime.stream.known_starts import waits
 from celc_runtime.stream.rows import RowLayout, Rows
 from celc_runtime.stream.segments import Segments
-from celc_runtime.stream.state import KEYS, BucketState, KeyRecords, StateFormat, unknown_keys
+from celc_runtime.stream.state import KEYS, BucketState
+from celc_runtime.stream.state_rows import KeyRecords, joined_records, taken_records, unknown_keys
 
 
 def window_length(program: Program) -> int | None:
@@ -83,7 +84,6 @@ class KnownKeys:
     def __init__(
         self,
         layout: RowLayout,
-        states: StateFormat,
         state: BucketState,
         segments: Segments,
         rows: Rows,
@@ -95,7 +95,7 @@ class KnownKeys:
         self.values = unknown_keys(count)
         self.is_known = np.zeros(count, np.bool_)
         for segment in reversed(state.of_kind(KEYS)):
-            records = states.keys(segment, segments.data(segment))
+            records = segments.keys(segment, self._table.hashes)
             found = self.numbers_of(records.rows, layout.of_keys)
             places = np.flatnonzero(found >= 0)
             places = places[~self.is_known[found[places]]]  # a newer record counts
@@ -107,6 +107,11 @@ class KnownKeys:
         keys = layout.keys_of(rows)
         return found_in(self._table, keys, hashes_of(keys))
 
+    @property
+    def hashes(self) -> np.ndarray:
+        """uint64: of the partitions, by their numbers."""
+        return self._table.hashes
+
     def rows(self) -> Rows:
         """The partitions as rows of `RowLayout.of_keys`, by their numbers."""
         return self._layout.rows_of_keys(self._table.keys, self._table.first)
@@ -114,9 +119,7 @@ class KnownKeys:
 
 def merged_keys(layout: RowLayout, parts: list[KeyRecords]) -> KeyRecords:
     """The records of several segments, the oldest first: the last one of each partition."""
-    newest_first = parts[::-1]
-    rows = layout.of_keys.joined([part.rows for part in newest_first])
-    values = np.concatenate([part.values for part in newest_first])
-    keys = layout.of_keys.keys_of(rows)
+    records = joined_records(layout, parts[::-1])
+    keys = layout.of_keys.keys_of(records.rows)
     _, table = numbered(keys, hashes_of(keys))
-    return KeyRecords(layout.of_keys.taken(rows, table.first), values.take(table.first))
+    return taken_records(layout, records, table.first)

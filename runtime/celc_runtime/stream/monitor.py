@@ -33,6 +33,7 @@ _COLUMNS = (
     ("ahead", 8),
     ("waiting", 9),
     ("kept", 9),
+    ("pending", 9),
     ("keys", 10),
     ("known", 10),
     ("bytes", 14),
@@ -49,12 +50,13 @@ def monitor(query: StreamingQuery, *, stream: TextIO | None = None, every: float
     The columns are batch: the number of the micro-batch; seconds: how long it took; rows: how many
     were read; undeclared: how many of them have a type that the query's streams do not declare;
     events: how many were run; matches: how many were found; late, ahead: events that were not run;
-    keys: how many partitions events were run of; waiting, kept, known, bytes: in the states of the
-    buckets that had work (events that wait for the watermark, events in the window, records of
-    partitions, size); sort, kernel, state: the seconds that workers took to put events in order, to
-    run them, and for the rest, all buckets together; watermark: of the micro-batch. stream: where
-    lines are written, None: standard error. every: seconds between two looks. Raises the error that
-    ended the stream, if there was one; StateError where an earlier version wrote the checkpoint.
+    keys: how many partitions events were run of; waiting, kept, pending, known, bytes: in the
+    states of the buckets that had work (events that wait for the watermark, events in the window,
+    those of them that have a deadline to come, records of partitions, size); sort, kernel, state:
+    the seconds that workers took to put events in order, to run them, and for the rest, all buckets
+    together; watermark: of the micro-batch. stream: where lines are written, None: standard error.
+    every: seconds between two looks. Raises the error that ended the stream, if there was one;
+    StateError where an earlier version wrote the checkpoint.
     """
     out = sys.stderr if stream is None else stream
     shown = -1
@@ -90,8 +92,8 @@ def micro_batch(progress: Any) -> dict[str, Any]:
         "batch": progress["batchId"],
         "seconds": took / 1000,
         **{name: steps.get(name, 0) for name in ("rows", "undeclared", "events", "matches")},
-        **{name: steps.get(name, 0) for name in ("late", "ahead", "waiting", "kept", "keys")},
-        **{name: steps.get(name, 0) for name in ("known", "bytes")},
+        **{name: steps.get(name, 0) for name in ("late", "ahead", "waiting", "kept", "pending")},
+        **{name: steps.get(name, 0) for name in ("keys", "known", "bytes")},
         **{name: steps.get(f"{name}_us", 0) / 1e6 for name in ("sort", "kernel", "state")},
         "watermark": progress["eventTime"].get("watermark", ""),
     }

@@ -3,30 +3,48 @@
 A bucket would soon have a segment for each micro-batch. So the newest ones are merged when they are
 together as large as the one before them. An event or a partition is written anew as often as the
 logarithm of their number says. Kept events are merged only as far as all of a segment leaves the
-window at nearly the same time.
+window at nearly the same time. Large ones have sections, where few partitions are busy
+(`sections`).
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from celc_runtime.plan.errors import StateError
 from celc_runtime.stream.blocks import Block
+from celc_runtime.stream.key_table import hashes_of
+from celc_runtime.stream.sections import (
+    Directory,
+    directory_bytes,
+    numbers_of,
+    rows_of_sections,
+    section_bits,
+)
 from celc_runtime.stream.state import (
     KEPT,
     KEYS,
     WAITING,
     BucketState,
-    KeptEvents,
-    KeyRecords,
     Segment,
     StateFormat,
 )
+from celc_runtime.stream.state_rows import (
+    KeptEvents,
+    KeyRecords,
+    joined_events,
+    joined_records,
+    taken_events,
+    taken_records,
+)
 
 PIECE = 1 << 22
-"""The most bytes of a stored piece of a segment. RocksDB and Spark's messages hold far more, but
-are made for values of moderate size."""
+"""The most bytes of a stored piece of a segment without sections. RocksDB and Spark's messages hold
+far more, but are made for values of moderate size."""
 
 _MOST_PIECES = 1 << 16
 
@@ -71,26 +89,93 @@ class Segments:
         self._format = format
         self._load = load
         self._read: dict[int, bytes] = {}
+        self._searched: set[int] = set()
         self.written: dict[int, bytes] = {}
         self.removed: list[int] = []
 
     def data(self, segment: Segment) -> bytes:
-        """The bytes of a segment. Raises StateError where they are not those that were written."""
+        """The bytes of a segment without sections. Raises StateError where they are not those that
+        were written."""
+        assert not segment.bits
         found = self._read.get(segment.number)
         if found is None:
             pieces = [self._load(place) for place in segment.places]
             found = b"".join(piece for piece in pieces if piece is not None)
             if len(found) != segment.size or zlib.crc32(found) != segment.checksum:
-                raise self._format.damaged("a segment is not there, or its checksum does not fit")
+                raise self._not_there()
             self._read[segment.number] = found
         return found
 
+    def kept(self, segment: Segment, hashes: np.ndarray | None = None) -> KeptEvents:
+        """The events of a segment, with positions; at the least those of partitions with these
+        hashes (uint64), where they are given. Raises StateError as `data` does."""
+        parts = self._parts(segment, hashes)
+        return joined_events(
+            self._format.layout, [self._format.kept(part, data) for part, data in parts]
+        )
+
+    def keys(self, segment: Segment, hashes: np.ndarray | None = None) -> KeyRecords:
+        """The partitions of a segment; otherwise as `kept`."""
+        parts = self._parts(segment, hashes)
+        return joined_records(
+            self._format.layout, [self._format.keys(part, data) for part, data in parts]
+        )
+
+    def _parts(
+        self, segment: Segment, hashes: np.ndarray | None
+    ) -> Iterator[tuple[Segment, bytes]]:
+        """What `StateFormat` takes for each section that is asked for, or for the segment."""
+        if not segment.bits:
+            if hashes is not None:
+                self._searched.add(segment.number)
+            yield segment, self.data(segment)
+            return
+        first, *places = segment.places
+        data = self._piece(first)
+        if zlib.crc32(data) != segment.checksum:
+            raise self._not_there()
+        try:
+            directory = Directory(data, segment.bits, segment.rows)
+        except StateError as problem:
+            raise self._format.damaged(str(problem)) from None
+        wanted: Iterable[int] = range(len(places))
+        if hashes is not None:
+            wanted = np.unique(numbers_of(hashes, segment.bits)).tolist()
+        for section in wanted:
+            data = self._piece(places[section])
+            if not directory.fits(section, data):
+                raise self._not_there()
+            yield replace(segment, rows=directory.rows(section)), data
+
+    def _piece(self, place: int) -> bytes:
+        """The bytes of a piece of a segment that has sections."""
+        found = self.written.get(place)
+        return found if found is not None else self._load(place) or b""
+
+    def _not_there(self) -> StateError:
+        return self._format.damaged("a segment is not there, or its checksum does not fit")
+
     def add(
-        self, kind: int, rows: int, data: bytes, least: int, latest: int, values: int = 0
+        self,
+        kind: int,
+        rows: int,
+        data: bytes,
+        least: int,
+        latest: int,
+        values: int = 0,
+        *,
+        sections: Sequence[bytes] = (),
+        place: int | None = None,
     ) -> None:
-        """Add a segment of so many events or partitions, and the times between which they lie."""
-        pieces = max(1, -(-len(data) // PIECE))
-        if pieces >= _MOST_PIECES:
+        """Add a segment of so many events or partitions, and the times between which they lie.
+
+        sections: behind `data`, which is their directory then. place: among the segments (None:
+        behind them).
+        """
+        pieces = [data, *sections]
+        if not sections:
+            pieces = [data[at : at + PIECE] for at in range(0, max(1, len(data)), PIECE)]
+        if len(pieces) >= _MOST_PIECES:
             raise StateError(f"a segment of {len(data):,} bytes is too large: use more buckets")
         number = self._state.next_segment
         self._state.next_segment += 1
@@ -98,17 +183,21 @@ class Segments:
             number,
             kind,
             values,
-            pieces,
+            len(pieces),
             rows,
             zlib.crc32(data),
-            len(data),
+            sum(map(len, pieces)),
             least,
             latest,
+            max(0, len(sections).bit_length() - 1),
         )
-        self._state.segments.append(segment)
-        self._read[number] = data
-        for piece, place in enumerate(segment.places):
-            self.written[place] = data[piece * PIECE : (piece + 1) * PIECE]
+        if place is None:
+            self._state.segments.append(segment)
+        else:
+            self._state.segments.insert(place, segment)
+        if not sections:
+            self._read[number] = data
+        self.written.update(zip(segment.places, pieces, strict=True))
 
     def remove(self, segment: Segment) -> None:
         """Remove a segment."""
@@ -129,16 +218,68 @@ class Segments:
                 max(block.latest for block in found),
             )
 
-    def add_kept(self, kept: KeptEvents) -> None:
-        """Add a segment of kept events, unless there are none."""
+    def add_kept(self, kept: KeptEvents, place: int | None = None) -> None:
+        """Add a segment of kept events, unless there are none; `place`: as in `add`."""
         times = self._format.times_of_rows(kept.rows)
-        if len(times):
-            data = self._format.kept_bytes(kept)
-            self.add(KEPT, len(times), data, int(times.min()), int(times.max()))
+        if not len(times):
+            return
+        format, layout, count = self._format, self._format.layout, len(times)
+        data, sections = self._written(
+            count,
+            lambda: hashes_of(layout.keys_of(kept.rows)),
+            lambda index: format.kept_bytes(
+                kept if index is None else taken_events(layout, kept, index)
+            ),
+        )
+        least, latest = int(times.min()), int(times.max())
+        self.add(KEPT, count, data, least, latest, sections=sections, place=place)
 
-    def add_keys(self, records: KeyRecords) -> None:
-        """Add a segment of partitions, unless there are none."""
+    def add_keys(self, records: KeyRecords, place: int | None = None) -> None:
+        """Add a segment of partitions, unless there are none; `place`: as in `add`."""
         times = self._format.times_of(records)
-        if len(times):
-            data, values = self._format.key_bytes(records)
-            self.add(KEYS, len(times), data, int(times.min()), int(times.max()), values)
+        if not len(times):
+            return
+        format, layout, count = self._format, self._format.layout, len(times)
+        data, sections = self._written(
+            count,
+            lambda: hashes_of(layout.of_keys.keys_of(records.rows)),
+            lambda index: format.key_bytes(
+                records if index is None else taken_records(layout, records, index)
+            ),
+        )
+        least, latest = int(times.min()), int(times.max())
+        bits = format.key_bits
+        self.add(KEYS, count, data, least, latest, bits, sections=sections, place=place)
+
+    # --- sections ---------------------------------------------------------------------------------
+
+    def _bits(self, rows: int) -> int:
+        """How many bits tell the sections of a segment of so many rows apart; 0: it gets none."""
+        return section_bits(rows, self._state.busy) if self._format.layout.keys else 0
+
+    def _written(
+        self,
+        rows: int,
+        hashes: Callable[[], np.ndarray],
+        encoded: Callable[[np.ndarray | None], bytes],
+    ) -> tuple[bytes, list[bytes]]:
+        """The bytes of a segment, or of its directory and its sections; `encoded`: those of some
+        rows (int64; None: of all)."""
+        bits = self._bits(rows)
+        if not bits:
+            return encoded(None), []
+        parts = list(rows_of_sections(hashes(), bits))
+        sections = [encoded(part) for part in parts]
+        return directory_bytes([len(part) for part in parts], sections), sections
+
+    def cut_searched(self) -> None:
+        """Write the large segments anew with sections that were searched as a whole for few
+        partitions, each in its place."""
+        for place, segment in enumerate([*self._state.segments]):
+            if segment.number not in self._searched or not self._bits(segment.rows):
+                continue
+            if segment.kind == KEPT:
+                self.add_kept(self.kept(segment), place)
+            else:
+                self.add_keys(self.keys(segment), place)
+            self.remove(segment)

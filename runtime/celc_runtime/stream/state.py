@@ -11,7 +11,7 @@ kept    events that later matches may begin with or hold, with their positions
 keys    what is known of partitions besides. Of several records of a partition the last one counts
 ======= =========================================================================================
 
-The header has 88 bytes, and 48 for each segment, the oldest first:
+The header has 112 bytes, and 48 for each segment, the oldest first:
 
 ====== ===== =================================================================================
 offset type
@@ -30,15 +30,19 @@ offset type
 56     i8    the timer (milliseconds since 1970)
 64     i8    where no partition counts its events: the number of the bucket's next event
 72     i8    the number of the next segment
-80     u8    how many segments there are
+80     i8    the first watermark (microseconds since 1970) that passes a deadline of a kept event
+88     i8    pending: kept events with a deadline that the bucket has not passed
+96     i8    busy: of about how many partitions a micro-batch runs events, at the most
+104    u8    how many segments there are
 
 0      i8    number of the segment
 8      u1    its kind
 9      u1    which values of partitions it has, a bit for each
 10     u2    in how many pieces it is stored
 12     u4    rows
-16     u4    CRC-32 of its bytes
-20     u4    0
+16     u4    CRC-32 of its bytes; where it has sections, of their directory
+20     u4    how many bits of the hashes of partitions tell its sections apart (`sections`); 0: it
+             has none
 24     u8    bytes
 32     i8    the least of its times: of its events, or of the last events of its partitions
 40     i8    the greatest
@@ -61,23 +65,24 @@ from __future__ import annotations
 import struct
 import zlib
 from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
-from celc_runtime.engine.arena import ALWAYS, NEVER
+from celc_runtime.engine.arena import ALWAYS
 from celc_runtime.plan.errors import StateError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.stream.blocks import stored_rows
 from celc_runtime.stream.compression import compressed, decompressed, from_planes, planes
 from celc_runtime.stream.identity import differences, identity
+from celc_runtime.stream.known_starts import END_OF_TIME
 from celc_runtime.stream.rows import RowLayout, Rows, row_bytes
+from celc_runtime.stream.sections import MOST_BITS
+from celc_runtime.stream.state_rows import KEY_VALUES, KeptEvents, KeyRecords, unknown_keys
 
-_HEADER = struct.Struct("<4sHHI18sHIIqqqqqQ")
+_HEADER = struct.Struct("<4sHHI18sHIIqqqqqqqqQ")
 _ENTRY = struct.Struct("<qBBHIIIQqq")
 _MAGIC = b"celc"
-_VERSION = 4
+_VERSION = 5
 _HAS_FRONTIER, _HAS_TIMER = 1, 2
 _CHECKSUM = slice(8, 12)
 _MOST_POSITIONS = 2**62
@@ -85,51 +90,6 @@ _MOST_SEGMENTS = 2**47  # each has 2 ** 16 numbers of pieces
 
 WAITING, KEPT, KEYS = 0, 1, 2
 """The kinds of segments."""
-
-KEY_VALUES = np.dtype(
-    [
-        ("position", "<i8"),
-        ("frontier", "<i8"),
-        ("first", "<i8"),
-        ("context", "<u2"),
-        ("value", "<i8"),
-        ("last", "<i8"),
-        ("since", "<i8"),
-        ("after", "<i8"),
-    ]
-)
-"""What is known of a partition: the position of its next event; the time up to which it has been
-run; the first position that later matches can use; the context behind its last event, as nested
-selectors see it; the window's attribute at its last event, order-preserving (`NEVER`: unknown);
-the time of its last event; the time of its first one since it was last forgotten; and the position
-at which the last match ends that SELECT … DISJOINT has kept. A segment has only those that its
-query needs, and the others are as in `unknown_keys`."""
-
-
-def unknown_keys(count: int) -> np.ndarray:
-    """KEY_VALUES[count]: of partitions of which nothing is known."""
-    values = np.zeros(count, KEY_VALUES)
-    values["frontier"] = NEVER
-    values["value"] = NEVER
-    values["since"] = ALWAYS
-    values["after"] = -1
-    return values
-
-
-class KeyRecords(NamedTuple):
-    """Partitions and the values known of them. rows: of `RowLayout.of_keys`."""
-
-    rows: Rows
-    values: np.ndarray
-
-
-class KeptEvents(NamedTuple):
-    """Events with their positions (int64), and the contexts before them (uint16; empty where no
-    nested selector needs them)."""
-
-    rows: Rows
-    positions: np.ndarray
-    contexts: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +105,7 @@ class Segment:
     size: int
     least: int
     latest: int
+    bits: int = 0
 
     @property
     def places(self) -> list[int]:
@@ -163,6 +124,9 @@ class BucketState:
     timer: int | None = None
     next_event: int = 0
     next_segment: int = 0
+    next_deadline: int = END_OF_TIME
+    pending: int = 0
+    busy: int = 0
     segments: list[Segment] = field(default_factory=list)
 
     def of_kind(self, kind: int) -> list[Segment]:
@@ -183,7 +147,7 @@ class StateFormat:
     """Reads and writes the states of one query.
 
     values: the names of the `KEY_VALUES` that partitions have; empty where nothing is known of
-    them. buckets: the number of buckets that the stream asks for.
+    them. buckets: the number of buckets that the stream asks for. layout: of events.
     """
 
     def __init__(
@@ -197,7 +161,7 @@ class StateFormat:
         buckets: int,
     ) -> None:
         self._plan = plan
-        self._layout = layout
+        self.layout = layout
         self._contexts = max(1, len(contexts))
         self._has_contexts = len(contexts) > 0
         self._identity = identity(plan, layout, text, contexts.tobytes())
@@ -231,12 +195,15 @@ class StateFormat:
                 state.timer or 0,
                 state.next_event,
                 state.next_segment,
+                state.next_deadline,
+                state.pending,
+                state.busy,
                 len(state.segments),
             )
         ]
         parts += [
             _ENTRY.pack(
-                *(s.number, s.kind, s.values, s.pieces, s.rows, s.checksum, 0),
+                *(s.number, s.kind, s.values, s.pieces, s.rows, s.checksum, s.bits),
                 *(s.size, s.least, s.latest),
             )
             for s in state.segments
@@ -272,12 +239,13 @@ class StateFormat:
                 f"query {name!r}: the checkpoint was begun with {buckets:,} buckets, and this "
                 f"stream has {self._buckets:,}: say match_stream(df, buckets={buckets})"
             )
-        frontier, evicted, timer, next_event, next_segment = times
+        frontier, evicted, timer, next_event, next_segment, next_deadline, pending, busy = times
         if (
             flags > 3
             or spare
             or bucket != number
             or not (0 <= next_event < _MOST_POSITIONS and 0 <= next_segment < _MOST_SEGMENTS)
+            or min(pending, busy) < 0
         ):
             raise self.damaged("its header says what no header does")
         if len(data) != _HEADER.size + segments * _ENTRY.size:
@@ -286,11 +254,14 @@ class StateFormat:
         state.frontier = frontier if flags & _HAS_FRONTIER else None
         state.timer = timer if flags & _HAS_TIMER else None
         state.evicted, state.next_event = evicted, next_event
-        state.next_segment = next_segment
+        state.next_segment, state.next_deadline = next_segment, next_deadline
+        state.pending, state.busy = pending, busy
         state.segments = [self._entry(*e) for e in _ENTRY.iter_unpack(data[_HEADER.size :])]
-        numbers = [-1, *(s.number for s in state.segments), next_segment]
-        if any(one >= other for one, other in pairwise(numbers)):
-            raise self.damaged("its segments are not in order")
+        numbers = {s.number for s in state.segments}
+        if len(numbers) < segments or min(numbers, default=0) < 0:
+            raise self.damaged("its segments are not told apart")
+        if max(numbers, default=-1) >= next_segment:
+            raise self.damaged("the number of the next segment is taken")
         return state
 
     def _entry(
@@ -301,15 +272,17 @@ class StateFormat:
         pieces: int,
         rows: int,
         checksum: int,
-        spare: int,
+        bits: int,
         size: int,
         least: int,
         latest: int,
     ) -> Segment:
-        wrong = kind > KEYS or not rows or not pieces or spare or least > latest
+        wrong = kind > KEYS or not rows or not pieces or least > latest
+        if bits:
+            wrong = wrong or kind == WAITING or bits > MOST_BITS or pieces != 1 + (1 << bits)
         if wrong or values >> len(KEY_VALUES.names or ()) or (values and kind != KEYS):
             raise self.damaged("its header says what no header does")
-        return Segment(number, kind, values, pieces, rows, checksum, size, least, latest)
+        return Segment(number, kind, values, pieces, rows, checksum, size, least, latest, bits)
 
     # --- segments ---------------------------------------------------------------------------------
 
@@ -320,16 +293,21 @@ class StateFormat:
             parts.append(planes(kept.contexts.astype("<u2", copy=False)))
         return compressed(b"".join(parts))
 
-    def key_bytes(self, records: KeyRecords) -> tuple[bytes, int]:
-        """The bytes of a segment of partitions, and the bits of the values in it."""
+    def key_bytes(self, records: KeyRecords) -> bytes:
+        """The bytes of a segment of partitions."""
         parts = [row_bytes(records.rows)]
         parts += [planes(records.values[name]) for name in self.values]
+        return compressed(b"".join(parts))
+
+    @property
+    def key_bits(self) -> int:
+        """The bits of the values that partitions have."""
         names = KEY_VALUES.names or ()
-        return compressed(b"".join(parts)), sum(1 << names.index(name) for name in self.values)
+        return sum(1 << names.index(name) for name in self.values)
 
     def times_of_rows(self, rows: Rows) -> np.ndarray:
         """int64[rows]: the times of events."""
-        return self._layout.values(rows, self._time)
+        return self.layout.values(rows, self._time)
 
     def times_of(self, records: KeyRecords) -> np.ndarray:
         """int64[rows]: the times of the last events of partitions, or, where these are not noted,
@@ -340,7 +318,7 @@ class StateFormat:
     def waiting(self, segment: Segment, data: bytes) -> Rows:
         """The events of a segment. Raises StateError where bytes cannot be they."""
         with _Damage(self):
-            rows = self._layout.joined(stored_rows(data, self._layout))
+            rows = self.layout.joined(stored_rows(data, self.layout))
             if len(rows.records) != segment.rows:
                 found = len(rows.records)
                 raise StateError(f"{segment.rows:,} events do not fit: {found:,} are there")
@@ -350,7 +328,7 @@ class StateFormat:
         """The events of a segment, with positions. Raises StateError where bytes cannot be they."""
         with _Damage(self):
             data = _all_decompressed(data)
-            rows, end = self._layout.read(data, 0, segment.rows)
+            rows, end = self.layout.read(data, 0, segment.rows)
             positions, end = _numbers(data, end, "<i8", segment.rows)
             contexts = np.zeros(0, np.uint16)
             if self._has_contexts:
@@ -364,7 +342,7 @@ class StateFormat:
         """The partitions of a segment. Raises StateError where bytes cannot be they."""
         with _Damage(self):
             data = _all_decompressed(data)
-            rows, end = self._layout.of_keys.read(data, 0, segment.rows)
+            rows, end = self.layout.of_keys.read(data, 0, segment.rows)
             values = unknown_keys(segment.rows)
             for bit, name in enumerate(KEY_VALUES.names or ()):
                 if segment.values >> bit & 1:
@@ -438,6 +416,11 @@ def buckets_in(header: bytes) -> int | None:
         return None
     magic, version, *_, buckets = _HEADER.unpack_from(header)[:7]
     return int(buckets) if (magic, version) == (_MAGIC, _VERSION) else None
+
+
+def pending_in(header: bytes) -> int:
+    """How many kept events of a bucket have a deadline to come, as its header says."""
+    return int(_HEADER.unpack_from(header)[-3])
 
 
 def checksum_of(data: bytes | bytearray) -> int:

@@ -16,9 +16,9 @@ class Step:
     late: the events that came too late. header: of the new state; is_changed: it is not the header
     before. written: bytes to store under numbers; removed: numbers under which nothing is stored
     any more. set_timers, unset_timers: in milliseconds. events, keys: how many events were run, of
-    how many partitions. waiting, kept, known: how many events wait for the watermark, how many are
-    kept, and how many records of partitions there are. size: the bytes of the state. sort_time,
-    kernel_time, state_time: nanoseconds.
+    how many partitions. waiting, kept, pending, known: how many events wait for the watermark, how
+    many are kept, how many of these have a deadline to come, and how many records of partitions
+    there are. size: the bytes of the state. sort_time, kernel_time, state_time: nanoseconds.
     """
 
     late: Rows
@@ -33,6 +33,7 @@ class Step:
     keys: int = 0
     waiting: int = 0
     kept: int = 0
+    pending: int = 0
     known: int = 0
     size: int = 0
     sort_time: int = 0

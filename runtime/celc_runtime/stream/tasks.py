@@ -32,8 +32,8 @@ from celc_runtime.stream.texts import bytes_of, text_of
 
 STEP_DDL = (
     "rows BIGINT, undeclared BIGINT, events BIGINT, matches BIGINT, late BIGINT, ahead BIGINT, "
-    "waiting BIGINT, kept BIGINT, keys BIGINT, known BIGINT, bytes BIGINT, sort_us BIGINT, "
-    "kernel_us BIGINT, state_us BIGINT, found BINARY, refused BINARY"
+    "waiting BIGINT, kept BIGINT, pending BIGINT, keys BIGINT, known BIGINT, bytes BIGINT, "
+    "sort_us BIGINT, kernel_us BIGINT, state_us BIGINT, found BINARY, refused BINARY"
 )
 """The outcome of a micro-batch for a bucket: counts (those of `Step`), microseconds, and as Arrow
 messages its matches and the events that were not run. Where matches are many, further rows follow
@@ -92,6 +92,7 @@ class BucketTask:
             "ahead": len(too_far.records),
             "waiting": step.waiting,
             "kept": step.kept,
+            "pending": step.pending,
             "keys": step.keys,
             "known": step.known,
             "bytes": step.size,

@@ -24,7 +24,7 @@ _DECLARED = """CREATE STREAM S {
 }
 """
 
-_HEADER, _ENTRY = 88, 48
+_HEADER, _ENTRY = 112, 48
 """The bytes of a header, and of what it says of a segment."""
 
 _SEGMENT = _ENTRY + 20

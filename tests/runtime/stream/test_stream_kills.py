@@ -42,6 +42,9 @@ pytestmark = pytest.mark.long
 TEXT = """QUERY pairs: SELECT * FROM S WHERE (A AS x ; B AS y) FILTER x.v > 40 AND y.v > 45
     PARTITION BY id WITHIN 15 SECONDS [ts]"""
 
+SILENT = """QUERY pairs: SELECT * FROM S WHERE (A AS x ; !(B AS y FILTER y.v > 45) FOR 5 SECONDS)
+    FILTER x.v > 40 PARTITION BY id"""
+
 DRIVER = '''
 import os, signal, sys
 from functools import partial
@@ -118,13 +121,13 @@ spark.stop()
 '''
 
 
-def _start(folder: Path, master: str, kill: str) -> Any:
+def _start(folder: Path, master: str, kill: str, text: str = TEXT) -> Any:
     script = folder / "driver.py"
     script.write_text(DRIVER)
     path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
     more = {"PYSPARK_PYTHON": sys.executable, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
     return subprocess.Popen(
-        [sys.executable, str(script), str(folder), TEXT, master, kill],
+        [sys.executable, str(script), str(folder), text, master, kill],
         stdout=(folder / "said").open("a"),
         stderr=subprocess.STDOUT,
         env=os.environ | more,
@@ -160,8 +163,10 @@ def _answer(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("kills", [1, 7])
-def test_a_driver_that_is_killed(kills: int, spark: Any, tmp_path: Path) -> None:
-    """At random moments of 30 micro-batches, and started again until it gets through."""
+@pytest.mark.parametrize("text", [TEXT, SILENT], ids=["pairs", "deadlines"])
+def test_a_driver_that_is_killed(text: str, kills: int, spark: Any, tmp_path: Path) -> None:
+    """At random moments of 30 micro-batches, and started again until it gets through; the last one
+    runs `finish`, too."""
     assert spark.version  # Java has been found
     rnd = random.Random(kills)
     rows = events(300, keys=5)
@@ -169,12 +174,14 @@ def test_a_driver_that_is_killed(kills: int, spark: Any, tmp_path: Path) -> None
     moments = sorted(rnd.sample(range(1, 30), kills))
     died = 0
     for at in moments:
-        died += _killed(_start(tmp_path, "local[2]", "driver"), tmp_path, at, rnd.random())
-    driver = _start(tmp_path, "local[2]", "driver")
+        died += _killed(_start(tmp_path, "local[2]", "driver", text), tmp_path, at, rnd.random())
+    driver = _start(tmp_path, "local[2]", "driver", text)
     assert driver.wait() == 0, (tmp_path / "said").read_text()[-8000:]
     assert died == kills
     assert _last(tmp_path) >= 29
-    compiled = query(TEXT)
+    compiled = query(text)
+    if compiled.plan.deadlines:
+        compiled = compiled.with_options(at_end="closed")
     expected = spark.createDataFrame(table(rows)).transform(compiled.match).toArrow()
     assert _answer(tmp_path) == wanted(expected)
     assert len(expected) > 50

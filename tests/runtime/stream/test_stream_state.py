@@ -30,12 +30,11 @@ from celc_runtime.stream.state import (
     KEYS,
     WAITING,
     BucketState,
-    KeptEvents,
-    KeyRecords,
     Segment,
     StateFormat,
     buckets_in,
 )
+from celc_runtime.stream.state_rows import KeptEvents, KeyRecords
 from celc_runtime.stream.tasks import BucketTask, check_header
 from engines import engines, interpreted, only_query, table_of
 from streams_by_hand import AFTER_ALL, EVENT_TIME, Operator, instant
@@ -71,7 +70,7 @@ _QUERIES = {
 
 _OPTIONS = StreamOptions({"row": "LONG", "tag": "STRING"}, key_ttl=10**9)
 
-_HEADER, _ENTRY = 88, 48
+_HEADER, _ENTRY = 112, 48
 """The bytes of a header, and of what it says of a segment."""
 
 _BLOCK = 25
@@ -163,14 +162,13 @@ def _again(states: StateFormat, segment: Segment, data: bytes) -> bytes:
     """The bytes that are written of what a segment's bytes say."""
     if segment.kind == WAITING:
         rows = states.waiting(segment, data)
-        layout = states._layout
+        layout = states.layout
         names = [field.name for field in layout.fields]
         return block_of(layout, rows, names.index(EVENT_TIME)).data
     if segment.kind == KEPT:
         return states.kept_bytes(states.kept(segment, data))
-    again, values = states.key_bytes(states.keys(segment, data))
-    assert values == segment.values
-    return again
+    assert states.key_bits == segment.values
+    return states.key_bytes(states.keys(segment, data))
 
 
 # --- as it was written ----------------------------------------------------------------------------
@@ -287,7 +285,7 @@ _NUMBERS = (
 )
 
 # Places and sizes of what a header says of itself, and of a segment.
-_FIELDS = ((4, 2), (6, 2), (30, 2), (32, 4), (36, 4), *((at, 8) for at in range(40, 88, 8)))
+_FIELDS = ((4, 2), (6, 2), (30, 2), (32, 4), (36, 4), *((at, 8) for at in range(40, 112, 8)))
 _OF_ENTRY = ((0, 8), (8, 1), (9, 1), (10, 2), (12, 4), (20, 4), (32, 8), (40, 8))
 
 
@@ -437,6 +435,8 @@ def _changed(stored: _Stored, at: int, format: str, value: int) -> bytes:
         (72, "<q", 2**62),
         (72, "<q", 2**50),  # its segments could not be numbered
         (72, "<q", 0),  # behind its segments
+        (88, "<q", -1),
+        (96, "<q", -1),
         (_HEADER, "<q", -1),
         (_HEADER + 8, "<B", 3),
         (_HEADER + 9, "<B", 128),
@@ -651,7 +651,7 @@ def test_of_a_file_with_several_queries_only_its_own_counts() -> None:
     assert normalised(first + second, "two") != normalised(changed + first, "two")
 
 
-@pytest.mark.parametrize("version", [0, 1, 2, 3, 5, 2**16 - 1])
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 6, 2**16 - 1])
 def test_another_version_of_the_format_is_refused(version: int) -> None:
     """Before the checksum is looked at, which another format may make otherwise."""
     data = bytearray(_states("time")[0].header)
