@@ -93,29 +93,28 @@ def matches_of_task(
     tell_undecided: Callable[[int], object] = int,
 ) -> Iterator[pa.RecordBatch]:
     """The matches of one task, which reads one of `ranges`, or several told apart by a column, or
-    whole partitions. In the end `tell_undecided` is told how many matches were left undecided: none
-    in ranges, because queries that leave some are never cut.
+    whole partitions. In the end `tell_undecided` is told how many matches were left undecided.
 
     Raises EventError where two rows of a partition are equal in their order, and where a range has
     not as many rows as were counted.
     """
     whole = _WholeReader(program)
     alone = _RangeReader(program, ranges[0]) if ranges and not columns.range else None
-    reader, number = alone or whole, 0
+    reader, number, undecided = alone or whole, 0, 0
     for batch in batches:
         rows = _Rows.of(program.plan, columns, batch)
         for start, end in _stretches(rows.ranges):
             in_range = int(rows.ranges[start])
             if in_range != number:
                 yield from reader.rest()
-                reader.finish()
+                undecided += reader.finish()
                 reader = _RangeReader(program, ranges[in_range - 1]) if in_range else whole
                 number = in_range
             yield from reader.push(rows.slice(start, end))
     yield from reader.rest()
-    reader.finish()
+    undecided += reader.finish()
     whole.warn()
-    tell_undecided(whole.undecided)
+    tell_undecided(undecided + whole.undecided)
 
 
 class _Rows(NamedTuple):
@@ -188,12 +187,13 @@ class _WholeReader:
         """The matches that wait for more events: a range or nothing comes next."""
         return self._run.rest()
 
-    def finish(self) -> None:
-        """End nothing: more partitions may come behind a range."""
+    def finish(self) -> int:
+        """End nothing, and leave nothing undecided: more partitions may come behind a range."""
+        return 0
 
     @property
     def undecided(self) -> int:
-        """How many matches were left undecided."""
+        """How many matches were left undecided so far."""
         return self._run.undecided
 
     def warn(self) -> None:
@@ -262,9 +262,10 @@ class _RangeReader:
         """The matches that wait for more events: the range is over."""
         return self._run.rest()
 
-    def finish(self) -> None:
-        """End the range, with its warnings. Raises EventError where its events are not as many as
-        were counted, because positions and the ranges of other tasks would not fit them."""
+    def finish(self) -> int:
+        """End the range, with its warnings; returns how many of its matches were left undecided.
+        Raises EventError where its events are not as many as were counted, because positions and
+        the ranges of other tasks would not fit them."""
         seen = self._seen if self._numbered else self._seen - self._run.dropped
         if seen != self._expected:
             found = f"{seen:,}"
@@ -278,3 +279,4 @@ class _RangeReader:
                 "match(df, ranges=1)"
             )
         self._run.finish()
+        return self._run.undecided

@@ -194,16 +194,20 @@ def test_ranges_find_together_what_the_stream_holds(text: str, options: Options)
                 warnings.simplefilter("ignore", EventWarning)
                 wanted = query.match_table(events)
                 program = _with_clock(query, events).program
-                rows: list[dict[str, Any]] = []
+                undecided: list[int] = []
+                whole, tell = events.to_batches(), undecided.append
+                list(matches_of_task(program, EVENTS_ALONE, (), whole, tell))
+                of_whole, rows = undecided.pop(), list[dict[str, Any]]()
                 for part in _ranges(query, events, rng):
                     of_part, columns = _rows_of(events, part), EVENTS_ALONE
                     if seed % 2 and not why_not_numbered(query.plan):
                         of_part, columns = numbered_rows(query.plan, of_part, part), COLUMNS
                         numbered += 1
                     batches, shipped = batches_of(of_part, rng), (part.shipped,)
-                    for batch in matches_of_task(program, columns, shipped, batches):
+                    for batch in matches_of_task(program, columns, shipped, batches, tell):
                         rows += batch.to_pylist()
             assert _shown(rows) == _shown(wanted.to_pylist()), seed
+            assert sum(undecided) == of_whole, seed
             matches += len(rows)
         assert matches
         assert bool(numbered) is not bool(why_not_numbered(query.plan))
