@@ -6,7 +6,7 @@ an equality ties it to an event of the match, only the events with that key are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from celc.codegen.checks import CheckCode
@@ -115,7 +115,9 @@ class AbsenceCode:
         checks = self._absent_checks(absent.events, absent.clauses)
         first, last = (1 << self.checks.bit(role) for role in (absent.first, absent.last))
         # The search by key begins behind the event with the key, but both ends count here.
-        key = None if absent.inclusive else self._key(absent, after=True)
+        key = None
+        if not absent.inclusive:
+            key = self._key(absent, lambda role: self._can_precede(role, absent.first), after=True)
         lines = [
             _no(absent.events),
             "for place in range(depth, -1, -1):",
@@ -144,7 +146,8 @@ class AbsenceCode:
     def event_before_lines(self, before: EventBefore) -> list[str]:
         """Lines of `completes` that find an event which must be absent before a role."""
         checks = self._absent_checks(before.events, before.clauses)
-        length, key = self.numbers[before.length], self._key(before, after=False)
+        length = self.numbers[before.length]
+        key = self._key(before, lambda role: self._can_precede(before.first, role), after=False)
         lines = [
             f"{_no(before.events)} before, {comment_text(show_length(before.length))}",
             "for place in range(depth, -1, -1):",
@@ -175,7 +178,7 @@ class AbsenceCode:
     def event_after_lines(self, after: EventAfter) -> list[str]:
         """Lines of `completes` that find an event which must be absent after a match."""
         checks = self._absent_checks(after.events, after.clauses)
-        length, key = self.numbers[after.length], self._key(after, after=True)
+        length, key = self.numbers[after.length], self._key(after, lambda _: True, after=True)
         lines = [
             f"{_no(after.events)} after, {comment_text(show_length(after.length))}",
             f"until = {self._entry_at('0')}",
@@ -205,15 +208,23 @@ class AbsenceCode:
     # --- events with a key ------------------------------------------------------------------------
 
     def _key(
-        self, absent: AbsentEvent | EventBefore | EventAfter, *, after: bool
+        self,
+        absent: AbsentEvent | EventBefore | EventAfter,
+        can_ask: Callable[[str], bool],
+        *,
+        after: bool,
     ) -> _KeyOfAbsent | None:
         """The look-ups by which an event that must be absent is found; None: it has no key."""
-        key = absent_key(absent.clauses)
+        key = absent_key(absent.clauses, can_ask)
         if key is None:
             return None
         asked = self._lookup(absent.events, key.absent, key.asking, after=after)
         following = self._lookup(absent.events, key.absent, key.absent, after=after)
         return _KeyOfAbsent(key.role, asked, following)
+
+    def _can_precede(self, role: str, other: str) -> bool:
+        """Whether an event of a role can be at or before one of another role in some match."""
+        return other in self.checks.later.get(role, ())
 
     def _lookup(
         self,

@@ -21,7 +21,7 @@ the tie, and where an event in between does not carry the tie.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -181,16 +181,20 @@ class AbsentKey:
     asking: tuple[Expression, ...]
 
 
-def absent_key(clauses: Sequence[RoleClause]) -> AbsentKey | None:
+def absent_key(clauses: Sequence[RoleClause], can_ask: Callable[[str], bool]) -> AbsentKey | None:
     """The key that finds an absent event: the most equalities with one role, at most as many as a
-    key may have; None without any. The other clauses are left to be checked."""
+    key may have; None without any. The other clauses are left to be checked.
+
+    can_ask: whether the search can begin with the events of a role.
+    """
     by_role: dict[str, dict[tuple[Expression, Expression], None]] = {}
     for clause in clauses:
         sides = _equality(clause)
         if sides is None or ABSENT not in (sides[0][0], sides[1][0]):
             continue
         (_, absent), (role, asking) = sides if sides[0][0] == ABSENT else sides[::-1]
-        by_role.setdefault(role, {})[absent, asking] = None
+        if can_ask(role):
+            by_role.setdefault(role, {})[absent, asking] = None
     if not by_role:
         return None
     role = max(by_role, key=lambda role: len(by_role[role]))

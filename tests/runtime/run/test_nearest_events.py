@@ -136,6 +136,7 @@ def test_keys_of_forgotten_events_take_no_room() -> None:
         "!(B AS y FILTER y.id = x.id) FOR 1000 [ts] ; A AS x",
         "A AS x ; !(B AS y FILTER y.id = x.id) FOR 1000 [ts]",
         "A AS x ; !(B AS y FILTER y.id = x.id) ; C",
+        "A AS x ; !(B AS y FILTER y.id = z.id AND y.id = x.id) ; C AS z",
     ],
 )
 def test_events_of_other_keys_are_not_looked_at(formula: str) -> None:
