@@ -91,9 +91,10 @@ def why_not_split(plan: Plan) -> str:
         return f"SELECT {plan.per_start} compares matches that can end in different parts"
     if plan.nested_selectors:
         return "a selector inside the formula compares matches over the whole stream"
-    if plan.window_attribute not in (None, plan.order_by[0]):
+    attribute = plan.window_attribute
+    if attribute is not None and attribute != plan.order_by[0]:
         return (
-            f"the window is measured on {plan.window_attribute!r}, and not on the first order "
+            f"the window is measured on {attribute!r}, and not on the first order "
             f"column {plan.order_by[0]!r}"
         )
     if plan.deadlines and plan.farthest_deadline is None:
