@@ -61,4 +61,8 @@ def _absent(rng: random.Random, conditions: AcrossConditions, labels: list[str])
         terms.append(rng.choice(makers)(*rng.choice((("w", label), (label, "w")))))
     if rng.random() < 0.2:
         terms.append("w.value >= 2")
+    if rng.random() < 0.05:
+        terms.append("w.id > 3 AND w.id IS NULL")  # of no event
+    if rng.random() < 0.1:
+        terms = rng.choice((["w.id > 3 AND w.id IS NULL"], ["w.value >= 2"]))
     return f"{one} FILTER {' AND '.join(terms)}"

@@ -349,9 +349,11 @@ def test_cases_found(stem: str, seeds: range) -> None:
     The seeds decide how the events are cut, and how little room there is.
     """
     for case in load_cases(stem, CASES_FOUND):
-        assert not difference(evaluate(case.query, case.events), case.expected), case.name
+        order = case.order_by
+        found = evaluate(case.query, case.events, order_by=order[0] if order else None)
+        assert not difference(found, case.expected), case.name
         with interpreted():
-            compiled = engines(case.query)
+            compiled = engines(case.query, Options(order))
         for seed in seeds:
             rng = random.Random(seed)
             for engine, matcher in compiled.items():

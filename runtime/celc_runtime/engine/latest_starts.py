@@ -26,7 +26,9 @@ class LatestStarts:
 
     def __init__(self, part: WatchedPart) -> None:
         count = len(part.symbols)
-        self._positions_of = np.zeros((max(map(max, part.symbols)) + 1, count), np.bool_)
+        # An event whose conditions exclude each other has no symbol.
+        most = max((symbol for symbols in part.symbols for symbol in symbols), default=0)
+        self._positions_of = np.zeros((most + 1, count), np.bool_)
         for position, symbols in enumerate(part.symbols):
             self._positions_of[list(symbols), position] = True
         self._before = np.zeros((count, count), np.bool_)

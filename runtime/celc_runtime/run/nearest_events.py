@@ -45,7 +45,8 @@ class NearestEvents:
         entry = first + len(found) - len(symbols)
         self._keys.enter(events, ALIVE, first)
         memory = self._keys.memory
-        is_wanted = np.zeros(max(int(symbols.max(initial=0)), *self._symbols) + 1, np.bool_)
+        # An event whose conditions exclude each other has no symbol.
+        is_wanted = np.zeros(max((int(symbols.max(initial=0)), *self._symbols)) + 1, np.bool_)
         is_wanted[list(self._symbols)] = True
         brings = is_wanted[symbols] & memory.known[self._key].all(axis=0)
         asks = memory.known[self._asking].all(axis=0)
