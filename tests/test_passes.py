@@ -39,7 +39,6 @@ from celc.normal.traversal import is_correlated
 from celc.options import Options
 from celc.parse.parser import parse
 from celc.pipeline import Stages, compile_source
-from celc.plan.piles import why_not_straight_line
 from celc.plan.shapes import fixed_shape
 from celc.plan.strategy import EarliestInWindow, Keyed, Latest, UnionLists
 from celc.resolve.first_order.reader import read_first_order
@@ -162,7 +161,7 @@ def _straight_line(query: str) -> str:
     program = _compiled(query).program
     plan = None if isinstance(program.update, UnionLists) else program.update.piles
     if plan is None:
-        return f"the general engine: {why_not_straight_line(program.tables)}\n"
+        return f"the general engine: {program.update.reason}\n"
     shape = fixed_shape(plan)
     kinds = (
         [] if shape is None else [show_labels(program.tables.kinds[k].marks) for k in shape.kinds]

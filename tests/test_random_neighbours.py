@@ -6,6 +6,7 @@ python tests/test_random_neighbours.py 0 500     # seeds 0 to 499, and the count
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
 from engines import answers, engines, interpreted, only_query
@@ -15,20 +16,35 @@ from strategies import DECLARATION, random_stream
 from strategies_neighbours import neighbour_query
 from test_random import Tally, cramped
 
+import celc
 from celc.options import Options
 
 
-def check(seed: int, tally: Tally) -> None:
-    """Compare the answers of one random query on some streams, and count them."""
+def check(
+    seed: int,
+    tally: Tally,
+    draw: Callable[[random.Random], str] = neighbour_query,
+    types: str = "ABC",
+    length: int = 11,
+    *,
+    compiled: bool = False,
+) -> None:
+    """Compare the answers of one random query on some streams, and count them.
+
+    `compiled`: as users run it, by the engine that the compiler chooses, compiled by Numba.
+    """
     rng = random.Random(seed)
-    text = DECLARATION + neighbour_query(rng)
+    text = DECLARATION + draw(rng)
     tally.drawn += 1
-    with interpreted():
-        matchers = engines(text, Options(None))
+    if compiled:
+        matchers = {"chosen": celc.compile(text)}
+    else:
+        with interpreted():
+            matchers = engines(text, Options(None))
     for _ in range(6):
-        events = random_stream(rng, 11, nulls=0)
+        events = random_stream(rng, length, nulls=0)
         for event in events:
-            event["type"] = rng.choice("ABC")
+            event["type"] = rng.choice(types)
         wanted = evaluate(text, events)
         tally.pairs += 1
         tally.pairs_with_matches += bool(wanted)

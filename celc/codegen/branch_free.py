@@ -71,7 +71,7 @@ class BranchFreeUpdate(TemplateView):
     piles where their latest starts begin. `bound` is the most nodes of one event, `key_lines` set
     its key and the earliest key in its window, `latest` is the last key in a window that begins at
     `earliest`. `lines` make the cells; `ends`: a match may end at an event. `list_matches` is the
-    function that lists matches. `simultaneous` as in `UpdateInput`.
+    function that lists matches. `simultaneous` as in `UpdateInput`; `empties`: events empty piles.
     """
 
     template: ClassVar[str] = "branch_free_update"
@@ -89,6 +89,7 @@ class BranchFreeUpdate(TemplateView):
     ends: bool
     list_matches: str
     simultaneous: bool
+    empties: bool
 
 
 def branch_free_update(
@@ -111,20 +112,30 @@ def branch_free_update(
                 [
                     f"{symbol}: {given.symbols[symbol].comment}",
                     *(step_comment(write, given.kinds) for write in writes),
+                    *(f"pile {removal.pile} is emptied" for removal in plan.removals[symbol]),
                 ]
             ),
-            tuple(n for cell in cells for n in cell.numbers(symbol, empty)),
+            (
+                *(n for cell in cells for n in cell.numbers(symbol, empty)),
+                *(removal.pile for removal in plan.removals[symbol]),
+                *[lost] * (plan.most_removals - len(plan.removals[symbol])),
+            ),
         )
         for symbol, writes in enumerate(plan.writes)
     )
     simultaneous = given.simultaneous
-    code = _CellCode(f"np.uint64({lost + 1})", given.kind_bits, imports, simultaneous)
+    empties = plan.most_removals > 0
+    starts = f"np.uint64({lost + 1})"
+    code = _CellCode(starts, given.kind_bits, imports, simultaneous, empties)
     lines = [line for cell in cells for line in code.load(cell)]
+    for place in range(plan.most_removals):
+        lines += code.empty(column + place)
     lines += [line for cell in cells for line in code.make(cell)]
     imports.use("njit", "np", list_matches, "put_flat", "reserve", "write_relevant_rows", "seal")
     imports.use("ARENA_FULL", "BLOCK", "DONE", "EARLIEST", "ENTRY", "FIRED", "LOWEST", "NEXT_NODE")
     imports.use(*(["BARRIER", "INSTANT", "NO_BARRIER"] if simultaneous else []))
     imports.use("ROW", "SHIFT", "USABLE", *(["NEVER", "PART"] if partitioned else []))
+    imports.use(*(["NEVER"] if empties else []))
     return BranchFreeUpdate(
         given.number,
         given.header,
@@ -144,6 +155,7 @@ def branch_free_update(
         any(cell.ends for cell in cells),
         list_matches,
         simultaneous,
+        empties,
     )
 
 
@@ -156,6 +168,7 @@ class _CellCode:
     kind_bits: int
     imports: Imports
     simultaneous: bool
+    empties: bool
 
     def load(self, cell: _Cell) -> list[str]:
         """Lines that read the sources of a cell; they stand before all lines that write piles."""
@@ -193,6 +206,14 @@ class _CellCode:
         before = self.imports.call("seen", *arguments)
         return (f"if {head} >= barrier:", f"    {head}, {since} = {before}")
 
+    def empty(self, column: int) -> list[str]:
+        """Lines that empty a pile: what it held stays behind it, for the listing, out of the reach
+        of a walk (see `runs` in the runtime)."""
+        return [
+            f"pile = np.uint64(step[{column}])",
+            f"heads[pile], heads[pile + {self.starts}] = -abs(heads[pile]), NEVER",
+        ]
+
     def make(self, cell: _Cell) -> list[str]:
         """Lines that make the cell; it is live only where its sources are inside the window."""
         at, base = cell.place, max(1, cell.reads)
@@ -206,7 +227,7 @@ class _CellCode:
             f"put_flat(nodes, next_node, entry << {self.kind_bits} | {kind}, "
             f"child_{at}, {following}, since_{at})",
             f"heads[pile] = {self._chosen('live', 'next_node', 'following')}",
-            f"heads[pile + {self.starts}] = since_{at}",
+            f"heads[pile + {self.starts}] = {self._latest_start(at)}",
         ]
         if cell.ends and at:
             lines.append(f"fired = {self._chosen(f'{ends} & live', 'next_node', 'fired')}")
@@ -216,6 +237,13 @@ class _CellCode:
             lines.append("fired = np.int64(0)")
         lines.append("next_node -= live")
         return lines
+
+    def _latest_start(self, at: int) -> str:
+        """The latest start of a pile behind a cell that may be dead: the pile is dead as well then,
+        unless an event has emptied what the cell is made of."""
+        if not self.empties:
+            return f"since_{at}"
+        return self._chosen("live", f"since_{at}", f"heads[pile + {self.starts}]")
 
     def _chosen(self, mask: str, first: str, second: str) -> str:
         return self.imports.call("select_by_mask", mask, first, second)

@@ -12,7 +12,7 @@ from celc.codegen.key_lookups import KeyLookups, SymbolLookups, TableOfPiles, Ta
 from celc.codegen.templates import LegendLine, TemplateView
 from celc.codegen.update import UpdateInput
 from celc.normal.show import show_labels
-from celc.plan.piles import PilePlan, Write
+from celc.plan.piles import PilePlan, Removal, Write
 from celc.plan.tables import Kind
 
 
@@ -35,7 +35,7 @@ class SymbolBranch:
     """The steps of an event that has one symbol; `keyword` is `if` or `elif`.
 
     `saved` are the piles that are written before they are read for the last time, or read as they
-    were before the instant.
+    were before the instant. `removals` are lines that empty piles, and move them to others.
     """
 
     keyword: str
@@ -43,6 +43,7 @@ class SymbolBranch:
     comment: str
     lookups: tuple[str, ...]
     saved: tuple[int, ...]
+    removals: tuple[str, ...]
     writes: tuple[WriteCode, ...]
 
 
@@ -142,6 +143,8 @@ def pile_legend(plan: PilePlan, lookups: KeyLookups | None = None) -> tuple[Lege
     for number, pile in enumerate(plan.piles):
         sources = " or ".join("start" if s == START else f"state {s}" for s in pile.sources)
         comment = f"state {pile.target}, from {sources}"
+        if pile.moved:
+            comment = f"state {pile.target}, moved there from {sources}"
         if number in plan.fleeting:
             comment += ", only at the next event"
         if lookups is not None and number in lookups.columns:
@@ -163,7 +166,7 @@ def _branches(
 ) -> tuple[SymbolBranch, ...]:
     branches: list[SymbolBranch] = []
     for symbol, writes in enumerate(plan.writes):
-        if not writes:
+        if not writes and not plan.removals[symbol]:
             continue
         of_symbol = None if lookups is None else lookups.of_symbol(writes)
         keyed = set() if lookups is None else set(lookups.columns)
@@ -182,6 +185,7 @@ def _branches(
                 given.symbols[symbol].comment,
                 () if of_symbol is None else of_symbol.lines(),
                 saved,
+                tuple(code.removals(plan.removals[symbol])),
                 tuple(map(code.write, writes)),
             )
         )
@@ -219,6 +223,25 @@ class _BranchCode:
             " and ".join([*conditions, *([guard] if guard else [])]),
             self._lines(write, child, since),
         )
+
+    def removals(self, removals: Sequence[Removal]) -> list[str]:
+        """Lines that empty piles; what is moved was saved before, and goes in front of its pile."""
+        if not removals:
+            return []
+        self.given.imports.use("NEVER")
+        lines = [
+            f"head_{removal.pile}, since_{removal.pile} = np.int64(0), np.int64(NEVER)"
+            for removal in removals
+        ]
+        for removal in removals:
+            if removal.into is not None:
+                into = f"head_{removal.into}, since_{removal.into}"
+                old = f"old_head_{removal.pile}", f"old_since_{removal.pile}"
+                arguments = ("nodes", "next_node", "earliest", *old, into)
+                lines.append(
+                    f"{into}, next_node = {self.given.imports.call('union', *arguments)}"
+                )
+        return lines
 
     def _variables(self, pile: int, marks: Sequence[str]) -> tuple[str, str]:
         """The variables with the newest cell of a read pile, and with the latest start in it."""

@@ -107,6 +107,9 @@ def dump_straight_line(plan: PilePlan) -> str:
         saved = plan.saved[symbol]
         if saved:
             lines.append(f"symbol {symbol} copies pile {', '.join(map(str, saved))} first")
+        for removal in plan.removals[symbol]:
+            whereto = "" if removal.into is None else f", into pile {removal.into}"
+            lines.append(f"symbol {symbol} empties pile {removal.pile}{whereto}")
         lines += [f"symbol {symbol}: {_write(write)}" for write in writes]
     return text_of(lines)
 
@@ -114,8 +117,12 @@ def dump_straight_line(plan: PilePlan) -> str:
 def _clock(pile: Pile) -> str:
     sources = " ".join("start" if source == START else str(source) for source in pile.sources)
     states = " ".join("start" if s == START else str(s) for s in sorted(pile.clock.states))
-    late = f", {pile.clock.late} late" if pile.clock.late else ""
-    return f"{sources}, by the clock of {states}{late}"
+    through = [
+        "events an event late" if state is None else f"state {state}"
+        for state in pile.clock.through
+    ]
+    moved = ", moved" if pile.moved else ""
+    return f"{sources}{moved}, by the clock of {' through '.join([states, *through])}"
 
 
 def _write(write: Write) -> str:

@@ -44,7 +44,7 @@ def can_wait(program: Program) -> bool:
     these read what was there before their instant."""
     if not isinstance(program.update, BranchFree | StraightLine | Keyed):
         return False
-    if isinstance(program.listing, ByDefinition):
+    if isinstance(program.listing, ByDefinition) or program.update.piles.most_removals:
         return False
     kinds = program.tables.kinds
     ends = {

@@ -29,7 +29,7 @@ from celc.normal.normal_form import NormalForm
 from celc.normal.runs_of_events import RunOfEvents
 from celc.plan.earliest import EarliestTables, choose_the_same, earliest_tables, is_quiet
 from celc.plan.keys import KeyPlan, plan_keys
-from celc.plan.piles import MAX_PILES, MAX_WRITES, PilePlan, plan_piles, why_not_straight_line
+from celc.plan.piles import MAX_PILES, MAX_WRITES, PilePlan, plan_piles
 from celc.plan.shapes import Shape, fixed_shape
 from celc.plan.tables import (
     SelectionTables,
@@ -276,17 +276,15 @@ def _longest_runs(given: ChoiceInput, updates: frozenset[type[Update]]) -> Strat
 
 def _piles(query: Query, tables: Tables, updates: frozenset[type[Update]]) -> PilePlan | UnionLists:
     """The piles of the update, or the general engine where piles are impossible or not allowed."""
-    why = why_not_straight_line(tables)
     if query.simultaneous:
-        why = "simultaneous events are read up to the end of their instant"
-    if why is None and interleaves(query):
-        why = "CONSUME BY ANY reads all partitions in one order"
-    if why is None and StraightLine not in updates:
-        why = "no other update is allowed"
-    if why is not None:
-        return UnionLists(why)
+        return UnionLists("simultaneous events are read up to the end of their instant")
     piles = plan_piles(tables)
-    assert piles is not None
+    if isinstance(piles, str):
+        return UnionLists(piles)
+    if interleaves(query):
+        return UnionLists("CONSUME BY ANY reads all partitions in one order")
+    if StraightLine not in updates:
+        return UnionLists("no other update is allowed")
     return piles
 
 
@@ -324,6 +322,9 @@ MAX_NODES = 4
 two cells, each made from two piles, the second is rare, and making it in vain costs as much as the
 branches."""
 
+MAX_REMOVALS = 4
+"""The most piles that one event may empty in code without branches, where all events would."""
+
 
 def _why_branches(piles: PilePlan, *, forgets: bool) -> str | None:
     """Why an update branches on the symbol; None where it need not."""
@@ -333,6 +334,10 @@ def _why_branches(piles: PilePlan, *, forgets: bool) -> str | None:
         return "some matches must go on at the next event"
     if forgets:
         return "a match consumes the events before it"
+    if piles.moves:
+        return "some events move matches from one state to another"
+    if piles.most_removals > MAX_REMOVALS:
+        return f"an event can empty {piles.most_removals} piles, more than {MAX_REMOVALS}"
     nodes = piles.most_cells * max(1, piles.most_reads)
     return f"an event can make {nodes} nodes, more than {MAX_NODES}" if nodes > MAX_NODES else None
 
@@ -341,8 +346,8 @@ def _why_piles(piles: PilePlan) -> str:
     """Why a query has code of its own: the size of the code, and its limits."""
     writes = sum(map(len, piles.writes))
     kept = "leaves every match as it is"
-    if piles.fleeting:
-        kept = "leaves a match as it is or loses it"
+    if piles.fleeting or piles.most_removals:
+        kept = "leaves all matches of a state as they are or takes them away"
     return (
         f"an unmarked event {kept}, and the code uses {writes} of at most {MAX_WRITES} moves and "
         f"{len(piles.piles)} of at most {MAX_PILES} piles"
@@ -386,7 +391,7 @@ def _checked(
     """Keys decide as many conditions as they can; the listing checks the rest."""
     flat = roles.flat
     keys = None
-    if isinstance(piles, PilePlan) and Keyed in updates:
+    if isinstance(piles, PilePlan) and Keyed in updates and not piles.most_removals:
         keys = plan_keys(given.tables, flat.clauses)
     decided = () if keys is None else keys.decided
     left = tuple(clause for clause in flat.clauses if clause not in decided)
@@ -433,7 +438,8 @@ def _in_window(
     forgets = query.consume_by != "NONE"
     assert selector.letters.machine == given.machine, "both read the same letters"
     look(query.formula.span, f"finding how to choose for SELECT {query.strategy}")
-    if query.strategy == "LAST" and isinstance(piles, PilePlan) and _all_marked(tables):
+    on_piles = isinstance(piles, PilePlan) and not piles.moves
+    if query.strategy == "LAST" and on_piles and _all_marked(tables):
         listing = Latest(
             "every event of a match is marked, and a pile shows its latest event first"
         )

@@ -204,25 +204,30 @@ ALL_WRITTEN = "every pile that is read is written"
 ALL_STEPS = "the cells of a symbol are made of all that its steps take, and of nothing else"
 READ_BEFORE = "no cell is made of a pile after the event has written it"
 PILES_FIT = "a cell is put on a pile of its target, and made of piles of its sources"
+EMPTIED = "an event empties the piles of the states whose unmarked matches it takes away"
 ENOUGH_NODES = "an event makes no more nodes than there is room for"
 
 
-def straight_line(found: PilePlan, of: Tables) -> Violations:
+def straight_line(found: PilePlan) -> Violations:
     """Every slot that the update reads is written, and read before the event overwrites it.
 
     Generated updates rely on the order, the arena on the number of nodes.
     """
+    of = found.tables
     if len(found.piles) > MAX_PILES:
         yield Violation(IN_RANGE, f"there are {len(found.piles)} piles")
-    if len(found.writes) != of.symbols or len(found.saved) != of.symbols:
+    rows = {len(found.writes), len(found.saved), len(found.removals)}
+    if rows != {of.symbols}:
         yield Violation(TOTAL, f"{len(found.writes)} of {of.symbols} symbols have cells")
         return
     written = {write.pile for writes in found.writes for write in writes}
+    written |= {removal.into for removals in found.removals for removal in removals}
     read = {pile for writes in found.writes for write in writes for pile in write.reads}
     for pile in sorted(read - written):
         yield Violation(ALL_WRITTEN, f"not pile {pile}")
     for symbol, writes in enumerate(found.writes):
         look()
+        yield from _removals(found, symbol)
         yield from _writes(found, symbol, writes)
         made = {(w.step.kind, w.step.target, source) for w in writes for source in w.step.sources}
         asked = {(s.kind, s.target, source) for s in of.steps[symbol] for source in s.sources}
@@ -232,8 +237,28 @@ def straight_line(found: PilePlan, of: Tables) -> Violations:
             )
 
 
+def _removals(found: PilePlan, symbol: int) -> Violations:
+    """An event empties the piles of the states whose unmarked matches it takes away, and no other;
+    what it moves goes to a pile of the next state, and is read before."""
+    removals = {removal.pile: removal.into for removal in found.removals[symbol]}
+    for number, pile in enumerate(found.piles):
+        target = found.tables.skip[pile.target][symbol]
+        if (number in removals) != (target != pile.target and number not in found.fleeting):
+            yield Violation(EMPTIED, f"symbol {symbol} and pile {number}")
+        into = removals.get(number)
+        if into is None and target is not None and number in removals:
+            yield Violation(EMPTIED, f"symbol {symbol} loses pile {number}")
+        if into is not None:
+            moved = found.piles[into]
+            if (moved.target, moved.sources, moved.moved) != (target, (pile.target,), True):
+                yield Violation(PILES_FIT, f"symbol {symbol} moves pile {number} to pile {into}")
+            if number not in found.saved[symbol]:
+                yield Violation(READ_BEFORE, f"symbol {symbol} moves pile {number} too late")
+
+
 def _writes(found: PilePlan, symbol: int, writes: Sequence[Write]) -> Violations:
-    done: set[int] = set()
+    removals = found.removals[symbol]
+    done: set[int] = {r.pile for r in removals} | {r.into for r in removals if r.into is not None}
     safe = found.fleeting | {*found.saved[symbol]}
     for write in writes:
         sources = {*write.step.sources} - {START}
@@ -248,6 +273,7 @@ def _writes(found: PilePlan, symbol: int, writes: Sequence[Write]) -> Violations
         if write.pile is not None:
             done.add(write.pile)
     nodes = sum(max(1, len(write.reads)) for write in writes)
+    nodes += sum(removal.into is not None for removal in removals)
     if nodes > found.nodes_per_event:
         text = f"symbol {symbol} makes {nodes} of {found.nodes_per_event}"
         yield Violation(ENOUGH_NODES, text)
@@ -322,9 +348,9 @@ def program(found: Program) -> Violations:
         return  # plans index tables
     match update:
         case BranchFree(piles=piles) | StraightLine(piles=piles):
-            yield from straight_line(piles, of)
+            yield from straight_line(piles)
         case Keyed(piles=piles):
-            yield from straight_line(piles, of)
+            yield from straight_line(piles)
             yield from joins(update.keys, of)
         case UnionLists():
             yield from _apart(of)

@@ -156,22 +156,22 @@ def _with_write(symbol: int, **changes: Any) -> Callable[[Any], Any]:
 def test_straight_lines(broken: Callable[[Any], Any], invariant: str) -> None:
     stages = stages_of(PLAIN)
     plan = _piles(stages)
-    assert not invariants_of(verify.straight_line(plan, stages.program.tables))
-    assert invariant in invariants_of(verify.straight_line(broken(plan), stages.program.tables))
+    assert not invariants_of(verify.straight_line(plan))
+    assert invariant in invariants_of(verify.straight_line(broken(plan)))
 
 
 def test_piles_are_read_before_they_are_written() -> None:
     """`A ; A ; A`: each event hands on what the one before has left."""
     stages = stages_of("* FROM S WHERE A ; A ; A WITHIN 9 EVENTS")
     plan = _piles(stages)
-    assert not invariants_of(verify.straight_line(plan, stages.program.tables))
+    assert not invariants_of(verify.straight_line(plan))
     reverse = replace(plan, writes=tuple(writes[::-1] for writes in plan.writes))
-    assert invariants_of(verify.straight_line(reverse, stages.program.tables)) == {
+    assert invariants_of(verify.straight_line(reverse)) == {
         plans.READ_BEFORE
     }
     saved = tuple(tuple(range(len(plan.piles))) for _ in plan.writes)
     assert not invariants_of(
-        verify.straight_line(replace(reverse, saved=saved), stages.program.tables)
+        verify.straight_line(replace(reverse, saved=saved))
     )
 
 

@@ -118,8 +118,9 @@ class Memory(NamedTuple):
     whose matches are not listed yet: (node, row, lowest id, floor value). marks:
     int64[MARKS, 2], a ring of (key, node): nodes with smaller ids were made at that key or
     before. leaves: int64[PADDING + room + PADDING], entries of the cells that begin matches;
-    leaf_marks: int64[room, 2], their nodes and SINCE; run_starts: int64[MAX_LEVELS]: all three
-    for queries of fixed shape.
+    leaf_marks: int64[room, 3], their nodes, their SINCE, and the first leaf since their pile was
+    emptied last, counted as LEAF_BASE counts; run_starts: int64[MAX_LEVELS]: all three for queries
+    of fixed shape.
     """
 
     nodes: np.ndarray
@@ -161,7 +162,7 @@ def new_memory(
         np.zeros((MARKS, 2), np.int64),
         np.zeros(64 + PADDING, np.int64),
         np.zeros(256 + 2 * PADDING, np.int64),
-        np.zeros((256, 2), np.int64),
+        np.zeros((256, 3), np.int64),
         np.zeros(MAX_LEVELS, np.int64),
     )
 

@@ -8,6 +8,10 @@ cells that begin matches lie on one pile, so below any later cell is a stretch o
 the cell on top at that time to the oldest cell inside the window. The pile's events are noted in an
 array (the *leaves*) once, and a run of matches is a copy out of it.
 
+An event can empty that pile (`A ; !B ; C`). The cells before it are no longer a match's, but events
+that fired before still list them. So the pile goes on behind such an event with a negative id,
+which no walk follows, and a run begins at the first cell behind the last such event.
+
 The walk then costs the number of cells before the last place, not the number of matches: most of
 the cost of an output is writing it.
 """
@@ -90,7 +94,7 @@ def _note_leaves(memory, kinds):  # type: ignore[no-untyped-def]
     """
     nodes, counters, marks = memory.nodes, memory.counters, memory.leaf_marks
     mask, bits = nodes.shape[0] - 1, kinds.bits[0]
-    head = memory.heads[0, kinds.runs[1]]
+    head = abs(memory.heads[0, kinds.runs[1]])
     lowest = lowest_id(nodes, counters[NEXT_NODE], memory.fires[counters[LISTED], 2])
     lowest = max(lowest, counters[LEAF_NODE] + 1)
     # Without partitions, cells that have left the window end the pile. With partitions, only the
@@ -99,7 +103,7 @@ def _note_leaves(memory, kinds):  # type: ignore[no-untyped-def]
     node, fresh = head, 0
     while node >= lowest and nodes[node & mask, SINCE] >= floor_value:
         fresh += 1
-        node = nodes[node & mask, NEXT]
+        node = abs(nodes[node & mask, NEXT])
     first, count = counters[LEAF_FIRST], counters[LEAF_COUNT]
     if count + fresh > marks.shape[0]:
         # The leaves before `first` have left the window.
@@ -107,7 +111,7 @@ def _note_leaves(memory, kinds):  # type: ignore[no-untyped-def]
             return False
         for place in range(first, count):
             memory.leaves[PADDING + place - first] = memory.leaves[PADDING + place]
-            marks[place - first, 0], marks[place - first, 1] = marks[place, 0], marks[place, 1]
+            marks[place - first] = marks[place]
         counters[LEAF_BASE] += first
         count -= first
         counters[LEAF_FIRST] = 0
@@ -119,7 +123,12 @@ def _note_leaves(memory, kinds):  # type: ignore[no-untyped-def]
         memory.leaves[PADDING + place] = nodes[at, TAG] >> bits
         marks[place, 0], marks[place, 1] = node, nodes[at, SINCE]
         nodes[at, CHILD] = counters[LEAF_BASE] + place
-        node = nodes[at, NEXT]
+        # The first behind an event that emptied the pile says so; then each has that of the last.
+        marks[place, 2] = counters[LEAF_BASE] + place if nodes[at, NEXT] <= 0 else np.int64(-1)
+        node = abs(nodes[at, NEXT])
+    for place in range(count - fresh, count):
+        if marks[place, 2] < 0:
+            marks[place, 2] = marks[place - 1, 2] if place > 0 else counters[LEAF_BASE]
     counters[LEAF_NODE] = max(head, counters[LEAF_NODE])
     return True
 
@@ -128,6 +137,7 @@ def _note_leaves(memory, kinds):  # type: ignore[no-untyped-def]
 def _walk_runs(memory, output, kinds):  # type: ignore[no-untyped-def]
     """List the matches below the nodes on the stack; DONE, OUTPUT_FULL or STACK_FULL."""
     nodes, counters, stack, path = memory.nodes, memory.counters, memory.stack, memory.path
+    marks = memory.leaf_marks
     begun, leaves, tags, rows = memory.run_starts, memory.leaves, output.tags, output.rows
     mask, bits, last_level = nodes.shape[0] - 1, kinds.bits[0], kinds.runs[0] - 1
     fire = memory.fires[counters[LISTED] - 1]
@@ -173,7 +183,7 @@ def _walk_runs(memory, output, kinds):  # type: ignore[no-untyped-def]
             depth += 1
             if depth == last_level:
                 source = nodes[node & mask, CHILD] - base
-                left = source - first + 1
+                left = source - max(first, marks[source, 2] - base) + 1
                 break
     for depth in range(last_level):
         offset = (last_level - depth) * stride
