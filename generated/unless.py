@@ -17,13 +17,16 @@ QUERY = "\n".join(
 )
 CELC_VERSION = "0.1.0"
 
+import numpy as np
+
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
-from celc_runtime.engine.arena import BLOCK
-from celc_runtime.engine.batch import block_of
-from celc_runtime.engine.union_lists import update_by_tables
+from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST, NEVER
+from celc_runtime.engine.arena import NEXT_NODE, ROW, SHIFT, USABLE, put_flat, reserve, seal
+from celc_runtime.engine.arena import select_by_mask
+from celc_runtime.engine.batch import block_of, write_relevant_rows
+from celc_runtime.engine.runs import list_runs
 from celc_runtime.jit.kernels import njit
-from celc_runtime.plan.strategy import All, UnionLists
-from celc_runtime.plan.transitions import EVENTS, tables
+from celc_runtime.plan.strategy import BranchFree, InRuns
 
 # Symbols: the classes of events that the query tells apart.
 #   0  any other event
@@ -60,28 +63,91 @@ def classify_1(all_codes, types, all_columns_0, all_valids_0, all_symbols):
             )
 
 
-# The update is the general engine, which follows tables, because an unmarked event can change the state of a match.
-# States are numbered from 0 here, one less than above. A move is (kind, ends a match, next state).
-TABLES_1 = tables(
-    starts=(
-        (),
-        ((0, 0, 0),),
-        (),
-        (),
-    ),
-    moves=({2: ((1, 1, -1),)},),
-    skip=((0, 0, 0, -1),),
-    idle=(True, False, False, False),
-    window=EVENTS,
-    size=100,
-    consumes=False,
-    interleaved=False,
+# The update is code without branches, because an unmarked event leaves a match as it is or loses it, and the code uses 2 of at most 160 moves and 1 of at most 48 piles.
+# Piles: lists of cells, each in the order of the starts of its matches. A state is the union of its piles:
+#   0  state 1, from start
+#   1  always empty
+#   2  dead cells, never read
+# The steps of an event, by its symbol. For each cell that the event makes: the piles it is made
+# from, the pile it is put on, its kind, −1 if a match can start with it, −1 if a match ends with it.
+# Then the piles that the event empties before it puts on its cells.
+STEPS_1 = np.array(
+    [
+        # 0: any other event
+        (1, 2, 0, 0, 0, 2),
+        # 1: A; start --{a}--> state 1
+        (1, 0, 0, -1, 0, 2),
+        # 2: C; state 1 --{c}--> match
+        (0, 2, 1, 0, -1, 2),
+        # 3: B[id > 3]; pile 0 is emptied
+        (1, 2, 0, 0, 0, 0),
+    ],
+    np.int64,
 )
 
-update_1 = update_by_tables(TABLES_1)
+
+@njit(nogil=True, error_model="numpy")
+def update_1(batch, memory, output, kinds):
+    """Read a batch's events from where the last call stopped; returns a status of the arena."""
+    words, symbols, counters = batch.words, batch.symbols, memory.counters
+    nodes, heads, fires = memory.nodes.ravel(), memory.heads.ravel(), memory.fires.ravel()
+    relevant = memory.relevant
+    row, rows, entry, status = counters[ROW], symbols.shape[0], counters[ENTRY], DONE
+    shift, lowest = counters[SHIFT], counters[LOWEST]
+    next_node, usable, earliest = counters[NEXT_NODE], counters[USABLE], counters[EARLIEST]
+    fire_count = counters[FIRED]
+    while row < rows and status == DONE:
+        end = min(rows, row + BLOCK)
+        count = write_relevant_rows(words, symbols, row, end, relevant)
+        at = 0
+        while at < count:
+            stop = min(count, at + (usable - next_node) // 1)
+            if at == stop:  # list what has fired before the nodes it needs are overwritten
+                counters[NEXT_NODE], counters[FIRED] = next_node, fire_count
+                seal(memory, next_node, min(1, usable - next_node))
+                status = list_runs(memory, output, kinds)
+                fire_count = counters[FIRED]
+                if status != DONE:
+                    break
+                usable = reserve(memory, next_node, 1, lowest, earliest, earliest + 100)
+                if usable < next_node + 1:
+                    status = ARENA_FULL
+                    break
+                continue
+            for place in range(at, stop):
+                row = relevant[np.uint64(place)]
+                step = STEPS_1[symbols[np.uint64(row)]]
+                key = row - shift
+                earliest = key - 100
+                source = np.uint64(step[0])
+                child_0, since_0 = heads[source], heads[source + np.uint64(3)]
+                since_0 = select_by_mask(step[3], key, since_0)
+                pile = np.uint64(step[5])
+                heads[pile], heads[pile + np.uint64(3)] = -abs(heads[pile]), NEVER
+                pile, live = np.uint64(step[1]), -np.int64(since_0 >= earliest)
+                following = heads[pile]
+                put_flat(
+                    nodes, next_node, entry << 1 | step[2], child_0, following & ~step[4], since_0
+                )
+                heads[pile] = select_by_mask(live, next_node, following)
+                heads[pile + np.uint64(3)] = select_by_mask(
+                    live, since_0, heads[pile + np.uint64(3)]
+                )
+                fired = next_node & step[4] & live
+                next_node -= live
+                put_flat(fires, fire_count, fired, row, lowest, earliest)
+                fire_count += np.int64(fired != 0)
+                entry += 1
+            at = stop
+        seal(memory, next_node, min(1, usable - next_node))
+        row = relevant[at] if at < count else end
+    counters[ROW], counters[ENTRY], counters[EARLIEST] = row, entry, earliest
+    counters[SHIFT], counters[LOWEST] = shift, lowest
+    counters[NEXT_NODE], counters[USABLE], counters[FIRED] = next_node, usable, fire_count
+    return list_runs(memory, output, kinds) if status == DONE else status
 
 
-# Matches are listed one by one, because the update finds exactly the matches of the query.
+# Matches are listed column by column, because every match has the same 2 places.
 query_1 = CompiledQuery(
     Program(
         Plan(
@@ -110,8 +176,8 @@ query_1 = CompiledQuery(
             symbol_dtype="uint8",
         ),
         classify_1,
-        UnionLists(TABLES_1),
-        All(),
+        BranchFree(update_1, piles=1),
+        InRuns(kinds=(0, 1), leaf_pile=0),
         globals(),
     )
 )

@@ -238,9 +238,7 @@ class _BranchCode:
                 into = f"head_{removal.into}, since_{removal.into}"
                 old = f"old_head_{removal.pile}", f"old_since_{removal.pile}"
                 arguments = ("nodes", "next_node", "earliest", *old, into)
-                lines.append(
-                    f"{into}, next_node = {self.given.imports.call('union', *arguments)}"
-                )
+                lines.append(f"{into}, next_node = {self.given.imports.call('union', *arguments)}")
         return lines
 
     def _variables(self, pile: int, marks: Sequence[str]) -> tuple[str, str]:

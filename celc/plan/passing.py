@@ -36,7 +36,9 @@ def with_passing_states_apart(tables: Tables) -> Tables:
         sources: dict[tuple[int, DetState | None], dict[DetState, None]] = {}
         for step in row:
             made = (step.kind, step.target)
-            known = {s for other in row if (other.kind, other.target) == made for s in other.sources}
+            known = {
+                s for other in row if (other.kind, other.target) == made for s in other.sources
+            }
             left = [source for source in step.sources if passes.get(source) not in known]
             targets = [step.target]
             if step.target in passes:

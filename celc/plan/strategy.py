@@ -347,7 +347,9 @@ def _why_piles(piles: PilePlan) -> str:
     writes = sum(map(len, piles.writes))
     kept = "leaves every match as it is"
     if piles.fleeting or piles.most_removals:
-        kept = "leaves all matches of a state as they are or takes them away"
+        kept = "leaves a match as it is or loses it"
+    if piles.moves:
+        kept = "leaves all matches of a state as they are, loses them, or moves them to another"
     return (
         f"an unmarked event {kept}, and the code uses {writes} of at most {MAX_WRITES} moves and "
         f"{len(piles.piles)} of at most {MAX_PILES} piles"

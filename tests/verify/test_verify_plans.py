@@ -166,13 +166,9 @@ def test_piles_are_read_before_they_are_written() -> None:
     plan = _piles(stages)
     assert not invariants_of(verify.straight_line(plan))
     reverse = replace(plan, writes=tuple(writes[::-1] for writes in plan.writes))
-    assert invariants_of(verify.straight_line(reverse)) == {
-        plans.READ_BEFORE
-    }
+    assert invariants_of(verify.straight_line(reverse)) == {plans.READ_BEFORE}
     saved = tuple(tuple(range(len(plan.piles))) for _ in plan.writes)
-    assert not invariants_of(
-        verify.straight_line(replace(reverse, saved=saved))
-    )
+    assert not invariants_of(verify.straight_line(replace(reverse, saved=saved)))
 
 
 _KEYED = (
