@@ -14,16 +14,14 @@ of `common.py`, timed in the same run, are what to compare between machines.
 
 from __future__ import annotations
 
-import argparse
-import json
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from celc_runtime import EventWarning
-from common import best_of, calibrate, environment, matches_of, rows_of
+from common import calibrate
+from rates import rates, run_alone
 
 import celc
 
@@ -78,37 +76,9 @@ def measure(events: int) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     for name, (formula, shares) in QUERIES.items():
         query, batch = compiled(formula), streams[shares]
-        rows_of(query, batch.slice(0, 10_000))
-        reference = calibrated()
-        seconds = best_of(lambda query=query, batch=batch: matches_of(query, batch), 3)
-        of_rows = best_of(lambda query=query, batch=batch: rows_of(query, batch), 3)
-        figures[name] = {
-            "listing": type(query.program.listing).__name__,
-            "matches_per_second": round(events / seconds),
-            "rows_per_second": round(events / of_rows),
-            "ratio": round(events / seconds / reference, 4),
-            "rows": rows_of(query, batch),
-        }
-        print(
-            f"{name:24} {events / seconds / 1e6:8.2f} M events/s to matches, "
-            f"{events / of_rows / 1e6:6.2f} to rows; {figures[name]['rows']:,} rows",
-            flush=True,
-        )
+        figures[name] = rates(name, query, batch, calibrated())
     return {"calibration": calibrated(), "figures": figures}
 
 
-def main() -> None:
-    """Run, show, and record if asked to."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=10_000_000)
-    parser.add_argument("--record", action="store_true")
-    arguments = parser.parse_args()
-    record = environment("benchmarks/absences.py", arguments.events) | measure(arguments.events)
-    if arguments.record:
-        path = Path(__file__).parent / "records" / f"absences-{record['date']}.jsonl"
-        with path.open("a") as out:
-            out.write(json.dumps(record) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    run_alone("absences", __doc__, 10_000_000, measure)

@@ -14,16 +14,14 @@ of `common.py`, timed in the same run, are what to compare between machines.
 
 from __future__ import annotations
 
-import argparse
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from celc_runtime.engine.listing import new_output
 from celc_runtime.engine.longest_runs import RunEvents, links, list_runs_that_end
-from common import best_of, calibrate, environment, matches_of, rows_of
+from common import best_of, calibrate
+from rates import rates, run_alone
 
 import celc
 
@@ -96,43 +94,15 @@ def measure(events: int) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     for name, text in QUERIES.items():
         query = compiled(text)
-        rows_of(query, batch.slice(0, 10_000))
-        reference = calibrated()
-        seconds = best_of(lambda query=query: matches_of(query, batch), 3)
-        of_rows = best_of(lambda query=query: rows_of(query, batch), 3)
-        figures[name] = {
-            "listing": type(query.program.listing).__name__,
-            "matches_per_second": round(events / seconds),
-            "rows_per_second": round(events / of_rows),
-            "ratio": round(events / seconds / reference, 4),
-            "rows": rows_of(query, batch),
-        }
-        print(
-            f"{name:26} {events / seconds / 1e6:8.2f} M events/s to matches, "
-            f"{events / of_rows / 1e6:6.2f} to rows; {figures[name]['rows']:,} rows",
-            flush=True,
-        )
+        figures[name] = rates(name, query, batch, calibrated())
     count, seconds = kernels_of(compiled(BURSTS), batch)
     figures["kernels of bursts"] = {
         "events_per_second": round(count / seconds),
         "ratio": round(count / seconds / calibrated(), 4),
     }
-    print(f"{'kernels of bursts':26} {count / seconds / 1e6:8.2f} M events of runs/s")
+    print(f"{'kernels of bursts':34} {count / seconds / 1e6:8.2f} M events of runs/s")
     return {"calibration": calibrated(), "figures": figures}
 
 
-def main() -> None:
-    """Run, show, and record if asked to."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=1_000_000)
-    parser.add_argument("--record", action="store_true")
-    arguments = parser.parse_args()
-    record = environment("benchmarks/per_start.py", arguments.events) | measure(arguments.events)
-    if arguments.record:
-        path = Path(__file__).parent / "records" / f"per-start-{record['date']}.jsonl"
-        with path.open("a") as out:
-            out.write(json.dumps(record) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    run_alone("per_start", __doc__, 1_000_000, measure)

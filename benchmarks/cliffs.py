@@ -1,0 +1,76 @@
+"""What a word more in a query costs: absences, UNLESS, neighbours in loops, nested selectors.
+
+    python benchmarks/cliffs.py [--events N] [--record]
+
+Events of ten types, each as likely as the others, with an id from 0 to 99, under a window of 100
+events and one of 20. The update alone reads symbols that are there, and lists nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from common import best_of, calibrate
+from rates import rates, run_alone
+from streams import FreshRuns, random_types
+
+import celc
+
+TYPES = "ABCDEFGHIJ"
+WINDOWS = (100, 20)
+DECLARATION = "CREATE STREAM S { " + ", ".join(f"EVENT {name} {{ id: LONG }}" for name in TYPES)
+QUERIES = {
+    "A ; B ; C": "A ; B ; C",
+    "A : B : C": "A : B : C",
+    "SELECT STRICT A ; B ; C": "SELECT STRICT * WHERE A ; B ; C",
+    "A ; !B ; C": "A ; !B ; C",
+    "(A ; C) UNLESS B": "(A ; C) UNLESS B",
+    "A ; !B ; C ; D": "A ; !B ; C ; D",
+    "(A ; B+ ; C) UNLESS D": "(A ; B+ ; C) UNLESS D",
+    "A ; !(B ; D) ; C": "A ; !(B ; D) ; C",
+    "A ; !(B : D) ; C": "A ; !(B : D) ; C",
+    "A : (B ; C):+ ; D": "A : (B ; C):+ ; D",
+    "LAST(A ; B) ; C": "LAST(A ; B) ; C",
+    "NXT(A ; B) ; C": "NXT(A ; B) ; C",
+    "SELECT FIRST A ; B ; C": "SELECT FIRST * WHERE A ; B ; C",
+}
+
+
+def compiled(body: str, window: int) -> Any:
+    """A compiled query over the stream."""
+    query = body if body.startswith("SELECT") else f"SELECT * WHERE {body}"
+    matcher = celc.compile(f"{DECLARATION} }}\n{query} WITHIN {window} EVENTS")
+    return next(iter(matcher.queries.values()))
+
+
+def stream(events: int) -> pa.RecordBatch:
+    """Types, and an id."""
+    ids = np.random.default_rng(5).integers(0, 100, events)
+    return pa.RecordBatch.from_pydict({"type": random_types(TYPES, events), "id": ids})
+
+
+def measure(events: int) -> dict[str, Any]:
+    """All figures of a run."""
+    calibrated = calibrate(events)
+    batch = stream(events)
+    figures: dict[str, Any] = {}
+    for window in WINDOWS:
+        for formula, body in QUERIES.items():
+            name, query = f"{formula}, W={window}", compiled(body, window)
+            figure = rates(name, query, batch, calibrated())
+            runs = FreshRuns(query, batch)
+            seconds = []
+            for _ in range(3):
+                runs.begin()
+                seconds.append(best_of(runs.update, 1))
+            figure["update_per_second"] = round(events / min(seconds))
+            figure["ratio_of_update"] = round(events / min(seconds) / calibrated(), 4)
+            print(f"{'':34} {events / min(seconds) / 1e6:8.2f} M events/s, the update alone")
+            figures[name] = figure
+    return {"calibration": calibrated(), "figures": figures}
+
+
+if __name__ == "__main__":
+    run_alone("cliffs", __doc__, 1_000_000, measure)
