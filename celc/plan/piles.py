@@ -46,7 +46,7 @@ from celc.plan.tables import Step, Tables
 MAX_PILES = 48
 MAX_WRITES = 160
 """Beyond these, straight-line code is too long for a reader (and for the register allocator); the
-general engine's tables are then the better form. See `why_not_straight_line`."""
+general engine's tables are then the better form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,16 +148,16 @@ def plan_piles(tables: Tables) -> PilePlan | str:
     if tables.contexts is not None:
         return "nested selectors depend on the events before a match"
     tables = with_passing_states_apart(tables)
+    pairs = {(step.target, step.sources) for steps in tables.steps for step in steps if step.target}
+    count = sum(map(len, tables.steps))
+    if len(pairs) > MAX_PILES or count > MAX_WRITES:
+        return f"{count} moves and {len(pairs)} piles are too many for code that people read"
     taken = _taken_away(tables)
     if taken is None:
         return "an unmarked event can change the state of a match"
     states = _States(tables, taken)
     if not states.come_to_an_end():
         return "unmarked events can move a match in a circle"
-    pairs = {(step.target, step.sources) for steps in tables.steps for step in steps if step.target}
-    count = sum(map(len, tables.steps))
-    if len(pairs) > MAX_PILES or count > MAX_WRITES:
-        return f"{count} moves and {len(pairs)} piles are too many for code that people read"
     clocks = _clocks_of(states)
     if clocks is None:
         return f"states that last for one event, or that events empty, need over {MAX_PILES} piles"
@@ -257,10 +257,17 @@ class _States:
 
     def is_backed(self, by: DetState, passed: Sequence[DetState | None]) -> bool:
         """Whether what has come out of a state through the states `passed` is there only as long as
-        its origin: an event that empties the first empties them, and makes no cells of theirs but
-        of new matches."""
+        its origin: an event that empties the first empties them, and puts into them nothing but new
+        matches."""
         symbols = self.taken[by]
         if not all(state is None or symbols <= self.taken[state] for state in passed):
+            return False
+        if any(
+            row[symbol] in passed and row[symbol] != state
+            for state, row in enumerate(self.tables.skip)
+            for symbol in symbols
+            if row[symbol] is not None
+        ):
             return False
         return not any(
             step.target in passed or (step.target is not None and self.is_fleeting(step.target))
