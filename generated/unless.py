@@ -70,17 +70,17 @@ def classify_1(all_codes, types, all_columns_0, all_valids_0, all_symbols):
 #   2  dead cells, never read
 # The steps of an event, by its symbol. For each cell that the event makes: the piles it is made
 # from, the pile it is put on, its kind, −1 if a match can start with it, −1 if a match ends with it.
-# Then the piles that the event empties before it puts on its cells.
+# Then the piles that the event empties before it puts on its cells; and −1 if that leaves none.
 STEPS_1 = np.array(
     [
         # 0: any other event
-        (1, 2, 0, 0, 0, 2),
+        (1, 2, 0, 0, 0, 2, 0),
         # 1: A; start --{a}--> state 1
-        (1, 0, 0, -1, 0, 2),
+        (1, 0, 0, -1, 0, 2, 0),
         # 2: C; state 1 --{c}--> match
-        (0, 2, 1, 0, -1, 2),
+        (0, 2, 1, 0, -1, 2, 0),
         # 3: B[id > 3]; pile 0 is emptied
-        (1, 2, 0, 0, 0, 0),
+        (1, 2, 0, 0, 0, 0, -1),
     ],
     np.int64,
 )
@@ -137,6 +137,7 @@ def update_1(batch, memory, output, kinds):
                 next_node -= live
                 put_flat(fires, fire_count, fired, row, lowest, earliest)
                 fire_count += np.int64(fired != 0)
+                lowest = select_by_mask(step[6], next_node, lowest)
                 entry += 1
             at = stop
         seal(memory, next_node, min(1, usable - next_node))

@@ -71,7 +71,9 @@ class BranchFreeUpdate(TemplateView):
     piles where their latest starts begin. `bound` is the most nodes of one event, `key_lines` set
     its key and the earliest key in its window, `latest` is the last key in a window that begins at
     `earliest`. `lines` make the cells; `ends`: a match may end at an event. `list_matches` is the
-    function that lists matches. `simultaneous` as in `UpdateInput`; `empties`: events empty piles.
+    function that lists matches. `simultaneous` as in `UpdateInput`; `empties`: events empty
+    piles; `forget` frees all nodes where that leaves no partial match, and is empty where no event
+    does so.
     """
 
     template: ClassVar[str] = "branch_free_update"
@@ -90,6 +92,7 @@ class BranchFreeUpdate(TemplateView):
     list_matches: str
     simultaneous: bool
     empties: bool
+    forget: str
 
 
 def branch_free_update(
@@ -106,6 +109,7 @@ def branch_free_update(
         cell = _Cell(place, writes, column)
         cells.append(cell)
         column += len(cell.numbers(0, empty))
+    clears = any(map(plan.leaves_nothing, range(len(plan.writes))))
     rows = tuple(
         SymbolRow(
             "; ".join(
@@ -119,6 +123,7 @@ def branch_free_update(
                 *(n for cell in cells for n in cell.numbers(symbol, empty)),
                 *(removal.pile for removal in plan.removals[symbol]),
                 *[lost] * (plan.most_removals - len(plan.removals[symbol])),
+                *([-plan.leaves_nothing(symbol)] if clears else []),
             ),
         )
         for symbol, writes in enumerate(plan.writes)
@@ -156,6 +161,7 @@ def branch_free_update(
         list_matches,
         simultaneous,
         empties,
+        code.forget(column + plan.most_removals) if clears else "",
     )
 
 
@@ -213,6 +219,10 @@ class _CellCode:
             f"pile = np.uint64(step[{column}])",
             f"heads[pile], heads[pile + {self.starts}] = -abs(heads[pile]), NEVER",
         ]
+
+    def forget(self, column: int) -> str:
+        """The line that frees all nodes behind an event that leaves no partial match."""
+        return f"lowest = {self._chosen(f'step[{column}]', 'next_node', 'lowest')}"
 
     def make(self, cell: _Cell) -> list[str]:
         """Lines that make the cell; it is live only where its sources are inside the window."""

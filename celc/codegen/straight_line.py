@@ -58,7 +58,8 @@ class StraightLineUpdate(TemplateView):
     key in its window, `latest` is the last key in a window that begins at `earliest`. `forget`
     empties all piles in variables; it is empty where there are none. `simultaneous` as in
     `UpdateInput`: then the fleeting piles are `of_instants`, and live for one instant;
-    `only_barrier`: there are none.
+    `only_barrier`: there are none. `leaves_nothing`: the condition that no partial match is left
+    behind an event; empty where that is never known.
     """
 
     template: ClassVar[str] = "straight_line_update"
@@ -81,6 +82,7 @@ class StraightLineUpdate(TemplateView):
     simultaneous: bool
     of_instants: tuple[int, ...]
     only_barrier: bool
+    leaves_nothing: str
 
 
 def straight_line_update(
@@ -134,6 +136,11 @@ def straight_line_update(
         given.simultaneous,
         fleeting if given.simultaneous else (),
         given.simultaneous and not fleeting,
+        " or ".join(
+            f"symbol == {symbol}"
+            for symbol in range(len(plan.writes))
+            if plan.leaves_nothing(symbol)
+        ),
     )
 
 

@@ -132,6 +132,12 @@ class PilePlan:
         """The most piles that one event empties."""
         return max(map(len, self.removals))
 
+    def leaves_nothing(self, symbol: int) -> bool:
+        """Whether no partial match is left behind an event, because it has emptied all piles."""
+        lost = {removal.pile for removal in self.removals[symbol] if removal.into is None}
+        filled = any(write.pile is not None for write in self.writes[symbol])
+        return bool(lost) and not filled and lost | self.fleeting == {*range(len(self.piles))}
+
     @property
     def moves(self) -> bool:
         """Whether events move piles to other states."""

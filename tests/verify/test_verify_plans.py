@@ -160,6 +160,26 @@ def test_straight_lines(broken: Callable[[Any], Any], invariant: str) -> None:
     assert invariant in invariants_of(verify.straight_line(broken(plan)))
 
 
+@pytest.mark.parametrize(
+    ("broken", "invariant"),
+    [
+        (lambda p: replace(p, removals=((),) * len(p.removals)), plans.EMPTIED),
+        (lambda p: replace(p, removals=p.removals[::-1]), plans.EMPTIED),
+        (lambda p: replace(p, removals=p.removals[1:]), plans.TOTAL),
+        (lambda p: replace(p, saved=((),) * len(p.saved)), plans.READ_BEFORE),
+        (
+            lambda p: replace(p, piles=(p.piles[0], replace(p.piles[1], moved=False))),
+            plans.PILES_FIT,
+        ),
+        (lambda p: replace(p, nodes_per_event=0), plans.ENOUGH_NODES),
+    ],
+)
+def test_states_that_empty(broken: Callable[[Any], Any], invariant: str) -> None:
+    plan = _piles(stages_of("* FROM S WHERE A ; !(B ; A) ; C WITHIN 9 EVENTS"))
+    assert not invariants_of(verify.straight_line(plan))
+    assert invariant in invariants_of(verify.straight_line(broken(plan)))
+
+
 def test_piles_are_read_before_they_are_written() -> None:
     """`A ; A ; A`: each event hands on what the one before has left."""
     stages = stages_of("* FROM S WHERE A ; A ; A WITHIN 9 EVENTS")
