@@ -1,7 +1,7 @@
 """Plain texts of a type column → codes, where the declared event types are few.
 
 Coding a column by its distinct values takes 10 to 20 ns a row. Here the first eight bytes of a text
-are compared as one number, which takes 2 ns a row, whatever the names of the types.
+are compared as one number, which takes 3 to 6 ns a row, whatever the names of the types.
 """
 
 from __future__ import annotations
