@@ -144,7 +144,7 @@ def with_longer_lists(lists: Lists) -> Lists:
     return lists._replace(items=np.concatenate([lists.items, np.zeros_like(lists.items)], axis=2))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
 def update_lists(batch, memory, lists, output, kinds, tables):  # type: ignore[no-untyped-def]
     """Read the events of a batch from `counters[ROW]` on; a status of the arena module."""
     symbols, counters = batch.symbols, memory.counters
@@ -216,7 +216,7 @@ def update_by_tables(tables: TransitionArrays) -> Callable[..., int]:
     return partial(update_lists, tables=tables)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
 def _event(batch, memory, lists, output, kinds, tables, row, slot, symbol, key, floor_value):  # type: ignore[no-untyped-def]
     """Let all states of a partition slot read one event; a status of the arena module.
 
@@ -324,7 +324,7 @@ def _event(batch, memory, lists, output, kinds, tables, row, slot, symbol, key, 
     return DONE
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
 def _new_node(nodes, counters, tag, child, following, since):  # type: ignore[no-untyped-def]
     """Make a node, a cell or a merge; returns its id."""
     node = counters[NEXT_NODE]
@@ -333,7 +333,7 @@ def _new_node(nodes, counters, tag, child, following, since):  # type: ignore[no
     return node
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
 def _as_node(nodes, counters, lists, slot, state, length):  # type: ignore[no-untyped-def]
     """A list as one node, n₀ ∪ (n₁ ∪ (… ∪ nₖ)), which is safe (invariant 2)."""
     node = lists.items[slot, state, length - 1]
@@ -344,7 +344,7 @@ def _as_node(nodes, counters, lists, slot, state, length):  # type: ignore[no-un
     return node
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
 def _add(nodes, counters, lists, slot, state, node):  # type: ignore[no-untyped-def]
     """Put a safe node into a list: as its first, or behind n₀. False where the list is full."""
     mask = nodes.shape[0] - 1
@@ -373,7 +373,7 @@ def _add(nodes, counters, lists, slot, state, node):  # type: ignore[no-untyped-
     return True
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
 def _union_of_equals(nodes, counters, first, second, since):  # type: ignore[no-untyped-def]
     """Two safe nodes of equal SINCE as one safe node."""
     mask = nodes.shape[0] - 1
