@@ -216,7 +216,7 @@ def update_by_tables(tables: TransitionArrays) -> Callable[..., int]:
     return partial(update_lists, tables=tables)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
+@njit(nogil=True, cache=True, error_model="numpy", _nrt=False, inline="always")
 def _event(batch, memory, lists, output, kinds, tables, row, slot, symbol, key, floor_value):  # type: ignore[no-untyped-def]
     """Let all states of a partition slot read one event; a status of the arena module.
 
