@@ -324,7 +324,7 @@ def _event(batch, memory, lists, output, kinds, tables, row, slot, symbol, key, 
     return DONE
 
 
-@njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
+@njit(nogil=True, cache=True, error_model="numpy", _nrt=False, inline="always")
 def _new_node(nodes, counters, tag, child, following, since):  # type: ignore[no-untyped-def]
     """Make a node, a cell or a merge; returns its id."""
     node = counters[NEXT_NODE]
@@ -333,7 +333,7 @@ def _new_node(nodes, counters, tag, child, following, since):  # type: ignore[no
     return node
 
 
-@njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
+@njit(nogil=True, cache=True, error_model="numpy", _nrt=False, inline="always")
 def _as_node(nodes, counters, lists, slot, state, length):  # type: ignore[no-untyped-def]
     """A list as one node, n₀ ∪ (n₁ ∪ (… ∪ nₖ)), which is safe (invariant 2)."""
     node = lists.items[slot, state, length - 1]
@@ -344,7 +344,7 @@ def _as_node(nodes, counters, lists, slot, state, length):  # type: ignore[no-un
     return node
 
 
-@njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
+@njit(nogil=True, cache=True, error_model="numpy", _nrt=False, inline="always")
 def _add(nodes, counters, lists, slot, state, node):  # type: ignore[no-untyped-def]
     """Put a safe node into a list: as its first, or behind n₀. False where the list is full."""
     mask = nodes.shape[0] - 1
