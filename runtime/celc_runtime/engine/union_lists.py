@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -69,6 +69,14 @@ from celc_runtime.engine.batch import window_floor
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.transitions import EVENTS, FLOORS, KEYS, TransitionArrays
+
+_KERNEL: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy", "_nrt": False}
+"""Options of kernels that make no arrays: to count references to the arrays of a run, some fifty,
+took longer than an event."""
+
+_PART: dict[str, Any] = {**_KERNEL, "inline": "always"}
+"""Options of the parts of an event's step: as functions of their own they took all these arrays at
+each call, which doubled the time or more."""
 
 KEEP, CONSUME = 0, 1
 
@@ -144,7 +152,7 @@ def with_longer_lists(lists: Lists) -> Lists:
     return lists._replace(items=np.concatenate([lists.items, np.zeros_like(lists.items)], axis=2))
 
 
-@njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
+@njit(**_KERNEL)
 def update_lists(batch, memory, lists, output, kinds, tables):  # type: ignore[no-untyped-def]
     """Read the events of a batch from `counters[ROW]` on; a status of the arena module."""
     symbols, counters = batch.symbols, memory.counters
@@ -216,7 +224,7 @@ def update_by_tables(tables: TransitionArrays) -> Callable[..., int]:
     return partial(update_lists, tables=tables)
 
 
-@njit(nogil=True, cache=True, error_model="numpy", _nrt=False, inline="always")
+@njit(**_PART)
 def _event(batch, memory, lists, output, kinds, tables, row, slot, symbol, key, floor_value):  # type: ignore[no-untyped-def]
     """Let all states of a partition slot read one event; a status of the arena module.
 
@@ -233,11 +241,15 @@ def _event(batch, memory, lists, output, kinds, tables, row, slot, symbol, key, 
     lowest = lowest_id(nodes, before, counters[LOWEST])
 
     wanted = 4 * (tables.start_first[symbol + 1] - tables.start_first[symbol])
+    changes = wanted > 0
     for place in range(lists.active[slot]):
         state = lists.order[slot, place]
         at = state * symbols + symbol
-        wanted += lists.length[slot, state] + 4
-        wanted += 5 * (tables.move_first[at + 1] - tables.move_first[at])
+        moves = tables.move_first[at + 1] - tables.move_first[at]
+        wanted += lists.length[slot, state] + 4 + 5 * moves
+        changes |= moves > 0 or tables.skip[state, symbol] != state
+    if not changes:
+        return DONE  # every state keeps its list as it is
     if before + wanted > counters[USABLE] or counters[FIRED] == FIRES:
         status = list_fired(memory, output, kinds)
         if status != DONE:
@@ -324,7 +336,7 @@ def _event(batch, memory, lists, output, kinds, tables, row, slot, symbol, key, 
     return DONE
 
 
-@njit(nogil=True, cache=True, error_model="numpy", _nrt=False, inline="always")
+@njit(**_PART)
 def _new_node(nodes, counters, tag, child, following, since):  # type: ignore[no-untyped-def]
     """Make a node, a cell or a merge; returns its id."""
     node = counters[NEXT_NODE]
@@ -333,7 +345,7 @@ def _new_node(nodes, counters, tag, child, following, since):  # type: ignore[no
     return node
 
 
-@njit(nogil=True, cache=True, error_model="numpy", _nrt=False, inline="always")
+@njit(**_PART)
 def _as_node(nodes, counters, lists, slot, state, length):  # type: ignore[no-untyped-def]
     """A list as one node, n₀ ∪ (n₁ ∪ (… ∪ nₖ)), which is safe (invariant 2)."""
     node = lists.items[slot, state, length - 1]
@@ -344,7 +356,7 @@ def _as_node(nodes, counters, lists, slot, state, length):  # type: ignore[no-un
     return node
 
 
-@njit(nogil=True, cache=True, error_model="numpy", _nrt=False, inline="always")
+@njit(**_PART)
 def _add(nodes, counters, lists, slot, state, node):  # type: ignore[no-untyped-def]
     """Put a safe node into a list: as its first, or behind n₀. False where the list is full."""
     mask = nodes.shape[0] - 1
@@ -373,7 +385,7 @@ def _add(nodes, counters, lists, slot, state, node):  # type: ignore[no-untyped-
     return True
 
 
-@njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
+@njit(**_KERNEL)
 def _union_of_equals(nodes, counters, first, second, since):  # type: ignore[no-untyped-def]
     """Two safe nodes of equal SINCE as one safe node."""
     mask = nodes.shape[0] - 1
