@@ -42,7 +42,7 @@ from celc.diagnostics.source import Source
 from celc.options import Options
 from celc.pipeline import compile_source
 from celc.plan.program import Program
-from celc.plan.strategy import ByDefinition, Checked, Keyed
+from celc.plan.strategy import BranchFree, ByDefinition, Checked, Keyed, StraightLine, UnionLists
 
 PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")
 FOLDERS = ("docs", "celc", "runtime", "generated")
@@ -141,12 +141,31 @@ def test_the_documents_show_something() -> None:
 def test_conditions_are_decided_as_the_table_says() -> None:
     page = (ROOT / "docs" / "costs.md").read_text(encoding="utf-8")
     streams = next(b.text for b in blocks_in(page) if b.comment == "declarations")
-    rows = re.findall(r"(?m)^\| `(.*?)` \| ([a-z, ]+) \|", page)
+    rows = re.findall(r"(?m)^\| `(.*?)` \| ([a-z, ]+) \| [^0-9]", page)
     assert len(rows) >= 20
     for text, ways in rows:
         source = Source("q.cel", streams + text)
         (stages,) = compile_source(source, Options()).queries
         assert ways == ", ".join(ways_of(stages.program)), text
+
+
+_CODES = {
+    BranchFree: "without branches",
+    StraightLine: "straight-line",
+    UnionLists: "general engine",
+}
+
+
+def test_queries_have_the_code_that_the_table_of_figures_says() -> None:
+    page = (ROOT / "docs" / "costs.md").read_text(encoding="utf-8")
+    rows = re.findall(r"(?m)^\| `(.*?)` \| ([a-z -]+) \| [0-9]", page)
+    assert len(rows) >= 8
+    types = ", ".join(f"EVENT {name} {{}}" for name in "ABCDEFGHIJ")
+    for text, code in rows:
+        query = f"SELECT * WHERE {text} WITHIN 100 EVENTS"
+        source = Source("q.cel", f"CREATE STREAM S {{ {types} }}\n{query}")
+        (stages,) = compile_source(source, Options()).queries
+        assert code == _CODES[type(stages.program.update)], text
 
 
 def test_each_worked_file_is_shown() -> None:
