@@ -14,9 +14,9 @@ TYPES = ("A", "B", "C", "D")
 
 def removal_query(rng: random.Random) -> str:
     """A query about the declaration of `strategies`, without it."""
-    selector = rng.choice(("", "", "", "", "FIRST ", "STRICT ", "LAST ", "ANY "))
     if rng.random() < 0.4:
         return _query_of_two_ages(rng)
+    selector = rng.choice(("", "", "", "", "FIRST ", "STRICT ", "LAST ", "ANY "))
     formula = _formula(rng)
     if rng.random() < 0.2:
         formula = f"({formula}) UNLESS {_absent(rng)}"

@@ -236,7 +236,8 @@ class _BranchCode:
         if not removals:
             return []
         self.given.imports.use("NEVER")
-        lines = [
+        lines = ["# unmarked matches of these piles are lost, or go to another state"]
+        lines += [
             f"head_{removal.pile}, since_{removal.pile} = np.int64(0), np.int64(NEVER)"
             for removal in removals
         ]
