@@ -125,16 +125,7 @@ class OwnAggregate:
 
 
 Expression = (
-    Literal
-    | Attribute
-    | Previous
-    | HasType
-    | Aggregate
-    | Unary
-    | Binary
-    | Variable
-    | Choice
-    | If
+    Literal | Attribute | Previous | HasType | Aggregate | Unary | Binary | Variable | Choice | If
 )
 
 

@@ -353,7 +353,7 @@ def _median(values: Sequence[Any]) -> float | None:
 
 
 def _variance(values: Sequence[Any]) -> float | None:
-    """The variance of a sample, from the first value on: as Spark does, mean and squares at once."""
+    """The variance of a sample, from the first value on, mean and squares at once, as in Spark."""
     if len(values) < 2:
         return None
     mean = squares = 0.0

@@ -6,12 +6,19 @@ from collections.abc import Collection, Sequence
 
 from celc.diagnostics.messages.wording import available, guess, guesses
 
-FUNCTIONS = ("FIRST", "LAST", "MIN", "MAX", "SUM", "AVG", "COUNT", "COLLECT", "PREV", "ABS")
+FUNCTIONS = (
+    *("FIRST", "LAST", "MIN", "MAX", "SUM", "AVG", "COUNT", "VARIANCE", "STDDEV", "MEDIAN"),
+    *("COLLECT", "PREV", "ABS"),
+)
 
 _SAME = {
     "AVERAGE": "AVG",
     "MEAN": "AVG",
     "TOTAL": "SUM",
+    "VAR_SAMP": "VARIANCE",
+    "VAR": "VARIANCE",
+    "STDDEV_SAMP": "STDDEV",
+    "STD": "STDDEV",
     "MINIMUM": "MIN",
     "MAXIMUM": "MAX",
     "FIRST_VALUE": "FIRST",

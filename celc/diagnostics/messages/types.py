@@ -216,16 +216,17 @@ def unknown_function(
     name: str,
     functions: Collection[str],
     span: Span,
-    argument: tuple[str, Span] | None = None,
+    arguments: Sequence[str] = (),
+    call: Span | None = None,
 ) -> Diagnostic:
-    """`MEAN(x.price)`; `argument` is that of the call, as it is written, with the call's place."""
-    hints, mended = advice_on(name, () if argument is None else (argument[0],), functions)
+    """`MEAN(x.price)`; `arguments` are those of the call, as they are written, `call` its place."""
+    hints, mended = advice_on(name, arguments, functions)
     return error(
         "unknown-function",
         span,
         f"there is no function {quote(name)}",
         help=hints,
-        fixes=() if mended is None or argument is None else (Fix(argument[1], mended),),
+        fixes=() if mended is None or call is None else (Fix(call, mended),),
     )
 
 

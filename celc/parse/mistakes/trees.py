@@ -216,6 +216,17 @@ def type_test_of_value(span: Span, test: str, of: syntax.Name | None) -> Diagnos
     )
 
 
+def late_prior(prior: Span, first: int) -> Diagnostic:
+    """`slope(x.ts, PRIOR x.value)`; `first` is where the first argument begins."""
+    return error(
+        "misplaced-prior",
+        prior,
+        "PRIOR is about all arguments, so it stands before the first one",
+        help=["write PRIOR before the first argument"],
+        fixes=[Fix(Span(first, first), "PRIOR ")],
+    )
+
+
 def distance(place: Span, call: Span, value: str, distance: str) -> Diagnostic:
     """`PREV(x.a, 0)`, `PREV(x.a, -1)` and `PREV(x.a, y.n)`; `place` is that of the distance."""
     digits = distance.removeprefix("-").strip()

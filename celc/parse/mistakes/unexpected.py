@@ -145,7 +145,7 @@ _ARITHMETIC = frozenset({"PLUS", "MINUS", "STAR", "SLASH", "PERCENT"})
 _COMPARING = frozenset({*COMPARISONS} | {"BETWEEN", "IN", "LIKE", "RLIKE", "IS", "NOT"})
 _VALUE = frozenset(
     {"NAME", "ATTRIBUTE", "INTEGER", "DOUBLE", "TEXT", "TRUE", "FALSE", "NULL", "TIMESTAMP"}
-    | {"DATE", "MINUS", "PLUS", "LPAR", "PREV", "PRIOR"}
+    | {"DATE", "MINUS", "PLUS", "LPAR", "PREV", "PRIOR", "DISTINCT", "IF"}
 )
 _ATOM = frozenset(
     {"NAME", "LPAR", "BANG", "NOT", "STRICT", "NXT", "NEXT", "LAST", "MAX", "PROJECT", "WITHIN"}

@@ -1,9 +1,10 @@
-"""Functions of a label's set of events, as conditions use them: FIRST, LAST, MIN, MAX, SUM, AVG.
+"""Functions of a label's set of events, as conditions use them: FIRST, LAST, MIN, MAX, SUM, AVG,
+VARIANCE, STDDEV, MEDIAN, COUNT(DISTINCT …).
 
-`events` are int64 indices into the remembered columns, in stream order. MIN, MAX, SUM and AVG skip
-NULLs; each has a value where the column is not NULL for some event. Whole numbers wrap, NaN is
-larger than any number, and fractions are added in stream order, as Spark adds the rows of a sorted
-group.
+`events` are int64 indices into the remembered columns, in stream order. All but FIRST and LAST skip
+NULLs; MIN, MAX, SUM, AVG and MEDIAN have a value where the column is not NULL for some event,
+VARIANCE and STDDEV where it is for two. Whole numbers wrap, NaN is larger than any number, and
+fractions are added in stream order, as Spark adds the rows of a sorted group.
 """
 
 from __future__ import annotations
@@ -122,3 +123,90 @@ def first_of(events):  # type: ignore[no-untyped-def]
 def last_of(events):  # type: ignore[no-untyped-def]
     """The last event, −1 where there is none."""
     return events[events.shape[0] - 1] if events.shape[0] > 0 else -1
+
+
+@njit(nogil=True, cache=True)
+def count_known(valid, events):  # type: ignore[no-untyped-def]
+    """The number of events for which the column is not NULL."""
+    count = 0
+    for event in events:
+        if valid[event]:
+            count += 1
+    return count
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def variance(values, valid, events):  # type: ignore[no-untyped-def]
+    """The variance of a sample of two values or more, by Welford's formulas as Spark takes them: it
+    carries the mean along, and the squares of the distances to it. 0 where there are fewer."""
+    mean, squares, count = np.float64(0), np.float64(0), 0
+    for event in events:
+        if valid[event]:
+            count += 1
+            distance = np.float64(values[event]) - mean
+            step = distance / count
+            mean += step
+            squares += distance * (distance - step)
+    return squares / (count - 1) if count > 1 else np.float64(0)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def deviation(values, valid, events):  # type: ignore[no-untyped-def]
+    """The standard deviation of a sample of two values or more; 0 where there are fewer."""
+    return np.sqrt(variance(values, valid, events))
+
+
+@njit(nogil=True, cache=True)
+def _sorted_known(values, valid, events):  # type: ignore[no-untyped-def]
+    """The values in ascending order; NaN, which has no place in it, is left out."""
+    found = np.empty(count_known(valid, events), values.dtype)
+    count = 0
+    for event in events:
+        if valid[event] and values[event] == values[event]:
+            found[count] = values[event]
+            count += 1
+    found = found[:count]
+    found.sort()
+    return found
+
+
+@njit(nogil=True, cache=True)
+def median(values, valid, events):  # type: ignore[no-untyped-def]
+    """The value in the middle as a DOUBLE; of the two in the middle a half each, so that no sum
+    overflows, unless they are equal. NaN where there is none."""
+    numbers, count = _sorted_known(values, valid, events), count_known(valid, events)
+    low, high = (count - 1) >> 1, count >> 1
+    if count == 0 or high >= numbers.shape[0]:
+        return np.nan
+    if numbers[low] == numbers[high]:
+        return np.float64(numbers[low])
+    return 0.5 * np.float64(numbers[low]) + 0.5 * np.float64(numbers[high])
+
+
+@njit(nogil=True, cache=True)
+def median_interval(values, valid, events):  # type: ignore[no-untyped-def]
+    """The median of durations: the DOUBLE that Spark computes, rounded towards zero; 0 where there
+    are none."""
+    middle = median(values, valid, events)
+    if middle != middle:
+        return np.int64(0)
+    if middle >= 9223372036854775808.0:
+        return np.int64(9223372036854775807)
+    return np.int64(middle)
+
+
+@njit(nogil=True, cache=True)
+def count_distinct(values, valid, events):  # type: ignore[no-untyped-def]
+    """The number of different values; NaN is one."""
+    numbers = _sorted_known(values, valid, events)
+    count = np.int64(count_known(valid, events) > numbers.shape[0])
+    for place in range(numbers.shape[0]):
+        if place == 0 or numbers[place] != numbers[place - 1]:
+            count += 1
+    return count
+
+
+@njit(nogil=True, cache=True)
+def count_distinct_texts(codes, events):  # type: ignore[no-untyped-def]
+    """The number of different texts, given by their numbers, which are negative for NULL."""
+    return count_distinct(codes, codes >= 0, events)
