@@ -8,7 +8,7 @@ numbers that stand for them, and a condition on one text alone is a column of tr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -36,7 +36,6 @@ SymbolsOfTypes: TypeAlias = Mapping[str, frozenset[int]]
 
 _ENDS = {"FIRST": "first_of", "LAST": "last_of"}
 _EXTREMES = {"MIN": "smallest", "MAX": "largest"}
-_OF_SETS = {"VARIANCE": "variance", "STDDEV": "deviation", "DISTINCT": "count_distinct"}
 
 
 @dataclass(slots=True)
@@ -46,7 +45,8 @@ class ChoiceCode(ConditionCode):
     Besides the fields of `ConditionCode`: `codes` are the text attributes that are compared with
     others, `ranks` those of them whose order a condition asks for. `symbols`: the kernel's symbols
     of the events of each type, by which a condition asks for the type. `own` writes the functions
-    of aggregates that the file declares.
+    of aggregates that the file declares. `room`: a variable with room for the events of a match;
+    None where memory can be had for the asking.
     """
 
     codes: dict[str, int] = field(default_factory=dict)
@@ -54,6 +54,7 @@ class ChoiceCode(ConditionCode):
     symbols: SymbolsOfTypes = field(default_factory=dict)
     asks_for_symbols: bool = False
     own: OwnAggregateCode | None = None
+    room: Callable[[], str] | None = None
     _labels: tuple[str, ...] = ()
     _named: Mapping[str, str] = field(default_factory=dict)
 
@@ -201,21 +202,34 @@ class ChoiceCode(ConditionCode):
         if node.function == "OWN":
             return f"{self._own_call(node)}[0]"
         if node.function == "DISTINCT" and node.read == (DataType.STRING,):
-            return self.imports.call("count_distinct_texts", self._code(node.attribute), events)
+            return self.imports.call(
+                "count_distinct_texts", self._code(node.attribute), events, self._room(events)
+            )
         column, valid = self._column(node.attribute)
         if node.function in _ENDS or node.function in _EXTREMES:
             return f"{column}[{self._event(node)}]"
-        if node.function in _OF_SETS:
-            return self.imports.call(_OF_SETS[node.function], column, valid, events)
+        if node.function in ("VARIANCE", "STDDEV"):
+            function = "variance" if node.function == "VARIANCE" else "deviation"
+            return self.imports.call(function, column, valid, events)
+        if node.function in ("MEDIAN", "DISTINCT"):
+            function = "count_distinct" if node.function == "DISTINCT" else "median"
+            if node.type is DataType.INTERVAL:
+                function = "median_interval"
+            return self.imports.call(function, column, valid, events, self._room(events))
         if node.type is DataType.INTERVAL:
-            function = {"AVG": "average", "MEDIAN": "median"}.get(node.function, "sum")
+            function = "average" if node.function == "AVG" else "sum"
             return self.imports.call(f"{function}_interval", column, valid, events)
-        if node.function == "MEDIAN":
-            return self.imports.call("median", column, valid, events)
         if node.function == "AVG":
             return self.imports.call("average", column, valid, events)
         kind = "real" if node.type is DataType.DOUBLE else "whole"
         return self.imports.call(f"sum_{kind}", column, valid, events)
+
+    def _room(self, events: str) -> str:
+        """Room for as many numbers as there are events, in which functions sort."""
+        if self.room is not None:
+            return self.room()
+        self.imports.use("np")
+        return f"np.empty({events}.shape[0], np.int64)"
 
     def _own_call(self, node: Aggregate) -> str:
         """The call of an aggregate that the file declares; its value, and whether it has one."""

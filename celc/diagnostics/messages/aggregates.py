@@ -108,9 +108,7 @@ def text_state(what: str, span: Span) -> Diagnostic:
         span,
         f"{what} cannot be a STRING: an aggregate computes with numbers, truths, times and "
         "durations",
-        help=(
-            "a parameter can be a STRING, and be compared: IF(side = 'buy', price, 0 - price)",
-        ),
+        help=("a parameter can be a STRING, and be compared: IF(side = 'buy', price, 0 - price)",),
     )
 
 

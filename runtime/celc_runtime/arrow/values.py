@@ -334,27 +334,30 @@ def variances(values, known, offsets, is_root, found, fits):  # type: ignore[no-
 @njit(nogil=True, cache=True)
 def medians(values, known, offsets, found, fits):  # type: ignore[no-untyped-def]
     """Write the median of each match's known values, and whether it has one."""
+    room = np.empty(values.shape[0], np.int64)
     for match in range(found.shape[0]):
         events = np.arange(offsets[match], offsets[match + 1])
         fits[match] = some_known(known, events)
-        found[match] = median(values, known, events)
+        found[match] = median(values, known, events, room)
 
 
 @njit(nogil=True, cache=True)
 def medians_of_intervals(values, known, offsets, found, fits):  # type: ignore[no-untyped-def]
     """Write the median of each match's known durations, and whether it has one."""
+    room = np.empty(values.shape[0], np.int64)
     for match in range(found.shape[0]):
         events = np.arange(offsets[match], offsets[match + 1])
         fits[match] = some_known(known, events)
-        found[match] = median_interval(values, known, events)
+        found[match] = median_interval(values, known, events, room)
 
 
 @njit(nogil=True, cache=True)
 def counts_of_distinct(values, known, offsets, found, fits):  # type: ignore[no-untyped-def]
     """Write the number of different known values of each match."""
+    room = np.empty(values.shape[0], np.int64)
     for match in range(found.shape[0]):
         events = np.arange(offsets[match], offsets[match + 1])
-        found[match], fits[match] = count_distinct(values, known, events), True
+        found[match], fits[match] = count_distinct(values, known, events, room), True
 
 
 # --- arithmetic -----------------------------------------------------------------------------------

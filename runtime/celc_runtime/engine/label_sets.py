@@ -157,37 +157,58 @@ def deviation(values, valid, events):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _sorted_known(values, valid, events):  # type: ignore[no-untyped-def]
-    """The values in ascending order; NaN, which has no place in it, is left out."""
-    found = np.empty(count_known(valid, events), values.dtype)
+def _sort(values, room, count):  # type: ignore[no-untyped-def]
+    """Put the first `count` events of `room` in the order of their values: a heap sort, which needs
+    no memory of its own, as a listing has none to give."""
+    end, start = count, count >> 1
+    while end > 1:
+        if start > 0:
+            start -= 1
+        else:
+            end -= 1
+            room[0], room[end] = room[end], room[0]
+        # Let the event at `start` sink until none below it is larger.
+        place, below = start, 2 * start + 1
+        while below < end:
+            if below + 1 < end and less_real(values[room[below]], values[room[below + 1]]):
+                below += 1
+            if not less_real(values[room[place]], values[room[below]]):
+                break
+            room[place], room[below] = room[below], room[place]
+            place, below = below, 2 * below + 1
+
+
+@njit(nogil=True, cache=True)
+def _sorted_known(values, valid, events, room):  # type: ignore[no-untyped-def]
+    """Write the events for which the column is not NULL, in the order of its values; returns how
+    many."""
     count = 0
     for event in events:
-        if valid[event] and values[event] == values[event]:
-            found[count] = values[event]
+        if valid[event]:
+            room[count] = event
             count += 1
-    found = found[:count]
-    found.sort()
-    return found
+    _sort(values, room, count)
+    return count
 
 
 @njit(nogil=True, cache=True)
-def median(values, valid, events):  # type: ignore[no-untyped-def]
-    """The value in the middle as a DOUBLE; of the two in the middle a half each, so that no sum
-    overflows, unless they are equal. NaN where there is none."""
-    numbers, count = _sorted_known(values, valid, events), count_known(valid, events)
-    low, high = (count - 1) >> 1, count >> 1
-    if count == 0 or high >= numbers.shape[0]:
+def median(values, valid, events, room):  # type: ignore[no-untyped-def]
+    """The value in the middle as a DOUBLE; of two different ones in the middle half of each, so
+    that no sum overflows. NaN where there is none. `room` is int64, with room for all events."""
+    count = _sorted_known(values, valid, events, room)
+    if count == 0:
         return np.nan
-    if numbers[low] == numbers[high]:
-        return np.float64(numbers[low])
-    return 0.5 * np.float64(numbers[low]) + 0.5 * np.float64(numbers[high])
+    low, high = values[room[(count - 1) >> 1]], values[room[count >> 1]]
+    if not less_real(low, high):
+        return np.float64(low)
+    return 0.5 * np.float64(low) + 0.5 * np.float64(high)
 
 
 @njit(nogil=True, cache=True)
-def median_interval(values, valid, events):  # type: ignore[no-untyped-def]
+def median_interval(values, valid, events, room):  # type: ignore[no-untyped-def]
     """The median of durations: the DOUBLE that Spark computes, rounded towards zero; 0 where there
     are none."""
-    middle = median(values, valid, events)
+    middle = median(values, valid, events, room)
     if middle != middle:
         return np.int64(0)
     if middle >= 9223372036854775808.0:
@@ -196,17 +217,28 @@ def median_interval(values, valid, events):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def count_distinct(values, valid, events):  # type: ignore[no-untyped-def]
-    """The number of different values; NaN is one."""
-    numbers = _sorted_known(values, valid, events)
-    count = np.int64(count_known(valid, events) > numbers.shape[0])
-    for place in range(numbers.shape[0]):
-        if place == 0 or numbers[place] != numbers[place - 1]:
-            count += 1
-    return count
+def _count_different(values, room, count):  # type: ignore[no-untyped-def]
+    """The number of different values of events in the order of their values."""
+    different = np.int64(count > 0)
+    for place in range(1, count):
+        if less_real(values[room[place - 1]], values[room[place]]):
+            different += 1
+    return different
 
 
 @njit(nogil=True, cache=True)
-def count_distinct_texts(codes, events):  # type: ignore[no-untyped-def]
+def count_distinct(values, valid, events, room):  # type: ignore[no-untyped-def]
+    """The number of different values; NaN is one. `room` as for `median`."""
+    return _count_different(values, room, _sorted_known(values, valid, events, room))
+
+
+@njit(nogil=True, cache=True)
+def count_distinct_texts(codes, events, room):  # type: ignore[no-untyped-def]
     """The number of different texts, given by their numbers, which are negative for NULL."""
-    return count_distinct(codes, codes >= 0, events)
+    count = 0
+    for event in events:
+        if codes[event] >= 0:
+            room[count] = event
+            count += 1
+    _sort(codes, room, count)
+    return _count_different(codes, room, count)
