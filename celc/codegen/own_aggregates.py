@@ -43,23 +43,35 @@ from celc.core.formula import (
 _Key: TypeAlias = tuple[OwnAggregate, tuple[str, ...], tuple[DataType, ...]]
 
 
-@dataclass(slots=True)
-class OwnFunction:
-    """The function of an aggregate of given attributes.
-
-    `parameters` are the columns that it takes before the events: a value and a truth for each of
-    `columns`, then the truths of `texts`, conditions on the attributes `text_attributes` written as
-    the constructor calls that the runtime evaluates. `of_matches`: SELECT takes it of many matches.
-    """
+@dataclass(frozen=True, slots=True)
+class FunctionText:
+    """The text of a function; `parameters` are the columns that it takes before the events.
+    `of_matches`: SELECT takes it of many matches."""
 
     name: str
     comment: str
     parameters: tuple[str, ...]
+    lines: tuple[str, ...]
+    of_matches: bool
+
+
+@dataclass(slots=True)
+class OwnFunction:
+    """The function of an aggregate of given attributes.
+
+    It takes a value and a truth for each of `columns`, then the truths of `texts`, conditions on
+    the attributes `text_attributes` written as the constructor calls that the runtime evaluates.
+    """
+
+    text: FunctionText
     columns: tuple[str, ...]
     texts: tuple[str, ...]
     text_attributes: frozenset[str]
-    lines: tuple[str, ...]
-    of_matches: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name in the module."""
+        return self.text.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +80,7 @@ class OwnFunctions(TemplateView):
 
     template: ClassVar[str] = "own_aggregates"
 
-    functions: tuple[OwnFunction, ...]
+    functions: tuple[FunctionText, ...]
 
 
 @dataclass(slots=True)
@@ -98,7 +110,7 @@ class OwnAggregateCode:
     def tree(self, node: Aggregate) -> str:
         """The constructor call of an aggregate in an expression of SELECT."""
         function = self.function(node)
-        function.of_matches = True
+        function.text = replace(function.text, of_matches=True)
         return self.imports.call(
             "OwnAggregate",
             f"{function.name}_of_matches",
@@ -110,7 +122,7 @@ class OwnAggregateCode:
 
     def view(self) -> OwnFunctions:
         """All functions of the query."""
-        return OwnFunctions(tuple(self.functions.values()))
+        return OwnFunctions(tuple(function.text for function in self.functions.values()))
 
 
 @dataclass(slots=True)
@@ -168,14 +180,12 @@ class _Body(ConditionCode):
         self._line(f"return {self._typed(own.type, value)} if found else {zero}, found")
         parameters = [f"{kind}_{n}" for n in range(len(columns)) for kind in ("column", "valid")]
         parameters += [f"texts_{number}" for number in range(len(self.texts))]
+        comment = comment_text(f"{own.name}({', '.join(attributes)})")
         return OwnFunction(
-            name,
-            comment_text(f"{own.name}({', '.join(attributes)})"),
-            tuple(parameters),
+            FunctionText(name, comment, tuple(parameters), tuple(self.lines), of_matches=False),
             columns,
             tuple(self.texts),
             frozenset(self.text_attributes),
-            tuple(self.lines),
         )
 
     def _load(

@@ -22,7 +22,7 @@ class Machine:
         self._builder = builder
         self._methods: dict[str, Callable[[list[Any]], Any]] = {}
         # Whether an AGGREGATE is being read, and whether the expression of its RESULT is.
-        self._in_aggregate = self._in_result = False
+        self.in_aggregate = self._in_result = False
 
     @property
     def result(self) -> Any:
@@ -42,16 +42,16 @@ class Machine:
                 look(token.span)
             if self._in_result and self.accepts(BEGIN) and begins_formula(tokens, index):
                 self._take(Token(BEGIN, "", token.start, token.start))
-                self._in_aggregate = self._in_result = False
+                self.in_aggregate = self._in_result = False
             if token.type == "NAME":
                 token.type = terminal_of(tokens, index, self.accepts)
-                if token.type == "IF" and not self._in_aggregate:
+                if token.type == "IF" and not self.in_aggregate:
                     token.type = "NAME"  # as every function that there is none of
             if not self._take(token):
                 return index
             if token.type in _ENDS_OF_AGGREGATE:
                 self._in_result = token.type == "RESULT"
-                self._in_aggregate = token.type in ("RESULT", "AGGREGATE")
+                self.in_aggregate = token.type in ("RESULT", "AGGREGATE")
         return None
 
     def _take(self, token: Token) -> bool:

@@ -55,11 +55,13 @@ def _parse_statements(tokens: Sequence[Token], diagnostics: Diagnostics) -> synt
         failed = machine.run(tokens, start)
         if failed is None:
             return machine.result if start == 0 else None
+        # In a declaration that is cut short, names without a label are not judged.
+        whole = Span(0, len(diagnostics.source.text)) if machine.in_aggregate else None
         if tokens[failed].flawed or (failed > start and tokens[failed - 1].flawed):
-            builder.end_of_query()
+            builder.end_of_query(error=whole)
         else:
             diagnostic = unexpected(_place(diagnostics.source, tokens, start, failed))
-            builder.end_of_query(error=diagnostic.span)
+            builder.end_of_query(error=whole or diagnostic.span)
             report(diagnostics, diagnostic)
         after = range(max(failed, start + 1), len(tokens))
         start = next((index for index in after if begins_statement(tokens, index)), None)

@@ -29,7 +29,7 @@ from celc.core.formula import (
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import aggregates, names, types, warnings
 from celc.diagnostics.messages.functions import FUNCTIONS
-from celc.diagnostics.messages.wording import written
+from celc.diagnostics.messages.wording import counted, quote, written
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.resolve import literals
@@ -50,10 +50,10 @@ _AGGREGATED_TYPES: Mapping[str, tuple[DataType, ...]] = {
     "STDDEV": NUMBERS,
     "MEDIAN": (*NUMBERS, DataType.INTERVAL),
 }
-_AGGREGATES = (*_AGGREGATED_TYPES, "COUNT")
+AGGREGATES = (*_AGGREGATED_TYPES, "COUNT")
 _FUNCTIONS = {
-    "filter": (*_AGGREGATES, "PREV", "ABS"),
-    "select": (*_AGGREGATES, "COLLECT", "ABS"),
+    "filter": (*AGGREGATES, "PREV", "ABS"),
+    "select": (*AGGREGATES, "COLLECT", "ABS"),
 }
 
 
@@ -321,8 +321,8 @@ def _call(node: syntax.Call, site: Site) -> Expression | None:
         second = _comma_before(node.more[0], site)
         site.found.add(aggregates.one_argument(node.function.text, arguments, second, node.span))
         return None
-    if node.prior and name not in _AGGREGATES and name in FUNCTIONS:
-        site.found.add(types.misplaced_prior(name, _AGGREGATES, node.span))
+    if node.prior and name not in AGGREGATES and name in FUNCTIONS:
+        site.found.add(types.misplaced_prior(name, AGGREGATES, node.span))
         return None
     if site.use == "select" and (name == "PREV" or node.prior):
         what = "PRIOR" if node.prior else "PREV"
@@ -393,7 +393,8 @@ def attribute_argument(node: syntax.Call, site: Site) -> tuple[str, str, DataTyp
         name = name.upper()
     if not isinstance(argument, syntax.Attribute) or argument.label is None:
         choices = _calls_offered(node, site)
-        site.found.add(types.needs_attribute(name, argument.span, choices, node.span))
+        example = f"{name}(DISTINCT x.a)" if node.distinct else f"{name}(x.a)"
+        site.found.add(types.needs_attribute(name, argument.span, choices, node.span, example))
         return None
     label = argument.label
     data_type = attribute_type(label.text, label.span, argument.attribute, site)
@@ -490,8 +491,11 @@ def _own_aggregate(node: syntax.Call, own: OwnAggregate | None, site: Site) -> E
     if own is None or len(taken) < len(arguments):
         return None
     if len(taken) != len(own.parameters):
-        declared = [f"{one.name}: {one.type.value}" for one in own.parameters]
-        site.found.add(aggregates.number_of_arguments(name, declared, len(taken), node.span))
+        wanted = ", ".join(f"{one.name}: {one.type.value}" for one in own.parameters)
+        count = counted(len(own.parameters), "argument")
+        site.found.add(
+            aggregates.number_of_arguments(quote(name), count, f"{name}({wanted})", node.span)
+        )
         return None
     label = taken[0][0]
     other = next((one for one, _, _ in taken if one != label), None)

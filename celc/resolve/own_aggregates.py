@@ -32,13 +32,19 @@ from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.resolve.conditions import condition
 from celc.resolve.conversions import common_type, convert, is_null
-from celc.resolve.expressions import Site, expression, numeric
+from celc.resolve.expressions import AGGREGATES, Site, expression, numeric
 from celc.resolve.schema import TYPE_NAMES, Declarations, Schema
 from celc.resolve.scopes import Frame
 
 Part = Literal["STATE", "STEP", "RESULT"]
 
 IN_AGGREGATES = ("ABS", "LEAST", "GREATEST", "COALESCE", "IF")
+_FORMS = {
+    "ABS": "ABS(a - b)",
+    "LEAST": "LEAST(low, a)",
+    "GREATEST": "GREATEST(high, a)",
+    "COALESCE": "COALESCE(last, a)",
+}
 _NO_STREAMS = Schema(Declarations({}, {}, frozenset(), {}), (), (), {}, {}, {}, frozenset(), {})
 
 
@@ -113,17 +119,18 @@ class Declared:
             )
             return None
         if node.distinct or node.prior:
-            argument = site.found.source.slice(node.argument.span)
             site.found.add(
-                messages.misplaced_distinct(name, argument, node.span)
+                messages.misplaced_distinct(name, None, node.span)
                 if node.distinct
-                else types.misplaced_prior(name, ("SUM", "COUNT"), node.span)
+                else types.misplaced_prior(name, AGGREGATES, node.span)
             )
             return None
         arguments = (node.argument, *node.more)
         least, most = {"ABS": (1, 1), "COALESCE": (1, None)}.get(name, (2, None))
         if len(arguments) < least or (most is not None and len(arguments) > most):
-            site.found.add(messages.arguments_of_function(name, least, most, node.span))
+            wanted = "one argument" if most == 1 else f"{least} or more arguments"
+            form = _FORMS[name]
+            site.found.add(messages.number_of_arguments(name, wanted, form, node.span))
             return None
         if name == "ABS":
             operand = numeric("ABS", node.argument, site)
@@ -169,7 +176,7 @@ class Declared:
         if data_type is None:
             site.found.add(types.two_nulls(span))
         elif data_type is DataType.STRING:
-            site.found.add(messages.text_value(function, span))
+            site.found.add(messages.text_in_aggregate(f"the value of {function}", span))
             return None
         return data_type
 
@@ -241,7 +248,7 @@ class _Declaration:
 
     def _refuse_text(self, what: str, data_type: DataType | None, span: Span) -> None:
         if data_type is DataType.STRING:
-            self.found.add(messages.text_state(what, span))
+            self.found.add(messages.text_in_aggregate(what, span))
 
     def _first(
         self, declared: syntax.StateDeclaration, data_type: DataType | None

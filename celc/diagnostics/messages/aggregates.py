@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from celc.diagnostics.errors import Diagnostic, Fix, Related, error
-from celc.diagnostics.messages.wording import available, counted, guess, guessed, quote
+from celc.diagnostics.messages.wording import available, guess, guessed, quote
 from celc.diagnostics.source import Span
 
 # --- declarations ---------------------------------------------------------------------------------
@@ -101,24 +101,13 @@ def value_type(what: str, found: str, wanted: str, text: str, span: Span) -> Dia
     )
 
 
-def text_state(what: str, span: Span) -> Diagnostic:
-    """`STATE s: STRING = ''`."""
+def text_in_aggregate(what: str, span: Span) -> Diagnostic:
+    """`STATE s: STRING = ''`, and `LEAST(name, 'a')`."""
     return error(
         "text-in-aggregate",
         span,
-        f"{what} cannot be a STRING: an aggregate computes with numbers, truths, times and "
-        "durations",
+        f"{what} cannot be a STRING: aggregates compute with numbers, truths, times and durations",
         help=("a parameter can be a STRING, and be compared: IF(side = 'buy', price, 0 - price)",),
-    )
-
-
-def text_value(function: str, span: Span) -> Diagnostic:
-    """`LEAST(name, 'a')`."""
-    return error(
-        "text-in-aggregate",
-        span,
-        f"{function} does not choose between texts",
-        help=("compare a text in IF: IF(side = 'buy', price, 0 - price)",),
     )
 
 
@@ -155,22 +144,10 @@ def one_argument(function: str, arguments: Sequence[str], second: Span, call: Sp
     )
 
 
-def number_of_arguments(name: str, declared: Sequence[str], given: int, span: Span) -> Diagnostic:
-    """`slope(x.ts)`; `declared` are the parameters, as in `t: TIMESTAMP`."""
-    return error(
-        "call-arguments",
-        span,
-        f"{quote(name)} takes {counted(len(declared), 'argument')}, not {given}",
-        help=(f"it is declared as {name}({', '.join(declared)})",),
-    )
-
-
-def arguments_of_function(function: str, least: int, most: int | None, span: Span) -> Diagnostic:
-    """`LEAST(a)` and `ABS(a, b)`, in the declaration of an aggregate."""
-    wanted = "one argument" if most == 1 else f"{least} or more arguments"
-    examples = {"LEAST": "LEAST(low, a)", "GREATEST": "GREATEST(high, a)", "ABS": "ABS(a - b)"}
-    example = examples.get(function, "COALESCE(last, a)")
-    return error("call-arguments", span, f"{function} takes {wanted}", help=(f"such as {example}",))
+def number_of_arguments(name: str, wanted: str, form: str, span: Span) -> Diagnostic:
+    """`slope(x.ts)`, and `LEAST(a)` in the declaration of an aggregate; `wanted` is such as `two
+    arguments`, `form` a call that is right."""
+    return error("number-of-arguments", span, f"{name} takes {wanted}", help=(f"as in {form}",))
 
 
 def several_labels(name: str, labels: tuple[str, str], span: Span) -> Diagnostic:
@@ -187,20 +164,20 @@ def several_labels(name: str, labels: tuple[str, str], span: Span) -> Diagnostic
 def argument_type(name: str, parameter: str, wanted: str, found: str, span: Span) -> Diagnostic:
     """`spread(x.name)`."""
     return error(
-        "aggregate-type",
+        "argument-type",
         span,
         f"{name} cannot be taken of {found}: its parameter {quote(parameter)} is {wanted}",
         help=(f"give it an attribute of the type {wanted}, or declare the parameter as {found}",),
     )
 
 
-def misplaced_distinct(function: str, argument: str, call: Span) -> Diagnostic:
-    """`SUM(DISTINCT x.a)`; `argument` is `x.a`."""
-    mended = f"COUNT(DISTINCT {argument})"
+def misplaced_distinct(function: str, argument: str | None, call: Span) -> Diagnostic:
+    """`SUM(DISTINCT x.a)`; `argument` is `x.a`, None where COUNT cannot stand either."""
+    mended = f"COUNT(DISTINCT {argument or 'x.a'})"
     return error(
         "misplaced-distinct",
         call,
         f"DISTINCT cannot stand in {function}",
         help=(f"DISTINCT goes with COUNT: {mended}",),
-        fixes=(Fix(call, mended),),
+        fixes=() if argument is None else (Fix(call, mended),),
     )

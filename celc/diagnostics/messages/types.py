@@ -231,16 +231,21 @@ def unknown_function(
 
 
 def needs_attribute(
-    function: str, span: Span, choices: Sequence[str] = (), call: Span | None = None
+    function: str,
+    span: Span,
+    choices: Sequence[str],
+    call: Span,
+    example: str,
 ) -> Diagnostic:
-    """`SUM(x)`, `SUM(a)`, `SUM(x.a + 1)`; `choices` are what would do for the whole `call`."""
-    advice = f"write {function}(x.a), and do arithmetic outside the parentheses"
+    """`SUM(x)`, `SUM(a)`, `SUM(x.a + 1)`; `choices` are what would do for the whole `call`,
+    `example` is `SUM(x.a)`."""
+    advice = f"write {example}, and do arithmetic outside the parentheses"
     return error(
         "needs-attribute",
         span,
         f"{function} takes an attribute of a label and nothing else",
         help=(f"write {' or '.join(choices)}" if choices else advice,),
-        fixes=() if call is None else tuple(Fix(call, choice) for choice in choices),
+        fixes=tuple(Fix(call, choice) for choice in choices),
     )
 
 

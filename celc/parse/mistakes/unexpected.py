@@ -13,6 +13,7 @@ from celc.diagnostics.errors import Diagnostic, Related, error
 from celc.parse.mistakes import (
     clauses,
     conditions,
+    declared_aggregates,
     durations,
     filters,
     foreign_statements,
@@ -38,6 +39,7 @@ from celc.parse.tokens import keyword_of
 
 # The first that applies is taken: from sure habits of other languages to guesses.
 _CASES = (
+    declared_aggregates.in_declaration,
     formulas.missing_formula,
     clauses.misspelled_statement,
     windows.size,
