@@ -1,8 +1,8 @@
 """Random queries with conditions across labels: the compiled answers against the reference's.
 
 As `test_random`, for the parts of the language in which conditions compare labels with each other
-(`across`), with what came before (`look back`), or in each round of an iteration (`rounds`), and
-for windows inside a formula (`windows`). One seed, or a range of them, by hand:
+(`across`), with what came before (`look back`), or in each round of an iteration (`rounds`), for
+aggregates of the file (`aggregates`), and for windows inside a formula (`windows`). One seed, or a range of them, by hand:
 
     python tests/test_random_across.py 17                    # seed 17: the query, and what differs
     python tests/test_random_across.py 0 500                 # seeds 0 to 499, and the counts
@@ -33,12 +33,14 @@ from strategies import (
     ACROSS,
     LOCAL_WINDOWS,
     LOOKING_BACK,
+    OF_AGGREGATES,
     OF_ROUNDS,
     OF_TIMES,
     Feature,
     declaration_for,
     random_query,
 )
+from strategies_aggregates import own_declarations
 from strategies_across import TYPES, wide_stream
 from strategies_times import START
 from test_random import TOO_LARGE, Tally, cramped
@@ -90,6 +92,12 @@ LANGUAGES = {
             | {"PREV(", "PARTITION BY took", " AS value_", "PARTITION BY", "-(", "S [clock]]("}
         ),
     ),
+    "aggregates": Language(
+        OF_AGGREGATES,
+        words=frozenset({"VARIANCE(", "STDDEV(", "MEDIAN(", "COUNT(DISTINCT ", "own_real(", "PRIOR "})
+        | {f"own_{one}(" for one in ("int", "long", "text", "texts", "float", "day", "time")}
+        | {" AS value_", "NXT(", " UNLESS ", "; !", "PARTITION BY", " OR "},
+    ),
     "windows": Language(
         LOCAL_WINDOWS,
         words=frozenset({"WITHIN[", " EVENTS](", " [ts]](", "; !", " UNLESS ", ")+"})
@@ -120,6 +128,8 @@ def drawn(rng: random.Random, language: Language, depth: int) -> Drawn:
         declaration += declaration.replace("STREAM S", "STREAM T")
         body = body.replace("FROM S\n", rng.choice(("FROM S, T\n", "FROM T, S\n")))
         body = body.replace("S>", rng.choice(("S>", "T>")))
+    if Feature.OWN in language.features:
+        declaration += own_declarations(rng)
     return Drawn(declaration + body, rng.choice((None, None, "seq")))
 
 
@@ -243,6 +253,7 @@ _SEEDS = {
     "look back": range(105, 140),
     "rounds": range(122, 140),
     "times": range(129, 139),
+    "aggregates": range(100, 120),
     "windows": range(95, 105),
 }
 _MORE_SEEDS = {
@@ -250,6 +261,7 @@ _MORE_SEEDS = {
     "look back": range(105),
     "rounds": range(122),
     "times": range(129),
+    "aggregates": range(100),
     "windows": range(95),
 }
 
