@@ -2,7 +2,8 @@
 
 As `test_random`, for the parts of the language in which conditions compare labels with each other
 (`across`), with what came before (`look back`), or in each round of an iteration (`rounds`), for
-aggregates of the file (`aggregates`), and for windows inside a formula (`windows`). One seed, or a range of them, by hand:
+aggregates of the file (`aggregates`), and for windows inside a formula (`windows`). One seed, or a
+range of them, by hand:
 
     python tests/test_random_across.py 17                    # seed 17: the query, and what differs
     python tests/test_random_across.py 0 500                 # seeds 0 to 499, and the counts
@@ -40,8 +41,8 @@ from strategies import (
     declaration_for,
     random_query,
 )
-from strategies_aggregates import own_declarations
 from strategies_across import TYPES, wide_stream
+from strategies_aggregates import own_declarations
 from strategies_times import START
 from test_random import TOO_LARGE, Tally, cramped
 
@@ -94,7 +95,9 @@ LANGUAGES = {
     ),
     "aggregates": Language(
         OF_AGGREGATES,
-        words=frozenset({"VARIANCE(", "STDDEV(", "MEDIAN(", "COUNT(DISTINCT ", "own_real(", "PRIOR "})
+        words=frozenset(
+            {"VARIANCE(", "STDDEV(", "MEDIAN(", "COUNT(DISTINCT ", "own_real(", "PRIOR "}
+        )
         | {f"own_{one}(" for one in ("int", "long", "text", "texts", "float", "day", "time")}
         | {" AS value_", "NXT(", " UNLESS ", "; !", "PARTITION BY", " OR "},
     ),

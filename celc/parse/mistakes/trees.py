@@ -16,8 +16,17 @@ from celc.parse.mistakes.tokens import shortened
 # --- files ----------------------------------------------------------------------------------------
 
 
-def no_query(streams: Sequence[syntax.StreamDeclaration], end: Span) -> Diagnostic:
+def no_query(
+    streams: Sequence[syntax.StreamDeclaration], end: Span, *, has_aggregates: bool = False
+) -> Diagnostic:
     """A file without any query."""
+    if not streams and has_aggregates:
+        return error(
+            "no-query",
+            end,
+            "the file declares aggregates but has no query",
+            help=["add streams and a query, such as: SELECT * WHERE A"],
+        )
     if not streams:
         return error(
             "no-query",
