@@ -13,6 +13,7 @@ from celc.codegen.conditions import ConditionCode
 from celc.codegen.definition import ConditionFunction, DefinitionCode
 from celc.codegen.escape import string_literal, string_tuple, tuple_text
 from celc.codegen.imports import Imports
+from celc.codegen.sums import limits_of, weigh_lines
 from celc.codegen.templates import TemplateView
 from celc.codegen.watched_parts import watched_part
 from celc.core.formula import Window, text_of_type
@@ -57,8 +58,8 @@ class ChecksLiteral(TemplateView):
     """The module's `Checked`, with its functions `admits` and `completes`.
 
     `roles` are the roles of an event of each kind, as a bit set; a kind has `kind_bits` bits.
-    `lines` and `complete_lines` are the bodies of the functions; `columns` and `remembers` as in
-    `DefinitionLiteral`. `states` is the count of the numbers that are kept with each event of a
+    `lines` and `complete_lines` are the bodies of the functions, `weigh_lines` that of `weigh`, if it
+    has any, and `limits` those of the sums; `columns` and `remembers` as in `DefinitionLiteral`. `states` is the count of the numbers that are kept with each event of a
     match, `supports` says for each kind whether its events are in the support of a match.
     """
 
@@ -77,6 +78,10 @@ class ChecksLiteral(TemplateView):
     supports: str
     selector: str
     distinct: bool
+    in_order: bool
+    fails_alike: bool
+    weigh_lines: tuple[str, ...]
+    limits: str
 
 
 def definition_literal(
@@ -187,6 +192,10 @@ def checks_literal(
         tuple_text(str(bool(shown(frozenset(kind.marks)))) for kind in kinds),
         string_literal(checks.selector),
         checks.distinct,
+        checks.in_order,
+        checks.fails_alike,
+        tuple(weigh_lines(checks.sum_bounds, writer)),
+        limits_of(checks.sum_bounds),
     )
     return literal, choices.attributes_read
 

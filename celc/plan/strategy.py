@@ -25,8 +25,9 @@ from celc.normal.flat_form import (
     RoleClause,
     RoleWindow,
 )
-from celc.normal.normal_form import NormalForm
+from celc.normal.normal_form import NormalForm, shown
 from celc.normal.runs_of_events import RunOfEvents
+from celc.normal.sum_bounds import SumBound, sum_bounds_of
 from celc.plan.earliest import EarliestTables, choose_the_same, earliest_tables, is_quiet
 from celc.plan.keys import KeyPlan, plan_keys
 from celc.plan.piles import MAX_PILES, MAX_WRITES, PilePlan, plan_piles
@@ -109,7 +110,7 @@ class Checked:
     not lie inside a match; `events_before` and `parts_before` must not lie before one, `after` not
     after one; `selector` is NXT, LAST or MAX of SELECT, NXT_OF_ENDS or empty; `distinct`: some
     matches look alike, because they differ in events that are not shown. `max_work`: the most steps
-    for one event.
+    for one event. `in_order`: a search that takes the latest events first finds LAST's choice first.
     """
 
     clauses: tuple[RoleClause, ...]
@@ -123,6 +124,21 @@ class Checked:
     distinct: bool
     max_work: int
     reason: str
+    in_order: bool = False
+
+    @property
+    def fails_alike(self) -> bool:
+        """Whether the matches below an event depend only on numbers that are kept with it."""
+        outside = self.absent or self.absent_parts or self.events_before or self.parts_before
+        if outside or self.after:
+            return False
+        kept = all(clause.when in ("neighbours", "witness") for clause in self.clauses)
+        return kept and bool(self.clauses or self.windows)
+
+    @property
+    def sum_bounds(self) -> tuple[SumBound, ...]:
+        """Limits that sums over the events of a match must reach."""
+        return tuple(bound for clause in self.clauses for bound in sum_bounds_of(clause))
 
     @property
     def asks(self) -> bool:
@@ -425,8 +441,19 @@ def _checked(
         distinct,
         given.max_work,
         reason,
+        in_order=roles.selector == "LAST" and _finds_latest_first(given.tables, piles),
     )
     return _strategy(given.tables, _update(piles, updates, keys, forgets=False), listing)
+
+
+def _finds_latest_first(tables: Tables, piles: PilePlan | UnionLists) -> bool:
+    """Whether the nodes that can be next are on piles, the latest first, and the events of a match
+    decide how each is marked; all of them count for a selector."""
+    if isinstance(piles, UnionLists) or piles.moves:
+        return False
+    if not all(shown(frozenset(kind.marks)) for kind in tables.kinds):
+        return False
+    return all(len({tables.kinds[step.kind].marks for step in row}) < 2 for row in tables.steps)
 
 
 def _in_window(

@@ -157,7 +157,10 @@ class Checked:
     each event of a path, which is kept with the event or tells an event of a role. supports: for
     each kind, whether such an event counts for a selector. selector: NXT, LAST, MAX or NXT_OF_ENDS
     (NXT among the matches with one start and one end), or empty. distinct: whether matches that
-    look alike can come more than once.
+    look alike can come more than once. in_order: whether a search from the latest events back finds
+    the choice of LAST first. fails_alike: whether `admits` asks only for numbers kept with the
+    newest event of the path, and `completes` admits each such match. weigh: for conditions on sums
+    the function (past, first, tag, number), see `engine.sum_bounds`; limits: those of the sums.
     """
 
     admits: Callable[..., bool]
@@ -167,6 +170,15 @@ class Checked:
     supports: tuple[bool, ...]
     selector: str
     distinct: bool
+    in_order: bool = False
+    fails_alike: bool = False
+    weigh: Callable[..., tuple[float, float]] | None = None
+    limits: tuple[float, ...] = ()
+
+    @property
+    def compiles(self) -> bool:
+        """Whether the functions are compiled by Numba, and not interpreted for debugging."""
+        return hasattr(self.admits, "py_func")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
