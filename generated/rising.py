@@ -148,16 +148,15 @@ def admits_1(past, first, path, depth, state):
     ROLES = ROLES_1
     here, roles = (path[depth] >> 1) - first, ROLES[path[depth] & 1]
     # x.value > PREV(x.value)
+    nearest = state[0, depth - 1] if depth > 0 else -1
     if roles & 1:
-        for place_0 in range(depth - 1, -1, -1):
-            if not ROLES[path[place_0] & 1] & 1:
-                continue
-            event_0 = (path[place_0] >> 1) - first
-            if not (
-                ((valid_0[event_0] & valid_0[here] & less_real(column_0[here], column_0[event_0])))
-            ):
-                return False
-            break
+        event_0 = nearest
+        if event_0 >= 0 and not (
+            ((valid_0[event_0] & valid_0[here] & less_real(column_0[here], column_0[event_0])))
+        ):
+            return False
+        nearest = here
+    state[0, depth] = nearest
     return True
 
 
@@ -176,10 +175,11 @@ CHECKS_1 = Checked(
         codes=(),
         ranks=(),
     ),
-    states=0,
+    states=1,
     supports=(True, True),
     selector="",
     distinct=False,
+    fails_alike=True,
 )
 
 

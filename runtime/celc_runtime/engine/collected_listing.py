@@ -38,21 +38,14 @@ from celc_runtime.engine.search import CONSUMED, READY
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import Checked
 
-ALL, NXT, LAST, MAX, NXT_OF_ENDS = range(5)
-SELECTORS = {"": ALL, "NXT": NXT, "LAST": LAST, "MAX": MAX, "NXT_OF_ENDS": NXT_OF_ENDS}
-
-
 class Wanted(NamedTuple):
     """Which of the matches of an event are handed out.
 
-    selector: int64[1], of SELECTORS. distinct, consumes: bool[1], whether one of those that look
-    alike is handed out alone, and whether their events are consumed. limit: int64[1]. supports:
-    bool[kinds], whether an event counts for the selector; shown: int64[kinds], a number for the set
-    of labels that an event shows, −1 where it shows none.
+    consumes: bool[1], whether their events are consumed. limit: int64[1]. supports: bool[kinds],
+    whether an event counts for the selector; shown: int64[kinds], a number for the set of labels
+    that an event shows, −1 where it shows none.
     """
 
-    selector: np.ndarray
-    distinct: np.ndarray
     consumes: np.ndarray
     limit: np.ndarray
     supports: np.ndarray
@@ -66,7 +59,7 @@ def collected_listing(checks: Checked) -> Callable[..., int]:
     WINDOW_FULL where `collected` is full of matches that have been reduced, or the search needs
     more room (`with_room_for_collected`).
     """
-    walk = checked_walk(checks, collects=True)
+    walk, reduced = checked_walk(checks, collects=True), _reduction_of(checks)
 
     def listing(memory, output, kinds, past, first, most_work, search, collected, wanted):  # type: ignore[no-untyped-def]
         counters, numbers = memory.counters, search.numbers
@@ -83,7 +76,7 @@ def collected_listing(checks: Checked) -> Callable[..., int]:
                 counters[MATCHES_LEFT] = collected.limit[0]
             status = walk(memory, collected, kinds, past, first, most_work, search)
             if status == OUTPUT_FULL or status == DONE:
-                counters[WORK] += _reduced(
+                counters[WORK] += reduced(
                     collected, bits, wanted, status == DONE, most_work - counters[WORK]
                 )
                 if counters[WORK] > most_work:
@@ -96,25 +89,69 @@ def collected_listing(checks: Checked) -> Callable[..., int]:
     return njit(nogil=True)(listing) if checks.compiles else listing
 
 
-@njit(nogil=True, cache=True)
-def _reduced(collected, bits, wanted, is_complete, most_work):  # type: ignore[no-untyped-def]
-    """Drop the matches that a selector does not choose, and those that look like another.
+def _reduction_of(checks: Checked) -> Callable[..., int]:
+    """The kernel that drops the matches which are not to be handed out; it returns how many events
+    MAX compared, and drops nothing past `most_work`.
 
-    Returns the number of events that MAX compares; past `most_work` it drops nothing.
+    Of the ways to choose, only those of the query are compiled: each takes Numba a second or more.
     """
-    selector, work = wanted.selector[0], np.int64(0)
-    if collected.used[0] < 2:
-        return work
-    if selector == MAX:
-        work = keep_largest(collected, bits, wanted.supports, most_work)
-    elif selector == NXT_OF_ENDS:
-        keep_preferred_of_starts(collected, bits, wanted.supports)
-    elif selector != ALL:
-        keep_preferred(collected, bits, wanted.supports, selector == NXT)
+    reduce, distinct, selector = _REDUCTIONS[checks.selector], checks.distinct, checks.selector
     # Matches that look alike can differ in support, and MAX needs all supports to the end.
-    if wanted.distinct[0] and (is_complete or selector != MAX):
-        keep_distinct(collected, bits, wanted.shown)
-    return work
+    early = selector != "MAX"
+    keep_looks = _keep_distinct if distinct else _keep_all
+
+    def reduced(collected, bits, wanted, is_complete, most_work):  # type: ignore[no-untyped-def]
+        if collected.used[0] < 2:
+            return np.int64(0)
+        work = reduce(collected, bits, wanted, most_work)
+        if is_complete or early:
+            keep_looks(collected, bits, wanted, most_work)
+        return work
+
+    return njit(nogil=True)(reduced) if checks.compiles else reduced
+
+
+@njit(nogil=True, cache=True)
+def _keep_all(collected, bits, wanted, most_work):  # type: ignore[no-untyped-def]
+    return np.int64(0)
+
+
+@njit(nogil=True, cache=True)
+def _keep_next(collected, bits, wanted, most_work):  # type: ignore[no-untyped-def]
+    keep_preferred(collected, bits, wanted.supports, True)
+    return np.int64(0)
+
+
+@njit(nogil=True, cache=True)
+def _keep_last(collected, bits, wanted, most_work):  # type: ignore[no-untyped-def]
+    keep_preferred(collected, bits, wanted.supports, False)
+    return np.int64(0)
+
+
+@njit(nogil=True, cache=True)
+def _keep_largest(collected, bits, wanted, most_work):  # type: ignore[no-untyped-def]
+    return np.int64(keep_largest(collected, bits, wanted.supports, most_work))
+
+
+@njit(nogil=True, cache=True)
+def _keep_next_of_starts(collected, bits, wanted, most_work):  # type: ignore[no-untyped-def]
+    keep_preferred_of_starts(collected, bits, wanted.supports)
+    return np.int64(0)
+
+
+@njit(nogil=True, cache=True)
+def _keep_distinct(collected, bits, wanted, most_work):  # type: ignore[no-untyped-def]
+    keep_distinct(collected, bits, wanted.shown)
+    return np.int64(0)
+
+
+_REDUCTIONS = {
+    "": _keep_all,
+    "NXT": _keep_next,
+    "LAST": _keep_last,
+    "MAX": _keep_largest,
+    "NXT_OF_ENDS": _keep_next_of_starts,
+}
 
 
 @njit(nogil=True, cache=True)

@@ -15,12 +15,7 @@ from celc_runtime.arrow.columns import Prepared
 from celc_runtime.engine.arena import STACK_FULL, STACK_SIZE, WINDOW_FULL, Memory, with_deeper_stack
 from celc_runtime.engine.batch import relevant_rows
 from celc_runtime.engine.checked_listing import checked_listing
-from celc_runtime.engine.collected_listing import (
-    SELECTORS,
-    Wanted,
-    collected_listing,
-    with_room_for,
-)
+from celc_runtime.engine.collected_listing import Wanted, collected_listing, with_room_for
 from celc_runtime.engine.instants import Instants
 from celc_runtime.engine.latest_checked import latest_listing
 from celc_runtime.engine.listing import Kinds, Output, new_output
@@ -61,8 +56,6 @@ class CheckedListing(ListingOfRun):
         columns = [kind.columns for kind in plan.kinds]
         looks = {look: number for number, look in enumerate(dict.fromkeys(columns))}
         self._wanted = Wanted(
-            np.array([SELECTORS[checks.selector]], np.int64),
-            np.array([checks.distinct], np.bool_),
             np.array([consumes], np.bool_),
             np.array([2**62 if plan.limit is None else plan.limit], np.int64),
             np.array(checks.supports, np.bool_),
