@@ -16,7 +16,7 @@ from engines import answers, engines, interpreted, only_query
 from reference import check_answer, evaluate
 from seeds import compare_seeds
 from strategies_across import WIDE_DECLARATION, wide_stream
-from strategies_searches import searching_query
+from strategies_searches import in_tenths, searching_query
 from test_random import Tally, cramped
 
 import celc
@@ -28,7 +28,7 @@ def _impatient(rng: random.Random) -> Iterator[None]:
     """Searches that look for failures at once, with next to no room for them."""
     with pytest.MonkeyPatch.context() as patch:
         for listing in (checked_listing, latest_checked):
-            patch.setattr(listing, "PATIENCE", rng.choice((0, 0, 3, 64)))
+            patch.setattr(listing, "PATIENCE", rng.choice((0, 0, 0, 64)))
         patch.setattr(search, "_FIRST_SLOTS", rng.choice((2, 4, 64)))
         patch.setattr(search, "_FIRST_TOPS", 1)
         yield
@@ -48,7 +48,9 @@ def check(seed: int, tally: Tally, *, compiled: bool = False) -> None:
         with interpreted():
             matchers = engines(text, Options(None))
     for _ in range(10):
-        events = wide_stream(rng, rng.choice((6, 9, 11)), types="AAABBC", nulls=0.05)
+        types = rng.choice(("AAABBC", "AAACCB", "AAAAAB"))
+        events = wide_stream(rng, rng.choice((6, 9, 12)), types=types, nulls=0.05)
+        in_tenths(rng, events)
         wanted = evaluate(text, events)
         tally.pairs += 1
         tally.pairs_with_matches += bool(wanted)
