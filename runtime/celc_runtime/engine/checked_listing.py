@@ -171,7 +171,7 @@ def checked_walk(checks: Checked, *, collects: bool) -> Callable[..., int]:
                         search.entered[depth], numbers[OPEN] = node, depth + 1
                         numbers[BARREN] = min(numbers[BARREN], depth)
                     if found:
-                        numbers[BARREN] = depth + 1
+                        numbers[BARREN] = depth  # there is a match below all events before it
                 if enters:
                     if goes_on:
                         stack[waiting, 0], stack[waiting, 1] = following, depth

@@ -3,7 +3,7 @@
 Where each condition asks only for numbers that are kept with the newest event of the path (the last
 event of a role, the event that waits for a witness, the end of a window), the matches below a node
 depend on the node and these numbers, and not on the rest of the path. So a node that was left
-without a match is passed over wherever it comes again with the same numbers. An event at which
+without a match below it is not entered again with the same numbers. An event at which
 matches end is then searched in so many steps as there are such pairs, and not as there are paths,
 whose number can double with every event.
 
@@ -43,13 +43,13 @@ def slot_of(failures, number, node, state, depth):  # type: ignore[no-untyped-de
 
 @njit(nogil=True, error_model="numpy", inline="always")
 def has_failed(failures, number, node, state, depth):  # type: ignore[no-untyped-def]
-    """Whether a node has been left without a match, with the same numbers."""
+    """Whether a node has been left without a match below it, with the same numbers."""
     return failures[slot_of(failures, number, node, state, depth), 0] == number
 
 
 @njit(nogil=True, error_model="numpy", inline="always")
 def note_failure(failures, number, node, state, depth):  # type: ignore[no-untyped-def]
-    """Note that a node was left without a match; returns whether that was not known."""
+    """Note that a node was left without a match below it; returns whether that was not known."""
     slot = slot_of(failures, number, node, state, depth)
     if failures[slot, 0] == number:
         return False

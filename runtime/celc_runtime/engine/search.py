@@ -12,7 +12,7 @@ import numpy as np
 
 NUMBER = 0  # how many events have been searched so far, the one at hand included
 OPEN = 1  # how many events of the path have been entered, and not been left
-BARREN = 2  # the first event of the path below which no match has been found
+BARREN = 2  # the first event of the path behind which no match has been found
 FAILURES = 3  # how many failures of this event are noted
 CONSUMED = 4  # the last entry that a match has consumed
 READY = 5  # of matches collected for an event, the next one to hand out; −1: not all are known
