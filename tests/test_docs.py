@@ -248,8 +248,9 @@ def ways_of(program: Program) -> Iterator[str]:
         yield "keys"
     if isinstance(listing, Checked) and listing.asks:
         yield "checks"
-    if isinstance(listing, Checked) and (listing.distinct or listing.selector):
-        yield "collected"
+    if isinstance(listing, Checked) and not listing.in_order:
+        if listing.distinct or listing.selector:
+            yield "collected"
 
 
 def check_query(text: str, place: str) -> None:

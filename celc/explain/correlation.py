@@ -102,8 +102,14 @@ def _check_lines(checks: Checked) -> list[str]:
         length = show_length(checks.after.length)
         counted = " from its start" if checks.after.from_start else ""
         lines.append(f"  no {names} after it {length}{counted}: when later events are known")
-    if checks.distinct:
+    if checks.sum_bounds:
+        lines.append("partial matches from which no sum of these can be reached are left out")
+    if checks.fails_alike:
+        lines.append("an event behind which no match was found is not tried again at this end")
+    if checks.distinct and not checks.in_order:
         lines.append("matches that look alike are collected at each end, and reported once")
-    if checks.selector:
+    if checks.in_order:
+        lines.append("LAST takes the latest events first, and the first match that is found")
+    elif checks.selector:
         lines.append(f"{checks.selector} chooses among the matches that end at one event")
     return lines

@@ -129,11 +129,21 @@ class Checked:
     @property
     def fails_alike(self) -> bool:
         """Whether the matches below an event depend only on numbers that are kept with it."""
-        outside = self.absent or self.absent_parts or self.events_before or self.parts_before
-        if outside or self.after:
-            return False
         kept = all(clause.when in ("neighbours", "witness") for clause in self.clauses)
-        return kept and bool(self.clauses or self.windows)
+        return kept and not self._looks_outside and bool(self.clauses or self.windows)
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether the steps before each match are a polynomial in the events of the window."""
+        if self.distinct or (self.selector and not self.in_order):
+            return False  # all matches are collected first
+        one_sum = len(self.clauses) == len(self.sum_bounds) == 1 and not self.windows
+        return self.fails_alike or (one_sum and not self._looks_outside)
+
+    @property
+    def _looks_outside(self) -> bool:
+        before = self.events_before or self.parts_before
+        return bool(self.absent or self.absent_parts or before or self.after)
 
     @property
     def sum_bounds(self) -> tuple[SumBound, ...]:
@@ -143,8 +153,7 @@ class Checked:
     @property
     def asks(self) -> bool:
         """Whether conditions are left to the walk."""
-        inside = self.clauses or self.absent or self.windows or self.absent_parts
-        return bool(inside or self.events_before or self.parts_before or self.after)
+        return bool(self.clauses or self.windows or self._looks_outside)
 
 
 @dataclass(frozen=True, slots=True)
