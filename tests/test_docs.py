@@ -248,9 +248,8 @@ def ways_of(program: Program) -> Iterator[str]:
         yield "keys"
     if isinstance(listing, Checked) and listing.asks:
         yield "checks"
-    if isinstance(listing, Checked) and not listing.in_order:
-        if listing.distinct or listing.selector:
-            yield "collected"
+    if isinstance(listing, Checked) and (listing.distinct or listing.selector):
+        yield from ("collected",) if not listing.in_order else ()
 
 
 def check_query(text: str, place: str) -> None:

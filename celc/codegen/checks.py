@@ -226,10 +226,8 @@ class CheckCode:
         lines.append(f"    {', '.join(_nearby(most))} = {', '.join(shifted)}")
         if clause.round_mark is not None:
             lines.append(f"if roles & {1 << self.bit(clause.round_mark)}:")
-            nothing = ", ".join(["-1"] * most)
-            lines.append(
-                f"    {', '.join(_nearby(most))} = {nothing}  # the events before are of other rounds"
-            )
+            names, nothing = ", ".join(_nearby(most)), ", ".join(["-1"] * most)
+            lines.append(f"    {names} = {nothing}  # the events before are of other rounds")
         lines += [f"{row}, depth] = {name}" for row, name in zip(kept, _nearby(most), strict=True)]
         return lines
 

@@ -59,7 +59,7 @@ class ChoiceCode(ConditionCode):
         return {*self.attributes, *self.codes} | self.text_attributes
 
     def column_of(self, attribute: str) -> tuple[str, str]:
-        """The columns with the values of an attribute, and with the truth that they are not NULL."""
+        """The columns with the values of an attribute and with whether they are not NULL."""
         return self._column(attribute)
 
     def of_clause(self, clause: Clause, named: Mapping[str, str] | None = None) -> str:

@@ -58,8 +58,9 @@ class ChecksLiteral(TemplateView):
     """The module's `Checked`, with its functions `admits` and `completes`.
 
     `roles` are the roles of an event of each kind, as a bit set; a kind has `kind_bits` bits.
-    `lines` and `complete_lines` are the bodies of the functions, `weigh_lines` that of `weigh`, if it
-    has any, and `limits` those of the sums; `columns` and `remembers` as in `DefinitionLiteral`. `states` is the count of the numbers that are kept with each event of a
+    `lines` and `complete_lines` are the bodies of the functions, `weigh_lines` that of `weigh`, if
+    it has any, and `limits` those of the sums; `columns` and `remembers` as in `DefinitionLiteral`.
+    `states` is the count of the numbers that are kept with each event of a
     match, `supports` says for each kind whether its events are in the support of a match.
     """
 

@@ -110,7 +110,8 @@ class Checked:
     not lie inside a match; `events_before` and `parts_before` must not lie before one, `after` not
     after one; `selector` is NXT, LAST or MAX of SELECT, NXT_OF_ENDS or empty; `distinct`: some
     matches look alike, because they differ in events that are not shown. `max_work`: the most steps
-    for one event. `in_order`: a search that takes the latest events first finds LAST's choice first.
+    for one event. `in_order`: a search that takes the latest events first finds the choice of LAST
+    first.
     """
 
     clauses: tuple[RoleClause, ...]

@@ -38,6 +38,7 @@ from celc_runtime.engine.search import CONSUMED, READY
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import Checked
 
+
 class Wanted(NamedTuple):
     """Which of the matches of an event are handed out.
 
@@ -65,9 +66,8 @@ def collected_listing(checks: Checked) -> Callable[..., int]:
         counters, numbers = memory.counters, search.numbers
         bits = kinds.bits[0]
         while True:
-            if numbers[READY] >= 0:
-                if not _handed_out(collected, output, numbers, bits, wanted):
-                    return OUTPUT_FULL
+            if not _handed_out(collected, output, numbers, bits, wanted):
+                return OUTPUT_FULL
             if counters[STACK_SIZE] == 0:
                 if counters[LISTED] == counters[FIRED] or output.limit[0] == 0:
                     counters[LISTED] = counters[FIRED] = 0
@@ -75,7 +75,7 @@ def collected_listing(checks: Checked) -> Callable[..., int]:
                 begin_search(memory, search)
                 counters[MATCHES_LEFT] = collected.limit[0]
             status = walk(memory, collected, kinds, past, first, most_work, search)
-            if status == OUTPUT_FULL or status == DONE:
+            if status in (OUTPUT_FULL, DONE):
                 counters[WORK] += reduced(
                     collected, bits, wanted, status == DONE, most_work - counters[WORK]
                 )
@@ -156,7 +156,10 @@ _REDUCTIONS = {
 
 @njit(nogil=True, cache=True)
 def _handed_out(collected, output, numbers, bits, wanted):  # type: ignore[no-untyped-def]
-    """Hand out the collected matches, up to LIMIT; False where the output is full."""
+    """Hand out the collected matches if all are known, up to LIMIT; False where the output is
+    full."""
+    if numbers[READY] < 0:
+        return True
     found = min(collected.used[0], wanted.limit[0])
     while numbers[READY] < found:
         copied = copy_matches(collected, output, numbers[READY], found)

@@ -49,6 +49,7 @@ from celc_runtime.engine.sum_bounds import reaching
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import Checked
 
+
 @cache
 def latest_listing(checks: Checked) -> Callable[..., int]:
     """A kernel like that of `checked_listing` which lists the match that LAST chooses.

@@ -48,8 +48,9 @@ def reaching(
         pair = _add_of(weigh, len(limits)), _may_reach_of(limits, fill)
     if not compiles:
         return pair
-    options = {"nogil": True, "error_model": "numpy", "inline": "always", "cache": False}
-    return njit(**options)(pair[0]), njit(**options)(pair[1])
+    add, may_reach = pair
+    compiled = njit(nogil=True, error_model="numpy", inline="always", cache=False)
+    return compiled(add), compiled(may_reach)
 
 
 def _add_nothing(past, first, tag, depth, sums):  # type: ignore[no-untyped-def]
@@ -62,7 +63,7 @@ def _may_always(  # type: ignore[no-untyped-def]
     return True
 
 
-def _add_of(weigh, bounds):  # type: ignore[no-untyped-def]
+def _add_of(weigh: Callable[..., Any], bounds: int) -> Callable[..., Any]:
     def add(past, first, tag, depth, sums):  # type: ignore[no-untyped-def]
         for which in range(bounds):
             weight, size = weigh(past, first, tag, which)
@@ -77,7 +78,7 @@ def _add_of(weigh, bounds):  # type: ignore[no-untyped-def]
     return add
 
 
-def _may_reach_of(limits, fill):  # type: ignore[no-untyped-def]
+def _may_reach_of(limits: tuple[float, ...], fill: Callable[..., Any]) -> Callable[..., Any]:
     bounds = len(limits)
 
     def may_reach(  # type: ignore[no-untyped-def]
@@ -116,7 +117,7 @@ def _may_reach_of(limits, fill):  # type: ignore[no-untyped-def]
     return may_reach
 
 
-def _fill_of(weigh, bounds, *, compiles):  # type: ignore[no-untyped-def]
+def _fill_of(weigh: Callable[..., Any], bounds: int, *, compiles: bool) -> Callable[..., Any]:
     def fill(  # type: ignore[no-untyped-def]
         nodes, root, lowest, floor_value, past, first, starts, bits, best, known, waiting, number
     ):
@@ -171,4 +172,5 @@ def _fill_of(weigh, bounds, *, compiles):  # type: ignore[no-untyped-def]
 
     if not compiles:
         return fill
-    return njit(nogil=True, error_model="numpy", cache=False)(fill)
+    compiled: Callable[..., Any] = njit(nogil=True, error_model="numpy", cache=False)(fill)
+    return compiled

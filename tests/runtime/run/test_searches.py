@@ -11,10 +11,8 @@ from engines import interpreted, only_query
 
 import celc
 
-_DECLARATION = (
-    "CREATE STREAM S { EVENT Z { head: LONG, tail: LONG, v: DOUBLE }, "
-    "EVENT A { head: LONG, tail: LONG, v: DOUBLE }, EVENT B { head: LONG, tail: LONG, v: DOUBLE } }\n"
-)
+_EVENTS = ", ".join(f"EVENT {name} {{ head: LONG, tail: LONG, v: DOUBLE }}" for name in "ZAB")
+_DECLARATION = f"CREATE STREAM S {{ {_EVENTS} }}\n"
 _PATHS = "SELECT {}* WHERE ((Z AS x ; (A AS x)+) FILTER x.tail = PREV(x.head)) ; B"
 
 
