@@ -45,7 +45,7 @@ class EventTypes:
         codes, types = _codes_of_types(plan, lambda name: self._text_codes(events, name))
         code_of = {type: code for code, type in enumerate(types)}
         wanted = _as_told(plan, plan.types)
-        # Unsigned codes are compared with numbers of their own type, as many at once as there can be.
+        # Unsigned codes are compared with numbers of their own type: most at once.
         dtype = codes.dtype if codes.dtype.kind == "u" else np.dtype(np.int64)
         none = np.iinfo(dtype).max if dtype.kind == "u" else -1
         of_types = np.array([code_of.get(type, none) for type in wanted], dtype)

@@ -107,6 +107,36 @@ def test_long_streams(formula: str, clause: str, monkeypatch: pytest.MonkeyPatch
     assert _rows(answer) == _rows(expected)
 
 
+@pytest.mark.parametrize("room", [7, 300])
+def test_rows_that_the_update_keeps_are_those_of_the_matches(
+    room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over many blocks, dense and sparse ones, and where the update stops within a block."""
+    text = f"{_DECLARATION}SELECT * FROM S WHERE A ; B ; C WITHIN 20 EVENTS"
+    with interpreted():
+        found = engines(text, Options())
+    chosen, general = only_query(found["chosen"]), only_query(found["general"])
+    assert isinstance(chosen.program.update, BranchFree)
+    rng = np.random.default_rng(room)
+    dense = np.repeat(rng.random(8) < 0.3, 1000)
+    types = np.where(dense | (rng.random(8000) < 0.05), rng.integers(0, 3, 8000), 3)
+    table = pa.table(
+        {
+            "type": np.array(list("ABCD"))[types],
+            "key": rng.integers(0, 100, 8000).astype(np.int32),
+            "ts": np.arange(8000),
+        }
+    )
+    expected = _rows(general.match_table(table))
+    assert len(expected) > 1000
+    monkeypatch.setattr(listings, "_MATCHES_PER_BATCH", room)
+    assert _rows(chosen.match_table(table)) == expected
+    for rows in (5000, 999):
+        batches = table.combine_chunks().to_batches(max_chunksize=rows)
+        answer = pa.Table.from_batches(chosen.match_arrow(batches), chosen.output_schema)
+        assert _rows(answer) == expected
+
+
 def _rows(matches: pa.Table) -> list[str]:
     return sorted(map(repr, matches.to_pylist()))
 
