@@ -115,10 +115,10 @@ class Memory(NamedTuple):
     to 4 are for simultaneous events: the cell and the SINCE before the instant whose barrier is in
     row 4 (`seen`); for piles that live for one instant, those of the next.
     relevant: int64[BLOCK + PADDING or more], the relevant rows of the block at hand, or of all the
-    batch (`room_for_rows`). counters: int64[COUNTERS]. stack: int64[depth, 2] of (node, length of the path above it). path:
-    int64[depth], the tags from the last event back. trail: int64[depth + PADDING], the same
-    from its end back, so that a match is one stretch of it. fires: int64[FIRES, 4], the events
-    whose matches are not listed yet: (node, row, lowest id, floor value). marks:
+    batch (`room_for_rows`). counters: int64[COUNTERS]. stack: int64[depth, 2] of (node, length of
+    the path above it). path: int64[depth], the tags from the last event back. trail: int64[depth +
+    PADDING], the same from its end back, so that a match is one stretch of it. fires: int64[FIRES,
+    4], the events whose matches are not listed yet: (node, row, lowest id, floor value). marks:
     int64[MARKS, 2], a ring of (key, node): nodes with smaller ids were made at that key or
     before. leaves: int64[PADDING + room + PADDING], entries of the cells that begin matches;
     leaf_marks: int64[room, 3], their nodes, their SINCE, and the first leaf since their pile was
