@@ -66,10 +66,13 @@ def checked_listing(checks: Checked) -> Callable[..., int]:
             if status != DONE:
                 return status
 
-    return njit(nogil=True)(listing) if checks.compiles else listing
+    if not checks.compiles:
+        return listing
+    compiled: Callable[..., int] = njit(nogil=True, error_model="numpy", _nrt=False)(listing)
+    return compiled
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, error_model="numpy", _nrt=False, inline="always")
 def begin_search(memory, search):  # type: ignore[no-untyped-def]
     """Begin with the next event that fired."""
     counters, numbers = memory.counters, search.numbers
@@ -90,6 +93,8 @@ def checked_walk(checks: Checked, *, collects: bool) -> Callable[..., int]:
     # Longer than 60 lines: it makes one kernel, which has to be a closure over the conditions.
     admits, completes, remembers = checks.admits, checks.completes, checks.fails_alike
     add, may_reach = reaching(checks.weigh, checks.limits, compiles=checks.compiles)
+    # Where it is called for each event alone, to pass its arrays would cost as much as ten steps.
+    inline = "never" if collects else "always"
 
     def walk(memory, output, kinds, past, first, most_work, search):  # type: ignore[no-untyped-def]
         nodes, counters, stack, path = memory.nodes, memory.counters, memory.stack, memory.path
@@ -105,6 +110,7 @@ def checked_walk(checks: Checked, *, collects: bool) -> Callable[..., int]:
         matches, used = output.used[0], output.used[1]
         number, consumed = numbers[NUMBER], numbers[CONSUMED]
         waiting, status, work = counters[STACK_SIZE], DONE, counters[WORK]
+        opened, barren = numbers[OPEN], numbers[BARREN]
         while waiting > 0 and status == DONE:
             waiting -= 1
             node, depth = stack[waiting, 0], stack[waiting, 1]
@@ -118,7 +124,11 @@ def checked_walk(checks: Checked, *, collects: bool) -> Callable[..., int]:
                     status = OUTPUT_FULL
                 elif work > most_work:
                     status = TOO_MUCH_WORK
-                elif remembers and 2 * numbers[FAILURES] >= failures.shape[0] - depth:
+                elif (
+                    remembers
+                    and work >= PATIENCE
+                    and 2 * numbers[FAILURES] >= failures.shape[0] - depth
+                ):
                     status = WINDOW_FULL
                 if status != DONE:
                     # The node goes back untouched; the path above it stays where it is.
@@ -136,14 +146,18 @@ def checked_walk(checks: Checked, *, collects: bool) -> Callable[..., int]:
                         waiting += 1
                     node = nodes[at, CHILD]
                     continue
-                if remembers:
-                    # The walk has left the events of the path from this depth on.
-                    while numbers[OPEN] > depth:
-                        numbers[OPEN] -= 1
-                        behind = numbers[OPEN]
-                        if behind >= numbers[BARREN] and work > PATIENCE:
+                if remembers and work >= PATIENCE:
+                    if work == PATIENCE:
+                        # How the walk came here is not known, and is not noted.
+                        for place in range(depth):
+                            search.entered[place] = 0
+                        opened = barren = depth
+                    # It has left the events of the path from this depth on.
+                    while opened > depth:
+                        opened -= 1
+                        if opened >= barren and search.entered[opened] > 0:
                             numbers[FAILURES] += note_failure(
-                                failures, number, search.entered[behind], state, behind
+                                failures, number, search.entered[opened], state, opened
                             )
                 path[depth] = tag
                 work += 1
@@ -164,14 +178,13 @@ def checked_walk(checks: Checked, *, collects: bool) -> Callable[..., int]:
                         break
                 child = nodes[at, CHILD]
                 enters = admitted and child >= lowest and nodes[child & mask, SINCE] >= floor_value
-                if remembers:
-                    if enters and work > PATIENCE:
-                        enters = not has_failed(failures, number, node, state, depth)
+                if remembers and work > PATIENCE:
+                    enters = enters and not has_failed(failures, number, node, state, depth)
                     if enters:
-                        search.entered[depth], numbers[OPEN] = node, depth + 1
-                        numbers[BARREN] = min(numbers[BARREN], depth)
+                        search.entered[depth], opened = node, depth + 1
+                        barren = min(barren, depth)
                     if found:
-                        numbers[BARREN] = depth  # there is a match below all events before it
+                        barren = depth  # there is a match below all events before it
                 if enters:
                     if goes_on:
                         stack[waiting, 0], stack[waiting, 1] = following, depth
@@ -183,6 +196,7 @@ def checked_walk(checks: Checked, *, collects: bool) -> Callable[..., int]:
                 else:
                     break
         counters[STACK_SIZE], counters[MATCHES_LEFT], counters[WORK] = waiting, left, work
+        numbers[OPEN], numbers[BARREN] = opened, barren
         output.used[0], output.used[1] = matches, used
         return status
 
@@ -190,6 +204,8 @@ def checked_walk(checks: Checked, *, collects: bool) -> Callable[..., int]:
     # to the columns, which the caller holds, would cost several times as much as a step.
     # Interpreted conditions (for debugging) cannot be called by compiled code.
     if checks.compiles:
-        compiled: Callable[..., int] = njit(nogil=True, error_model="numpy", _nrt=False)(walk)
+        compiled: Callable[..., int] = njit(
+            nogil=True, error_model="numpy", _nrt=False, inline=inline
+        )(walk)
         return compiled
     return walk
