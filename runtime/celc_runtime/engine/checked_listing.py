@@ -34,7 +34,7 @@ from celc_runtime.engine.arena import (
     WORK,
     lowest_id,
 )
-from celc_runtime.engine.failures import PATIENCE, has_failed, note_failure
+from celc_runtime.engine.failures import PATIENCE, has_failed, is_full, note_failure
 from celc_runtime.engine.search import BARREN, CONSUMED, FAILURES, NUMBER, OPEN
 from celc_runtime.engine.sum_bounds import reaching
 from celc_runtime.jit.kernels import njit
@@ -125,9 +125,7 @@ def checked_walk(checks: Checked, *, collects: bool) -> Callable[..., int]:
                 elif work > most_work:
                     status = TOO_MUCH_WORK
                 elif (
-                    remembers
-                    and work >= PATIENCE
-                    and 2 * numbers[FAILURES] >= failures.shape[0] - depth
+                    remembers and work >= PATIENCE and is_full(failures, numbers[FAILURES] + opened)
                 ):
                     status = WINDOW_FULL
                 if status != DONE:

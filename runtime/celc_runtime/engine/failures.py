@@ -21,6 +21,13 @@ PATIENCE = 64
 
 
 @njit(nogil=True, error_model="numpy", inline="always")
+def is_full(failures, count):  # type: ignore[no-untyped-def]
+    """Whether `count` failures, those that may be noted next included, need more room: a search for
+    a slot ends at a free one."""
+    return 2 * count >= failures.shape[0]
+
+
+@njit(nogil=True, error_model="numpy", inline="always")
 def slot_of(failures, number, node, state, depth):  # type: ignore[no-untyped-def]
     """The slot of a node with the numbers kept at path[depth], or a free one."""
     code = np.uint64(node) * np.uint64(0x9E3779B97F4A7C15)

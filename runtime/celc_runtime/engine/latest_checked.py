@@ -43,7 +43,7 @@ from celc_runtime.engine.arena import (
     lowest_id,
 )
 from celc_runtime.engine.checked_listing import begin_search
-from celc_runtime.engine.failures import PATIENCE, has_failed, note_failure
+from celc_runtime.engine.failures import PATIENCE, has_failed, is_full, note_failure
 from celc_runtime.engine.search import CONSUMED, FAILURES, NUMBER
 from celc_runtime.engine.sum_bounds import reaching
 from celc_runtime.jit.kernels import njit
@@ -111,7 +111,7 @@ def _descent(checks: Checked) -> Callable[..., tuple[int, int]]:
             # Of the nodes that can be next, merges give way to their sides.
             if depth + 2 >= path.shape[0]:
                 return 0, STACK_FULL
-            if remembers and 2 * numbers[FAILURES] >= failures.shape[0]:
+            if remembers and is_full(failures, numbers[FAILURES]):
                 return 0, WINDOW_FULL
             count, place = counts[depth], 0
             best = np.int64(-1)

@@ -16,11 +16,13 @@ from celc_runtime.engine.arena import STACK_FULL, STACK_SIZE, WINDOW_FULL, Memor
 from celc_runtime.engine.batch import relevant_rows
 from celc_runtime.engine.checked_listing import checked_listing
 from celc_runtime.engine.collected_listing import Wanted, collected_listing, with_room_for
+from celc_runtime.engine.failures import is_full
 from celc_runtime.engine.instants import Instants
 from celc_runtime.engine.latest_checked import latest_listing
 from celc_runtime.engine.listing import Kinds, Output, new_output
 from celc_runtime.engine.search import (
     FAILURES,
+    OPEN,
     fitted,
     new_search,
     with_more_slots,
@@ -101,7 +103,8 @@ class CheckedListing(ListingOfRun):
         depth = 0
         if not self._checks.in_order:
             depth = int(memory.stack[memory.counters[STACK_SIZE] - 1, 1])
-        if 2 * self._search.numbers[FAILURES] >= len(self._search.failures) - depth:
+        numbers = self._search.numbers
+        if is_full(self._search.failures, numbers[FAILURES] + numbers[OPEN]):
             self._search = with_more_slots(self._search)
         elif self._checks.in_order:
             self._search = with_more_tops(self._search)
