@@ -1,5 +1,5 @@
 """What a word more in a query costs: absences, UNLESS, neighbours in loops, nested selectors, and
-conditions across events for which matches are searched.
+conditions across events, in AND and where matches are searched.
 
     python benchmarks/cliffs.py [--events N] [--record]
 
@@ -41,11 +41,11 @@ QUERIES = {
     "SELECT FIRST A ; B ; C": "SELECT FIRST * WHERE A ; B ; C",
 }
 
-
 _KEYED = "(A AS a ; B AS b ; C AS c) FILTER a.id = b.id AND b.id = c.id"
-SEARCHES = {
+ACROSS = {
     "keyed": (f"SELECT * WHERE {_KEYED}", 1_000),
     "SELECT NXT keyed": (f"SELECT NXT * WHERE {_KEYED}", 1_000),
+    "AND": ("((A AS x ; B AS y) FILTER x.id = y.id) AND (A AS x ; B AS y)", 100),
     "rising": ("SELECT * WHERE ((A AS a)+ ; B) FILTER a.v > PREV(a.v)", 50),
     "SELECT LAST rising": ("SELECT LAST * WHERE ((A AS a)+ ; B) FILTER a.v > PREV(a.v)", 50),
     "AVG > 0.9": ("SELECT * WHERE ((A AS a)+ ; B) FILTER AVG(a.v) > 0.9", 100),
@@ -75,7 +75,7 @@ def measure(events: int) -> dict[str, Any]:
     batch = stream(events)
     figures: dict[str, Any] = {}
     asked = [(formula, body, window) for window in WINDOWS for formula, body in QUERIES.items()]
-    asked += [(formula, body, window) for formula, (body, window) in SEARCHES.items()]
+    asked += [(formula, body, window) for formula, (body, window) in ACROSS.items()]
     for formula, body, window in asked:
         name, query = f"{formula}, W={window}", compiled(body, window)
         figure = rates(name, query, batch, calibrated())

@@ -1,8 +1,8 @@
 """Correlated forms → flat forms, where that can be.
 
 Not everything can be said in roles. These conditions are left to the definition (`definition` in
-the runtime): conditions in longer patterns that must be absent, below selectors, which compare a
-match with others, and below AND; and functions of the label sets of one round.
+the runtime): conditions in longer patterns that must be absent and below selectors, which compare a
+match with others; and functions of the label sets of one round.
 """
 
 from __future__ import annotations
@@ -164,7 +164,9 @@ class _Flattener:
                 flat = self._flat(form.operand)
                 self._iterations.pop()
                 return replace(form, operand=flat, number=number)
-            case lp.All():
+            case lp.All() | lp.Conjunction():
+                # The two sides of AND have the same labels, so one match can carry the roles of
+                # both, and it is a match of both if it satisfies the clauses of both.
                 return replace(form, left=self._flat(form.left), right=self._flat(form.right))
             case lp.Unless() if not is_correlated(form.right):
                 return replace(form, left=self._flat(form.left))
@@ -203,7 +205,7 @@ class _Flattener:
                 return self._absence_before(form)
             case lp.AbsenceAfter():
                 return self._absence_after(form)
-            case lp.Event() | lp.Conjunction() | lp.Selected() | lp.MarkedEnds():
+            case lp.Event() | lp.Selected() | lp.MarkedEnds():
                 raise _NotFlatError
             case _:
                 assert_never(form)

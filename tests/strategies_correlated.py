@@ -1,0 +1,114 @@
+"""Random queries whose conditions across events stand where an operator compares matches: in AND,
+in a nested NXT or LAST, and in a longer pattern that must be absent.
+
+Most conditions are equalities, so that matches are frequent enough; some are not, and some compare
+numbers of different types.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from strategies_across import TYPES, WIDE_DECLARATION, AcrossConditions
+
+KINDS = ("and",)
+
+
+def correlated_query(rng: random.Random, kind: str) -> str:
+    """A query about `WIDE_DECLARATION`, with it."""
+    formulas = _Formulas(rng)
+    formula = {"and": formulas.both}[kind]()
+    chosen = rng.choice(("*",) * 8 + ("NXT *", "LAST *", "MAX *", "STRICT *", "ANY *", "FIRST *"))
+    lines = [f"SELECT {chosen} FROM S WHERE {formula}"]
+    if rng.random() < 0.2:
+        lines.append(f"PARTITION BY {rng.choice(('flag', 'id'))}")
+    size = rng.randint(3, 9)
+    lines.append(rng.choice((f"WITHIN {size} EVENTS", f"WITHIN {size + 2} [ts]", "")))
+    if rng.random() < 0.1:
+        lines.append("CONSUME BY PARTITION" if "PARTITION BY" in lines[1] else "CONSUME BY ANY")
+    return WIDE_DECLARATION + "\n".join(filter(None, lines)) + "\n"
+
+
+class _Formulas:
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.key = rng.choice(("id", "id", "name", "number", "value", "ratio", "code", "flag"))
+
+    def conditions(self, *, look_back: bool = False) -> AcrossConditions:
+        """Conditions that compare labels."""
+        return AcrossConditions(self.rng, lambda x: f"{x}.value >= 2", look_back=look_back)
+
+    def tie(self, x: str, y: str) -> str:
+        """An equality, most often of the formula's key."""
+        if self.rng.random() < 0.7:
+            return f"{x}.{self.key} = {y}.{self.key}"
+        return self.conditions().tie(x, y)
+
+    def term(self, x: str, y: str) -> str:
+        """An equality, or seldom another condition."""
+        draw = self.rng.random()
+        if draw < 0.7:
+            return self.tie(x, y)
+        if draw < 0.85:
+            return self.conditions().comparison(x, y)
+        return self.conditions(look_back=draw > 0.93).term([x], [y])
+
+    # --- AND ----------------------------------------------------------------------------------
+
+    def both(self) -> str:
+        """AND of two sides with much the same events, most often, with something around it."""
+        rng = self.rng
+        labels = ("x", "y", "z")[: rng.choice((2, 2, 2, 3))]
+        types = [rng.choice(TYPES[:3]) for _ in labels]
+        formula = f"({self._side(labels, types)} AND {self._side(labels, types)})"
+        if rng.random() < 0.1:
+            formula = f"({formula} AND {self._side(labels, types)})"
+        other = rng.choice(TYPES[:3])
+        around = rng.choice(("",) * 5 + ("behind", "before", "rounds", "or", "all", "unless"))
+        if around == "behind":
+            formula = f"({formula} ; {other} AS u FILTER {self.term('u', rng.choice(labels))})"
+        elif around == "before":
+            formula = f"({other} AS u ; {formula} FILTER {self.term(rng.choice(labels), 'u')})"
+        elif around == "rounds":
+            inside = f"({formula} FILTER {self.term(*rng.sample(labels, 2))})"
+            formula = rng.choice((f"{formula}+", f"{inside}+", f"({other} AS u ; {formula})+"))
+        elif around == "or":
+            formula = f"({formula} OR {self._side(labels, types)})"
+        elif around == "all":
+            formula = f"({formula} ALL {other} AS u)"
+        elif around == "unless":
+            formula = f"({formula} UNLESS D)"
+        if rng.random() < 0.2:
+            formula = f"({formula} FILTER {self.term(*rng.sample(labels, 2))})"
+        return formula
+
+    def _side(self, labels: Sequence[str], types: Sequence[str]) -> str:
+        """A sequence of the labels with conditions of its own, in parentheses."""
+        rng = self.rng
+        parts = []
+        for label, name in zip(labels, types, strict=True):
+            atom = f"{name} AS {label}"
+            other = rng.choice(TYPES[:3])
+            forms = (*[atom] * 6, f"({atom})+", f"({name} OR {other}) AS {label}")
+            parts.append(rng.choice(forms))
+        text = parts[0]
+        for place, part in enumerate(parts[1:]):
+            joint = rng.choice((" ; ",) * 6 + (" : ", " ; D ; ", "absent", "absent", "all"))
+            if joint == "absent":
+                tie = self.term("w", rng.choice(labels[: place + 2]))
+                joint = f" ; !({rng.choice(TYPES)} AS w FILTER {tie}) ; "
+            text = f"({text}) ALL ({part})" if joint == "all" else f"{text}{joint}{part}"
+            if joint == " : ":
+                text = f"({text})"
+        for _ in range(rng.choice((0, 1, 1, 1))):
+            text = f"({text}) FILTER {self.term(*rng.sample(labels, 2))}"
+        if rng.random() < 0.1:
+            text = f"WITHIN[{rng.randint(1, 5)} {rng.choice(('EVENTS', '[ts]'))}]({text})"
+        if rng.random() < 0.1:
+            text = f"({text}) UNLESS (D AS w FILTER {self.term('w', rng.choice(labels))})"
+        if rng.random() < 0.1:
+            text = f"(({text}) OR ({' ; '.join(parts)}))"
+        if "; D ;" in text or rng.random() < 0.1:
+            text = f"PROJECT[{', '.join(labels)}]({text})"
+        return f"({text})"
