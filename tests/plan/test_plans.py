@@ -52,6 +52,8 @@ BY_KEYS = [
     # Keys of several attributes.
     "A AS x ; B AS y FILTER x.id = y.id AND x.name = y.name",
     "A AS x ; B AS y FILTER x.id = y.id AND x.name = y.name AND x.value = y.value",
+    # On a side of AND: both sides have the same labels.
+    "(A AS x ; B AS y FILTER x.id = y.id) AND (A AS x ; B AS y)",
     # In the rounds of an iteration: each has a key of its own.
     "((A AS x ; B AS y) FILTER x.id = y.id)+ ; C",
     "(A AS x ; B AS y FILTER x.name = y.name)+",
@@ -118,7 +120,7 @@ BY_DEFINITION = [
     "LAST(A AS x ; B AS y FILTER x.id = y.id) ; C",
     "MAX(A AS x ; B AS y FILTER x.id = y.id) ; C",
     "A AS x ; LAST(B AS y ; C AS z FILTER x.id = y.id)",
-    "(A AS x ; B AS y FILTER x.id = y.id) AND (A AS x ; B AS y)",
+    "MAX(A AS x ; (B AS y)+ FILTER x.id = y.id) AND (A AS x ; (B AS y)+)",
     "((A AS x)+ ; B AS y FILTER SUM(x.value) > y.value)+",
 ]
 
