@@ -45,7 +45,9 @@ def check(
     rng = random.Random(seed)
     text = correlated_query(rng, kind)
     tally.drawn += 1
-    needs_order = re.search(r"SELECT [^*]| EVENTS|CONSUME|NXT\(|LAST\(|PREV\(|PRIOR|STRICT", text)
+    needs_order = re.search(
+        r"SELECT [^*]| EVENTS|CONSUME|NXT\(|LAST\(|MAX\(|PREV\(|PRIOR|STRICT", text
+    )
     ties = "simultaneous" if not needs_order and rng.random() < 0.25 else None
     order_by = "ts" if ties else None
     try:
@@ -85,8 +87,8 @@ def check(
                         ) from None
 
 
-_SLICES = {"and": range(60)}
-_BY_NUMBA = {"and": range(900, 903)}
+_SLICES = {"and": range(60), "nested": range(60)}
+_BY_NUMBA = {"and": range(900, 903), "nested": range(900, 903)}
 
 
 @pytest.mark.parametrize("kind", KINDS)
