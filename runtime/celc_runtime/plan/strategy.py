@@ -162,8 +162,8 @@ class Checked:
     look alike can come more than once. in_order: whether a search from the latest events back finds
     the choice of LAST first. fails_alike: whether `admits` asks only for numbers kept with the
     newest event of the path, and `completes` admits each such match. weigh: for conditions on sums
-    the function (past, first, tag, number), see `engine.sum_bounds`; limits: those of the sums. sees_all:
-    whether some condition asks for events before the window, however far back.
+    the function (past, first, tag, number), see `engine.sum_bounds`; limits: those of the sums.
+    sees_all: whether some condition asks for events before the window, however far back.
     """
 
     admits: Callable[..., bool]
