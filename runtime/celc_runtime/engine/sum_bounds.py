@@ -49,7 +49,7 @@ def reaching(
     if not compiles:
         return pair
     add, may_reach = pair
-    compiled = njit(nogil=True, error_model="numpy", inline="always", cache=False)
+    compiled = njit(nogil=True, error_model="numpy", inline="always")
     return compiled(add), compiled(may_reach)
 
 
@@ -172,5 +172,5 @@ def _fill_of(weigh: Callable[..., Any], bounds: int, *, compiles: bool) -> Calla
 
     if not compiles:
         return fill
-    compiled: Callable[..., Any] = njit(nogil=True, error_model="numpy", cache=False)(fill)
+    compiled: Callable[..., Any] = njit(nogil=True, error_model="numpy")(fill)
     return compiled
