@@ -12,13 +12,13 @@ from collections.abc import Sequence
 
 from strategies_across import TYPES, WIDE_DECLARATION, AcrossConditions
 
-KINDS = ("and",)
+KINDS = ("and", "nested")
 
 
 def correlated_query(rng: random.Random, kind: str) -> str:
     """A query about `WIDE_DECLARATION`, with it."""
     formulas = _Formulas(rng)
-    formula = {"and": formulas.both}[kind]()
+    formula = {"and": formulas.both, "nested": formulas.nested}[kind]()
     chosen = rng.choice(("*",) * 8 + ("NXT *", "LAST *", "MAX *", "STRICT *", "ANY *", "FIRST *"))
     lines = [f"SELECT {chosen} FROM S WHERE {formula}"]
     if rng.random() < 0.2:
@@ -53,6 +53,55 @@ class _Formulas:
         if draw < 0.85:
             return self.conditions().comparison(x, y)
         return self.conditions(look_back=draw > 0.93).term([x], [y])
+
+    # --- nested selectors -------------------------------------------------------------------------
+
+    def nested(self) -> str:
+        """A selector over events of which most have one key with the last one, and what is around
+        it."""
+        rng = self.rng
+        labels = ("x", "y", "z")[: rng.choice((2, 2, 2, 3, 3))]
+        parts = []
+        for label in labels:
+            name, other = rng.choice(TYPES[:3]), rng.choice(TYPES[:3])
+            forms = (*[f"{name} AS {label}"] * 12, *[f"({name} OR {other}) AS {label}"] * 3)
+            seldom = (f"({name} AS {label} OR {other})", f"({name} AS {label})+")
+            part = rng.choice((*forms, *seldom))
+            parts.append(f"({part} FILTER {label}.value >= 2)" if rng.random() < 0.15 else part)
+        chain = parts[0]
+        for place, part in enumerate(parts[1:]):
+            chain = f"{chain}{rng.choice((' ; ',) * 15 + (' : ',))}{part}"
+            if place == 0 and len(parts) == 3 and rng.random() < 0.3:
+                chain = f"(({chain}) FILTER {self.term('x', 'y')})"
+        ties = [self.tie(label, labels[-1]) for label in labels[:-1] if rng.random() < 0.85]
+        if len(labels) == 3 and rng.random() < 0.4:
+            ties[rng.randrange(len(ties) + 1) :] = [self.tie("x", "y")]
+        if rng.random() < 0.2:
+            ties.append(self.term(labels[-1], rng.choice(labels[:-1])))
+        if ties:
+            chain = f"({chain}) FILTER {' AND '.join(ties)}"
+        formula = f"{rng.choice(('NXT', 'LAST', 'NXT', 'LAST', 'MAX'))}({chain})"
+        other = rng.choice(TYPES[:3])
+        around = rng.choice(("", "") + ("behind",) * 3 + ("before", "both", "or", "all", "rounds"))
+        if around == "behind":
+            formula = f"{formula} ; {other} AS u"
+        elif around == "before":
+            formula = f"{other} AS u ; {formula}"
+        elif around == "both":
+            formula = f"{formula} AND ({' ; '.join(parts)})"
+        elif around == "or":
+            formula = f"({formula} OR {other} AS u) ; {rng.choice(TYPES[:3])} AS v"
+        elif around == "all":
+            formula = f"{formula} ALL {other} AS u"
+        elif around == "rounds":
+            formula = f"({formula})+ ; {other} AS u"
+        if rng.random() < 0.2 and "u" in formula.split("AS ")[-1:]:
+            formula = f"({formula}) FILTER {self.term('u', rng.choice(labels))}"
+        elif rng.random() < 0.2:
+            formula = f"({formula}) FILTER {self.term(*rng.sample(labels, 2))}"
+        if rng.random() < 0.1:
+            formula = f"({formula}) UNLESS D"
+        return formula
 
     # --- AND ----------------------------------------------------------------------------------
 

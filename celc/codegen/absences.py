@@ -19,6 +19,7 @@ from celc.normal.flat_form import (
     AbsentPart,
     EventAfter,
     EventBefore,
+    FirstWithKey,
     PartAfter,
     PartBefore,
     RoleClause,
@@ -115,9 +116,14 @@ class AbsenceCode:
         checks = self._absent_checks(absent.events, absent.clauses)
         first, last = (1 << self.checks.bit(role) for role in (absent.first, absent.last))
         # The search by key begins behind the event with the key, but both ends count here.
-        key = None
+        key, after = None, True
         if not absent.inclusive:
             key = self._key(absent, lambda role: self._can_precede(role, absent.first), after=True)
+            if key is None:
+                key = self._key(
+                    absent, lambda role: self._can_precede(absent.last, role), after=False
+                )
+                after = False
         lines = [
             _no(absent.events),
             "for place in range(depth, -1, -1):",
@@ -132,7 +138,18 @@ class AbsenceCode:
             ends = ("start", "end + 1") if absent.inclusive else ("start + 1", "end")
             lines.append(f"    for between in range({', '.join(ends)}):")
             return [*lines, *(f"        {line}" for line in checks)]
-        asker = self._asker(key.role, after=True, edge="start")
+        asker = self._asker(key.role, after=after, edge="start" if after else "end")
+        if not after:
+            return [
+                *lines,
+                *(f"    {line}" for line in asker),
+                f"    between = nearest_{key.asked}[asker] - first if asker >= 0 else end - 1",
+                "    while between > start:",
+                "        if between < end:",
+                *(f"            {line}" for line in checks),
+                f"        between = nearest_{key.next}[between] - first "
+                "if asker >= 0 else between - 1",
+            ]
         return [
             *lines,
             *(f"    {line}" for line in asker),
@@ -141,6 +158,17 @@ class AbsenceCode:
             "        if between > start:",
             *(f"            {line}" for line in checks),
             f"        between = nearest_{key.next}[between] - first if asker >= 0 else between + 1",
+        ]
+
+    def first_lines(self, first: FirstWithKey) -> list[str]:
+        """Lines that turn down an event which is not the first one with its key."""
+        before = self._lookup(first.events, first.terms, first.terms, after=False, ever=True)
+        key = ", ".join(named_term(term)[0] for term in first.terms)
+        names = " or ".join(dict.fromkeys(event.name for event in first.events))
+        return [
+            f"# the first {comment_text(names)} with its {comment_text(key)}",
+            f"if roles & {1 << self.checks.bit(first.role)} and nearest_{before}[here] >= 0:",
+            "    return False",
         ]
 
     def event_before_lines(self, before: EventBefore) -> list[str]:
@@ -233,14 +261,17 @@ class AbsenceCode:
         asking: Sequence[Expression],
         *,
         after: bool,
+        ever: bool = False,
     ) -> int:
-        """The number of the look-up of the nearest of some events by key."""
+        """The number of the look-up of the nearest of some events by key; with `ever`, of whether
+        there was one."""
         code = self.imports.call(
             "NearestEvent",
             tuple_text(map(str, symbols_of(events, self.program))),
             f"key={self._terms(absent)}",
             f"asking={self._terms(asking)}",
             *(["after=True"] if after else []),
+            *(["ever=True"] if ever else []),
         )
         return self.nearest.setdefault(code, len(self.nearest))
 

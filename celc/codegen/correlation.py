@@ -83,6 +83,7 @@ class ChecksLiteral(TemplateView):
     fails_alike: bool
     weigh_lines: tuple[str, ...]
     limits: str
+    sees_all: bool
 
 
 def definition_literal(
@@ -147,6 +148,8 @@ def checks_literal(
         lines += absences.absent_part_lines(place, part)
     for place, before in enumerate(checks.parts_before, len(checks.absent_parts)):
         lines += absences.part_before_lines(place, before)
+    for first in checks.first:
+        lines += absences.first_lines(first)
     lines += writer.lines(checks.clauses)
     complete_lines = writer.complete_lines(checks.clauses)
     watched: tuple[AbsentPart | PartBefore | PartAfter, ...]
@@ -197,6 +200,7 @@ def checks_literal(
         checks.fails_alike,
         tuple(weigh_lines(checks.sum_bounds, writer)),
         limits_of(checks.sum_bounds),
+        checks.sees_all,
     )
     return literal, choices.attributes_read
 

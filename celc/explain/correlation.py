@@ -9,7 +9,7 @@ from celc.normal.normal_form import Event
 from celc.normal.show import show_clause, show_length, show_window
 from celc.normal.traversal import events_of
 from celc.plan.deadlines import deadlines_of
-from celc.plan.keys import KeyPlan
+from celc.plan.keys import KeyPlan, named_term
 from celc.plan.program import Program
 from celc.plan.strategy import ByDefinition, Checked, Keyed, LongestRuns
 
@@ -83,6 +83,10 @@ def _check_lines(checks: Checked) -> list[str]:
     for absent in checks.absent:
         names = " or ".join(dict.fromkeys(event.name for event in absent.events))
         lines.append(f"  no {names} inside: when the match is complete")
+    for first in checks.first:
+        names = " or ".join(dict.fromkeys(event.name for event in first.events))
+        key = ", ".join(named_term(term)[0] for term in first.terms)
+        lines.append(f"  no {names} with the same {key} before it in the stream: when it is there")
     for of_part in checks.windows:
         lines.append(f"  {show_window(of_part.window)}: when an event before its last one is there")
     for part in checks.absent_parts:

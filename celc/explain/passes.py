@@ -20,7 +20,7 @@ from celc.normal.flat_form import FlatForm, RoleClause
 from celc.normal.normal_form import ROLE, NormalForm
 from celc.normal.show import show_clause, show_event, show_labels
 from celc.plan.earliest import EarliestTables
-from celc.plan.keys import KeyPlan
+from celc.plan.keys import KeyPlan, named_term
 from celc.plan.piles import Pile, PilePlan, Write
 
 
@@ -39,6 +39,10 @@ def dump_flat_form(flat: FlatForm) -> str:
         where = f"from {first} to {last}" if absent.inclusive else f"between {first} and {last}"
         lines.append(f"no {events} {where}")
         lines += [f"  {_role_clause(clause)}" for clause in absent.clauses]
+    for one in flat.first:
+        events = " OR ".join(show_event(event.type, event.clauses) for event in one.events)
+        names = ", ".join(named_term(term)[0] for term in one.terms)
+        lines.append(f"{_role(one.role)} is the first {events} with its {names}")
     return text_of(lines)
 
 

@@ -1,21 +1,25 @@
 """Correlated forms → flat forms, where that can be.
 
 Not everything can be said in roles. These conditions are left to the definition (`definition` in
-the runtime): conditions in longer patterns that must be absent and below selectors, which compare a
-match with others; and functions of the label sets of one round.
+the runtime): conditions in longer patterns that must be absent; those below selectors, which
+compare a match with others, where the choice is not that of a chain (`chains`); and functions of
+the label sets of one round.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import assert_never
 
 from celc.core import formula as core
 from celc.core.formula import Clause, Expression, Predicate
-from celc.core.terms import labels_in_order, looks_back, nodes_named_in
+from celc.core.terms import labels_in_order, looks_back
 from celc.core.traversal import Leaf, map_expression, map_leaves
 from celc.normal import normal_form as lp
+from celc.normal.chains import NotAChainError, Place, chain_of
 from celc.normal.constructors import disjunction
+from celc.normal.equalities import MAX_KEY, equality
 from celc.normal.extremes import necessary, sufficient
 from celc.normal.flat_form import (
     ABSENT,
@@ -23,6 +27,7 @@ from celc.normal.flat_form import (
     AbsentPart,
     EventAfter,
     EventBefore,
+    FirstWithKey,
     FlatForm,
     PartAfter,
     PartBefore,
@@ -30,6 +35,7 @@ from celc.normal.flat_form import (
     RoleWindow,
     When,
     mark_of_round,
+    when_decided,
 )
 from celc.normal.marks import (
     UnmarkableError,
@@ -73,6 +79,7 @@ def flatten(form: NormalForm) -> FlatForm | None:
             without_numbers(flat),
             clauses,
             tuple(flattener.absent),
+            tuple(flattener.first),
             windows,
             tuple(flattener.absent_parts),
             tuple(flattener.events_before),
@@ -120,6 +127,7 @@ class _Flattener:
         self.clauses: list[RoleClause] = []
         self.rounds: set[int] = set()
         self.absent: list[AbsentEvent] = []
+        self.first: list[FirstWithKey] = []
         self.windows: list[RoleWindow] = []
         self.absent_parts: list[AbsentPart] = []
         self.events_before: list[EventBefore] = []
@@ -174,6 +182,8 @@ class _Flattener:
                 return replace(form, left=self._flat(form.left), right=self._flat(form.right))
             case lp.Selected() if form.strategy == "STRICT":
                 return replace(form, operand=self._flat(form.operand))
+            case lp.Selected() if form.strategy in ("NXT", "LAST", "MAX"):
+                return self._chosen(form)
             case lp.Relabel():
                 flat = self._flat(form.operand)
                 for change in form.changes:
@@ -209,6 +219,47 @@ class _Flattener:
                 raise _NotFlatError
             case _:
                 assert_never(form)
+
+    def _chosen(self, form: lp.Selected) -> NormalForm:
+        """A nested selector over a chain: its choice is an absence of single events."""
+        if self._iterations:
+            raise _NotFlatError  # each round would have an absence of its own
+        try:
+            chain = chain_of(form.operand, self._new_role)
+        except NotAChainError:
+            raise _NotFlatError from None
+        flat, places = self._flat(chain.form), chain.places
+        if form.strategy == "LAST":
+            for place, following in pairwise(places):
+                self._no_other(place, place, following, places[-1], after=place)
+        elif form.strategy == "NXT" and len(places) > 1:
+            terms = tuple(dict.fromkeys(tie.term for tie in places[0].ties))
+            if places[0].others or not 1 <= len(terms) <= MAX_KEY:
+                raise _NotFlatError  # the events before the match would all have to be looked at
+            self.first.append(FirstWithKey(places[0].events, terms, places[0].role))
+            for before, place in pairwise(places[:-1]):
+                self._no_other(place, before, place, places[-1], after=before)
+        return flat
+
+    def _no_other(
+        self, place: Place, first: Place, last: Place, end: Place, *, after: Place
+    ) -> None:
+        """No other candidate for a place of a chain lies between the events at two others.
+
+        Its equalities are said with the event at `after` where they can be, for that event comes
+        before those which are looked for, so that they are found by its key.
+        """
+        clauses = []
+        for tie in place.ties:
+            known = next((one for one in after.ties if one.join == tie.join), None)
+            role, term = (place.role, tie.term) if known is None else (after.role, known.term)
+            clause = equality((ABSENT, tie.term), (role, term), tie.written)
+            clauses.append(RoleClause(clause, tie.written, ((), ())))
+        for written, own in place.others:
+            labels = labels_in_order(written)
+            roles = {label: ABSENT if label in own else end.role for label in labels}
+            clauses.append(_over_absent(written, roles))
+        self.absent.append(AbsentEvent(place.events, tuple(clauses), first.role, last.role, False))
 
     def _absent_part(self, form: NormalForm, *, inclusive: bool) -> tuple[str, str]:
         """The roles of the events between which a form in a window must not lie."""
@@ -302,11 +353,9 @@ class _Flattener:
             if label not in binding.roles:
                 binding.roles[label] = self._new_role()
             roles[label] = binding.roles[label]
-        if _when(clause) != "pairs":
+        if when_decided(clause) != "pairs":
             raise _NotFlatError
-        predicates = tuple(_renamed(predicate, roles) for predicate in clause.predicates)
-        labels = tuple(dict.fromkeys(roles[label] for label in clause.labels))
-        return RoleClause(Clause(predicates, labels, clause.span), clause, ((),) * len(labels))
+        return _over_absent(clause, roles)
 
     def _new_role(self) -> str:
         self._next_role += 1
@@ -346,7 +395,7 @@ class _Flattener:
             around[roles[label]] = binding.iterations
         predicates = tuple(_renamed(predicate, roles) for predicate in clause.predicates)
         labels = tuple(roles[label] for label in clause.labels)
-        when = _when(clause)
+        when = when_decided(clause)
         if applies is not None:
             labels = (*labels, applies)
             around[applies] = own.iterations
@@ -373,13 +422,11 @@ class _Flattener:
         self.clauses.append(added)
 
 
-def _when(clause: Clause) -> When:
-    nodes = [node for predicate in clause.predicates for node in nodes_named_in(predicate)]
-    if any(isinstance(node, core.Aggregate) for node in nodes):
-        return "complete"
-    if not any(map(looks_back, clause.predicates)):
-        return "pairs"
-    return "neighbours" if len(clause.labels) == 1 else "complete"
+def _over_absent(clause: Clause, roles: dict[str, str]) -> RoleClause:
+    """A clause on an absent event over roles, which no iteration is around."""
+    predicates = tuple(_renamed(predicate, roles) for predicate in clause.predicates)
+    labels = tuple(dict.fromkeys(roles[label] for label in clause.labels))
+    return RoleClause(Clause(predicates, labels, clause.span), clause, ((),) * len(labels))
 
 
 def _renamed(predicate: Predicate, roles: dict[str, str]) -> Predicate:

@@ -20,6 +20,7 @@ from celc.normal.flat_form import (
     AbsentPart,
     EventAfter,
     EventBefore,
+    FirstWithKey,
     PartAfter,
     PartBefore,
     RoleClause,
@@ -106,16 +107,17 @@ class Checked:
     """All matches that satisfy conditions, which cut branches of the walk.
 
     `clauses` are the conditions that no key decides, `absent` the events that must not lie inside a
-    match, `windows` those of parts of the formula, `absent_parts` the parts in windows that must
-    not lie inside a match; `events_before` and `parts_before` must not lie before one, `after` not
-    after one; `selector` is NXT, LAST or MAX of SELECT, NXT_OF_ENDS or empty; `distinct`: some
-    matches look alike, because they differ in events that are not shown. `max_work`: the most steps
-    for one event. `in_order`: a search that takes the latest events first finds the choice of LAST
-    first.
+    match, `first` the events that must be the first ones with their keys, `windows` those of parts
+    of the formula, `absent_parts` the parts in windows that must not lie inside a match;
+    `events_before` and `parts_before` must not lie before one, `after` not after one; `selector` is
+    NXT, LAST or MAX of SELECT, NXT_OF_ENDS or empty; `distinct`: some matches look alike, because
+    they differ in events that are not shown. `max_work`: the most steps for one event. `in_order`:
+    a search that takes the latest events first finds the choice of LAST first.
     """
 
     clauses: tuple[RoleClause, ...]
     absent: tuple[AbsentEvent, ...]
+    first: tuple[FirstWithKey, ...]
     windows: tuple[RoleWindow, ...]
     absent_parts: tuple[AbsentPart, ...]
     events_before: tuple[EventBefore, ...]
@@ -144,7 +146,8 @@ class Checked:
     @property
     def _looks_outside(self) -> bool:
         before = self.events_before or self.parts_before
-        return bool(self.absent or self.absent_parts or before or self.after)
+        inside = self.absent or self.first or self.absent_parts
+        return bool(inside or before or self.after)
 
     @property
     def sum_bounds(self) -> tuple[SumBound, ...]:
@@ -152,9 +155,16 @@ class Checked:
         return tuple(bound for clause in self.clauses for bound in sum_bounds_of(clause))
 
     @property
+    def sees_all(self) -> bool:
+        """Whether conditions ask for events before the window, however far back."""
+        return bool(self.first)
+
+    @property
     def asks(self) -> bool:
         """Whether conditions are left to the walk."""
         return bool(self.clauses or self.windows or self._looks_outside)
+        inside = self.clauses or self.absent or self.first or self.windows or self.absent_parts
+        return bool(inside or self.events_before or self.parts_before or self.after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +302,7 @@ def _longest_runs(given: ChoiceInput, updates: frozenset[type[Update]]) -> Strat
             if conditions or not between:
                 return None
             checks = Checked(
-                flat.clauses, (), (), (), (), (), None, "", False, given.max_work, reason
+                flat.clauses, (), (), (), (), (), (), None, "", False, given.max_work, reason
             )
         case _:
             return None
@@ -425,7 +435,7 @@ def _checked(
     left = tuple(clause for clause in flat.clauses if clause not in decided)
     distinct = looks_alike(given.minimal)
     reasons = [
-        "conditions compare the events of a match" if left or flat.absent else "",
+        "conditions compare the events of a match" if left or flat.absent or flat.first else "",
         "windows hold for parts of a match" if flat.windows or flat.absent_parts else "",
         "events before a match can rule it out" if flat.events_before or flat.parts_before else "",
         "events after a match can rule it out" if flat.after else "",
@@ -442,6 +452,7 @@ def _checked(
     listing = Checked(
         left,
         flat.absent,
+        flat.first,
         flat.windows,
         flat.absent_parts,
         flat.events_before,

@@ -111,13 +111,15 @@ class NearestEvent:
     """For each event the nearest one before it, or `after` it, that has one of the symbols and the
     key that the event asks for, in its partition; a key with NULL is no key.
 
-    key: the terms of the nearest event; asking: those of the event that asks, one for each.
+    key: the terms of the nearest event; asking: those of the event that asks, one for each. ever:
+    whether there is one counts also when it has been forgotten.
     """
 
     symbols: tuple[int, ...]
     key: tuple[KeyTerm, ...]
     asking: tuple[KeyTerm, ...]
     after: bool = False
+    ever: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,7 @@ class Checked:
     the choice of LAST first. fails_alike: whether `admits` asks only for numbers kept with the
     newest event of the path, and `completes` admits each such match. weigh: for conditions on sums
     the function (past, first, tag, number), see `engine.sum_bounds`; limits: those of the sums.
+    sees_all: some condition asks for events before the window, however far back.
     """
 
     admits: Callable[..., bool]
@@ -174,6 +177,7 @@ class Checked:
     fails_alike: bool = False
     weigh: Callable[..., tuple[float, float]] | None = None
     limits: tuple[float, ...] = ()
+    sees_all: bool = False
 
     @property
     def compiles(self) -> bool:
