@@ -48,6 +48,16 @@ ACROSS = {
     "AND": ("((A AS x ; B AS y) FILTER x.id = y.id) AND (A AS x ; B AS y)", 100),
     "LAST": ("LAST((A AS x ; B AS y) FILTER x.id = y.id) ; C", 100),
     "NXT": ("NXT((A AS x ; B AS y) FILTER x.id = y.id) ; C", 100),
+    "absent pattern": (
+        "(A AS a ; !((B AS b ; D AS d) FILTER a.id = b.id AND b.id = d.id) ; C AS c) "
+        "FILTER a.id = c.id",
+        1_000,
+    ),
+    "UNLESS pattern": (
+        "((A AS a ; C AS c) FILTER a.id = c.id) "
+        "UNLESS ((B AS b ; D AS d) FILTER a.id = b.id AND b.id = d.id)",
+        1_000,
+    ),
     "LAST of three": (
         "LAST((A AS x ; B AS y ; C AS z) FILTER x.id = y.id AND y.id = z.id) ; D",
         100,

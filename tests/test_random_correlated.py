@@ -120,8 +120,8 @@ def check_as_stream(seed: int, tally: Counts, kind: str) -> None:
         tally.texts.add(text)
 
 
-_SLICES = {"and": range(60), "nested": range(60)}
-_BY_NUMBA = {"and": range(900, 903), "nested": range(900, 903)}
+_SLICES = {"and": range(60), "nested": range(60), "absent": range(60)}
+_BY_NUMBA = {"and": range(900, 903), "nested": range(900, 903), "absent": range(900, 903)}
 
 
 @pytest.mark.parametrize("kind", KINDS)
