@@ -46,8 +46,22 @@ ACROSS = {
     "keyed": (f"SELECT * WHERE {_KEYED}", 1_000),
     "SELECT NXT keyed": (f"SELECT NXT * WHERE {_KEYED}", 1_000),
     "AND": ("((A AS x ; B AS y) FILTER x.id = y.id) AND (A AS x ; B AS y)", 100),
-    "NXT of a chain": ("NXT((A AS x ; B AS y) FILTER x.id = y.id) ; C", 100),
-    "LAST of a chain": ("LAST((A AS x ; B AS y) FILTER x.id = y.id) ; C", 100),
+    "LAST": ("LAST((A AS x ; B AS y) FILTER x.id = y.id) ; C", 100),
+    "NXT": ("NXT((A AS x ; B AS y) FILTER x.id = y.id) ; C", 100),
+    "absent pattern": (
+        "(A AS a ; !((B AS b ; D AS d) FILTER a.id = b.id AND b.id = d.id) ; C AS c) "
+        "FILTER a.id = c.id",
+        1_000,
+    ),
+    "UNLESS pattern": (
+        "((A AS a ; C AS c) FILTER a.id = c.id) "
+        "UNLESS ((B AS b ; D AS d) FILTER a.id = b.id AND b.id = d.id)",
+        1_000,
+    ),
+    "LAST of three": (
+        "LAST((A AS x ; B AS y ; C AS z) FILTER x.id = y.id AND y.id = z.id) ; D",
+        100,
+    ),
     "rising": ("SELECT * WHERE ((A AS a)+ ; B) FILTER a.v > PREV(a.v)", 50),
     "SELECT LAST rising": ("SELECT LAST * WHERE ((A AS a)+ ; B) FILTER a.v > PREV(a.v)", 50),
     "AVG > 0.9": ("SELECT * WHERE ((A AS a)+ ; B) FILTER AVG(a.v) > 0.9", 100),

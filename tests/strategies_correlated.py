@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from itertools import pairwise
 
 from strategies_across import TYPES, WIDE_DECLARATION, AcrossConditions
 
-KINDS = ("and", "nested")
+KINDS = ("and", "nested", "absent")
 
 
 def correlated_query(rng: random.Random, kind: str) -> str:
     """A query about `WIDE_DECLARATION`, with it."""
     formulas = _Formulas(rng)
-    formula = {"and": formulas.both, "nested": formulas.nested}[kind]()
+    draw = {"and": formulas.both, "nested": formulas.nested, "absent": formulas.absent}
+    formula = draw[kind]()
     chosen = rng.choice(("*",) * 8 + ("NXT *", "LAST *", "MAX *", "STRICT *", "ANY *", "FIRST *"))
     lines = [f"SELECT {chosen} FROM S WHERE {formula}"]
     if rng.random() < 0.2:
@@ -102,6 +104,72 @@ class _Formulas:
         if rng.random() < 0.1:
             formula = f"({formula}) UNLESS D"
         return formula
+
+    # --- absent patterns --------------------------------------------------------------------------
+
+    def absent(self) -> str:
+        """A pattern that must not lie in a sequence: most often its events have one key, which is
+        tied to labels of the sequence or not."""
+        rng = self.rng
+        labels = ("x", "y", "z")[: rng.choice((2, 2, 3))]
+        parts = []
+        for label in labels:
+            name, other = rng.choice(TYPES[:3]), rng.choice(TYPES[:3])
+            forms = (*[f"{name} AS {label}"] * 8, f"({name} OR {other}) AS {label}")
+            seldom = (f"({name} AS {label} OR {other})", f"({name} AS {label})+")
+            parts.append(rng.choice((*forms, *seldom)))
+        pattern = self._pattern(labels)
+        if rng.random() < 0.35:
+            formula = f"({' ; '.join(parts)}) UNLESS ({pattern})"
+        else:
+            place = rng.randrange(1, len(parts))
+            before, behind = " ; ".join(parts[:place]), " ; ".join(parts[place:])
+            formula = f"{before} ; !({pattern}) ; {behind}"
+        if rng.random() < 0.15:
+            formula = f"({formula})+"
+        if rng.random() < 0.1:
+            formula = f"({formula}) OR (D AS x ; D AS y)"
+        if rng.random() < 0.4:
+            formula = f"({formula}) FILTER {self.term(*rng.sample(labels, 2))}"
+        return formula
+
+    def _pattern(self, outer: Sequence[str]) -> str:
+        rng = self.rng
+        labels = ("u", "v", "w")[: rng.choice((1, 2, 2, 2, 3))]
+        parts = []
+        for label in labels:
+            name, other = rng.choice(TYPES[:3]), rng.choice(TYPES[:3])
+            atom = f"{name} AS {label}"
+            forms = (*[atom] * 8, f"({name} OR {other}) AS {label}", f"({atom})+")
+            seldom = (f"({atom} OR {other})", f"({atom}){{1,2}}", f"({name} ; {other}) AS {label}")
+            parts.append(rng.choice((*forms, *seldom)))
+        joint = " : " if rng.random() < 0.05 else " ; "
+        pattern = joint.join(parts)
+        ties = [self._same(a, b) for a, b in pairwise(labels)]
+        if len(labels) > 1 and rng.random() < 0.1:
+            ties.pop()
+        if rng.random() < 0.65:
+            ties.append(self._same(rng.choice(outer), rng.choice(labels)))
+            if rng.random() < 0.3:
+                ties = [self._same(rng.choice(outer), label) for label in labels]
+        if rng.random() < 0.15:
+            ties.append(self.term(rng.choice(labels), rng.choice((*outer, *labels))))
+        rng.shuffle(ties)
+        if rng.random() < 0.2:
+            pattern = f"WITHIN[{rng.randint(1, 4)} {rng.choice(('EVENTS', '[ts]'))}]({pattern})"
+        if not ties:
+            return pattern
+        if rng.random() < 0.15:
+            return f"(({pattern}) FILTER {' AND '.join(ties)})+"
+        if rng.random() < 0.15:
+            pattern, ties = f"({pattern}) FILTER {ties[0]}", ties[1:] or ties
+        return f"({pattern}) FILTER {' AND '.join(ties)}"
+
+    def _same(self, x: str, y: str) -> str:
+        """An equality of the formula's key, but seldom."""
+        if self.rng.random() < 0.9:
+            return f"{x}.{self.key} = {y}.{self.key}"
+        return self.conditions().tie(x, y)
 
     # --- AND ----------------------------------------------------------------------------------
 

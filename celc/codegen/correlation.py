@@ -15,7 +15,7 @@ from celc.codegen.escape import string_literal, string_tuple, tuple_text
 from celc.codegen.imports import Imports
 from celc.codegen.sums import limits_of, weigh_lines
 from celc.codegen.templates import TemplateView
-from celc.codegen.watched_parts import watched_part
+from celc.codegen.watched_parts import key_of_part, watched_part
 from celc.core.formula import Window, text_of_type
 from celc.core.traversal import windows_in
 from celc.normal import normal_form as lp
@@ -23,6 +23,7 @@ from celc.normal.ends import ways_of
 from celc.normal.flat_form import (
     AbsentPart,
     EventAfter,
+    KeyedPart,
     PartAfter,
     PartBefore,
 )
@@ -152,9 +153,14 @@ def checks_literal(
         lines += absences.first_lines(first)
     lines += writer.lines(checks.clauses)
     complete_lines = writer.complete_lines(checks.clauses)
-    watched: tuple[AbsentPart | PartBefore | PartAfter, ...]
+    watched: tuple[AbsentPart | KeyedPart | PartBefore | PartAfter, ...]
     watched = (*checks.absent_parts, *checks.parts_before)
     names = ["latest"] * len(checks.absent_parts) + ["preceded"] * len(checks.parts_before)
+    of_absent: list[int | None] = []
+    for absent in checks.absent:
+        of_absent.append(None if absent.part is None else len(watched))
+        if absent.part is not None:
+            watched, names = (*watched, absent.part), [*names, "started"]
     after = checks.after
     if isinstance(after, PartAfter):
         after_lines = absences.part_after_lines(len(watched), after)
@@ -164,11 +170,17 @@ def checks_literal(
             lines += after_lines
         watched, names = (*watched, after), [*names, "ceiling"]
     parts = tuple(
-        watched_part(part, windows, lambda event: symbols_of((event,), program), code.imports)
+        watched_part(
+            part,
+            windows,
+            lambda event: symbols_of((event,), program),
+            code.imports,
+            absences.terms(key_of_part(part)),
+        )
         for part in watched
     )
-    for absent in checks.absent:
-        complete_lines += absences.absent_lines(absent)
+    for absent, column in zip(checks.absent, of_absent, strict=True):
+        complete_lines += absences.absent_lines(absent, column)
     for event in checks.events_before:
         complete_lines += absences.event_before_lines(event)
     if isinstance(after, EventAfter):

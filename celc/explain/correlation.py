@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from celc.core.formula import Window
 from celc.normal.flat_form import EventAfter, PartAfter, RoleClause, When
-from celc.normal.normal_form import Event
+from celc.normal.normal_form import Event, NormalForm
 from celc.normal.show import show_clause, show_length, show_window
 from celc.normal.traversal import events_of
 from celc.plan.deadlines import deadlines_of
@@ -75,6 +76,12 @@ def _events_after(after: EventAfter | PartAfter) -> Iterable[Event]:
             return events_of(form)
 
 
+def _names(form: NormalForm, window: Window | None) -> str:
+    """The events of a part, and the window around it."""
+    names = ", ".join(dict.fromkeys(event.name for event in events_of(form)))
+    return names if window is None else f"{show_window(window)} of {names}"
+
+
 def _check_lines(checks: Checked) -> list[str]:
     lines = []
     if checks.asks:
@@ -82,6 +89,8 @@ def _check_lines(checks: Checked) -> list[str]:
     lines += [f"  {clause_line(clause)}" for clause in checks.clauses]
     for absent in checks.absent:
         names = " or ".join(dict.fromkeys(event.name for event in absent.events))
+        if absent.part is not None:
+            names = _names(absent.part.form, absent.part.window)
         lines.append(f"  no {names} inside: when the match is complete")
     for first in checks.first:
         names = " or ".join(dict.fromkeys(event.name for event in first.events))
@@ -90,9 +99,8 @@ def _check_lines(checks: Checked) -> list[str]:
     for of_part in checks.windows:
         lines.append(f"  {show_window(of_part.window)}: when an event before its last one is there")
     for part in checks.absent_parts:
-        names = ", ".join(dict.fromkeys(event.name for event in events_of(part.form)))
-        window = show_window(part.window)
-        lines.append(f"  no {window} of {names} inside: when both events around it are there")
+        names = _names(part.form, part.window)
+        lines.append(f"  no {names} inside: when both events around it are there")
     for before in checks.events_before:
         names = " or ".join(dict.fromkeys(event.name for event in before.events))
         length = show_length(before.length)

@@ -94,6 +94,18 @@ class RoleClause:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyedPart:
+    """A part of which all events have one key, made of these terms, in each of its matches.
+
+    `form` is made as that of an `AbsentPart`; `window` is that around it, None: there is none.
+    """
+
+    form: NormalForm
+    window: Window | None
+    terms: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AbsentEvent:
     """An event that must not lie inside a match.
 
@@ -101,7 +113,9 @@ class AbsentEvent:
     their other roles. Its own role is `ABSENT`.
 
     It is looked for from the event with the role `first` to the event with the role `last`; both
-    count where `inclusive`.
+    count where `inclusive`. With a `part` it is the last event of a match of that part, which must
+    not begin before: so it counts only if the latest start of the matches of the part with its key
+    lies there as well.
     """
 
     events: tuple[Event, ...]
@@ -109,6 +123,7 @@ class AbsentEvent:
     first: str
     last: str
     inclusive: bool
+    part: KeyedPart | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +152,8 @@ class RoleWindow:
 
 @dataclass(frozen=True, slots=True)
 class AbsentPart:
-    """A part in a window that must not lie inside a match: `!(WITHIN[w](φ))`, or right of UNLESS.
+    """A part that must not lie inside a match: `!(WITHIN[w](φ))`, or right of UNLESS. It is in a
+    window, or all its events have one key, made of the terms `key`, or both.
 
     It must not lie between the event with the role `first` and the next event with the role `last`;
     both count where `inclusive`. `form` is made of events, `;`, OR, `+` and rounds (`{2,4}`). Of
@@ -147,10 +163,11 @@ class AbsentPart:
     """
 
     form: NormalForm
-    window: Window
+    window: Window | None
     first: str
     last: str
     inclusive: bool
+    key: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +268,8 @@ class FlatForm:
     def events_outside(self) -> tuple[Event, ...]:
         """The events that it asks for there."""
         found = [event for absent in self.absent for event in absent.events]
+        parts = [absent.part for absent in self.absent if absent.part is not None]
+        found += [event for part in parts for event in events_of(part.form)]
         found += [event for one in self.first for event in one.events]
         found += [event for part in self.absent_parts for event in events_of(part.form)]
         found += [event for before in self.events_before for event in before.events]

@@ -29,6 +29,7 @@ from celc.normal.flat_form import (
     EventBefore,
     FirstWithKey,
     FlatForm,
+    KeyedPart,
     PartAfter,
     PartBefore,
     RoleClause,
@@ -37,6 +38,7 @@ from celc.normal.flat_form import (
     mark_of_round,
     when_decided,
 )
+from celc.normal.keyed_patterns import NotKeyedError, OuterTie, keyed_pattern_of
 from celc.normal.marks import (
     UnmarkableError,
     marked,
@@ -48,7 +50,14 @@ from celc.normal.marks import (
 )
 from celc.normal.normal_form import ROLE, AddRole, NormalForm, shown
 from celc.normal.rewrite import relabel
-from celc.normal.traversal import count_events, forms_in, is_correlated, labels_of, operands_of
+from celc.normal.traversal import (
+    always_binds,
+    count_events,
+    forms_in,
+    is_correlated,
+    labels_of,
+    operands_of,
+)
 
 _MOST_WATCHED = 1_000
 """The most positions that a part in a window may have to be followed event by event: each event of
@@ -203,6 +212,8 @@ class _Flattener:
                 left = marked(self._flat(form.left), (), (first,))
                 right = marked(self._flat(form.right), (last,), ())
                 return lp.Sequence((left, right), (False,), form.span)
+            case lp.Unless() | lp.Absence() if not _is_single_event(form):
+                return self._without_pattern(form)
             case lp.Unless():
                 left = self._flat(form.left)
                 left, binding = self._without_event(form.right, form.sees, left, left)
@@ -260,6 +271,51 @@ class _Flattener:
             roles = {label: ABSENT if label in own else end.role for label in labels}
             clauses.append(_over_absent(written, roles))
         self.absent.append(AbsentEvent(place.events, tuple(clauses), first.role, last.role, False))
+
+    def _without_pattern(self, form: lp.Unless | lp.Absence) -> NormalForm:
+        """An absence of a pattern whose events have one key."""
+        inside = form.right if isinstance(form, lp.Unless) else form.middle
+        sides = (form.left,) if isinstance(form, lp.Unless) else (form.left, form.right)
+        firm = {label for label in form.sees if any(always_binds(one, label) for one in sides)}
+        try:
+            pattern = keyed_pattern_of(inside, frozenset(firm))
+        except NotKeyedError:
+            raise _NotFlatError from None
+        if not _can_be_followed(pattern.form):
+            raise _NotFlatError
+        if pattern.ties and self._iterations:
+            raise _NotFlatError  # each round would have an absence of its own
+        flat_sides = [self._flat(one) for one in sides]
+        first, last = self._new_role(), self._new_role()
+        inclusive = isinstance(form, lp.Unless)
+        binding = _Binding(frozenset(form.sees), ())
+        if not pattern.ties:
+            between = (pattern.form, pattern.window, first, last, inclusive)
+            self.absent_parts.append(AbsentPart(*between, pattern.terms))
+        else:
+            self._scopes.append(binding)
+            clauses = tuple(self._outer_tie(tie) for tie in pattern.ties)
+            self._scopes.pop()
+            part = KeyedPart(pattern.form, pattern.window, pattern.terms)
+            events = _last_events(pattern.form)
+            self.absent.append(AbsentEvent(events, clauses, first, last, inclusive, part))
+        if inclusive:
+            (left,) = flat_sides
+            return _with_roles(marked(left, (first,), (last,)), binding.roles)
+        left, right = flat_sides
+        both = (marked(left, (), (first,)), marked(right, (last,), ()))
+        return _with_roles(lp.Sequence(both, (False,), form.span), binding.roles)
+
+    def _outer_tie(self, tie: OuterTie) -> RoleClause:
+        """The clause that the key of an absent event is the value of a label around the pattern."""
+        binding = next((b for b in reversed(self._scopes) if tie.label in b.labels), None)
+        if binding is None or binding.iterations:
+            raise _NotFlatError
+        if tie.label not in binding.roles:
+            binding.roles[tie.label] = self._new_role()
+        outer = binding.roles[tie.label], tie.outer
+        clause = equality((ABSENT, tie.key), outer, tie.written)
+        return RoleClause(clause, tie.written, ((), ()))
 
     def _absent_part(self, form: NormalForm, *, inclusive: bool) -> tuple[str, str]:
         """The roles of the events between which a form in a window must not lie."""
@@ -489,6 +545,26 @@ def _is_plain(part: NormalForm) -> bool:
 
 def _has_iteration(form: NormalForm) -> bool:
     return any(isinstance(part, lp.Iteration) for part in forms_in(form))
+
+
+def _is_single_event(form: lp.Unless | lp.Absence) -> bool:
+    try:
+        _single_event(form.right if isinstance(form, lp.Unless) else form.middle)
+    except _NotFlatError:
+        return False
+    return True
+
+
+def _last_events(form: NormalForm) -> tuple[lp.Event, ...]:
+    """The events with which the matches of a form end that can be followed event by event."""
+    match form:
+        case lp.Event():
+            return (form,)
+        case lp.Sequence():
+            return _last_events(form.operands[-1])
+        case _:
+            found = [event for part in operands_of(form) for event in _last_events(part)]
+            return tuple(dict.fromkeys(found))
 
 
 def _single_event(

@@ -146,7 +146,8 @@ class Checked:
     @property
     def _looks_outside(self) -> bool:
         before = self.events_before or self.parts_before
-        return bool(self.absent or self.first or self.absent_parts or before or self.after)
+        inside = self.absent or self.first or self.absent_parts
+        return bool(inside or before or self.after)
 
     @property
     def sum_bounds(self) -> tuple[SumBound, ...]:
@@ -162,6 +163,8 @@ class Checked:
     def asks(self) -> bool:
         """Whether conditions are left to the walk."""
         return bool(self.clauses or self.windows or self._looks_outside)
+        inside = self.clauses or self.absent or self.first or self.windows or self.absent_parts
+        return bool(inside or self.events_before or self.parts_before or self.after)
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,7 +216,8 @@ def _numbers(buffer: pa.Buffer | None, dtype: type[np.generic]) -> np.ndarray:
 def _write_codes(slots: _Slots, offsets: np.ndarray, data: np.ndarray, codes: np.ndarray) -> None:
     """Write the code of each text; eight bytes can be read wherever one begins."""
     kernel = _short_codes if len(slots.keys) else _long_codes
-    kernel(slots, offsets, data, codes)
+    with np.errstate(over="ignore"):  # codes and hashes wrap around; plain Python would warn
+        kernel(slots, offsets, data, codes)
 
 
 @njit(nogil=True, cache=True)

@@ -94,7 +94,9 @@ class WatchedPart:
     window: the number of the one around it among those of the plan, None: there is none. length:
     the number of the one within which it must not lie before an event, or `after` one, where it
     must not. For each position of the part, symbols: those of its events, and before: the positions
-    from which it goes on. begins, ends: the positions at which the part begins and ends.
+    from which it goes on. begins, ends: the positions at which the part begins and ends. key: the
+    terms of a key that all events of a match of the part have in common, empty: they have none.
+    of_key: what must be known is the latest start among the matches with the key of an event.
     """
 
     window: int | None
@@ -104,6 +106,8 @@ class WatchedPart:
     ends: tuple[int, ...]
     length: int | None = None
     after: bool = False
+    key: tuple[KeyTerm, ...] = ()
+    of_key: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +167,7 @@ class Checked:
     the choice of LAST first. fails_alike: whether `admits` asks only for numbers kept with the
     newest event of the path, and `completes` admits each such match. weigh: for conditions on sums
     the function (past, first, tag, number), see `engine.sum_bounds`; limits: those of the sums.
-    sees_all: whether some condition asks for events before the window, however far back.
+    sees_all: some condition asks for events before the window, however far back.
     """
 
     admits: Callable[..., bool]
