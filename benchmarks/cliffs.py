@@ -1,9 +1,11 @@
-"""What a word more in a query costs: absences, UNLESS, neighbours in loops, nested selectors.
+"""What a word more in a query costs: absences, UNLESS, neighbours in loops, nested selectors, and
+conditions across events, in AND and where matches are searched.
 
     python benchmarks/cliffs.py [--events N] [--record]
 
-Events of ten types, each as likely as the others, with an id from 0 to 99, under a window of 100
-events and one of 20. The update alone reads symbols that are there, and lists nothing.
+Events of ten types, each as likely as the others, with an id from 0 to 99 and a value from 0 to 1,
+under a window of 100 events and one of 20, or the one in the name. The update alone reads symbols
+that are there, and lists nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ import celc
 
 TYPES = "ABCDEFGHIJ"
 WINDOWS = (100, 20)
-DECLARATION = "CREATE STREAM S { " + ", ".join(f"EVENT {name} {{ id: LONG }}" for name in TYPES)
+DECLARATION = "CREATE STREAM S { " + ", ".join(
+    f"EVENT {name} {{ id: LONG, v: DOUBLE }}" for name in TYPES
+)
 QUERIES = {
     "A ; B ; C": "A ; B ; C",
     "A : B : C": "A : B : C",
@@ -37,6 +41,34 @@ QUERIES = {
     "SELECT FIRST A ; B ; C": "SELECT FIRST * WHERE A ; B ; C",
 }
 
+_KEYED = "(A AS a ; B AS b ; C AS c) FILTER a.id = b.id AND b.id = c.id"
+ACROSS = {
+    "keyed": (f"SELECT * WHERE {_KEYED}", 1_000),
+    "SELECT NXT keyed": (f"SELECT NXT * WHERE {_KEYED}", 1_000),
+    "AND": ("((A AS x ; B AS y) FILTER x.id = y.id) AND (A AS x ; B AS y)", 100),
+    "LAST": ("LAST((A AS x ; B AS y) FILTER x.id = y.id) ; C", 100),
+    "NXT": ("NXT((A AS x ; B AS y) FILTER x.id = y.id) ; C", 100),
+    "absent pattern": (
+        "(A AS a ; !((B AS b ; D AS d) FILTER a.id = b.id AND b.id = d.id) ; C AS c) "
+        "FILTER a.id = c.id",
+        1_000,
+    ),
+    "UNLESS pattern": (
+        "((A AS a ; C AS c) FILTER a.id = c.id) "
+        "UNLESS ((B AS b ; D AS d) FILTER a.id = b.id AND b.id = d.id)",
+        1_000,
+    ),
+    "LAST of three": (
+        "LAST((A AS x ; B AS y ; C AS z) FILTER x.id = y.id AND y.id = z.id) ; D",
+        100,
+    ),
+    "rising": ("SELECT * WHERE ((A AS a)+ ; B) FILTER a.v > PREV(a.v)", 50),
+    "SELECT LAST rising": ("SELECT LAST * WHERE ((A AS a)+ ; B) FILTER a.v > PREV(a.v)", 50),
+    "AVG > 0.9": ("SELECT * WHERE ((A AS a)+ ; B) FILTER AVG(a.v) > 0.9", 100),
+    "SELECT LAST AVG > 0.9": ("SELECT LAST * WHERE ((A AS a)+ ; B) FILTER AVG(a.v) > 0.9", 100),
+}
+"""Queries with conditions across events, each with its window."""
+
 
 def compiled(body: str, window: int) -> Any:
     """A compiled query over the stream."""
@@ -47,8 +79,10 @@ def compiled(body: str, window: int) -> Any:
 
 def stream(events: int) -> pa.RecordBatch:
     """Types, and an id."""
-    ids = np.random.default_rng(5).integers(0, 100, events)
-    return pa.RecordBatch.from_pydict({"type": random_types(TYPES, events), "id": ids})
+    random = np.random.default_rng(5)
+    ids, values = random.integers(0, 100, events), random.random(events)
+    columns = {"type": random_types(TYPES, events), "id": ids, "v": values}
+    return pa.RecordBatch.from_pydict(columns)
 
 
 def measure(events: int) -> dict[str, Any]:
@@ -56,19 +90,20 @@ def measure(events: int) -> dict[str, Any]:
     calibrated = calibrate(events)
     batch = stream(events)
     figures: dict[str, Any] = {}
-    for window in WINDOWS:
-        for formula, body in QUERIES.items():
-            name, query = f"{formula}, W={window}", compiled(body, window)
-            figure = rates(name, query, batch, calibrated())
-            runs = FreshRuns(query, batch)
-            seconds = []
-            for _ in range(3):
-                runs.begin()
-                seconds.append(best_of(runs.update, 1))
-            figure["update_per_second"] = round(events / min(seconds))
-            figure["ratio_of_update"] = round(events / min(seconds) / calibrated(), 4)
-            print(f"{'':34} {events / min(seconds) / 1e6:8.2f} M events/s, the update alone")
-            figures[name] = figure
+    asked = [(formula, body, window) for window in WINDOWS for formula, body in QUERIES.items()]
+    asked += [(formula, body, window) for formula, (body, window) in ACROSS.items()]
+    for formula, body, window in asked:
+        name, query = f"{formula}, W={window}", compiled(body, window)
+        figure = rates(name, query, batch, calibrated())
+        runs = FreshRuns(query, batch)
+        seconds = []
+        for _ in range(3):
+            runs.begin()
+            seconds.append(best_of(runs.update, 1))
+        figure["update_per_second"] = round(events / min(seconds))
+        figure["ratio_of_update"] = round(events / min(seconds) / calibrated(), 4)
+        print(f"{'':34} {events / min(seconds) / 1e6:8.2f} M events/s, the update alone")
+        figures[name] = figure
     return {"calibration": calibrated(), "figures": figures}
 
 

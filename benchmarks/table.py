@@ -3,6 +3,9 @@
 The kernel's own rate is that of both its passes over columns that are prepared: symbols from type
 codes, and the update. What `match_table` does besides is reading the Arrow columns, coding plain
 texts, listing the matches and making them a table.
+
+Texts of one letter each are compared 32 at a time. So the same events also come with names of
+different lengths, which need a look-up for each row; that way has no goal.
 """
 
 from __future__ import annotations
@@ -18,7 +21,11 @@ from streams import Reading, compiled, one_batch, rare_types
 
 EVENTS = 10_000_000
 WINDOW = 1_000
-SHARE = 0.6
+GOALS = {
+    "dictionary-coded types": 0.6,
+    "types as plain texts": 0.3,
+    "types as plain texts of 1 to 7 letters": None,
+}
 
 
 def figures(settings: Settings) -> Iterator[Figure]:
@@ -26,23 +33,28 @@ def figures(settings: Settings) -> Iterator[Figure]:
     query = compiled("A ; B ; C", "ABCX", WINDOW)
     types = rare_types("ABC", EVENTS, 0.01)
     reading = Reading(query, one_batch(type=types), listed=False)
-    tables = {
-        "dictionary-coded types": pa.table({"type": types}),
-        "types as plain texts": pa.table({"type": types.dictionary_decode()}),
-    }
+    named = compiled("Bid ; Offer ; Expired", ["Bid", "Offer", "Expired", "X"], WINDOW)
+    names = pa.array(["Bid", "Offer", "Expired", "X"])
+    of_lengths = pa.DictionaryArray.from_arrays(types.indices, names).dictionary_decode()
+    inputs = (
+        (query, pa.table({"type": types})),
+        (query, pa.table({"type": types.dictionary_decode()})),
+        (named, pa.table({"type": of_lengths})),
+    )
     tasks = [Task("kernel", reading.classify_and_update, reading.rewind)]
-    tasks += [Task(way, partial(query.match_table, table)) for way, table in tables.items()]
+    for way, (asked, table) in zip(GOALS, inputs, strict=True):
+        tasks.append(Task(way, partial(asked.match_table, table)))
     timings = settings.repeated(tasks, clock=time.process_time)
-    matches = len(query.match_table(tables["dictionary-coded types"]))
+    matches = len(query.match_table(inputs[0][1]))
     context: dict[str, Any] = {"events": EVENTS, "matches": matches}
     yield rate("the kernel alone", "events/s", EVENTS, timings["kernel"], **context)
-    for way in tables:
+    for way, goal in GOALS.items():
         yield rate(f"match_table, {way}", "events/s", EVENTS, timings[way], **context)
         yield quotient(
             f"match_table, {way}: speed beside the kernel alone",
             timings["kernel"].rows,
             timings[way].rows,
-            SHARE,
+            goal,
             higher_is_better=True,
             **context,
         )

@@ -35,6 +35,7 @@ from celc.plan.one_in_an_instant import can_wait, in_one_order
 from celc.plan.program import Program
 from celc.plan.strategy import (
     EVERY_UPDATE,
+    Checked,
     ChoiceInput,
     LongestRuns,
     StraightLine,
@@ -160,15 +161,26 @@ def _stages(
         deadline,
         lambda pair: _passes(pair[0], pair[1], source, options, updates),
     )
-    runs = [one.query.span for one in stages if isinstance(one.program.listing, LongestRuns)]
-    return stages, tuple(w for w in diagnostics.in_order() if not _is_idle(w, runs))
+    brief = [one.query.span for one in stages if _searches_briefly(one)]
+    return stages, tuple(w for w in diagnostics.in_order() if not _is_idle(w, brief))
 
 
-def _is_idle(found: Diagnostic, runs: Iterable[Span]) -> bool:
-    """Whether it warns of a search in a query whose matches are read off the events (`runs`), which
-    the resolver cannot know."""
+def _searches_briefly(stages: Stages) -> bool:
+    """Whether no search of a query can take exponentially long, which the resolver cannot know."""
+    match stages.program.listing:
+        case LongestRuns():
+            return True
+        case Checked() as checks:
+            collects = stages.query.consume_by != "NONE" and not checks.in_order
+            return checks.is_brief and not collects
+        case _:
+            return False
+
+
+def _is_idle(found: Diagnostic, brief: Iterable[Span]) -> bool:
+    """Whether it warns of a search in a query that has none (`brief`)."""
     return found.code == "exponential-search" and any(
-        span.start <= found.span.start < span.end for span in runs
+        span.start <= found.span.start < span.end for span in brief
     )
 
 

@@ -29,8 +29,8 @@ import numpy as np
 from celc_runtime import Attribute, AttributeTest, CompiledQuery, Kind, Label, Plan, Program
 from celc_runtime import Relevant, TextCondition, Window, module_names
 from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST, NEVER
-from celc_runtime.engine.arena import NEXT_NODE, PART, ROW, SHIFT, USABLE, put_flat, reserve, seal
-from celc_runtime.engine.arena import select_by_mask
+from celc_runtime.engine.arena import NEXT_NODE, PART, ROW, SHIFT, USABLE, put_flat, reserve
+from celc_runtime.engine.arena import room_for_rows, seal, select_by_mask
 from celc_runtime.engine.batch import block_of, window_floor, write_relevant_rows
 from celc_runtime.engine.runs import list_runs
 from celc_runtime.jit.kernels import njit
@@ -125,7 +125,6 @@ def update_1(batch, memory, output, kinds):
     """Read a batch's events from where the last call stopped; returns a status of the arena."""
     words, symbols, counters = batch.words, batch.symbols, memory.counters
     nodes, heads, fires = memory.nodes.ravel(), memory.heads.ravel(), memory.fires.ravel()
-    relevant = memory.relevant
     row, rows, entry, status = counters[ROW], symbols.shape[0], counters[ENTRY], DONE
     shift, lowest = counters[SHIFT], counters[LOWEST]
     part, part_start = counters[PART], batch.part_starts[counters[PART]]
@@ -133,6 +132,7 @@ def update_1(batch, memory, output, kinds):
     fire_count = counters[FIRED]
     while row < rows and status == DONE:
         end = min(rows, row + BLOCK)
+        relevant = room_for_rows(memory, entry)
         count = write_relevant_rows(words, symbols, row, end, relevant)
         at = 0
         while at < count:

@@ -22,8 +22,8 @@ import numpy as np
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST
-from celc_runtime.engine.arena import NEXT_NODE, ROW, SHIFT, USABLE, put_flat, reserve, seal
-from celc_runtime.engine.arena import select_by_mask
+from celc_runtime.engine.arena import NEXT_NODE, ROW, SHIFT, USABLE, put_flat, reserve
+from celc_runtime.engine.arena import room_for_rows, seal, select_by_mask
 from celc_runtime.engine.batch import write_relevant_rows
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.jit.kernels import njit
@@ -96,13 +96,13 @@ def update_1(batch, memory, output, kinds):
     """Read a batch's events from where the last call stopped; returns a status of the arena."""
     words, symbols, counters = batch.words, batch.symbols, memory.counters
     nodes, heads, fires = memory.nodes.ravel(), memory.heads.ravel(), memory.fires.ravel()
-    relevant = memory.relevant
     row, rows, entry, status = counters[ROW], symbols.shape[0], counters[ENTRY], DONE
     shift, lowest = counters[SHIFT], counters[LOWEST]
     next_node, usable, earliest = counters[NEXT_NODE], counters[USABLE], counters[EARLIEST]
     fire_count = counters[FIRED]
     while row < rows and status == DONE:
         end = min(rows, row + BLOCK)
+        relevant = room_for_rows(memory, entry)
         count = write_relevant_rows(words, symbols, row, end, relevant)
         at = 0
         while at < count:

@@ -21,8 +21,8 @@ import numpy as np
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST
-from celc_runtime.engine.arena import NEXT_NODE, ROW, SHIFT, USABLE, put_flat, reserve, seal
-from celc_runtime.engine.arena import select_by_mask
+from celc_runtime.engine.arena import NEXT_NODE, ROW, SHIFT, USABLE, put_flat, reserve
+from celc_runtime.engine.arena import room_for_rows, seal, select_by_mask
 from celc_runtime.engine.batch import write_relevant_rows
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.engine.spark_arithmetic import less_real
@@ -81,13 +81,13 @@ def update_1(batch, memory, output, kinds):
     """Read a batch's events from where the last call stopped; returns a status of the arena."""
     words, symbols, counters = batch.words, batch.symbols, memory.counters
     nodes, heads, fires = memory.nodes.ravel(), memory.heads.ravel(), memory.fires.ravel()
-    relevant = memory.relevant
     row, rows, entry, status = counters[ROW], symbols.shape[0], counters[ENTRY], DONE
     shift, lowest = counters[SHIFT], counters[LOWEST]
     next_node, usable, earliest = counters[NEXT_NODE], counters[USABLE], counters[EARLIEST]
     fire_count = counters[FIRED]
     while row < rows and status == DONE:
         end = min(rows, row + BLOCK)
+        relevant = room_for_rows(memory, entry)
         count = write_relevant_rows(words, symbols, row, end, relevant)
         at = 0
         while at < count:
@@ -148,16 +148,15 @@ def admits_1(past, first, path, depth, state):
     ROLES = ROLES_1
     here, roles = (path[depth] >> 1) - first, ROLES[path[depth] & 1]
     # x.value > PREV(x.value)
+    nearest = state[0, depth - 1] if depth > 0 else -1
     if roles & 1:
-        for place_0 in range(depth - 1, -1, -1):
-            if not ROLES[path[place_0] & 1] & 1:
-                continue
-            event_0 = (path[place_0] >> 1) - first
-            if not (
-                ((valid_0[event_0] & valid_0[here] & less_real(column_0[here], column_0[event_0])))
-            ):
-                return False
-            break
+        event_0 = nearest
+        if event_0 >= 0 and not (
+            ((valid_0[event_0] & valid_0[here] & less_real(column_0[here], column_0[event_0])))
+        ):
+            return False
+        nearest = here
+    state[0, depth] = nearest
     return True
 
 
@@ -176,10 +175,11 @@ CHECKS_1 = Checked(
         codes=(),
         ranks=(),
     ),
-    states=0,
+    states=1,
     supports=(True, True),
     selector="",
     distinct=False,
+    fails_alike=True,
 )
 
 

@@ -32,6 +32,11 @@ MORE_PLANS = {
     "nested": "SELECT * FROM S WHERE A ; NXT(B ; C)+",
     "aggregate": "SELECT * FROM S WHERE (B ; (A AS x)+ ; C) FILTER C.value > AVG(x.value) "
     "WITHIN 9 EVENTS",
+    "sum": "SELECT * FROM S WHERE ((A AS x)+ ; C) FILTER SUM(x.value) > 5 WITHIN 9 EVENTS",
+    "in order": "SELECT LAST * FROM S WHERE ((A AS x)+ ; C) FILTER x.value > PREV(x.value) "
+    "WITHIN 9 EVENTS",
+    "first with a key": "SELECT * FROM S WHERE NXT((A AS x ; B AS y) FILTER x.id = y.id) ; C "
+    "WITHIN 9 EVENTS",
     "witness": "SELECT * FROM S WHERE (B ; (A AS x)+ ; C) FILTER x.value > MIN(PRIOR x.value) "
     "WITHIN 9 EVENTS",
     "absent": "SELECT * FROM S WHERE A AS x ; !(B AS y FILTER y.id = x.id) ; C WITHIN 9 EVENTS",

@@ -172,7 +172,7 @@ def _run(arguments: list[str]) -> tuple[int, list[str]]:
 _EACH_FORM = (
     # Branch-free: all matches, in runs (with a duration), the latest and the earliest in a window,
     # checked ones (by sums over what came before), and those that the definition finds.
-    *(("08", 7), ("23", 48), ("08", 11), ("08", 13), ("17", 5), ("20", 0)),
+    *(("08", 7), ("23", 48), ("08", 11), ("08", 13), ("17", 5), ("20", 8)),
     # Straight-line: all matches, consumed, checked ones under a selector, and by the definition.
     *(("10", 1), ("16", 9), ("25", 7)),
     # With keys: all matches, and checked ones, with a correlated absence.
@@ -185,7 +185,7 @@ _EACH_FORM = (
 )
 _MORE_FORMS = (
     *(("01", 2), ("02", 3), ("02", 5), ("05", 10), ("06", 10), ("08", 4), ("12", 3), ("13", 4)),
-    *(("15", 4), ("17", 1), ("18", 1), ("18", 5), ("19", 2), ("20", 8), ("21", 2)),
+    *(("15", 4), ("17", 1), ("18", 1), ("18", 5), ("19", 2), ("20", 0), ("21", 2)),
     # Rounds whose labels are compared, and PREV over them.
     *(("22", 7), ("22", 16)),
     # The absolute value of a difference of times.

@@ -249,7 +249,7 @@ def ways_of(program: Program) -> Iterator[str]:
     if isinstance(listing, Checked) and listing.asks:
         yield "checks"
     if isinstance(listing, Checked) and (listing.distinct or listing.selector):
-        yield "collected"
+        yield from ("collected",) if not listing.in_order else ()
 
 
 def check_query(text: str, place: str) -> None:

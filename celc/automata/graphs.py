@@ -24,6 +24,7 @@ from celc.normal.normal_form import (
     SimpleFact,
     SomeEvent,
     changed,
+    shown,
     simple_facts,
 )
 
@@ -218,7 +219,16 @@ def _joined(*names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def intersected(left: Graph, right: Graph, budget: Budget) -> Graph:
-    """AND: matches of both, marked alike (appendix C.1 of the CEL paper)."""
+    """AND: matches of both, with the same labels (appendix C.1 of the CEL paper).
+
+    Marks that are roles may differ. Each side has its own, and a match has those of both.
+    """
+    known: dict[Marks, frozenset[str]] = {}
+
+    def labels(marks: Marks) -> frozenset[str]:
+        if marks not in known:
+            known[marks] = shown(frozenset(marks))
+        return known[marks]
 
     def moves(key: tuple[int, int]) -> Moves[tuple[int, int]]:
         for one in left.edges[key[0]]:
@@ -226,11 +236,14 @@ def intersected(left: Graph, right: Graph, budget: Budget) -> Graph:
                 mask = one.mask & other.mask
                 if (
                     mask
-                    and one.marks == other.marks
                     and ((one.target == FINAL) == (other.target == FINAL))
+                    and labels(one.marks) == labels(other.marks)
                 ):
                     target = None if one.target == FINAL else (one.target, other.target)
-                    yield mask, one.marks, target, _joined(one.names, other.names)
+                    marks = one.marks
+                    if marks != other.marks:
+                        marks = tuple(sorted({*marks, *other.marks}))
+                    yield mask, marks, target, _joined(one.names, other.names)
 
     return explore(left.version, (INITIAL, INITIAL), moves, budget)
 

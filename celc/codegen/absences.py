@@ -19,6 +19,7 @@ from celc.normal.flat_form import (
     AbsentPart,
     EventAfter,
     EventBefore,
+    FirstWithKey,
     PartAfter,
     PartBefore,
     RoleClause,
@@ -72,8 +73,9 @@ class AbsenceCode:
         found = f"latest_{number}[closing - 1] > here + first"
         if part.inclusive:
             found = f"latest_{number}[closing] >= here + first"
+        window = "" if part.window is None else f"{show_window(part.window)} of "
         return [
-            f"# no {comment_text(show_window(part.window))} of {comment_text(names)}",
+            f"# no {comment_text(window + names)}",
             f"closing = {state}, depth - 1] if depth > 0 else -1",
             f"if roles & {1 << self.checks.bit(part.last)}:",
             "    closing = here",
@@ -110,16 +112,23 @@ class AbsenceCode:
             "    return False",
         ]
 
-    def absent_lines(self, absent: AbsentEvent) -> list[str]:
-        """Lines of `completes` that find an event which must be absent, in between two roles."""
-        checks = self._absent_checks(absent.events, absent.clauses)
+    def absent_lines(self, absent: AbsentEvent, part: int | None) -> list[str]:
+        """Lines of `completes` that find an event which must be absent, in between two roles; with
+        a part, `part` is the number of the part's column."""
+        began = "" if part is None else f"started_{part}[between] > start + first"
+        if absent.inclusive:
+            began = began.replace(">", ">=")
+        checks = self._absent_checks(absent.events, absent.clauses, began)
         first, last = (1 << self.checks.bit(role) for role in (absent.first, absent.last))
-        # The search by key begins behind the event with the key, but both ends count here.
-        key = None
-        if not absent.inclusive:
-            key = self._key(absent, lambda role: self._can_precede(role, absent.first), after=True)
+        key, after = self._key(absent, lambda role: self._can_precede(role, absent.first)), True
+        if key is None and not absent.inclusive:
+            key, after = (
+                self._key(absent, lambda role: self._can_precede(absent.last, role), after=False),
+                False,
+            )
+        events = absent.events if absent.part is None else tuple(events_of(absent.part.form))
         lines = [
-            _no(absent.events),
+            _no(events),
             "for place in range(depth, -1, -1):",
             f"    if not {self.checks.roles_at('place')} & {first}:",
             "        continue",
@@ -132,15 +141,55 @@ class AbsenceCode:
             ends = ("start", "end + 1") if absent.inclusive else ("start + 1", "end")
             lines.append(f"    for between in range({', '.join(ends)}):")
             return [*lines, *(f"        {line}" for line in checks)]
-        asker = self._asker(key.role, after=True, edge="start")
+        lines += [
+            f"    {line}"
+            for line in self._asker(key.role, after=after, edge="start" if after else "end")
+        ]
+        asked = f"nearest_{key.asked}[asker] - first if asker >= 0"
+        following = f"nearest_{key.next}[between] - first if asker >= 0"
+        if not after:
+            return [
+                *lines,
+                f"    between = {asked} else end - 1",
+                "    while between > start:",
+                "        if between < end:",
+                *(f"            {line}" for line in checks),
+                f"        between = {following} else between - 1",
+            ]
+        if not absent.inclusive:
+            return [
+                *lines,
+                f"    between = {asked} else start + 1",
+                "    while between >= 0 and between < end:",
+                "        if between > start:",
+                *(f"            {line}" for line in checks),
+                f"        between = {following} else between + 1",
+            ]
+        # The search by key begins behind the event with the key, and both ends count as well.
         return [
             *lines,
-            *(f"    {line}" for line in asker),
-            f"    between = nearest_{key.asked}[asker] - first if asker >= 0 else start + 1",
-            "    while between >= 0 and between < end:",
+            f"    behind = {asked} else start + 1",
+            "    between = start",
+            "    while True:",
+            *(f"        {line}" for line in checks),
+            "        if between == end:",
+            "            break",
             "        if between > start:",
-            *(f"            {line}" for line in checks),
-            f"        between = nearest_{key.next}[between] - first if asker >= 0 else between + 1",
+            f"            behind = {following} else between + 1",
+            "        while behind >= 0 and behind <= start:",
+            f"            behind = {following.replace('between', 'behind')} else behind + 1",
+            "        between = end if behind < 0 or behind > end else behind",
+        ]
+
+    def first_lines(self, first: FirstWithKey) -> list[str]:
+        """Lines that turn down an event which is not the first one with its key."""
+        before = self._lookup(first.events, first.terms, first.terms, after=False, ever=True)
+        key = ", ".join(named_term(term)[0] for term in first.terms)
+        names = " or ".join(dict.fromkeys(event.name for event in first.events))
+        return [
+            f"# the first {comment_text(names)} with its {comment_text(key)}",
+            f"if roles & {1 << self.checks.bit(first.role)} and nearest_{before}[here] >= 0:",
+            "    return False",
         ]
 
     def event_before_lines(self, before: EventBefore) -> list[str]:
@@ -212,7 +261,7 @@ class AbsenceCode:
         absent: AbsentEvent | EventBefore | EventAfter,
         can_ask: Callable[[str], bool],
         *,
-        after: bool,
+        after: bool = True,
     ) -> _KeyOfAbsent | None:
         """The look-ups by which an event that must be absent is found; None: it has no key."""
         key = absent_key(absent.clauses, can_ask)
@@ -233,18 +282,22 @@ class AbsenceCode:
         asking: Sequence[Expression],
         *,
         after: bool,
+        ever: bool = False,
     ) -> int:
-        """The number of the look-up of the nearest of some events by key."""
+        """The number of the look-up of the nearest of some events by key; with `ever`, of whether
+        there was one."""
         code = self.imports.call(
             "NearestEvent",
             tuple_text(map(str, symbols_of(events, self.program))),
-            f"key={self._terms(absent)}",
-            f"asking={self._terms(asking)}",
+            f"key={self.terms(absent)}",
+            f"asking={self.terms(asking)}",
             *(["after=True"] if after else []),
+            *(["ever=True"] if ever else []),
         )
         return self.nearest.setdefault(code, len(self.nearest))
 
-    def _terms(self, key: Sequence[Expression]) -> str:
+    def terms(self, key: Sequence[Expression]) -> str:
+        """The terms of a key as constructor calls."""
         named = map(named_term, key)
         return tuple_text(
             self.imports.call("KeyTerm", string_literal(name), string_literal(type))
@@ -268,8 +321,11 @@ class AbsenceCode:
     def _entry_at(self, place: str) -> str:
         return f"(path[{place}] >> {self.checks.kind_bits}) - first"
 
-    def _absent_checks(self, events: Sequence[Event], clauses: Sequence[RoleClause]) -> list[str]:
-        """Lines that turn down a match if `between` is one of some events, which must be absent."""
+    def _absent_checks(
+        self, events: Sequence[Event], clauses: Sequence[RoleClause], more: str = ""
+    ) -> list[str]:
+        """Lines that turn down a match if `between` is one of some events, which must be absent;
+        `more` has to be true of it besides."""
         found = symbols_of(events, self.program)
         every = range(max(self.program.tables.symbol_of) + 1)
         name = f"ABSENT_{self.checks.choices.query}_{len(self.symbols)}"
@@ -293,7 +349,7 @@ class AbsenceCode:
         for block in depths:
             lines.append("if is_there:")
             lines += [f"    {line}" for line in block]
-        return [*lines, "if is_there:", "    return False"]
+        return [*lines, f"if is_there and {more}:" if more else "if is_there:", "    return False"]
 
 
 def symbols_of(events: Sequence[Event], program: Program) -> tuple[int, ...]:

@@ -136,7 +136,8 @@ def branch_free_update(
     for place in range(plan.most_removals):
         lines += code.empty(column + place)
     lines += [line for cell in cells for line in code.make(cell)]
-    imports.use("njit", "np", list_matches, "put_flat", "reserve", "write_relevant_rows", "seal")
+    imports.use("njit", "np", list_matches, "put_flat", "reserve", "room_for_rows", "seal")
+    imports.use("write_relevant_rows")
     imports.use("ARENA_FULL", "BLOCK", "DONE", "EARLIEST", "ENTRY", "FIRED", "LOWEST", "NEXT_NODE")
     imports.use(*(["BARRIER", "INSTANT", "NO_BARRIER"] if simultaneous else []))
     imports.use("ROW", "SHIFT", "USABLE", *(["NEVER", "PART"] if partitioned else []))

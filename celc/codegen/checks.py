@@ -99,7 +99,10 @@ class CheckCode:
                 lines += self._for_waiting(clause)
                 continue
             code = self.choices.of_clause(clause.clause)
-            if clause.when != "pairs":
+            if clause.when == "neighbours":
+                lines += self._for_neighbours(clause, code)
+                continue
+            if clause.when == "earlier":
                 lines += self._for_later(clause, code)
                 continue
             for pivot, role in enumerate(clause.clause.labels):
@@ -196,43 +199,48 @@ class CheckCode:
         ]
 
     def _for_later(self, clause: RoleClause, code: str) -> list[str]:
-        """Lines for a condition of the newest event with the next event of its role (or with the
-        k-th next), or with all later ones."""
+        """Lines for a condition of the newest event with all later events of its role."""
         (role,) = clause.clause.labels
         bit = 1 << self.bit(role)
         there = self.roles_at("place_0")
-        lines = [f"if roles & {bit}:"]
-        if furthest(clause.clause) > 1:
-            nearer = sorted(_distances(clause.clause) - {furthest(clause.clause)})
-            lines.append("    steps = 0")
-            lines += [f"    before_{distance} = here" for distance in nearer]
-        lines.append("    for place_0 in range(depth - 1, -1, -1):")
+        lines = [f"if roles & {bit}:", "    for place_0 in range(depth - 1, -1, -1):"]
         if clause.round_mark is not None:
             begins = f"        if {there} & {1 << self.bit(clause.round_mark)}:"
             lines += [begins, "            break  # this event begins a later round"]
-        lines += [f"        if not {there} & {bit}:", "            continue"]
-        lines += self._until_chosen(clause)
-        lines += [
+        return [
+            *lines,
+            f"        if not {there} & {bit}:",
+            "            continue",
             f"        event_0 = (path[place_0] >> {self.kind_bits}) - first",
             f"        if not ({code}):",
             "            return False",
         ]
-        if clause.when == "neighbours":
-            lines.append("        break")
-        return lines
 
-    def _until_chosen(self, clause: RoleClause) -> list[str]:
-        """Lines that pass the events between the newest one and the one that looks back at it."""
+    def _for_neighbours(self, clause: RoleClause, code: str) -> list[str]:
+        """Lines for a condition of the newest event with the next event of its role, or with the
+        k-th next: `state[n]` keeps the newest event of the role, the k - 1 rows behind it those
+        before (−1: there is none in this round)."""
+        (role,) = clause.clause.labels
         most = furthest(clause.clause)
-        if most == 1:
-            return []
-        lines = ["        steps += 1"]
+        kept = [f"state[{self.states + number}" for number in range(most)]
+        self.states += most
+        lines = [
+            f"{row} = {kept[number]}, depth - 1] if depth > 0 else -1"
+            for number, row in enumerate(_nearby(most))
+        ]
+        lines.append(f"if roles & {1 << self.bit(role)}:")
+        lines.append(f"    event_0 = {_nearby(most)[-1]}")
         for distance in sorted(_distances(clause.clause) - {most}, reverse=True):
-            lines += [
-                f"        if steps == {most - distance}:",
-                f"            before_{distance} = (path[place_0] >> {self.kind_bits}) - first",
-            ]
-        return [*lines, f"        if steps < {most}:", "            continue"]
+            lines.append(f"    before_{distance} = {_nearby(most)[most - distance - 1]}")
+        lines += [f"    if event_0 >= 0 and not ({code}):", "        return False"]
+        shifted = ["here", *_nearby(most)[:-1]]
+        lines.append(f"    {', '.join(_nearby(most))} = {', '.join(shifted)}")
+        if clause.round_mark is not None:
+            lines.append(f"if roles & {1 << self.bit(clause.round_mark)}:")
+            names, nothing = ", ".join(_nearby(most)), ", ".join(["-1"] * most)
+            lines.append(f"    {names} = {nothing}  # the events before are of other rounds")
+        lines += [f"{row}, depth] = {name}" for row, name in zip(kept, _nearby(most), strict=True)]
+        return lines
 
     def roles_of(self, kinds: Sequence[Kind]) -> tuple[int, ...]:
         """The roles of an event of each kind, as a bit set."""
@@ -355,6 +363,11 @@ def furthest(clause: Clause) -> int:
     """How many events before the chosen one there must be for a clause to be asked, at least 1."""
     found = [d for p in clause.predicates for d in distances_looked_back(p).values()]
     return max(found, default=1)
+
+
+def _nearby(count: int) -> list[str]:
+    """Variables with the next event of a role, the one behind it, and so on."""
+    return ["nearest", *(f"nearest_{number}" for number in range(2, count + 1))][:count]
 
 
 def _distances(clause: Clause) -> set[int]:

@@ -63,6 +63,10 @@ class ChoiceCode(ConditionCode):
         """All attributes that the conditions so far read."""
         return {*self.attributes, *self.codes} | self.text_attributes
 
+    def column_of(self, attribute: str) -> tuple[str, str]:
+        """The columns with the values of an attribute and with whether they are not NULL."""
+        return self._column(attribute)
+
     def of_clause(self, clause: Clause, named: Mapping[str, str] | None = None) -> str:
         """An expression that is true where the clause is TRUE of a choice.
 

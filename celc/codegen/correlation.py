@@ -14,8 +14,9 @@ from celc.codegen.definition import ConditionFunction, DefinitionCode
 from celc.codegen.escape import string_literal, string_tuple, tuple_text
 from celc.codegen.imports import Imports
 from celc.codegen.own_aggregates import OwnAggregateCode
+from celc.codegen.sums import limits_of, weigh_lines
 from celc.codegen.templates import TemplateView
-from celc.codegen.watched_parts import watched_part
+from celc.codegen.watched_parts import key_of_part, watched_part
 from celc.core.formula import Window, text_of_type
 from celc.core.traversal import windows_in
 from celc.normal import normal_form as lp
@@ -23,6 +24,7 @@ from celc.normal.ends import ways_of
 from celc.normal.flat_form import (
     AbsentPart,
     EventAfter,
+    KeyedPart,
     PartAfter,
     PartBefore,
 )
@@ -58,8 +60,9 @@ class ChecksLiteral(TemplateView):
     """The module's `Checked`, with its functions `admits` and `completes`.
 
     `roles` are the roles of an event of each kind, as a bit set; a kind has `kind_bits` bits.
-    `lines` and `complete_lines` are the bodies of the functions; `columns` and `remembers` as in
-    `DefinitionLiteral`. `states` is the count of the numbers that are kept with each event of a
+    `lines` and `complete_lines` are the bodies of the functions, `weigh_lines` that of `weigh`, if
+    it has any, and `limits` those of the sums; `columns` and `remembers` as in `DefinitionLiteral`.
+    `states` is the count of the numbers that are kept with each event of a
     match, `supports` says for each kind whether its events are in the support of a match.
     """
 
@@ -78,6 +81,11 @@ class ChecksLiteral(TemplateView):
     supports: str
     selector: str
     distinct: bool
+    in_order: bool
+    fails_alike: bool
+    weigh_lines: tuple[str, ...]
+    limits: str
+    sees_all: bool
 
 
 def definition_literal(
@@ -143,11 +151,18 @@ def checks_literal(
         lines += absences.absent_part_lines(place, part)
     for place, before in enumerate(checks.parts_before, len(checks.absent_parts)):
         lines += absences.part_before_lines(place, before)
+    for first in checks.first:
+        lines += absences.first_lines(first)
     lines += writer.lines(checks.clauses)
     complete_lines = writer.complete_lines(checks.clauses)
-    watched: tuple[AbsentPart | PartBefore | PartAfter, ...]
+    watched: tuple[AbsentPart | KeyedPart | PartBefore | PartAfter, ...]
     watched = (*checks.absent_parts, *checks.parts_before)
     names = ["latest"] * len(checks.absent_parts) + ["preceded"] * len(checks.parts_before)
+    of_absent: list[int | None] = []
+    for absent in checks.absent:
+        of_absent.append(None if absent.part is None else len(watched))
+        if absent.part is not None:
+            watched, names = (*watched, absent.part), [*names, "started"]
     after = checks.after
     if isinstance(after, PartAfter):
         after_lines = absences.part_after_lines(len(watched), after)
@@ -157,11 +172,17 @@ def checks_literal(
             lines += after_lines
         watched, names = (*watched, after), [*names, "ceiling"]
     parts = tuple(
-        watched_part(part, windows, lambda event: symbols_of((event,), program), code.imports)
+        watched_part(
+            part,
+            windows,
+            lambda event: symbols_of((event,), program),
+            code.imports,
+            absences.terms(key_of_part(part)),
+        )
         for part in watched
     )
-    for absent in checks.absent:
-        complete_lines += absences.absent_lines(absent)
+    for absent, column in zip(checks.absent, of_absent, strict=True):
+        complete_lines += absences.absent_lines(absent, column)
     for event in checks.events_before:
         complete_lines += absences.event_before_lines(event)
     if isinstance(after, EventAfter):
@@ -189,6 +210,11 @@ def checks_literal(
         tuple_text(str(bool(shown(frozenset(kind.marks)))) for kind in kinds),
         string_literal(checks.selector),
         checks.distinct,
+        checks.in_order,
+        checks.fails_alike,
+        tuple(weigh_lines(checks.sum_bounds, writer)),
+        limits_of(checks.sum_bounds),
+        checks.sees_all,
     )
     return literal, choices.attributes_read
 

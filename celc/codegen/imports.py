@@ -29,7 +29,8 @@ _NAMES_OF = {
             "LAST",
         ),
         *("LOWEST", "NEVER", "NEXT_NODE", "PART", "ROW", "SHIFT", "USABLE", "put", "put_flat"),
-        *("reserve", "seal", "seen", "seen_of_key", "select_by_mask", "union", "union_flat"),
+        *("reserve", "room_for_rows", "seal", "seen", "seen_of_key", "select_by_mask"),
+        *("union", "union_flat"),
     ),
     "celc_runtime.engine.batch": (
         *("block_of", "next_relevant_row", "window_floor", "write_relevant_rows"),

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from celc.codegen.escape import tuple_text
 from celc.codegen.imports import Imports
-from celc.core.formula import Window
+from celc.core.formula import Expression, Window
 from celc.normal import normal_form as lp
-from celc.normal.flat_form import AbsentPart, PartAfter, PartBefore
+from celc.normal.flat_form import AbsentPart, KeyedPart, PartAfter, PartBefore
 from celc.normal.normal_form import NormalForm
 
 
@@ -68,13 +68,26 @@ class _Positions:
             self.before[position] |= ends
 
 
+def key_of_part(part: AbsentPart | KeyedPart | PartBefore | PartAfter) -> tuple[Expression, ...]:
+    """The terms of the key of all events of a part; empty: they have none."""
+    match part:
+        case AbsentPart():
+            return part.key
+        case KeyedPart():
+            return part.terms
+        case _:
+            return ()
+
+
 def watched_part(
-    part: AbsentPart | PartBefore | PartAfter,
+    part: AbsentPart | KeyedPart | PartBefore | PartAfter,
     windows: Mapping[Window, int],
     symbols_of: Callable[[lp.Event], tuple[int, ...]],
     imports: Imports,
+    key: str,
 ) -> str:
-    """A part as a constructor call; `symbols_of`: the kernel's symbols of an event."""
+    """A part as a constructor call; `symbols_of`: the kernel's symbols of an event, `key`: the
+    terms of the key of all its events."""
     positions = _Positions()
     begins, ends = positions.add(part.form)
     length = []
@@ -82,6 +95,10 @@ def watched_part(
         length = [f"length={windows[part.length]}"]
     if isinstance(part, PartAfter):
         length.append("after=True")
+    if key_of_part(part):
+        length.append(f"key={key}")
+    if isinstance(part, KeyedPart):
+        length.append("of_key=True")
     return imports.call(
         "WatchedPart",
         f"window={None if part.window is None else windows[part.window]}",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from celc.core.formula import Window
 from celc.normal.flat_form import EventAfter, PartAfter, RoleClause, When
-from celc.normal.normal_form import Event
+from celc.normal.normal_form import Event, NormalForm
 from celc.normal.show import show_clause, show_length, show_window
 from celc.normal.traversal import events_of
 from celc.plan.deadlines import deadlines_of
-from celc.plan.keys import KeyPlan
+from celc.plan.keys import KeyPlan, named_term
 from celc.plan.program import Program
 from celc.plan.strategy import ByDefinition, Checked, Keyed, LongestRuns
 
@@ -75,6 +76,12 @@ def _events_after(after: EventAfter | PartAfter) -> Iterable[Event]:
             return events_of(form)
 
 
+def _names(form: NormalForm, window: Window | None) -> str:
+    """The events of a part, and the window around it."""
+    names = ", ".join(dict.fromkeys(event.name for event in events_of(form)))
+    return names if window is None else f"{show_window(window)} of {names}"
+
+
 def _check_lines(checks: Checked) -> list[str]:
     lines = []
     if checks.asks:
@@ -82,13 +89,18 @@ def _check_lines(checks: Checked) -> list[str]:
     lines += [f"  {clause_line(clause)}" for clause in checks.clauses]
     for absent in checks.absent:
         names = " or ".join(dict.fromkeys(event.name for event in absent.events))
+        if absent.part is not None:
+            names = _names(absent.part.form, absent.part.window)
         lines.append(f"  no {names} inside: when the match is complete")
+    for first in checks.first:
+        names = " or ".join(dict.fromkeys(event.name for event in first.events))
+        key = ", ".join(named_term(term)[0] for term in first.terms)
+        lines.append(f"  no {names} with the same {key} before it in the stream: when it is there")
     for of_part in checks.windows:
         lines.append(f"  {show_window(of_part.window)}: when an event before its last one is there")
     for part in checks.absent_parts:
-        names = ", ".join(dict.fromkeys(event.name for event in events_of(part.form)))
-        window = show_window(part.window)
-        lines.append(f"  no {window} of {names} inside: when both events around it are there")
+        names = _names(part.form, part.window)
+        lines.append(f"  no {names} inside: when both events around it are there")
     for before in checks.events_before:
         names = " or ".join(dict.fromkeys(event.name for event in before.events))
         length = show_length(before.length)
@@ -102,8 +114,14 @@ def _check_lines(checks: Checked) -> list[str]:
         length = show_length(checks.after.length)
         counted = " from its start" if checks.after.from_start else ""
         lines.append(f"  no {names} after it {length}{counted}: when later events are known")
-    if checks.distinct:
+    if checks.sum_bounds:
+        lines.append("partial matches from which no sum of these can be reached are left out")
+    if checks.fails_alike:
+        lines.append("an event behind which no match was found is not tried again at this end")
+    if checks.distinct and not checks.in_order:
         lines.append("matches that look alike are collected at each end, and reported once")
-    if checks.selector:
+    if checks.in_order:
+        lines.append("LAST takes the latest events first, and the first match that is found")
+    elif checks.selector:
         lines.append(f"{checks.selector} chooses among the matches that end at one event")
     return lines

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from celc.automata.determinize import START
@@ -18,9 +18,9 @@ from celc.explain.correlation import clause_line
 from celc.explain.stages import form_lines, kind_lines, text_of
 from celc.normal.flat_form import FlatForm, RoleClause
 from celc.normal.normal_form import ROLE, NormalForm
-from celc.normal.show import show_clause, show_event, show_labels
+from celc.normal.show import show_clause, show_event, show_labels, show_window
 from celc.plan.earliest import EarliestTables
-from celc.plan.keys import KeyPlan
+from celc.plan.keys import KeyPlan, named_term
 from celc.plan.piles import Pile, PilePlan, Write
 
 
@@ -39,7 +39,24 @@ def dump_flat_form(flat: FlatForm) -> str:
         where = f"from {first} to {last}" if absent.inclusive else f"between {first} and {last}"
         lines.append(f"no {events} {where}")
         lines += [f"  {_role_clause(clause)}" for clause in absent.clauses]
+        if absent.part is not None:
+            lines.append(f"  as the last one of, with one {_key(absent.part.terms)}")
+            lines += [f"    {line}" for line in form_lines(absent.part.form)]
+    for part in flat.absent_parts:
+        first, last = _role(part.first), _role(part.last)
+        where = f"from {first} to {last}" if part.inclusive else f"between {first} and {last}"
+        window = "" if part.window is None else f" {show_window(part.window)}"
+        key = f" with one {_key(part.key)}" if part.key else ""
+        lines.append(f"{where} nothing{window}{key} of")
+        lines += [f"  {line}" for line in form_lines(part.form)]
+    for one in flat.first:
+        events = " OR ".join(show_event(event.type, event.clauses) for event in one.events)
+        lines.append(f"{_role(one.role)} is the first {events} with its {_key(one.terms)}")
     return text_of(lines)
+
+
+def _key(terms: Iterable[Expression]) -> str:
+    return ", ".join(named_term(term)[0] for term in terms)
 
 
 def _role_clause(clause: RoleClause) -> str:

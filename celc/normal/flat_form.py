@@ -22,12 +22,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from celc.core.formula import Clause, Window
-from celc.core.terms import type_tested
+from celc.core import formula as core
+from celc.core.formula import Clause, Expression, Window
+from celc.core.terms import looks_back, nodes_named_in, type_tested
 from celc.normal.normal_form import ROLE, Event, NormalForm
 from celc.normal.traversal import events_of
 
 When: TypeAlias = Literal["pairs", "neighbours", "earlier", "witness", "complete"]
+
+
+def when_decided(clause: Clause) -> When:
+    """The moment at which a clause is decided."""
+    nodes = [node for predicate in clause.predicates for node in nodes_named_in(predicate)]
+    if any(isinstance(node, core.Aggregate) for node in nodes):
+        return "complete"
+    if not any(map(looks_back, clause.predicates)):
+        return "pairs"
+    return "neighbours" if len(clause.labels) == 1 else "complete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +94,18 @@ class RoleClause:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyedPart:
+    """A part of which all events have one key, made of these terms, in each of its matches.
+
+    `form` is made as that of an `AbsentPart`; `window` is that around it, None: there is none.
+    """
+
+    form: NormalForm
+    window: Window | None
+    terms: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AbsentEvent:
     """An event that must not lie inside a match.
 
@@ -90,7 +113,9 @@ class AbsentEvent:
     their other roles. Its own role is `ABSENT`.
 
     It is looked for from the event with the role `first` to the event with the role `last`; both
-    count where `inclusive`.
+    count where `inclusive`. With a `part` it is the last event of a match of that part, which must
+    not begin before: so it counts only if the latest start of the matches of the part with its key
+    lies there as well.
     """
 
     events: tuple[Event, ...]
@@ -98,6 +123,17 @@ class AbsentEvent:
     first: str
     last: str
     inclusive: bool
+    part: KeyedPart | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FirstWithKey:
+    """The event with the role `role` is the first one of `events` with its key, which is made of
+    these terms (`celc.normal.equalities`), in its partition: wherever that begins."""
+
+    events: tuple[Event, ...]
+    terms: tuple[Expression, ...]
+    role: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +152,8 @@ class RoleWindow:
 
 @dataclass(frozen=True, slots=True)
 class AbsentPart:
-    """A part in a window that must not lie inside a match: `!(WITHIN[w](φ))`, or right of UNLESS.
+    """A part that must not lie inside a match: `!(WITHIN[w](φ))`, or right of UNLESS. It is in a
+    window, or all its events have one key, made of the terms `key`, or both.
 
     It must not lie between the event with the role `first` and the next event with the role `last`;
     both count where `inclusive`. `form` is made of events, `;`, OR, `+` and rounds (`{2,4}`). Of
@@ -126,10 +163,11 @@ class AbsentPart:
     """
 
     form: NormalForm
-    window: Window
+    window: Window | None
     first: str
     last: str
     inclusive: bool
+    key: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +250,7 @@ class FlatForm:
     form: NormalForm
     clauses: tuple[RoleClause, ...]
     absent: tuple[AbsentEvent, ...] = ()
+    first: tuple[FirstWithKey, ...] = ()
     windows: tuple[RoleWindow, ...] = ()
     absent_parts: tuple[AbsentPart, ...] = ()
     events_before: tuple[EventBefore, ...] = ()
@@ -222,12 +261,16 @@ class FlatForm:
     def looks_outside(self) -> bool:
         """Whether some condition asks for events that are not in the match."""
         before = self.events_before or self.parts_before
-        return bool(self.absent or self.absent_parts or before or self.after)
+        inside = self.absent or self.first or self.absent_parts
+        return bool(inside or before or self.after)
 
     @property
     def events_outside(self) -> tuple[Event, ...]:
         """The events that it asks for there."""
         found = [event for absent in self.absent for event in absent.events]
+        parts = [absent.part for absent in self.absent if absent.part is not None]
+        found += [event for part in parts for event in events_of(part.form)]
+        found += [event for one in self.first for event in one.events]
         found += [event for part in self.absent_parts for event in events_of(part.form)]
         found += [event for before in self.events_before for event in before.events]
         found += [event for part in self.parts_before for event in events_of(part.form)]

@@ -1,21 +1,25 @@
 """Correlated forms → flat forms, where that can be.
 
 Not everything can be said in roles. These conditions are left to the definition (`definition` in
-the runtime): conditions in longer patterns that must be absent, below selectors, which compare a
-match with others, and below AND; and functions of the label sets of one round.
+the runtime): conditions in longer patterns that must be absent; those below selectors, which
+compare a match with others, where the choice is not that of a chain (`chains`); and functions of
+the label sets of one round.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import assert_never
 
 from celc.core import formula as core
 from celc.core.formula import Clause, Expression, Predicate
-from celc.core.terms import labels_in_order, looks_back, nodes_named_in
+from celc.core.terms import labels_in_order, looks_back
 from celc.core.traversal import Leaf, map_expression, map_leaves
 from celc.normal import normal_form as lp
+from celc.normal.chains import NotAChainError, Place, chain_of
 from celc.normal.constructors import disjunction
+from celc.normal.equalities import MAX_KEY, equality
 from celc.normal.extremes import necessary, sufficient
 from celc.normal.flat_form import (
     ABSENT,
@@ -23,14 +27,18 @@ from celc.normal.flat_form import (
     AbsentPart,
     EventAfter,
     EventBefore,
+    FirstWithKey,
     FlatForm,
+    KeyedPart,
     PartAfter,
     PartBefore,
     RoleClause,
     RoleWindow,
     When,
     mark_of_round,
+    when_decided,
 )
+from celc.normal.keyed_patterns import NotKeyedError, OuterTie, keyed_pattern_of
 from celc.normal.marks import (
     UnmarkableError,
     marked,
@@ -42,7 +50,14 @@ from celc.normal.marks import (
 )
 from celc.normal.normal_form import ROLE, AddRole, NormalForm, shown
 from celc.normal.rewrite import relabel
-from celc.normal.traversal import count_events, forms_in, is_correlated, labels_of, operands_of
+from celc.normal.traversal import (
+    always_binds,
+    count_events,
+    forms_in,
+    is_correlated,
+    labels_of,
+    operands_of,
+)
 
 _MOST_WATCHED = 1_000
 """The most positions that a part in a window may have to be followed event by event: each event of
@@ -73,6 +88,7 @@ def flatten(form: NormalForm) -> FlatForm | None:
             without_numbers(flat),
             clauses,
             tuple(flattener.absent),
+            tuple(flattener.first),
             windows,
             tuple(flattener.absent_parts),
             tuple(flattener.events_before),
@@ -120,6 +136,7 @@ class _Flattener:
         self.clauses: list[RoleClause] = []
         self.rounds: set[int] = set()
         self.absent: list[AbsentEvent] = []
+        self.first: list[FirstWithKey] = []
         self.windows: list[RoleWindow] = []
         self.absent_parts: list[AbsentPart] = []
         self.events_before: list[EventBefore] = []
@@ -164,7 +181,9 @@ class _Flattener:
                 flat = self._flat(form.operand)
                 self._iterations.pop()
                 return replace(form, operand=flat, number=number)
-            case lp.All():
+            case lp.All() | lp.Conjunction():
+                # The two sides of AND have the same labels, so one match can carry the roles of
+                # both, and it is a match of both if it satisfies the clauses of both.
                 return replace(form, left=self._flat(form.left), right=self._flat(form.right))
             case lp.Unless() if not is_correlated(form.right):
                 return replace(form, left=self._flat(form.left))
@@ -172,6 +191,8 @@ class _Flattener:
                 return replace(form, left=self._flat(form.left), right=self._flat(form.right))
             case lp.Selected() if form.strategy == "STRICT":
                 return replace(form, operand=self._flat(form.operand))
+            case lp.Selected() if form.strategy in ("NXT", "LAST", "MAX"):
+                return self._chosen(form)
             case lp.Relabel():
                 flat = self._flat(form.operand)
                 for change in form.changes:
@@ -191,6 +212,8 @@ class _Flattener:
                 left = marked(self._flat(form.left), (), (first,))
                 right = marked(self._flat(form.right), (last,), ())
                 return lp.Sequence((left, right), (False,), form.span)
+            case lp.Unless() | lp.Absence() if not _is_single_event(form):
+                return self._without_pattern(form)
             case lp.Unless():
                 left = self._flat(form.left)
                 left, binding = self._without_event(form.right, form.sees, left, left)
@@ -203,10 +226,96 @@ class _Flattener:
                 return self._absence_before(form)
             case lp.AbsenceAfter():
                 return self._absence_after(form)
-            case lp.Event() | lp.Conjunction() | lp.Selected() | lp.MarkedEnds():
+            case lp.Event() | lp.Selected() | lp.MarkedEnds():
                 raise _NotFlatError
             case _:
                 assert_never(form)
+
+    def _chosen(self, form: lp.Selected) -> NormalForm:
+        """A nested selector over a chain: its choice is an absence of single events."""
+        if self._iterations:
+            raise _NotFlatError  # each round would have an absence of its own
+        try:
+            chain = chain_of(form.operand, self._new_role)
+        except NotAChainError:
+            raise _NotFlatError from None
+        flat, places = self._flat(chain.form), chain.places
+        if form.strategy == "LAST":
+            for place, following in pairwise(places):
+                self._no_other(place, place, following, places[-1], after=place)
+        elif form.strategy == "NXT" and len(places) > 1:
+            terms = tuple(dict.fromkeys(tie.term for tie in places[0].ties))
+            if places[0].others or not 1 <= len(terms) <= MAX_KEY:
+                raise _NotFlatError  # the events before the match would all have to be looked at
+            self.first.append(FirstWithKey(places[0].events, terms, places[0].role))
+            for before, place in pairwise(places[:-1]):
+                self._no_other(place, before, place, places[-1], after=before)
+        return flat
+
+    def _no_other(
+        self, place: Place, first: Place, last: Place, end: Place, *, after: Place
+    ) -> None:
+        """No other candidate for a place of a chain lies between the events at two others.
+
+        Its equalities are said with the event at `after` where they can be, for that event comes
+        before those which are looked for, so that they are found by its key.
+        """
+        clauses = []
+        for tie in place.ties:
+            known = next((one for one in after.ties if one.join == tie.join), None)
+            role, term = (place.role, tie.term) if known is None else (after.role, known.term)
+            clause = equality((ABSENT, tie.term), (role, term), tie.written)
+            clauses.append(RoleClause(clause, tie.written, ((), ())))
+        for written, own in place.others:
+            labels = labels_in_order(written)
+            roles = {label: ABSENT if label in own else end.role for label in labels}
+            clauses.append(_over_absent(written, roles))
+        self.absent.append(AbsentEvent(place.events, tuple(clauses), first.role, last.role, False))
+
+    def _without_pattern(self, form: lp.Unless | lp.Absence) -> NormalForm:
+        """An absence of a pattern whose events have one key."""
+        inside = form.right if isinstance(form, lp.Unless) else form.middle
+        sides = (form.left,) if isinstance(form, lp.Unless) else (form.left, form.right)
+        firm = {label for label in form.sees if any(always_binds(one, label) for one in sides)}
+        try:
+            pattern = keyed_pattern_of(inside, frozenset(firm))
+        except NotKeyedError:
+            raise _NotFlatError from None
+        if not _can_be_followed(pattern.form):
+            raise _NotFlatError
+        if pattern.ties and self._iterations:
+            raise _NotFlatError  # each round would have an absence of its own
+        flat_sides = [self._flat(one) for one in sides]
+        first, last = self._new_role(), self._new_role()
+        inclusive = isinstance(form, lp.Unless)
+        binding = _Binding(frozenset(form.sees), ())
+        if not pattern.ties:
+            between = (pattern.form, pattern.window, first, last, inclusive)
+            self.absent_parts.append(AbsentPart(*between, pattern.terms))
+        else:
+            self._scopes.append(binding)
+            clauses = tuple(self._outer_tie(tie) for tie in pattern.ties)
+            self._scopes.pop()
+            part = KeyedPart(pattern.form, pattern.window, pattern.terms)
+            events = _last_events(pattern.form)
+            self.absent.append(AbsentEvent(events, clauses, first, last, inclusive, part))
+        if inclusive:
+            (left,) = flat_sides
+            return _with_roles(marked(left, (first,), (last,)), binding.roles)
+        left, right = flat_sides
+        both = (marked(left, (), (first,)), marked(right, (last,), ()))
+        return _with_roles(lp.Sequence(both, (False,), form.span), binding.roles)
+
+    def _outer_tie(self, tie: OuterTie) -> RoleClause:
+        """The clause that the key of an absent event is the value of a label around the pattern."""
+        binding = next((b for b in reversed(self._scopes) if tie.label in b.labels), None)
+        if binding is None or binding.iterations:
+            raise _NotFlatError
+        if tie.label not in binding.roles:
+            binding.roles[tie.label] = self._new_role()
+        outer = binding.roles[tie.label], tie.outer
+        clause = equality((ABSENT, tie.key), outer, tie.written)
+        return RoleClause(clause, tie.written, ((), ()))
 
     def _absent_part(self, form: NormalForm, *, inclusive: bool) -> tuple[str, str]:
         """The roles of the events between which a form in a window must not lie."""
@@ -300,11 +409,9 @@ class _Flattener:
             if label not in binding.roles:
                 binding.roles[label] = self._new_role()
             roles[label] = binding.roles[label]
-        if _when(clause) != "pairs":
+        if when_decided(clause) != "pairs":
             raise _NotFlatError
-        predicates = tuple(_renamed(predicate, roles) for predicate in clause.predicates)
-        labels = tuple(dict.fromkeys(roles[label] for label in clause.labels))
-        return RoleClause(Clause(predicates, labels, clause.span), clause, ((),) * len(labels))
+        return _over_absent(clause, roles)
 
     def _new_role(self) -> str:
         self._next_role += 1
@@ -344,7 +451,7 @@ class _Flattener:
             around[roles[label]] = binding.iterations
         predicates = tuple(_renamed(predicate, roles) for predicate in clause.predicates)
         labels = tuple(roles[label] for label in clause.labels)
-        when = _when(clause)
+        when = when_decided(clause)
         if applies is not None:
             labels = (*labels, applies)
             around[applies] = own.iterations
@@ -371,13 +478,11 @@ class _Flattener:
         self.clauses.append(added)
 
 
-def _when(clause: Clause) -> When:
-    nodes = [node for predicate in clause.predicates for node in nodes_named_in(predicate)]
-    if any(isinstance(node, core.Aggregate) for node in nodes):
-        return "complete"
-    if not any(map(looks_back, clause.predicates)):
-        return "pairs"
-    return "neighbours" if len(clause.labels) == 1 else "complete"
+def _over_absent(clause: Clause, roles: dict[str, str]) -> RoleClause:
+    """A clause on an absent event over roles, which no iteration is around."""
+    predicates = tuple(_renamed(predicate, roles) for predicate in clause.predicates)
+    labels = tuple(dict.fromkeys(roles[label] for label in clause.labels))
+    return RoleClause(Clause(predicates, labels, clause.span), clause, ((),) * len(labels))
 
 
 def _renamed(predicate: Predicate, roles: dict[str, str]) -> Predicate:
@@ -440,6 +545,26 @@ def _is_plain(part: NormalForm) -> bool:
 
 def _has_iteration(form: NormalForm) -> bool:
     return any(isinstance(part, lp.Iteration) for part in forms_in(form))
+
+
+def _is_single_event(form: lp.Unless | lp.Absence) -> bool:
+    try:
+        _single_event(form.right if isinstance(form, lp.Unless) else form.middle)
+    except _NotFlatError:
+        return False
+    return True
+
+
+def _last_events(form: NormalForm) -> tuple[lp.Event, ...]:
+    """The events with which the matches of a form end that can be followed event by event."""
+    match form:
+        case lp.Event():
+            return (form,)
+        case lp.Sequence():
+            return _last_events(form.operands[-1])
+        case _:
+            found = [event for part in operands_of(form) for event in _last_events(part)]
+            return tuple(dict.fromkeys(found))
 
 
 def _single_event(

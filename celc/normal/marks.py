@@ -51,6 +51,8 @@ def marked_first(form: NormalForm, mark: str) -> NormalForm:
             return replace(form, left=marked_first(form.left, mark))
         case lp.MarkedEnds():
             return replace(form, first=(*form.first, mark))
+        case lp.Conjunction() | lp.Relabel():
+            return marked(form, (mark,), ())
         case _:
             raise UnmarkableError
 
@@ -82,6 +84,8 @@ def marked_last(form: NormalForm, mark: str) -> NormalForm:
             return replace(form, left=marked_last(form.left, mark))
         case lp.MarkedEnds():
             return replace(form, last=(*form.last, mark))
+        case lp.Conjunction() | lp.Relabel():
+            return marked(form, (), (mark,))
         case _:
             raise UnmarkableError
 

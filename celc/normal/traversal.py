@@ -170,3 +170,26 @@ def is_correlated(form: NormalForm) -> bool:
     """
     asking = Correlated | Within | AbsenceBefore | AbsenceAfter
     return any(isinstance(part, asking) for part in forms_in(form))
+
+
+def always_binds(form: NormalForm, label: str) -> bool:
+    """Whether every match of a form has an event with a label, as far as that can be seen."""
+    match form:
+        case Event():
+            return label in form.labels
+        case Sequence():
+            return any(always_binds(operand, label) for operand in form.operands)
+        case Disjunction():
+            return all(always_binds(operand, label) for operand in form.operands)
+        case Conjunction() | All() | Absence():
+            return always_binds(form.left, label) or always_binds(form.right, label)
+        case Unless():
+            return always_binds(form.left, label)
+        case Relabel():
+            return False
+        case Iteration() | Selected() | Where() | Correlated() | Scope() | Within():
+            return always_binds(form.operand, label)
+        case AbsenceBefore() | AbsenceAfter() | MarkedEnds():
+            return always_binds(form.operand, label)
+        case _:
+            assert_never(form)

@@ -23,24 +23,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from celc.automata.determinize import START, DetState
 from celc.core import formula as core
 from celc.core.formula import Expression
 from celc.diagnostics.deadline import look
+from celc.normal.equalities import MAX_KEY, Term, equality_of
 from celc.normal.flat_form import ABSENT, RoleClause
 from celc.normal.show import show_predicate
 from celc.plan.tables import Tables
 
 _MAX_ROLES = 12
 """Roles in one tie. The set of the roles met so far is followed through the automaton."""
-
-_MAX_KEY = 3
-"""Ties in the key of a state: the runtime's tables take no more."""
-
-_Term: TypeAlias = tuple[str, Expression]
-"""A role, and the expression for the value of its event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +82,7 @@ def plan_keys(tables: Tables, clauses: Sequence[RoleClause]) -> KeyPlan | None:
         look()
         live = [_live_states(tables, tie) or set[int]() for tie in ties]
         keys = _keys(tables, ties, live)
-        if any(len(key) > _MAX_KEY for key in keys):
+        if any(len(key) > MAX_KEY for key in keys):
             ties = ties[:-1]
             continue
         firm = [
@@ -110,41 +104,12 @@ def plan_keys(tables: Tables, clauses: Sequence[RoleClause]) -> KeyPlan | None:
 # --- ties -----------------------------------------------------------------------------------------
 
 
-def _equality(clause: RoleClause) -> tuple[_Term, _Term] | None:
-    """The two sides of a clause that is one equality of two roles; None for any other clause."""
-    if len(clause.clause.predicates) != 1:
-        return None
-    (predicate,) = clause.clause.predicates
-    if not isinstance(predicate, core.Comparison) or predicate.operator != "=":
-        return None
-    left, right = _term(predicate.left), _term(predicate.right)
-    if left is None or right is None or left[0] == right[0]:
-        return None
-    if {*clause.clause.labels} != {left[0], right[0]}:
-        return None  # it also asks for an event of another role
-    return left, right
-
-
-def _term(expression: Expression) -> _Term | None:
-    """An attribute, widened or not, as its role and the expression without that role."""
-    match expression:
-        case core.AttributeValue():
-            plain = core.AttributeValue("", expression.attribute, expression.type, expression.span)
-            return expression.label, plain
-        case core.Cast(operand=core.AttributeValue() as value) if expression.type.is_numeric:
-            found = _term(value)
-            assert found is not None
-            return found[0], core.Cast(found[1], expression.type, expression.span)
-        case _:
-            return None
-
-
 def _ties(clauses: Sequence[RoleClause]) -> list[Tie]:
     """Equalities that share a role and its term, joined; a role with two terms is in two ties."""
-    found: list[tuple[dict[_Term, None], str | None]] = []
+    found: list[tuple[dict[Term, None], str | None]] = []
     for clause in clauses:
         look()
-        sides = _equality(clause)
+        sides = equality_of(clause.clause)
         if sides is None:
             continue
         joined = [
@@ -158,13 +123,13 @@ def _ties(clauses: Sequence[RoleClause]) -> list[Tie]:
     ]
 
 
-def _text(clauses: Sequence[RoleClause], terms: set[_Term], mark: str | None) -> str:
+def _text(clauses: Sequence[RoleClause], terms: set[Term], mark: str | None) -> str:
     said = [clause for clause in clauses if _is_among(clause, terms, mark)]
     return " AND ".join(show_predicate(clause.written.predicates[0]) for clause in said)
 
 
-def _is_among(clause: RoleClause, terms: set[_Term], mark: str | None) -> bool:
-    sides = _equality(clause)
+def _is_among(clause: RoleClause, terms: set[Term], mark: str | None) -> bool:
+    sides = equality_of(clause.clause)
     return sides is not None and mark == clause.round_mark and {*sides} <= terms
 
 
@@ -189,7 +154,7 @@ def absent_key(clauses: Sequence[RoleClause], can_ask: Callable[[str], bool]) ->
     """
     by_role: dict[str, dict[tuple[Expression, Expression], None]] = {}
     for clause in clauses:
-        sides = _equality(clause)
+        sides = equality_of(clause.clause)
         if sides is None or ABSENT not in (sides[0][0], sides[1][0]):
             continue
         (_, absent), (role, asking) = sides if sides[0][0] == ABSENT else sides[::-1]
@@ -198,7 +163,7 @@ def absent_key(clauses: Sequence[RoleClause], can_ask: Callable[[str], bool]) ->
     if not by_role:
         return None
     role = max(by_role, key=lambda role: len(by_role[role]))
-    pairs = list(by_role[role])[:_MAX_KEY]
+    pairs = list(by_role[role])[:MAX_KEY]
     return AbsentKey(role, tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs))
 
 

@@ -20,13 +20,15 @@ from celc.normal.flat_form import (
     AbsentPart,
     EventAfter,
     EventBefore,
+    FirstWithKey,
     PartAfter,
     PartBefore,
     RoleClause,
     RoleWindow,
 )
-from celc.normal.normal_form import NormalForm
+from celc.normal.normal_form import NormalForm, shown
 from celc.normal.runs_of_events import RunOfEvents
+from celc.normal.sum_bounds import SumBound, sum_bounds_of
 from celc.plan.earliest import EarliestTables, choose_the_same, earliest_tables, is_quiet
 from celc.plan.keys import KeyPlan, plan_keys
 from celc.plan.piles import MAX_PILES, MAX_WRITES, PilePlan, plan_piles
@@ -105,15 +107,17 @@ class Checked:
     """All matches that satisfy conditions, which cut branches of the walk.
 
     `clauses` are the conditions that no key decides, `absent` the events that must not lie inside a
-    match, `windows` those of parts of the formula, `absent_parts` the parts in windows that must
-    not lie inside a match; `events_before` and `parts_before` must not lie before one, `after` not
-    after one; `selector` is NXT, LAST or MAX of SELECT, NXT_OF_ENDS or empty; `distinct`: some
-    matches look alike, because they differ in events that are not shown. `max_work`: the most steps
-    for one event.
+    match, `first` the events that must be the first ones with their keys, `windows` those of parts
+    of the formula, `absent_parts` the parts in windows that must not lie inside a match;
+    `events_before` and `parts_before` must not lie before one, `after` not after one; `selector` is
+    NXT, LAST or MAX of SELECT, NXT_OF_ENDS or empty; `distinct`: some matches look alike, because
+    they differ in events that are not shown. `max_work`: the most steps for one event. `in_order`:
+    a search that takes the latest events first finds the choice of LAST first.
     """
 
     clauses: tuple[RoleClause, ...]
     absent: tuple[AbsentEvent, ...]
+    first: tuple[FirstWithKey, ...]
     windows: tuple[RoleWindow, ...]
     absent_parts: tuple[AbsentPart, ...]
     events_before: tuple[EventBefore, ...]
@@ -123,11 +127,43 @@ class Checked:
     distinct: bool
     max_work: int
     reason: str
+    in_order: bool = False
+
+    @property
+    def fails_alike(self) -> bool:
+        """Whether the matches below an event depend only on numbers that are kept with it."""
+        kept = all(clause.when in ("neighbours", "witness") for clause in self.clauses)
+        return kept and not self._looks_outside and bool(self.clauses or self.windows)
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether the steps before each match are a polynomial in the events of the window."""
+        if self.distinct or (self.selector and not self.in_order):
+            return False  # all matches are collected first
+        one_sum = len(self.clauses) == len(self.sum_bounds) == 1 and not self.windows
+        return self.fails_alike or (one_sum and not self._looks_outside)
+
+    @property
+    def _looks_outside(self) -> bool:
+        before = self.events_before or self.parts_before
+        inside = self.absent or self.first or self.absent_parts
+        return bool(inside or before or self.after)
+
+    @property
+    def sum_bounds(self) -> tuple[SumBound, ...]:
+        """Limits that sums over the events of a match must reach."""
+        return tuple(bound for clause in self.clauses for bound in sum_bounds_of(clause))
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether conditions ask for events before the window, however far back."""
+        return bool(self.first)
 
     @property
     def asks(self) -> bool:
         """Whether conditions are left to the walk."""
-        inside = self.clauses or self.absent or self.windows or self.absent_parts
+        return bool(self.clauses or self.windows or self._looks_outside)
+        inside = self.clauses or self.absent or self.first or self.windows or self.absent_parts
         return bool(inside or self.events_before or self.parts_before or self.after)
 
 
@@ -266,7 +302,7 @@ def _longest_runs(given: ChoiceInput, updates: frozenset[type[Update]]) -> Strat
             if conditions or not between:
                 return None
             checks = Checked(
-                flat.clauses, (), (), (), (), (), None, "", False, given.max_work, reason
+                flat.clauses, (), (), (), (), (), (), None, "", False, given.max_work, reason
             )
         case _:
             return None
@@ -399,7 +435,7 @@ def _checked(
     left = tuple(clause for clause in flat.clauses if clause not in decided)
     distinct = looks_alike(given.minimal)
     reasons = [
-        "conditions compare the events of a match" if left or flat.absent else "",
+        "conditions compare the events of a match" if left or flat.absent or flat.first else "",
         "windows hold for parts of a match" if flat.windows or flat.absent_parts else "",
         "events before a match can rule it out" if flat.events_before or flat.parts_before else "",
         "events after a match can rule it out" if flat.after else "",
@@ -416,6 +452,7 @@ def _checked(
     listing = Checked(
         left,
         flat.absent,
+        flat.first,
         flat.windows,
         flat.absent_parts,
         flat.events_before,
@@ -425,8 +462,19 @@ def _checked(
         distinct,
         given.max_work,
         reason,
+        in_order=roles.selector == "LAST" and _finds_latest_first(given.tables, piles),
     )
     return _strategy(given.tables, _update(piles, updates, keys, forgets=False), listing)
+
+
+def _finds_latest_first(tables: Tables, piles: PilePlan | UnionLists) -> bool:
+    """Whether the nodes that can be next are on piles, the latest first, and the events of a match
+    decide how each is marked; all of them count for a selector."""
+    if isinstance(piles, UnionLists) or piles.moves:
+        return False
+    if not all(shown(frozenset(kind.marks)) for kind in tables.kinds):
+        return False
+    return all(len({tables.kinds[step.kind].marks for step in row}) < 2 for row in tables.steps)
 
 
 def _in_window(

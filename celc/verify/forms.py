@@ -135,6 +135,7 @@ def flat_form(flat: FlatForm) -> Violations:
     for clause in (*flat.clauses, *absent_clauses):
         yield from _role_clause(clause, carried | {ABSENT})
     roles = [role for absent in flat.absent for role in (absent.first, absent.last)]
+    roles += [one.role for one in flat.first]
     roles += [role for window in flat.windows for role in (window.first, window.last)]
     roles += [role for part in flat.absent_parts for role in (part.first, part.last)]
     roles += [event.first for event in flat.events_before]

@@ -16,7 +16,14 @@ import pyarrow as pa
 
 from celc_runtime.jit.shipping import pickled
 from celc_runtime.plan.plan import ARROW_TYPES, Plan
-from celc_runtime.plan.strategy import ByDefinition, Listing, LongestRuns, UnionLists, Update
+from celc_runtime.plan.strategy import (
+    ByDefinition,
+    Checked,
+    Listing,
+    LongestRuns,
+    UnionLists,
+    Update,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +55,7 @@ class Program:
     def sees_all(self) -> bool:
         """Whether matches depend on events before the window, whatever they are."""
         match self.listing:
-            case ByDefinition(sees_all=sees_all):
+            case ByDefinition(sees_all=sees_all) | Checked(sees_all=sees_all):
                 return sees_all
             case _:
                 return False

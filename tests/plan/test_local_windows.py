@@ -60,7 +60,7 @@ def test_a_window_of_the_whole_match_is_the_window_of_the_query(
         ("(WITHIN[5 [n]](A+) ; B)+", Checked),
         ("A ; WITHIN[5 [n]](A ALL B)", Checked),
         ("A ; WITHIN[5 [n]](NXT(A ; B))", Checked),
-        ("(C ; WITHIN[5 [n]](A ; B)) AND (C ; A ; B)", ByDefinition),
+        ("(C ; WITHIN[5 [n]](A ; B)) AND (C ; A ; B)", Checked),
         ("A ; !(WITHIN[5 [n]](B ; B)) ; C", Checked),
         ("(A ; !(WITHIN[5 [n]](B ; B)) ; C)+", Checked),
         ("(A ; C) UNLESS WITHIN[5 [n]]((A OR B)+ ; B)", Checked),

@@ -52,6 +52,8 @@ BY_KEYS = [
     # Keys of several attributes.
     "A AS x ; B AS y FILTER x.id = y.id AND x.name = y.name",
     "A AS x ; B AS y FILTER x.id = y.id AND x.name = y.name AND x.value = y.value",
+    # On a side of AND: both sides have the same labels.
+    "(A AS x ; B AS y FILTER x.id = y.id) AND (A AS x ; B AS y)",
     # In the rounds of an iteration: each has a key of its own.
     "((A AS x ; B AS y) FILTER x.id = y.id)+ ; C",
     "(A AS x ; B AS y FILTER x.name = y.name)+",
@@ -61,6 +63,10 @@ BY_KEYS = [
 ]
 
 BY_KEYS_AND_CHECKS = [
+    # The choice of a selector over a chain is an absence of single events.
+    "NXT(A AS x ; B AS y FILTER x.id = y.id) ; C",
+    "LAST(A AS x ; B AS y FILTER x.id = y.id) ; C",
+    "NXT(A AS x ; B AS y ; C AS z FILTER x.id = y.id AND y.id = z.id)",
     "A AS x ; B AS y FILTER x.id = y.id AND x.value < y.value",
     "A AS x ; B AS y FILTER x.id = y.id AND (x.name = y.name OR x.flag = y.flag)",
     "A AS x ; B AS y ; C AS z FILTER x.id = y.id AND x.name = z.name",
@@ -107,6 +113,7 @@ BY_CHECKS = [
     "A AS x ; !(B FILTER B.value > 1) ; C AS z FILTER x.value < z.value",
     "(A AS x ; C AS z FILTER x.id = z.id) UNLESS B",
     "NXT(A AS x ; B AS y) ; C AS z FILTER x.id = z.id",
+    "LAST(A AS x ; B AS y FILTER x.value < y.value) ; C",
 ]
 
 BY_DEFINITION = [
@@ -114,11 +121,12 @@ BY_DEFINITION = [
     "A AS x ; !(B AS y ; D FILTER y.id = x.id) ; C AS z",
     "(A AS x ; C AS z) UNLESS (B AS y ; D FILTER y.id = x.id)",
     "(A AS x ; !(B AS y FILTER y.id = x.id) ; C AS z)+",
-    "NXT(A AS x ; B AS y FILTER x.id = y.id) ; C",
-    "LAST(A AS x ; B AS y FILTER x.id = y.id) ; C",
-    "MAX(A AS x ; B AS y FILTER x.id = y.id) ; C",
+    "NXT(A AS x ; B AS y FILTER x.value < y.value) ; C",
+    "NXT(A AS x ; B AS y ; C AS z FILTER x.id = y.id)",
+    "LAST((A AS x)+ ; B AS y FILTER x.id = y.id) ; C",
+    "(LAST(A AS x ; B AS y FILTER x.id = y.id))+ ; C",
     "A AS x ; LAST(B AS y ; C AS z FILTER x.id = y.id)",
-    "(A AS x ; B AS y FILTER x.id = y.id) AND (A AS x ; B AS y)",
+    "MAX(A AS x ; (B AS y)+ FILTER x.id = y.id) AND (A AS x ; (B AS y)+)",
     "((A AS x)+ ; B AS y FILTER SUM(x.value) > y.value)+",
 ]
 

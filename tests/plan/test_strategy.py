@@ -231,8 +231,26 @@ def test_what_may_not_be_chosen_is_not_chosen() -> None:
 def test_runs_that_are_read_off_the_events_warn_of_no_search() -> None:
     runs = "LONGEST * FROM S WHERE (A AS a):+ FILTER a.id > PREV(a.id)"
     assert not _compiled(runs).warnings
-    searched = _compiled(runs.replace("LONGEST", "LAST")).warnings
+    searched = _compiled(runs.replace("LONGEST", "NXT")).warnings
     assert [warning.code for warning in searched] == ["exponential-search"]
+
+
+@pytest.mark.parametrize(
+    ("query", "warns"),
+    [
+        ("LAST * FROM S WHERE (A AS a)+ FILTER a.id > PREV(a.id)", False),
+        ("MAX * FROM S WHERE (A AS a)+ FILTER a.id > PREV(a.id)", True),
+        ("LAST * FROM S WHERE (A AS a)+ FILTER SUM(a.id) > 5", False),
+        ("LAST * FROM S WHERE (A AS a)+ FILTER SUM(a.id) > 5 AND AVG(a.id) < 3", True),
+        ("LAST * FROM S WHERE (A AS a)+ FILTER SUM(a.id) = 5", True),
+        ("LAST * FROM S WHERE (A AS a)+ FILTER SUM(a.id) > 5 CONSUME BY ANY", False),
+        ("* FROM S WHERE (A AS a)+ FILTER SUM(a.id) > 5 CONSUME BY ANY", True),
+        ("ANY * FROM S WHERE (A AS a)+ ; B FILTER a.id > PREV(a.id)", False),
+    ],
+)
+def test_searches_that_remember_or_are_bounded_warn_of_no_search(query: str, warns: bool) -> None:
+    codes = [warning.code for warning in _compiled(query).warnings]
+    assert ("exponential-search" in codes) == warns
 
 
 # --- program and façade ---------------------------------------------------------------------------

@@ -224,7 +224,7 @@ def test_checks() -> None:
     assert not invariants_of(verify.checks(checks, update.keys))
     twice = replace(checks, clauses=update.keys.decided)
     assert invariants_of(verify.checks(twice, update.keys)) == {plans.DECIDED_ONCE}
-    nothing = Checked((), (), (), (), (), (), None, "", distinct=False, max_work=1, reason="")
+    nothing = Checked((), (), (), (), (), (), (), None, "", distinct=False, max_work=1, reason="")
     assert invariants_of(verify.checks(nothing, None)) == {plans.SOMETHING_LEFT}
 
 

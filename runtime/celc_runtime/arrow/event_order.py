@@ -72,6 +72,9 @@ class EventOrder:
         if plan.window_attribute:
             names[plan.window_attribute] = None
         names |= dict.fromkeys(plan.local_attributes)
+        if not names:
+            self.last = {}
+            return
         last = events.select(list(names)).take(pa.array([len(events) - 1]))
         self.last = {name: plain(column) for name, column in zip(names, last.columns, strict=True)}
 

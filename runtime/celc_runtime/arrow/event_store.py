@@ -42,12 +42,19 @@ class PastEvents:
         # The place of the first event of each chunk, and of the batch.
         self._starts = np.cumsum([0, *(len(chunk[POSITION]) for chunk in chunks)])
         self._together: dict[str, pa.Array] = {}
+        self._all_positions: np.ndarray | None = None
 
     def positions(self, entries: np.ndarray) -> np.ndarray:
         """int64: the positions of entries (int64) in their partitions."""
+        known = self._positions
         if self._chunks:
-            return np.asarray(self.column(POSITION, entries - self._first))
-        found: np.ndarray = gathered(self._positions, entries, self._first)
+            if self._all_positions is None and self._are_few(entries):
+                return np.asarray(self._picked(POSITION, entries - self._first))
+            if self._all_positions is None:
+                kept = [np.asarray(chunk[POSITION]) for chunk in self._chunks]
+                self._all_positions = np.concatenate([*kept, known[: len(self._rows)]])
+            known = self._all_positions
+        found: np.ndarray = gathered(known, entries, self._first)
         return found
 
     def places(self, entries: np.ndarray) -> np.ndarray:
@@ -61,14 +68,17 @@ class PastEvents:
         """The values of a stored column."""
         if not self._chunks:
             return self._here.column(name, places)
-        everything = int(self._starts[-1]) + len(self._rows)
-        if name not in self._together and 4 * len(places) < everything:
+        if name not in self._together and self._are_few(places):
             return self._picked(name, places)
         if name not in self._together:
             kept = [chunk[name] for chunk in self._chunks]
             here = self._of_batch(name, np.arange(len(self._rows)))
             self._together[name] = pa.concat_arrays([*kept, here])
         return pc.take(self._together[name], pa.array(places), boundscheck=False)
+
+    def _are_few(self, events: np.ndarray) -> bool:
+        """Whether so few events are asked for that not all chunks are joined for them."""
+        return 4 * len(events) < int(self._starts[-1]) + len(self._rows)
 
     def _picked(self, name: str, places: np.ndarray) -> pa.Array:
         parts = np.searchsorted(self._starts, places, side="right") - 1
@@ -121,14 +131,16 @@ class EventStore:
         positions_of: Callable[[np.ndarray], np.ndarray],
         base: int,
         instants: InstantRows | None = None,
+        kept_rows: np.ndarray | None = None,
     ) -> None:
         """Begin a batch, whose first event that matters is entry `base`.
 
         `positions_of` gives the positions of the batch's rows in their partitions; `instants`: None
-        where each row is an instant.
+        where each row is an instant; `kept_rows`: int64, the rows that matter, as far as the batch
+        has been read, None: they have to be searched for.
         """
         self._base = base
-        self._here = _Here(events, batch, positions_of, instants)
+        self._here = _Here(events, batch, positions_of, instants, kept_rows)
 
     def last_positions(self, rows: np.ndarray) -> np.ndarray:
         """int64: the last positions of the instants of rows (int64) of the batch at hand."""
@@ -183,7 +195,8 @@ _NOTHING = np.zeros(0, np.int64)
 
 
 class _Here:
-    """The batch at hand; the rows that matter are searched for on demand, as far as needed."""
+    """The batch at hand. Rows that matter and are not kept are searched for on demand, as far as
+    needed."""
 
     def __init__(
         self,
@@ -191,13 +204,16 @@ class _Here:
         batch: Batch,
         positions_of: Callable[[np.ndarray], np.ndarray],
         instants: InstantRows | None,
+        kept_rows: np.ndarray | None,
     ) -> None:
         self.positions_of = positions_of
         self.instants = instants
         self._events = events
         self._batch = batch
         self._known = self._next_row = 0
-        self._rows = self._positions = _NOTHING
+        self._are_kept = kept_rows is not None
+        self._rows = _NOTHING if kept_rows is None else kept_rows
+        self._positions = _NOTHING
 
     def until(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """int64, int64: at least the first `count` rows with a symbol other than 0, and their
@@ -206,11 +222,15 @@ class _Here:
             known, batch = self._known, self._batch
             if len(self._positions) < count + BLOCK:
                 room = max(count + BLOCK, 2 * known)
-                self._rows = _longer(self._rows, known, room + PADDING)
                 self._positions = _longer(self._positions, known, room)
-            self._known, self._next_row = _extend(
-                batch.words, batch.symbols, self._rows, known, count, self._next_row
-            )
+                if not self._are_kept:
+                    self._rows = _longer(self._rows, known, room + PADDING)
+            if self._are_kept:
+                self._known = count
+            else:
+                self._known, self._next_row = _extend(
+                    batch.words, batch.symbols, self._rows, known, count, self._next_row
+                )
             new = slice(known, self._known)
             self._positions[new] = self.positions_of(self._rows[new])
         return self._rows, self._positions

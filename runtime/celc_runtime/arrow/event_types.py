@@ -32,10 +32,12 @@ class EventTypes:
         self._declared: DeclaredTypes | None = None
 
     def codes(self, events: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """int32 codes of the rows' types, int64 the codes that the plan's types have among them
-        (−1: none), and bool[rows] which rows have a declared type (None: all).
+        """The codes of the rows' types, the codes that the plan's types have among them, and
+        bool[rows] which rows have a declared type (None: all).
 
-        Dictionary codes are taken as they come, so that a batch costs nothing but the comparisons.
+        Dictionary codes (int32) are taken as they come, so that a batch costs nothing but the
+        comparisons; the others are uint8 or uint16, so that comparisons cost less. A type that no
+        row has is −1, or the highest number of these types. The next call may overwrite the codes.
         """
         plan = self._plan
         if plan.type_name not in events.schema.names:
@@ -43,7 +45,10 @@ class EventTypes:
         codes, types = _codes_of_types(plan, lambda name: self._text_codes(events, name))
         code_of = {type: code for code, type in enumerate(types)}
         wanted = _as_told(plan, plan.types)
-        of_types = np.array([code_of.get(type, -1) for type in wanted], np.int64)
+        # Unsigned codes are compared with numbers of their own type: most at once.
+        dtype = codes.dtype if codes.dtype.kind == "u" else np.dtype(np.int64)
+        none = np.iinfo(dtype).max if dtype.kind == "u" else -1
+        of_types = np.array([code_of.get(type, none) for type in wanted], dtype)
         declared = set(_as_told(plan, plan.declared_types))
         known = np.array([type in declared for type in types], np.bool_)
         if known.all():
@@ -52,7 +57,8 @@ class EventTypes:
         return codes, of_types, None if of_rows.all() else of_rows
 
     def _text_codes(self, events: pa.RecordBatch, name: str) -> tuple[np.ndarray, list[str]]:
-        """int32 codes of a text column without NULLs, and the distinct texts they stand for."""
+        """The codes of a text column without NULLs (int32, uint8 or uint16), and the distinct texts
+        they stand for."""
         column = events.column(name)
         if column.null_count:
             raise _null_error(self._plan, name, self._rows.first(events, column.is_null()))
@@ -99,7 +105,7 @@ def _as_told(plan: Plan, pairs: Iterable[tuple[str, str]]) -> list[_EventType]:
 def _codes_of_types(
     plan: Plan, text_codes: Callable[[str], tuple[np.ndarray, list[str]]]
 ) -> tuple[np.ndarray, list[_EventType]]:
-    """int32 codes of the rows' types, and the types they stand for.
+    """The codes of the rows' types (int32, uint8 or uint16), and the types they stand for.
 
     `text_codes`: the codes of a text column, by its name, and the texts they stand for.
     """

@@ -70,7 +70,10 @@ RUN_LEFT = 24  # matches of a run that did not fit into the buffers
 RUN_FROM = 25  # the leaf at which that run goes on, counted from the first leaf ever
 BARRIER = 26  # the first node of the instant at hand, where simultaneous events have no order
 INSTANT = 27  # the number of that instant in the batch
-COUNTERS = 28
+KEPT_FROM = (
+    28  # the entry of the batch's first event, if `relevant` keeps all rows; −1: it does not
+)
+COUNTERS = 29
 
 NO_BARRIER = 2**62
 """The barrier where no two events of a batch are simultaneous: no node is beyond it."""
@@ -111,11 +114,11 @@ class Memory(NamedTuple):
     two piles are for branch-free updates: one that stays empty, and one that is never read. Rows 2
     to 4 are for simultaneous events: the cell and the SINCE before the instant whose barrier is in
     row 4 (`seen`); for piles that live for one instant, those of the next.
-    relevant: int64[BLOCK + PADDING], the relevant rows of the block at hand. counters:
-    int64[COUNTERS]. stack: int64[depth, 2] of (node, length of the path above it). path:
-    int64[depth], the tags from the last event back. trail: int64[depth + PADDING], the same
-    from its end back, so that a match is one stretch of it. fires: int64[FIRES, 4], the events
-    whose matches are not listed yet: (node, row, lowest id, floor value). marks:
+    relevant: int64[BLOCK + PADDING or more], the relevant rows of the block at hand, or of all the
+    batch (`room_for_rows`). counters: int64[COUNTERS]. stack: int64[depth, 2] of (node, length of
+    the path above it). path: int64[depth], the tags from the last event back. trail: int64[depth +
+    PADDING], the same from its end back, so that a match is one stretch of it. fires: int64[FIRES,
+    4], the events whose matches are not listed yet: (node, row, lowest id, floor value). marks:
     int64[MARKS, 2], a ring of (key, node): nodes with smaller ids were made at that key or
     before. leaves: int64[PADDING + room + PADDING], entries of the cells that begin matches;
     leaf_marks: int64[room, 3], their nodes, their SINCE, and the first leaf since their pile was
@@ -146,6 +149,7 @@ def new_memory(
     counters[ENTRY] = first_entry
     counters[EARLIEST] = ALWAYS
     counters[LAST] = counters[INSTANT] = -2
+    counters[KEPT_FROM] = -1
     counters[PASSED_NODE] = first_node
     heads = np.zeros((5, piles + 2), np.int64)
     heads[1:] = NEVER
@@ -165,6 +169,23 @@ def new_memory(
         np.zeros((256, 3), np.int64),
         np.zeros(MAX_LEVELS, np.int64),
     )
+
+
+def keeping_rows(memory: Memory, rows: int) -> Memory:
+    """The same memory where `relevant` keeps the relevant rows of a batch, of which there are at
+    most `rows`: one after another, that of the batch's first entry first."""
+    memory.counters[KEPT_FROM] = memory.counters[ENTRY]
+    if len(memory.relevant) < rows + PADDING:
+        memory = memory._replace(relevant=np.empty(rows + PADDING, np.int64))
+    return memory
+
+
+@njit(nogil=True, cache=True)
+def room_for_rows(memory, entry):  # type: ignore[no-untyped-def]
+    """Where the relevant rows from this entry on are written: behind those of the batch that are
+    kept, or over those of the last block, which stay in the processor's cache."""
+    first = memory.counters[KEPT_FROM]
+    return memory.relevant[entry - first if first >= 0 else np.int64(0) :]
 
 
 @njit(nogil=True, cache=True)

@@ -21,21 +21,29 @@ from celc_runtime.plan.strategy import WatchedPart
 NONE = -1
 
 
+def positions_of(part: WatchedPart) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The positions of a part: bool[symbols, positions], at which an event can be;
+    bool[positions, positions], from which each goes on; bool[positions], where the part begins,
+    and where it ends."""
+    count = len(part.symbols)
+    # An event whose conditions exclude each other has no symbol.
+    most = max((symbol for symbols in part.symbols for symbol in symbols), default=0)
+    of_symbol = np.zeros((most + 1, count), np.bool_)
+    for position, symbols in enumerate(part.symbols):
+        of_symbol[list(symbols), position] = True
+    before = np.zeros((count, count), np.bool_)
+    for position, earlier in enumerate(part.before):
+        before[position, list(earlier)] = True
+    places = np.arange(count)
+    return of_symbol, before, np.isin(places, part.begins), np.isin(places, part.ends)
+
+
 class LatestStarts:
     """Follows one part through the events of a run, partition by partition."""
 
     def __init__(self, part: WatchedPart) -> None:
         count = len(part.symbols)
-        # An event whose conditions exclude each other has no symbol.
-        most = max((symbol for symbols in part.symbols for symbol in symbols), default=0)
-        self._positions_of = np.zeros((most + 1, count), np.bool_)
-        for position, symbols in enumerate(part.symbols):
-            self._positions_of[list(symbols), position] = True
-        self._before = np.zeros((count, count), np.bool_)
-        for position, before in enumerate(part.before):
-            self._before[position, list(before)] = True
-        self._begins = np.isin(np.arange(count), part.begins)
-        self._ends = np.isin(np.arange(count), part.ends)
+        self._tables = positions_of(part)
         # Of each position, and behind them of the whole part: the latest start, and its keys on the
         # window and on the length.
         self._starts = np.full((3, count + 1), NONE, np.int64)
@@ -58,8 +66,8 @@ class LatestStarts:
         anywhere = np.zeros(rows, np.int64), np.full(rows, ALWAYS)
         window, length_ = window or anywhere, length or anywhere
         found, preceded = np.empty(rows, np.int64), np.empty(rows, np.bool_)
-        tables = (self._positions_of, self._before, self._begins, self._ends)
-        _follow(entry, symbols, *window, *length_, anew, *tables, self._starts, found, preceded)
+        told = (*self._tables, self._starts, found, preceded)
+        _follow(entry, symbols, *window, *length_, anew, *told)
         return found if length is None else preceded
 
 

@@ -107,7 +107,10 @@ def links(admits: Callable[..., bool]) -> Callable[..., None]:
         for place in range(1, tags.shape[0]):
             if linked[place]:
                 path[0], path[1] = tags[place], tags[place - 1]
-                linked[place] = admits(past, first, path, 1, state)
+                # The first call keeps the numbers that the second one asks for.
+                linked[place] = admits(past, first, path, 0, state) and admits(
+                    past, first, path, 1, state
+                )
 
     if not hasattr(admits, "py_func"):
         return linked_events

@@ -35,7 +35,7 @@ NO_ENTRY = -1
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _place(table, values, terms, row):  # type: ignore[no-untyped-def]
+def place_of_key(table, values, terms, row):  # type: ignore[no-untyped-def]
     """The row of the key that an event has in some terms, or the free row for it."""
     if terms.shape[0] == 1:
         return row_of(table, values[terms[0], row])
@@ -45,7 +45,8 @@ def _place(table, values, terms, row):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _fetch(table, values, terms, row):  # type: ignore[no-untyped-def]
+def fetch_key(table, values, terms, row):  # type: ignore[no-untyped-def]
+    """Begin to load the row at which the search for an event's key starts."""
     if terms.shape[0] == 1:
         hashed = hash_of(values[terms[0], row])
     elif terms.shape[0] == 2:
@@ -84,16 +85,16 @@ def nearest_before(  # type: ignore[no-untyped-def]
     head = FIRST_KEY + key.shape[0]
     for row in range(rows[0], rows[1]):
         if row + AHEAD < rows[1]:
-            _fetch(table, values, asking, row + AHEAD)
+            fetch_key(table, values, asking, row + AHEAD)
         answer = np.int64(NO_ENTRY)
         if asks[row]:
-            place = _place(table, values, asking, row)
+            place = place_of_key(table, values, asking, row)
             if table[place, IS_TAKEN] != 0 and table[place, head] >= begins[row]:
                 answer = table[place, head]
         found[row] = answer
         if brings[row]:
             if not (are_same and asks[row]):
-                place = _place(table, values, key, row)
+                place = place_of_key(table, values, key, row)
             new += _enter(table, place, values, key, row, entry + row)
     return new
 
@@ -108,10 +109,10 @@ def nearest_after(  # type: ignore[no-untyped-def]
     head = FIRST_KEY + key.shape[0]
     for row in range(rows[0], rows[1]):
         if row + AHEAD < rows[1]:
-            _fetch(table, values, asking, row + AHEAD)
+            fetch_key(table, values, asking, row + AHEAD)
         oldest = max(first, begins[row])
         if brings[row]:
-            place = _place(table, values, key, row)
+            place = place_of_key(table, values, key, row)
             if table[place, IS_TAKEN] != 0:
                 waiting = table[place, head]
                 while waiting >= oldest:
@@ -122,7 +123,7 @@ def nearest_after(  # type: ignore[no-untyped-def]
         answer = np.int64(NO_ENTRY)
         if asks[row]:
             if not (are_same and brings[row]):
-                place = _place(table, values, asking, row)
+                place = place_of_key(table, values, asking, row)
             if table[place, IS_TAKEN] != 0 and table[place, head] >= oldest:
                 answer = -2 - table[place, head]
             new += _enter(table, place, values, asking, row, entry + row)

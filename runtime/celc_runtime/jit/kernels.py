@@ -173,7 +173,8 @@ def _content(function: Callable[..., Any], options: dict[str, Any]) -> str | Non
     for cell in function.__closure__ or ():
         value = cell.cell_contents
         known = getattr(getattr(value, "_cache", None), "content", None)
-        if known is None and type(value) not in (int, bool, float, str):
+        values = value if type(value) is tuple else (value,)
+        if known is None and any(type(one) not in (int, bool, float, str) for one in values):
             return None
         cells.append(known or repr(value))
     module = _module_content(function.__globals__)

@@ -94,7 +94,9 @@ class WatchedPart:
     window: the number of the one around it among those of the plan, None: there is none. length:
     the number of the one within which it must not lie before an event, or `after` one, where it
     must not. For each position of the part, symbols: those of its events, and before: the positions
-    from which it goes on. begins, ends: the positions at which the part begins and ends.
+    from which it goes on. begins, ends: the positions at which the part begins and ends. key: the
+    terms of a key that all events of a match of the part have in common, empty: they have none.
+    of_key: what must be known is the latest start among the matches with the key of an event.
     """
 
     window: int | None
@@ -104,6 +106,8 @@ class WatchedPart:
     ends: tuple[int, ...]
     length: int | None = None
     after: bool = False
+    key: tuple[KeyTerm, ...] = ()
+    of_key: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +115,15 @@ class NearestEvent:
     """For each event the nearest one before it, or `after` it, that has one of the symbols and the
     key that the event asks for, in its partition; a key with NULL is no key.
 
-    key: the terms of the nearest event; asking: those of the event that asks, one for each.
+    key: the terms of the nearest event; asking: those of the event that asks, one for each. ever:
+    whether there is one counts also when it has been forgotten.
     """
 
     symbols: tuple[int, ...]
     key: tuple[KeyTerm, ...]
     asking: tuple[KeyTerm, ...]
     after: bool = False
+    ever: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +163,11 @@ class Checked:
     each event of a path, which is kept with the event or tells an event of a role. supports: for
     each kind, whether such an event counts for a selector. selector: NXT, LAST, MAX or NXT_OF_ENDS
     (NXT among the matches with one start and one end), or empty. distinct: whether matches that
-    look alike can come more than once.
+    look alike can come more than once. in_order: whether a search from the latest events back finds
+    the choice of LAST first. fails_alike: whether `admits` asks only for numbers kept with the
+    newest event of the path, and `completes` admits each such match. weigh: for conditions on sums
+    the function (past, first, tag, number), see `engine.sum_bounds`; limits: those of the sums.
+    sees_all: some condition asks for events before the window, however far back.
     """
 
     admits: Callable[..., bool]
@@ -167,6 +177,16 @@ class Checked:
     supports: tuple[bool, ...]
     selector: str
     distinct: bool
+    in_order: bool = False
+    fails_alike: bool = False
+    weigh: Callable[..., tuple[float, float]] | None = None
+    limits: tuple[float, ...] = ()
+    sees_all: bool = False
+
+    @property
+    def compiles(self) -> bool:
+        """Whether the functions are compiled by Numba, and not interpreted for debugging."""
+        return hasattr(self.admits, "py_func")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

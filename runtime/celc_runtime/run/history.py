@@ -23,6 +23,7 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import Remembers
 from celc_runtime.run.nearest_events import NearestEvents
 from celc_runtime.run.positions import Positions
+from celc_runtime.run.starts_of_keys import StartsOfKeys
 
 _FIRST_ROOM = 1024
 
@@ -51,7 +52,11 @@ class History:
     def __init__(self, columns: Remembers, plan: Plan) -> None:
         self._columns = columns
         self._plan = plan
-        self._watched = [(part, LatestStarts(part)) for part in columns.parts if not part.after]
+        watched = [part for part in columns.parts if not part.after]
+        self._watched = [(part, LatestStarts(part)) for part in watched if not part.key]
+        self._keyed = {
+            number: (part, StartsOfKeys(part)) for number, part in enumerate(watched) if part.key
+        }
         after = [part for part in columns.parts if part.after]
         assert not after or columns.parts[-1] is after[0], "ceilings come last"
         self._after = [(part, Ceilings(part)) for part in after]
@@ -93,6 +98,7 @@ class History:
     def nbytes(self) -> int:
         """The size of the columns and of the tables of keys; a text is counted as 64 bytes."""
         found = sum(array.nbytes for array in self._arrays) + 64 * len(self._texts)
+        found += sum(starts.nbytes for _, starts in self._keyed.values())
         return found + sum(nearest.nbytes for nearest in self._nearest)
 
     def append(
@@ -112,7 +118,7 @@ class History:
         new = [column for pair in windows for column in pair]
         entry, anew = self.next, self._anew(rows, parts)
         begins = self._begins_of(anew)
-        new += self._of_partitions(symbols, windows, anew, begins)
+        new += self._of_partitions(relevant, symbols, windows, anew, begins)
         for name in self._columns.columns:
             values, valid = numbers(relevant.column(name))
             if not np.issubdtype(values.dtype, np.floating):
@@ -151,7 +157,7 @@ class History:
     def _begins_of(self, anew: np.ndarray) -> np.ndarray:
         """int64[rows]: the entry at which the partition of each row begins; `anew` as in `_anew`.
         Empty where nothing asks for it."""
-        if not (self._columns.begins or self._nearest):
+        if not (self._columns.begins or self._nearest or self._keyed):
             return np.zeros(0, np.int64)
         entry, rows = self.next, len(anew) - 1
         begins = np.where(anew[:-1], entry + np.arange(rows), self._begin)
@@ -163,6 +169,7 @@ class History:
 
     def _of_partitions(
         self,
+        events: pa.RecordBatch,
         symbols: np.ndarray,
         windows: list[tuple[np.ndarray, np.ndarray]],
         anew: np.ndarray,
@@ -175,6 +182,9 @@ class History:
             window = None if part.window is None else windows[part.window]
             length = None if part.length is None else windows[part.length]
             found.append(watched.of(entry, symbols, window, length, anew[:-1]))
+        for number, (part, starts) in self._keyed.items():
+            window = None if part.window is None else windows[part.window]
+            found.insert(number, starts.of(events, entry, symbols, window, begins, self.first))
         found += [np.full(rows, OPEN) for _ in self._after]
         if self._columns.begins:
             found.append(begins)

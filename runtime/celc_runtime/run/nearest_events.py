@@ -21,6 +21,7 @@ class NearestEvents:
         self._asking = np.array([terms.index(term) for term in wanted.asking])
         self._are_same = wanted.key == wanted.asking
         self._after = wanted.after
+        self._ever = wanted.ever
         self._symbols = wanted.symbols
 
     @property
@@ -43,7 +44,7 @@ class NearestEvents:
         answer is an entry, or negative where no event is known.
         """
         entry = first + len(found) - len(symbols)
-        self._keys.enter(events, ALIVE, first)
+        self._keys.enter(events, ALIVE, self._lowest(first, begins, 0))
         memory = self._keys.memory
         # An event whose conditions exclude each other has no symbol.
         is_wanted = np.zeros(max((int(symbols.max(initial=0)), *self._symbols)) + 1, np.bool_)
@@ -58,7 +59,7 @@ class NearestEvents:
             # ever fewer events are read at once.
             room = len(table) // 2 - int(memory.filled[0])
             if 8 * room < len(table):
-                self._keys.make_room(ALIVE, max(first, int(begins[done])))
+                self._keys.make_room(ALIVE, self._lowest(first, begins, done))
                 continue
             rows = (done, min(len(symbols), done + room))
             terms = self._key, self._asking, self._are_same
@@ -69,3 +70,11 @@ class NearestEvents:
                 new = nearest_before(*told, found[len(found) - len(symbols) :])
             memory.filled[0] += new
             done = rows[1]
+
+    def _lowest(self, first: int, begins: np.ndarray, row: int) -> int:
+        """The entry of the first event whose key is still needed, when a row is read."""
+        begin = int(begins[row]) if row < len(begins) else first
+        if self._ever:
+            # Keys are kept as long as the partition lasts, and events are not.
+            return min(first, begin)
+        return max(first, begin)

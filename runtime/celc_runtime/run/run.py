@@ -22,6 +22,7 @@ from celc_runtime.engine.arena import (
     ENTRY,
     FIRED,
     INSTANT,
+    KEPT_FROM,
     LAST,
     LISTED,
     LOWEST,
@@ -33,6 +34,7 @@ from celc_runtime.engine.arena import (
     ROW,
     SHIFT,
     TOO_MUCH_WORK,
+    keeping_rows,
     new_memory,
     oldest_entry,
 )
@@ -385,9 +387,22 @@ class Run:
             positions.of,
             int(counters[ENTRY]),
             self._instant_rows,
+            self._kept_rows(prepared.batch),
         )
         prepared = self._listing.enter(prepared, positions, self._memory)
         return self._update.enter(prepared, self._memory)
+
+    def _kept_rows(self, batch: Batch) -> np.ndarray | None:
+        """Where the update leaves the rows that matter, so that output need not search for them
+        again; None: it does not, or no output will ask."""
+        self._memory.counters[KEPT_FROM] = -1
+        lists = self._lists_matches and self._output.limit[0] != 0
+        if not (lists and self._update.writes_rows) or self._listing.reads_alone:
+            return None
+        # Counting words is faster. Memory for all rows would cost more to ask for than to use.
+        found = np.count_nonzero(batch.words) * 8 or np.count_nonzero(batch.symbols)
+        self._memory = keeping_rows(self._memory, min(int(found), len(batch.symbols)))
+        return self._memory.relevant
 
     def _listed(self, prepared: Prepared, positions: Positions) -> Iterator[pa.RecordBatch]:
         if self._listing.reads_alone:

@@ -51,6 +51,9 @@ class UpdateOfRun:
     has_contexts = False
     """Whether the update writes the letters of events, which depend on the stream before them."""
 
+    writes_rows = False
+    """Whether the update writes the rows that matter into `memory.relevant`."""
+
     piles = 0
     """The number of piles that the memory of the arena needs."""
 
@@ -124,6 +127,12 @@ class PileUpdate(UpdateOfRun):
 
     def read(self, batch: Batch, memory: Memory, output: Output, kinds: Kinds) -> int:
         return int(self._kernel(batch, memory, output, kinds))
+
+
+class BranchFreePiles(PileUpdate):
+    """An update without branches, which first searches for the rows that matter."""
+
+    writes_rows = True
 
 
 class KeyedUpdate(PileUpdate):
@@ -266,7 +275,9 @@ def update_of(program: Program, *, first_position: int) -> UpdateOfRun:
     """The update of a run; `first_position`: the position of its first event."""
     plan, update = program.plan, program.update
     match update:
-        case BranchFree() | StraightLine():
+        case BranchFree():
+            return BranchFreePiles(update, plan)
+        case StraightLine():
             return PileUpdate(update, plan)
         case Keyed():
             return KeyedUpdate(update, plan)

@@ -68,7 +68,7 @@ query = pickle.load(open(sys.argv[1], "rb"))
 from numba.core.dispatcher import Dispatcher
 package = type(query).__module__.partition(".")[0]
 engine = importlib.import_module(package + ".engine.checked_listing")
-listing = engine.checked_listing(query.program.listing.admits, query.program.listing.completes)
+listing = engine.checked_listing(query.program.listing)
 names = {o.__name__: hasattr(o._cache, "content") for o in gc.get_objects()
          if isinstance(o, Dispatcher) and o.__module__.startswith("celc")}
 again = pickle.dumps(query) == open(sys.argv[1], "rb").read()

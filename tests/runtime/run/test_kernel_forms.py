@@ -107,6 +107,36 @@ def test_long_streams(formula: str, clause: str, monkeypatch: pytest.MonkeyPatch
     assert _rows(answer) == _rows(expected)
 
 
+@pytest.mark.parametrize("room", [7, 300])
+def test_rows_that_the_update_keeps_are_those_of_the_matches(
+    room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over many blocks, dense and sparse ones, and where the update stops within a block."""
+    text = f"{_DECLARATION}SELECT * FROM S WHERE A ; B ; C WITHIN 20 EVENTS"
+    with interpreted():
+        found = engines(text, Options())
+    chosen, general = only_query(found["chosen"]), only_query(found["general"])
+    assert isinstance(chosen.program.update, BranchFree)
+    rng = np.random.default_rng(room)
+    dense = np.repeat(rng.random(8) < 0.3, 1000)
+    types = np.where(dense | (rng.random(8000) < 0.05), rng.integers(0, 3, 8000), 3)
+    table = pa.table(
+        {
+            "type": np.array(list("ABCD"))[types],
+            "key": rng.integers(0, 100, 8000).astype(np.int32),
+            "ts": np.arange(8000),
+        }
+    )
+    expected = _rows(general.match_table(table))
+    assert len(expected) > 1000
+    monkeypatch.setattr(listings, "_MATCHES_PER_BATCH", room)
+    assert _rows(chosen.match_table(table)) == expected
+    for rows in (5000, 999):
+        batches = table.combine_chunks().to_batches(max_chunksize=rows)
+        answer = pa.Table.from_batches(chosen.match_arrow(batches), chosen.output_schema)
+        assert _rows(answer) == expected
+
+
 def _rows(matches: pa.Table) -> list[str]:
     return sorted(map(repr, matches.to_pylist()))
 
@@ -194,22 +224,104 @@ def test_compiler_and_runtime_agree_on_the_longest_shape() -> None:
 # --- texts and order ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(20))
+_TEXTS = [
+    "",
+    "a",
+    "b",
+    "ab",
+    "a\x00",
+    "\x00",
+    "\x00\x00",
+    "\x08",
+    "ä",
+    "äö",
+    "in °C",
+    "😀",
+    "🎉🎉🎉",
+]
+_TEXTS += ["1234567", "12345678", "123456789", "temperature", "temperaturf", "temperature in °C"]
+_TEXTS += ["a" * 50, "a" * 49 + "b", "a" * 20 + "b" + "a" * 29, "a" * 8 + "b" + "a" * 41, "a" * 17]
+
+
+def _random_text(rng: random.Random) -> str:
+    return "".join(rng.choices("ab\x00ä", k=rng.randint(0, rng.choice((1, 2, 7, 9, 20)))))
+
+
+@pytest.mark.parametrize("seed", range(60))
 def test_declared_types_are_told_apart(seed: int) -> None:
     rng = random.Random(seed)
-    texts = ["", "a", "b", "ab", "a\x00", "\x00", "temperature", "temperaturf", "in °C", "12345678"]
-    texts += ["123456789", "ä", "äö", "😀", "🎉🎉🎉", "a" * 50, "a" * 49 + "b", "temperature in °C"]
-    declared = rng.sample(texts, rng.randint(1, 8))
+    texts = [*_TEXTS, *(_random_text(rng) for _ in range(40))]
+    texts += [text[: rng.randint(0, 8)] for text in texts]
+    if seed % 3 == 0:  # only short ones, or only letters
+        most = rng.choice((1, 7))
+        texts = [text for text in texts if len(text.encode()) <= most]
+    declared = rng.sample(texts, rng.randint(1, min(len(texts), 20)))
+    _check_codes(rng, declared, texts)
+
+
+@pytest.mark.parametrize("count", [2, 16, 17, 254, 255, 256, 300, 512])
+@pytest.mark.parametrize(
+    "pattern", ["{}", "n{}", "measurement {}", "{} of the things that are measured"]
+)
+def test_many_declared_types_are_told_apart(pattern: str, count: int) -> None:
+    rng = random.Random(count)
+    texts = [pattern.format(chr(97 + n) if count <= 16 else n) for n in range(count + 50)]
+    types = _check_codes(rng, texts[:count], texts)
+    assert types.can_tell
+    for part in (texts[:count], texts):
+        _check_column(types, pa.array(rng.choices(part, k=5000), pa.string()))
+
+
+def test_more_names_than_slots_are_for_are_not_told_apart() -> None:
+    assert not DeclaredTypes([f"{number}" for number in range(513)]).can_tell
+    assert not DeclaredTypes([]).can_tell
+
+
+def test_letters_among_longer_texts_are_told_apart() -> None:
+    """Whole blocks of letters have a loop of their own."""
+    rng = random.Random(1)
+    types = DeclaredTypes(["a", "bb", "c", "", "d", "e"])
+    parts = [rng.choices(["a", "c", "d", "e", "x"], k=rng.randint(1, 6000)) for _ in range(4)]
+    values = [*parts[0], "bb", *parts[1], "", "xx", *parts[2], "longer than all", *parts[3]]
+    _check_column(types, pa.array(values, pa.string()))
+    for start in range(5):  # as many bytes as texts, but not one each
+        _check_column(types, pa.array((["a", "", "bb", "c"] * 2000)[start:], pa.string()))
+
+
+def _check_codes(rng: random.Random, declared: list[str], texts: list[str]) -> DeclaredTypes:
+    """Columns of all kinds have the right codes, as far as the types say that they can tell."""
     types = DeclaredTypes(declared)
-    if not types.can_tell:  # two that begin alike
-        assert len({(len(t.encode()), t.encode()[:8]) for t in declared}) < len(declared)
-        return
+    if not types.can_tell:  # names that are equal in all that is hashed
+        keys = {_hashed(text.encode(), declared) for text in declared}
+        assert len(keys) < len(set(declared))
+        return types
     values = rng.choices([*texts, "x" * rng.randint(0, 20)], k=rng.randint(0, 60))
-    column = pa.array(["before", *values], pa.string())[1:]
+    first = rng.randint(0, 3)
+    column = pa.array([*["before"] * first, *values, "behind"], pa.string())
+    _check_column(types, column[first : first + len(values)])
+    _check_column(types, column[first:])
+    _check_column(types, pa.array(rng.choices(declared, k=rng.randint(0, 60)), pa.string()))
+    _check_column(types, pa.array([], pa.string()))
+    _check_column(types, pa.array([""] * rng.randint(0, 9), pa.string()))
+    return types
+
+
+def _hashed(text: bytes, declared: list[str]) -> int:
+    def word(part: bytes) -> int:
+        return int.from_bytes(part.rjust(8, b"\x00"), "little")
+
+    if max(len(name.encode()) for name in declared) <= 7:
+        return word(text) + len(text)
+    return (word(text[:8]) + 2 * word(text[-8:]) + len(text)) % 2**64
+
+
+def _check_column(types: DeclaredTypes, column: pa.StringArray) -> None:
+    declared, values = types.names[:-1], column.to_pylist()
     codes, names = types.codes(column)
-    told = [names[code] if names[code] in declared else None for code in codes]
-    assert told == [value if value in declared else None for value in values]
-    assert (len(names) > len(declared)) == any(value not in declared for value in values)
+    assert codes.dtype == (np.uint8 if len(declared) < 255 else np.uint16)
+    number = {name: code for code, name in enumerate(declared)}
+    assert codes.tolist() == [number.get(value, len(declared)) for value in values]
+    assert names == (types.names if set(values) - set(declared) else declared)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -61,7 +61,7 @@ _QUERIES = {
     "joined": "SELECT * WHERE A AS x ; B AS y FILTER x.name = y.name PARTITION BY k "
     "WITHIN 30 EVENTS",
     "consuming": "SELECT MAX * WHERE A+ ; B PARTITION BY k WITHIN 9 EVENTS CONSUME BY PARTITION",
-    "by definition": "SELECT * WHERE MAX((A AS x ; B AS y) FILTER x.id = y.id) PARTITION BY k "
+    "by definition": "SELECT * WHERE NXT((A AS x ; B AS y) FILTER x.id < y.id) PARTITION BY k "
     "WITHIN 5 EVENTS",
     "looks back": "SELECT * WHERE (A AS x)+ ; B AS y FILTER x.v >= PREV(x.v) AND SUM(x.v) > y.v "
     "PARTITION BY k WITHIN 6 EVENTS",

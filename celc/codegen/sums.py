@@ -1,0 +1,39 @@
+"""Bounds of sums → the function that weighs an event."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from celc.codegen.checks import CheckCode
+from celc.codegen.escape import tuple_text
+from celc.normal.sum_bounds import SumBound, Weight
+
+
+def weigh_lines(bounds: Sequence[SumBound], writer: CheckCode) -> list[str]:
+    """The body of `weigh`: for each bound, the weight of an event with some `roles`, and the sum of
+    the absolute values it is made of."""
+    lines = []
+    for number, bound in enumerate(bounds):
+        lines.append(f"if number == {number}:")
+        for weight in bound.weights:
+            lines.append(f"    if roles & {1 << writer.bit(weight.role)}:")
+            lines += [f"        {line}" for line in _lines_of(weight, writer)]
+    return lines
+
+
+def limits_of(bounds: Sequence[SumBound]) -> str:
+    """The limits of the sums, as a tuple."""
+    return tuple_text(repr(bound.limit) for bound in bounds)
+
+
+def _lines_of(weight: Weight, writer: CheckCode) -> list[str]:
+    constant = repr(weight.constant)
+    if weight.attribute is None:
+        return [f"weight += {constant}", f"size += {abs(weight.constant)!r}"]
+    column, valid = writer.sets.column_of(weight.attribute)
+    value = f"float({column}[here])"
+    return [
+        f"if {valid}[here]:",
+        f"    weight += {weight.factor!r} * {value} + {constant}",
+        f"    size += {weight.size!r} * abs({value}) + {abs(weight.constant)!r}",
+    ]

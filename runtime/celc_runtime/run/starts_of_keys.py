@@ -1,0 +1,83 @@
+"""The parts of one run that must be absent and whose events have one key."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.engine.arena import ALWAYS, NEVER
+from celc_runtime.engine.latest_starts import NONE, positions_of
+from celc_runtime.engine.starts_of_keys import follow_keys
+from celc_runtime.plan.strategy import KeyTable, WatchedPart
+from celc_runtime.run.key_memory import KeyMemory
+
+
+class StartsOfKeys:
+    """Follows one part through the events of a run, key by key."""
+
+    def __init__(self, part: WatchedPart) -> None:
+        texts = tuple(term.type == "STRING" for term in part.key)
+        # A pile for each position of the part, and one for the whole.
+        self._keys = KeyMemory(part.key, (KeyTable(texts, piles=len(part.symbols) + 1),))
+        self._terms = np.arange(len(part.key))
+        self._tables = positions_of(part)
+        self._of_key = part.of_key
+        self._latest = np.full(1, NONE, np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the table of keys, and of the texts in them."""
+        return self._keys.nbytes
+
+    def of(
+        self,
+        events: pa.RecordBatch,
+        entry: int,
+        symbols: np.ndarray,
+        window: tuple[np.ndarray, np.ndarray] | None,
+        begins: np.ndarray,
+        first: int,
+    ) -> np.ndarray:
+        """int64[events]: the latest start (an entry) of a match so far, `NONE` where there is none;
+        where it is that of a key, `NONE` for events that are none of the part.
+
+        entry: that of the first event; window: key and floor of each event; begins: int64[events],
+        the first entry of each event's partition; first: the oldest entry that is remembered.
+        """
+        # A start that has been forgotten lies before all later matches.
+        self._keys.enter(events, NEVER, first)
+        rows = len(symbols)
+        positions = self._tables[0]
+        is_of_part = np.append(positions.any(axis=1), False)
+        brings = is_of_part[np.minimum(symbols, len(positions))]
+        brings &= self._keys.memory.known.all(axis=0)
+        keys, floors = window or (np.zeros(rows, np.int64), np.full(rows, ALWAYS))
+        found = np.empty(rows, np.int64)
+        done = 0
+        while done < rows:
+            memory = self._keys.memory
+            table = memory.tables[0]
+            # As for nearest events: each event brings one key at most.
+            room = len(table) // 2 - int(memory.filled[0])
+            if 8 * room < len(table):
+                self._keys.make_room(NEVER, max(first, int(begins[done])))
+                continue
+            part = (done, min(rows, done + room))
+            memory.filled[0] += follow_keys(
+                memory.values,
+                table,
+                self._terms,
+                brings,
+                entry,
+                symbols,
+                keys,
+                floors,
+                begins,
+                *self._tables,
+                self._of_key,
+                self._latest,
+                part,
+                found,
+            )
+            done = part[1]
+        return found
