@@ -344,8 +344,10 @@ def begins_formula(tokens: Sequence[Token], index: int) -> bool:
     """Whether a formula begins at a token where the expression of RESULT can end."""
     token, before = tokens[index], tokens[index - 1]
     if token.type == "LPAR":
-        # In `low (A ; B)` too, where `low` is none of the functions that RESULT can call.
-        return before.is_quoted or word_of(before) not in _IN_RESULT
+        # In `low (A ; B)` too, where `low` is none of the functions that RESULT can call. Before a
+        # query, which no formula can stand before, it is a call of a function that there is not.
+        is_call = not before.is_quoted and word_of(before) in _IN_RESULT
+        return not is_call and not any(keyword_of(later) == "SELECT" for later in tokens[index:])
     if token.type == "BANG":
         return True
     if token.type != "NAME" or (before.type in _AMOUNTS and is_unit(token)):

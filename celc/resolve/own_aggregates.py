@@ -55,9 +55,11 @@ def declare_aggregates(
     whose declaration is wrong, which has been said: its calls are not judged."""
     declared: dict[str, OwnAggregate | None] = {}
     places: dict[str, Span] = {}
+    nodes = tuple(nodes)
+    called = frozenset(node.name.text for node in nodes)
     for node in nodes:
         name, span = node.name.text, node.name.span
-        own = _Declaration(node, found).resolved()
+        own = _Declaration(node, called, found).resolved()
         if name in declared or name.upper() in (*FUNCTIONS, *IN_AGGREGATES):
             found.add(messages.taken_name(name, span, places.get(name)))
         elif name not in declared:
@@ -70,12 +72,15 @@ class Declared:
     """What the expressions of one part of a declaration can name.
 
     `variables`: parameters and STATE, as far as they can stand in `part`; None for one whose type
-    is wrong. `hidden`: the names that have a meaning in other parts only.
+    is wrong. `hidden`: the names that have a meaning in other parts only. `aggregate`: the name of
+    the aggregate; `aggregates` are those of the file.
     """
 
     part: Part
     variables: Mapping[str, DataType | None]
     hidden: frozenset[str]
+    aggregate: str
+    aggregates: frozenset[str]
 
     def value(
         self, node: syntax.Attribute | syntax.Call | syntax.Conditional, site: Site
@@ -113,10 +118,16 @@ class Declared:
 
     def _call(self, node: syntax.Call, site: Site) -> Expression | None:
         name = node.function.text.upper()
+        is_of_positions = node.function.text in self.aggregates or name in FUNCTIONS
+        if name not in IN_AGGREGATES and is_of_positions:
+            function, span = node.function.text, node.function.span
+            site.found.add(messages.function_in_aggregate(function, self.aggregate, span))
+            return None
         if name not in IN_AGGREGATES:
-            site.found.add(
-                types.unknown_function(node.function.text, IN_AGGREGATES, node.function.span)
-            )
+            slice_of = site.found.source.slice
+            given = [slice_of(one.span) for one in (node.argument, *node.more)]
+            name, span = node.function.text, node.function.span
+            site.found.add(types.unknown_function(name, IN_AGGREGATES, span, given, node.span))
             return None
         if node.distinct or node.prior:
             site.found.add(
@@ -183,9 +194,10 @@ class Declared:
 
 @dataclass(slots=True)
 class _Declaration:
-    """Resolves one declaration."""
+    """Resolves one declaration; `called` are the names of all aggregates."""
 
     node: syntax.AggregateDeclaration
+    called: frozenset[str]
     found: Diagnostics
 
     def resolved(self) -> OwnAggregate | None:
@@ -291,7 +303,8 @@ class _Declaration:
         wanted: DataType | None,
     ) -> Expression | None:
         """An expression in the type that is wanted of it."""
-        declared = Declared(part, known, hidden - known.keys())
+        own_name = self.node.name.text
+        declared = Declared(part, known, hidden - known.keys(), own_name, self.called)
         site = Site(_NO_STREAMS, Frame({}, None, None), {}, self.found, "filter", declared=declared)
         value = expression(node, site)
         if value is None or wanted is None or wanted is DataType.STRING:

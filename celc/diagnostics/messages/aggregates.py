@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from celc.diagnostics.errors import Diagnostic, Fix, Related, error
+from celc.diagnostics.messages.functions import FUNCTIONS
 from celc.diagnostics.messages.wording import available, guess, guessed, quote
 from celc.diagnostics.source import Span
 
@@ -108,6 +109,23 @@ def text_in_aggregate(what: str, span: Span) -> Diagnostic:
         span,
         f"{what} cannot be a STRING: aggregates compute with numbers, truths, times and durations",
         help=("a parameter can be a STRING, and be compared: IF(side = 'buy', price, 0 - price)",),
+    )
+
+
+def function_in_aggregate(name: str, aggregate: str, span: Span) -> Diagnostic:
+    """`STEP s = SUM(a)`, and a call of another aggregate or of itself; `name` as it is written."""
+    reason = "an aggregate sees one position at a time"
+    hints = ("keep in STATE what is needed of the positions before: STEP total = total + a",)
+    if name == aggregate:
+        reason = "an aggregate does not call itself: STEP is computed at each position anyway"
+        hints = ("the values after the position before are in STATE: STEP total = total + a",)
+    elif name.upper() not in FUNCTIONS:
+        hints = (f"write the STATE and the STEP of {quote(name)} here as well",)
+    return error(
+        "function-in-aggregate",
+        span,
+        f"{name} cannot be called in the declaration of an aggregate: {reason}",
+        help=hints,
     )
 
 
