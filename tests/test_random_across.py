@@ -57,7 +57,7 @@ MOST_TOO_LARGE = 0.02
 """The share of the drawn queries that may be refused for their size."""
 
 _ON_STREAMS = OF_AGGREGATES - {Feature.WITHIN_ATTRIBUTE, Feature.STREAM_ATOM}
-"""Features of queries whose streams are in the order of an attribute that the query does not name."""
+"""Features of queries whose streams are in the order of an attribute that no query names."""
 
 Events = list[dict[str, Any]]
 
