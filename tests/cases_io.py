@@ -19,14 +19,17 @@ class Case:
     """One case: the text of a `.cel` file, the stream, and every complex event of the answer.
 
     `options` are those of the call. `error`: why the query is refused, in place of an answer.
+    `rows`: the answer of totals. `run_error`: the event at which their run ends with an error.
     """
 
     name: str
     query: str
     events: list[dict[str, Any]]
-    expected: list[dict[str, Any]]
+    expected: list[dict[str, Any]] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
     error: str = ""
+    rows: list[dict[str, Any]] | None = None
+    run_error: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         """ValueError for an option that no route of the tests gives to its call."""
@@ -91,7 +94,8 @@ def _all_cases(stem_prefix: str | None, folder: Path) -> list[Case]:
 
 
 def _with_times(written: dict[str, Any]) -> dict[str, Any]:
-    """The case with times and days in place of their texts. `decided_time` is of the type of ts."""
+    """The case with times and days in place of their texts. `decided_time` is of the type of ts,
+    and so is `end_time`."""
     times = dict(re.findall(r"\b(\w+): (TIMESTAMP|DATE)\b", written["query"]))
     for event in written["events"]:
         for name in times.keys() & event.keys():
@@ -100,8 +104,9 @@ def _with_times(written: dict[str, Any]) -> dict[str, Any]:
                 event[name] = dt.date.fromisoformat(text)
             elif text is not None:
                 event[name] = dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC)
-    for row in written["expected"] if times.get("ts") == "TIMESTAMP" else ():
-        if row.get("decided_time") is not None:
-            time = dt.datetime.fromisoformat(row["decided_time"])
-            row["decided_time"] = time.replace(tzinfo=dt.UTC)
+    rows = [*written.get("expected", ()), *written.get("rows", ())]
+    for row in rows if times.get("ts") == "TIMESTAMP" else ():
+        for name in row.keys() & {"decided_time", "end_time", "span_start", "span_end"}:
+            if row[name] is not None:
+                row[name] = dt.datetime.fromisoformat(row[name]).replace(tzinfo=dt.UTC)
     return written

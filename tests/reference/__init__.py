@@ -18,11 +18,13 @@ from .answers import (
 from .clauses import Match, evaluate
 from .parser import parse
 from .semantics import WorkLimitError
+from .totals import RunError, evaluate_totals, totals_difference
 from .values import CelError
 
 __all__ = [
     "CelError",
     "Match",
+    "RunError",
     "WorkLimitError",
     "as_expected",
     "check_answer",
@@ -30,7 +32,9 @@ __all__ = [
     "choice_per_end",
     "difference",
     "evaluate",
+    "evaluate_totals",
     "from_expected",
     "parse",
     "same_answer",
+    "totals_difference",
 ]

@@ -23,6 +23,8 @@ def as_expected(match: Match) -> dict[str, Any]:
         written["values"] = dict(match.values)
     if match.decided_time is not None:
         written["decided_time"] = match.decided_time
+    if match.matches is not None:
+        written["matches"] = str(match.matches)
     return written
 
 
@@ -35,6 +37,7 @@ def from_expected(written: Mapping[str, Any]) -> Match:
         tuple((label, tuple(places)) for label, places in written["labels"].items()),
         tuple(written.get("values", {}).items()),
         written.get("decided_time"),
+        int(written["matches"]) if "matches" in written else None,
     )
 
 
@@ -71,6 +74,7 @@ def _counted(matches: Iterable[Match | Mapping[str, Any]]) -> Counter[Match]:
                     for name, value in sorted(match.values, key=lambda pair: pair[0])
                 ),
                 _comparable(match.decided_time),
+                match.matches,
             )
         ] += 1
     return counted

@@ -29,7 +29,8 @@ class Match:
     """One row of an answer, positions counting within the part.
 
     `labels` are in the order of the columns, each with its ascending positions; `values` are those
-    of SELECT's expressions. `decided_time` is None where the answer has no such column.
+    of SELECT's expressions. `decided_time` is None where the answer has no such column. `matches`
+    is how many complex events a row of COLLAPSED stands for.
     """
 
     partition: tuple[tuple[str, Any], ...]
@@ -38,6 +39,7 @@ class Match:
     labels: tuple[tuple[str, tuple[int, ...]], ...]
     values: tuple[tuple[str, Any], ...] = ()
     decided_time: Any = None
+    matches: int | None = None
 
 
 def evaluate(
@@ -58,7 +60,33 @@ def evaluate(
     in all of them are one instant. Events of types that the query's streams do not have get no
     position. With `at_end` "closed" the events are all there will ever be. Rows can look alike only
     where SELECT computes expressions. Beyond `work_limit` steps WorkLimitError is raised.
+    `evaluate_totals` answers the queries with TOTAL.
     """
+    stream = open_stream(
+        text,
+        events,
+        query=query,
+        order_by=order_by,
+        ties=ties,
+        work_limit=work_limit,
+        at_end=at_end,
+    )
+    if stream.query.per is not None:
+        raise CelError("TOTAL has rows of another form")
+    return [match for _, match in stream.answer()]
+
+
+def open_stream(
+    text: str,
+    events: Sequence[Mapping[str, Any]],
+    *,
+    query: str | None = None,
+    order_by: str | Sequence[str] | None = None,
+    ties: str | None = None,
+    work_limit: int | None = None,
+    at_end: str = "open",
+) -> Stream:
+    """The query and its stream, checked; the arguments are those of `evaluate`."""
     file = parse(text)
     asked = pick_query(file, query)
     schema = Schema(file, asked.streams)
@@ -68,8 +96,7 @@ def evaluate(
         events = sorted(
             events, key=lambda event: tuple(_sort_key(event.get(name)) for name in columns)
         )
-    stream = _Stream(asked, schema, events, columns, ties, work_limit, is_closed=at_end == "closed")
-    return stream.answer()
+    return Stream(asked, schema, events, columns, ties, work_limit, is_closed=at_end == "closed")
 
 
 def pick_query(file: File, name: str | None) -> Query:
@@ -96,7 +123,7 @@ def _part_value(datum: Datum) -> Any:
     return datum.value
 
 
-class _Part:
+class Part:
     """One part of the stream; `indexes` are its events' places in the whole stream."""
 
     def __init__(self, partition: tuple[tuple[str, Any], ...]) -> None:
@@ -109,7 +136,7 @@ class _Part:
         return sum(1 for one in self.indexes if one < index)
 
 
-class _Stream:
+class Stream:
     """A query and its stream, split into parts."""
 
     def __init__(
@@ -142,7 +169,7 @@ class _Stream:
             self.instant_columns = order_by
         windows = [*([] if query.window is None else [query.window]), *windows_in(query.formula)]
         measured = [measured_on(window, self.order_by) for window in windows]
-        self.parts: dict[tuple[Any, ...], _Part] = {}
+        self.parts: dict[tuple[Any, ...], Part] = {}
         index = 0
         for event in events:
             event_type = schema.type_of(event)
@@ -170,33 +197,33 @@ class _Stream:
                 (columns[0], row.values[name].value if value == "NaN" else value)
                 for columns, name, value in zip(keys, own, key, strict=True)
             )
-            self.parts[key] = _Part(partition)
+            self.parts[key] = Part(partition)
         self.parts[key].rows.append(row)
         self.parts[key].indexes.append(index)
 
     # --- CONSUME BY ---
 
-    def answer(self) -> list[Match]:
-        """All matches, part by part, each by end position."""
+    def answer(self) -> list[tuple[Part, Match]]:
+        """All matches with their parts, part by part, each by end position."""
         everything = list(self.parts.values())
         if self.query.consume_by == "ANY":
             return self._consuming(everything)
         if self.query.consume_by == "PARTITION":
-            return [match for part in everything for match in self._consuming([part])]
+            return [found for part in everything for found in self._consuming([part])]
         return [
-            match
+            (part, match)
             for part in everything
             for _, matches in sorted(self._by_end(part, 0).items())
             for match in matches
         ]
 
-    def _consuming(self, parts: list[_Part]) -> list[Match]:
+    def _consuming(self, parts: list[Part]) -> list[tuple[Part, Match]]:
         """What these parts give if all of them begin anew after each event with output."""
-        output: list[Match] = []
+        output: list[tuple[Part, Match]] = []
         origin = 0
         while True:
             found = [
-                (part.indexes[end], matches)
+                (part.indexes[end], [(part, match) for match in matches])
                 for part in parts
                 for end, matches in self._by_end(part, origin).items()
             ]
@@ -209,7 +236,7 @@ class _Stream:
 
     # --- the other clauses, on a stream that begins somewhere ---
 
-    def _by_end(self, part: _Part, origin: int) -> dict[int, list[Match]]:
+    def _by_end(self, part: Part, origin: int) -> dict[int, list[Match]]:
         """The part's matches by end position, as if the whole stream began at index `origin`."""
         first = part.position_from(origin)
         instants = None
@@ -241,6 +268,7 @@ class _Stream:
             all_rows[start, end, projected(mu, kept)] += found
         waiting = {row[1] for row, found in all_rows.items() if not found}
         limited = self.query.selector == "ANY" or self.query.limit is not None
+        limited = limited or self.query.collapsed or self.query.per == "END"
         rows = {
             row: found
             for row, found in all_rows.items()
@@ -254,6 +282,8 @@ class _Stream:
             values = self._values(evaluator, positions)
             time = min(rows[match]) if self.shows_time else None
             by_end[end].append(Match(part.partition, start, end, labels, values, time))
+        if self.query.collapsed:
+            return {end: [_collapsed(matches)] for end, matches in by_end.items()}
         return by_end
 
     def _decided(self, evaluator: Evaluator, rows: Sequence[Row]) -> dict[ComplexEvent, list[Any]]:
@@ -285,5 +315,23 @@ class _Stream:
         return tuple(
             (item.name, evaluator.checker.value(item.expression, positions, chosen).value)
             for item in self.query.items or ()
-            if isinstance(item, ExpressionItem)
+            if isinstance(item, ExpressionItem) and self.query.per is None
         )
+
+
+def _collapsed(matches: Sequence[Match]) -> Match:
+    """The one row for matches with one end."""
+    first = matches[0]
+    union: dict[str, set[int]] = defaultdict(set)
+    for match in matches:
+        for label, places in match.labels:
+            union[label] |= {*places}
+    times = [match.decided_time for match in matches if match.decided_time is not None]
+    return Match(
+        first.partition,
+        min(match.start for match in matches),
+        first.end,
+        tuple((label, tuple(sorted(places))) for label, places in union.items()),
+        decided_time=min(times, default=None),
+        matches=len(matches),
+    )

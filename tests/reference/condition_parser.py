@@ -18,6 +18,7 @@ from .nodes import (
     Not,
     OwnAggregate,
     Previous,
+    Total,
     Unary,
     Variable,
 )
@@ -45,6 +46,9 @@ class ConditionParser:
         # Aggregates of one's own by their names, and whether one is being declared.
         self.own: dict[str, OwnAggregate] = {}
         self.in_declaration = False
+        # Whether items of TOTAL are being read, or the condition over their names.
+        self.in_total = False
+        self.in_having = False
         # Whether the last `x IS R` was an `x IS NOT R`.
         self._negated = False
 
@@ -70,7 +74,7 @@ class ConditionParser:
 
     def _predicate(self) -> Condition:
         cursor = self.cursor
-        if self.owner is None and cursor.at("[", ahead=1):
+        if self.owner is None and not self.in_having and cursor.at("[", ahead=1):
             self.owner = cursor.name()
             cursor.expect("[")
             inside = self.condition()
@@ -200,8 +204,10 @@ class ConditionParser:
             return Literal(datum_of(kind, cursor.take().text))
         if token.kind == "word" and cursor.at("(", ahead=1):
             return self._function()
-        if self.in_declaration:
+        if self.in_declaration or self.in_having:
             return Variable(cursor.name())
+        if self.in_total:
+            raise cursor.error("a function over all matches")
         if self.owner is None and cursor.at_word("IS", ahead=1):
             return self._type_test()
         if self.owner is not None and token.keyword not in _KEPT_IN_BRACKETS:
@@ -228,9 +234,12 @@ class ConditionParser:
         word = cursor.peek().keyword
         if self.in_declaration:
             return self._choice()
+        if self.in_total:
+            return self._total()
         if self.owner is None and cursor.peek().text in self.own:
             return self._own()
-        allowed = ("ABS",) if self.owner is not None else ("ABS", "PREV", *_AGGREGATES)
+        alone = self.owner is not None or self.in_having
+        allowed = ("ABS",) if alone else ("ABS", "PREV", *_AGGREGATES)
         if word not in allowed:
             raise cursor.error("a function that may stand here")
         cursor.take()
@@ -258,6 +267,22 @@ class ConditionParser:
                 result = Aggregate(word, label, name, prior)
         cursor.expect(")")
         return result
+
+    def _total(self) -> Total:
+        """A function over all matches: `COUNT(*)`, `COUNT(x)`, `SUM(x.a)`."""
+        cursor = self.cursor
+        function = cursor.expect_word("COUNT", "APPROX_COUNT", "SUM", "AVG", "MIN", "MAX")
+        cursor.expect("(")
+        label: str | None = None
+        name: str | None = None
+        if function == "APPROX_COUNT" or (function == "COUNT" and cursor.at("*")):
+            cursor.expect("*")
+        elif function == "COUNT":
+            label = cursor.name()
+        else:
+            label, name = self._label_attribute()
+        cursor.expect(")")
+        return Total(function, label, name)
 
     def _choice(self) -> Expression:
         """ABS, LEAST, GREATEST, COALESCE or IF in the declaration of an aggregate."""
@@ -336,7 +361,7 @@ class ConditionParser:
     def _kind(self) -> Kind:
         word = self.cursor.take().keyword
         word = {"BIGINT": "LONG"}.get(word, word)
-        if word == "NULL" or word not in Kind.__members__:
+        if word in ("NULL", "DECIMAL") or word not in Kind.__members__:
             raise CelError(f"{word or 'that'} is not a type")
         return Kind[word]
 

@@ -88,6 +88,9 @@ def _kept(formula: n.Formula) -> list[_Kept]:
 
 def kept_labels(query: n.Query) -> tuple[str, ...]:
     """The labels that are columns of the query's output."""
+    if query.per is not None:
+        # Totals are of matches with all their labels.
+        return tuple(sorted(query.formula.labels))
     if query.items is None:
         return star(query.formula)
     return tuple(item.label for item in query.items if isinstance(item, n.LabelItem))
@@ -107,7 +110,8 @@ def labels_of_expression(expression: n.Expression) -> frozenset[str]:
     return frozenset(
         part.label
         for part in n.parts(expression)
-        if isinstance(part, n.Attribute | n.Previous | n.HasType | n.Aggregate)
+        if isinstance(part, n.Attribute | n.Previous | n.HasType | n.Aggregate | n.Total)
+        and part.label is not None
     )
 
 
@@ -118,7 +122,7 @@ def check(query: n.Query, schema: Schema) -> None:
     missing = projected_labels(query) - query.formula.labels
     if missing:
         raise CelError(f"SELECT: nothing binds {_listed(missing)}")
-    names = list(kept_labels(query))
+    names = list(kept_labels(query)) if query.per is None else []
     for item in query.items or ():
         if isinstance(item, n.ExpressionItem):
             names.append(item.name)
@@ -126,6 +130,8 @@ def check(query: n.Query, schema: Schema) -> None:
         for attribute in item.attributes or () if isinstance(item, n.LabelItem) else ():
             _check_attribute(attribute, schema)
     taken = {"start_pos", "end_pos", "start_time", "end_time"}
+    taken |= {"matches"} if query.collapsed else set()
+    taken |= {"span_start", "span_end"} if isinstance(query.per, int) else set()
     columns = [key[0].lower() for key in query.partition_by]
     if len({*columns}) < len(columns):
         raise CelError("PARTITION BY: two keys would have one column")
@@ -218,8 +224,9 @@ def _check_attributes(expressions: Iterable[n.Expression], schema: Schema) -> No
             if isinstance(part, n.HasType):
                 if not schema.has_type(n.Atom(part.stream, part.type, 0)):
                     raise CelError(f"no event type is called {part.type}")
-            elif isinstance(part, n.Attribute | n.Previous | n.Aggregate) and part.name is not None:
-                _check_attribute(part.name, schema)
+            elif isinstance(part, n.Attribute | n.Previous | n.Aggregate | n.Total):
+                if part.name is not None:
+                    _check_attribute(part.name, schema)
                 for name in part.more if isinstance(part, n.Aggregate) else ():
                     _check_attribute(name, schema)
 

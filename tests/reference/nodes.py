@@ -68,6 +68,18 @@ class Aggregate:
 
 
 @dataclass(frozen=True, eq=False)
+class Total:
+    """`COUNT(*)`, `APPROX_COUNT(*)`, `COUNT(x)`, `SUM(x.a)` and others, over all matches of a group.
+
+    `label` is None where `*` stands, `name` where no attribute does.
+    """
+
+    function: str
+    label: str | None
+    name: str | None
+
+
+@dataclass(frozen=True, eq=False)
 class Unary:
     """`-e` or `ABS(e)`; `operator` is `-` or `ABS`."""
 
@@ -86,7 +98,7 @@ class Binary:
 
 @dataclass(frozen=True, eq=False)
 class Variable:
-    """A parameter or a variable of STATE, in an aggregate of one's own."""
+    """A parameter or a variable of STATE, in an aggregate of one's own; an item, in HAVING."""
 
     name: str
 
@@ -125,7 +137,17 @@ class OwnAggregate:
 
 
 Expression = (
-    Literal | Attribute | Previous | HasType | Aggregate | Unary | Binary | Variable | Choice | If
+    Literal
+    | Attribute
+    | Previous
+    | HasType
+    | Aggregate
+    | Total
+    | Unary
+    | Binary
+    | Variable
+    | Choice
+    | If
 )
 
 
@@ -510,7 +532,8 @@ class Query:
 
     A key of `partition_by` holds the attributes of which an event's type has one. `per_start` is
     FIRST or LONGEST, which compare matches with one start, or empty; `disjoint`: of these, each
-    that starts after the end of the one before.
+    that starts after the end of the one before. `collapsed`: one row for each end. `per`: TOTAL
+    with one row for each END, each PARTITION or each span of so many microseconds; None: no TOTAL.
     """
 
     name: str | None
@@ -524,6 +547,9 @@ class Query:
     limit: int | None = None
     per_start: str = ""
     disjoint: bool = False
+    collapsed: bool = False
+    per: str | int | None = None
+    having: Condition | None = None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ all computed from the values before, and `RESULT` the value of the aggregate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
 from .nodes import (
@@ -105,7 +105,7 @@ def value(expression: Expression, variables: Variables) -> Datum:
             # Both, because the kind of the result is common to both.
             ways = [value(one, variables) for one in (expression.then, expression.otherwise)]
             kind = common_kind([one.kind for one in ways])
-            return in_kind(ways[0 if _holds(expression.condition, variables) else 1], kind)
+            return in_kind(ways[0 if holds(expression.condition, variables) else 1], kind)
     raise CelError("an aggregate speaks of its parameters and its STATE only")
 
 
@@ -121,19 +121,23 @@ def _chosen(function: str, operands: Sequence[Datum]) -> Datum:
     return reduce(lambda best, one: one if compare(one, best) == wanted else best, known)
 
 
-def _holds(condition: Condition, variables: Variables) -> bool | None:
+def holds(
+    condition: Condition,
+    variables: Variables,
+    value_of: Callable[[Expression, Variables], Datum] = value,
+) -> bool | None:
     """The truth of a condition; None is SQL's unknown."""
     match condition:
         case Comparison():
             truth = truth_of(
-                condition.operator, [value(one, variables) for one in condition.operands]
+                condition.operator, [value_of(one, variables) for one in condition.operands]
             )
             return None if truth is None else truth != condition.negated
         case Not():
-            truth = _holds(condition.body, variables)
+            truth = holds(condition.body, variables, value_of)
             return None if truth is None else not truth
         case Both() | Either():
-            sides = [_holds(condition.left, variables), _holds(condition.right, variables)]
+            sides = [holds(side, variables, value_of) for side in (condition.left, condition.right)]
             decisive = isinstance(condition, Either)
             if decisive in sides:
                 return decisive

@@ -35,9 +35,11 @@ from .nodes import (
     Repeat,
     Selector,
     Then,
+    Total,
     Unless,
     Window,
     Within,
+    parts,
 )
 from .tokens import UNITS, Cursor
 from .values import CelError, Kind
@@ -254,6 +256,16 @@ class _FormulaParser:
         return self.cursor.name(), place
 
 
+class _Clauses(NamedTuple):
+    """The clauses that every query can have."""
+
+    streams: tuple[str, ...] | None
+    formula: Formula
+    partition_by: tuple[tuple[str, ...], ...]
+    window: Window | None
+    consume_by: str
+
+
 class _FileParser(_FormulaParser):
     """Declarations and queries around formulas."""
 
@@ -308,7 +320,7 @@ class _FileParser(_FormulaParser):
             cursor.expect(":")
             word = cursor.take().keyword
             word = {"BIGINT": "LONG", "PRIMARY_TIME": "TIMESTAMP"}.get(word, word)
-            if word == "NULL" or word not in Kind.__members__:
+            if word in ("NULL", "DECIMAL") or word not in Kind.__members__:
                 raise CelError(f"{word or 'that'} is not the type of an attribute")
             attributes[name] = Kind[word]
             if not cursor.accept(","):
@@ -323,7 +335,10 @@ class _FileParser(_FormulaParser):
             name = cursor.name()
             cursor.expect(":")
         cursor.expect_word("SELECT")
-        selector, per_start, disjoint = "ALL", "", False
+        if self._at_choice("TOTAL"):
+            cursor.take()
+            return self._total(name)
+        selector, per_start, disjoint, collapsed = "ALL", "", False, False
         if cursor.at_word("ALL", "ANY", *_SELECTORS) and not (
             cursor.at_word("LAST", "MAX") and cursor.at("(", ahead=1)
         ):
@@ -334,7 +349,34 @@ class _FileParser(_FormulaParser):
             if self._at_choice("DISJOINT"):
                 cursor.take()
                 disjoint = True
+        elif self._at_choice("COLLAPSED"):
+            cursor.take()
+            collapsed = True
         items = self._items()
+        if collapsed and any(isinstance(item, ExpressionItem) for item in items or ()):
+            raise CelError("COLLAPSED with an expression")
+        streams, formula, partition_by, window, consume_by = self._clauses()
+        limit: int | None = None
+        if not collapsed and cursor.accept_word("LIMIT"):
+            limit = int(cursor.number())
+        return Query(
+            name,
+            selector,
+            items,
+            streams,
+            formula,
+            partition_by,
+            window,
+            consume_by,
+            limit,
+            per_start,
+            disjoint,
+            collapsed,
+        )
+
+    def _clauses(self) -> _Clauses:
+        """The clauses from FROM to CONSUME BY."""
+        cursor = self.cursor
         streams: tuple[str, ...] | None = None
         if cursor.accept_word("FROM"):
             streams = self._names()
@@ -351,22 +393,49 @@ class _FileParser(_FormulaParser):
         if cursor.accept_word("CONSUME"):
             cursor.expect_word("BY")
             consume_by = cursor.expect_word("NONE", "ANY", "PARTITION")
-        limit: int | None = None
-        if cursor.accept_word("LIMIT"):
-            limit = int(cursor.number())
+        return _Clauses(streams, formula, partition_by, window, consume_by)
+
+    def _total(self, name: str | None) -> Query:
+        """A query SELECT TOTAL, after that word."""
+        cursor = self.cursor
+        self.conditions.in_total = True
+        items = [self._total_item()]
+        while cursor.accept(","):
+            items.append(self._total_item())
+        self.conditions.in_total = False
+        streams, formula, partition_by, window, consume_by = self._clauses()
+        per: str | int = "END"
+        if cursor.accept_word("PER"):
+            per = cursor.expect_word("END", "PARTITION") if not cursor.at_duration() else 0
+            if per == 0:
+                size = cursor.duration()
+                if size.denominator != 1 or not 0 < size < 1 << 63:
+                    raise CelError(f"spans of {size} microseconds")
+                per = int(size)
+        having = None
+        if cursor.accept_word("HAVING"):
+            self.conditions.in_having = True
+            having = self.conditions.condition()
+            self.conditions.in_having = False
         return Query(
             name,
-            selector,
-            items,
+            "ALL",
+            tuple(items),
             streams,
             formula,
             partition_by,
             window,
             consume_by,
-            limit,
-            per_start,
-            disjoint,
+            per=per,
+            having=having,
         )
+
+    def _total_item(self) -> ExpressionItem:
+        expression = self.conditions.expression()
+        if not any(isinstance(part, Total) for part in parts(expression)):
+            raise self.cursor.error("a function over all matches")
+        self.cursor.expect_word("AS")
+        return ExpressionItem(expression, self.cursor.name())
 
     def _at_choice(self, *words: str) -> bool:
         """Whether one of the words stands here, with something to select behind it."""

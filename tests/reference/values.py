@@ -21,12 +21,14 @@ class CelError(ValueError):
 
 
 class Kind(enum.Enum):
-    """The type of a value. NULL is the type of the bare literal NULL only."""
+    """The type of a value. NULL is the type of the bare literal NULL only, DECIMAL, a whole number
+    of up to 38 digits, that of totals only."""
 
     NULL = "NULL"
     BOOLEAN = "BOOLEAN"
     INT = "INT"
     LONG = "LONG"
+    DECIMAL = "DECIMAL"
     FLOAT = "FLOAT"
     DOUBLE = "DOUBLE"
     STRING = "STRING"
@@ -36,7 +38,7 @@ class Kind(enum.Enum):
 
 
 # From narrow to wide: of two kinds of numbers the wider one is the kind of the result.
-NUMBERS = (Kind.INT, Kind.LONG, Kind.FLOAT, Kind.DOUBLE)
+NUMBERS = (Kind.INT, Kind.LONG, Kind.DECIMAL, Kind.FLOAT, Kind.DOUBLE)
 _MOMENTS = (Kind.TIMESTAMP, Kind.DATE)
 
 _EPOCH = dt.datetime(1970, 1, 1)
@@ -144,7 +146,7 @@ def common_kind(kinds: Sequence[Kind]) -> Kind:
     if not known:
         return Kind.NULL
     if all(kind in NUMBERS for kind in known):
-        return max(known, key=NUMBERS.index)
+        return _widest(known)
     if all(kind is known[0] for kind in known):
         return known[0]
     if all(kind in (Kind.DATE, Kind.TIMESTAMP) for kind in known):
@@ -186,7 +188,14 @@ def number_kind(*data: Datum) -> Kind:
     for kind in kinds:
         if kind not in NUMBERS:
             raise CelError(f"{kind.value} is not a number")
-    return max(kinds, key=NUMBERS.index) if kinds else Kind.NULL
+    return _widest(kinds) if kinds else Kind.NULL
+
+
+def _widest(kinds: Sequence[Kind]) -> Kind:
+    # What a DECIMAL and a FLOAT have in common is DOUBLE.
+    if Kind.DECIMAL in kinds and Kind.FLOAT in kinds:
+        return Kind.DOUBLE
+    return max(kinds, key=NUMBERS.index)
 
 
 def fit(kind: Kind, value: Any) -> Datum:
@@ -247,7 +256,7 @@ _KINDS_OF_TIMES = {
     ("*", Kind.INTERVAL, Kind.LONG): Kind.INTERVAL,
     ("*", Kind.LONG, Kind.INTERVAL): Kind.INTERVAL,
 }
-_READ_AS = {Kind.DATE: Kind.TIMESTAMP, Kind.INT: Kind.LONG}
+_READ_AS = {Kind.DATE: Kind.TIMESTAMP, Kind.INT: Kind.LONG, Kind.DECIMAL: Kind.LONG}
 
 
 def _of_times(operator: str, left: Datum, right: Datum) -> Datum:
