@@ -32,6 +32,7 @@ from celc.core.formula import (
     PatternMatch,
     Predicate,
     Previous,
+    TotalOf,
     Variable,
 )
 from celc.core.like import like_to_regex
@@ -136,7 +137,7 @@ class ConditionCode:
                     known[self.imports.call(f"can_{operation}", *sides)] = None
                 if expression.operator in ("/", "%") and not isinstance(expression.right, Constant):
                     known[f"({self._value(expression.right)} != 0)"] = None
-            case Aggregate() | Previous() | Variable() | Choice() | Conditional():
+            case Aggregate() | Previous() | Variable() | Choice() | Conditional() | TotalOf():
                 raise AssertionError("not a condition on one event")
             case _:
                 assert_never(expression)
@@ -166,7 +167,7 @@ class ConditionCode:
                 return f"abs({value})"
             case Arithmetic():
                 return self._arithmetic(expression)
-            case Aggregate() | Previous() | Variable() | Choice() | Conditional():
+            case Aggregate() | Previous() | Variable() | Choice() | Conditional() | TotalOf():
                 raise AssertionError("not a condition on one event")
             case _:
                 assert_never(expression)

@@ -14,7 +14,7 @@ from celc.codegen.escape import literal, string_literal, string_tuple, tuple_tex
 from celc.codegen.imports import Imports
 from celc.codegen.own_aggregates import OwnAggregateCode
 from celc.core import formula as core
-from celc.core.traversal import IN_DECLARATION, nodes_of
+from celc.core.traversal import IN_DECLARATION, IN_TOTAL, nodes_of
 from celc.normal.normalize import output_labels
 
 
@@ -92,6 +92,8 @@ class _ExpressionCode:
                 raise AssertionError("the resolver refuses PREV in SELECT")
             case core.Variable() | core.Choice() | core.Conditional():
                 raise AssertionError(IN_DECLARATION)
+            case core.TotalOf():
+                raise AssertionError(IN_TOTAL)
             case _:
                 assert_never(value)
 

@@ -30,6 +30,7 @@ from celc.core.formula import (
     Predicate,
     Previous,
     Some,
+    TotalOf,
     Truth,
     Variable,
 )
@@ -43,7 +44,7 @@ MICROSECONDS_PER_DAY = 86_400_000_000
 
 def is_constant(expression: Expression) -> bool:
     """Whether an expression has the same value for every event."""
-    return not any(isinstance(node, Leaf | Variable) for node in nodes_of(expression))
+    return not any(isinstance(node, Leaf | Variable | TotalOf) for node in nodes_of(expression))
 
 
 def is_always_null(expression: Expression) -> bool:
@@ -156,7 +157,7 @@ def evaluate(expression: Expression) -> Value:
         case Conditional():
             taken = holds(expression.condition)
             return evaluate(expression.then if taken else expression.otherwise)
-        case AttributeValue() | Aggregate() | Previous() | Variable():
+        case AttributeValue() | Aggregate() | Previous() | Variable() | TotalOf():
             raise AssertionError("only constant expressions are evaluated while compiling")
         case _:
             assert_never(expression)
@@ -241,6 +242,9 @@ def fit(value: int | float, type: DataType) -> int | float | None:
             return (int(value) + 2**31) % 2**32 - 2**31
         case DataType.LONG:
             return (int(value) + 2**63) % 2**64 - 2**63
+        case DataType.DECIMAL:
+            assert abs(value) < 10**38, "only whole numbers of 64 bits become DECIMALs"
+            return int(value)
         case DataType.FLOAT:
             return round_to_float(value)
         case _:

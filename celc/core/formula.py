@@ -26,7 +26,8 @@ def _span() -> Span:
 
 
 class DataType(Enum):
-    """The attribute types of the language, named as Spark SQL names them."""
+    """The types of the language, named as Spark SQL names them; attributes have all but DECIMAL,
+    which is that of totals of whole numbers."""
 
     BOOLEAN = "BOOLEAN"
     INT = "INT"
@@ -37,11 +38,12 @@ class DataType(Enum):
     TIMESTAMP = "TIMESTAMP"
     DATE = "DATE"
     INTERVAL = "INTERVAL"
+    DECIMAL = "DECIMAL(38, 0)"
 
     @property
     def is_numeric(self) -> bool:
         """Whether it is a type of numbers."""
-        return self in (DataType.INT, DataType.LONG, DataType.FLOAT, DataType.DOUBLE)
+        return self in (*NUMBERS, DataType.DECIMAL)
 
     @property
     def is_checked(self) -> bool:
@@ -52,8 +54,11 @@ class DataType(Enum):
         return self in (DataType.TIMESTAMP, DataType.INTERVAL)
 
 
-NUMBERS = tuple(one for one in DataType if one.is_numeric)
-"""The numeric types, narrow ones first: of two the later one holds the values of both."""
+ATTRIBUTE_TYPES = tuple(one for one in DataType if one is not DataType.DECIMAL)
+
+NUMBERS = (DataType.INT, DataType.LONG, DataType.FLOAT, DataType.DOUBLE)
+"""The numeric types of attributes, narrow ones first: of two the later one holds the values of
+both."""
 
 TIMES = (DataType.TIMESTAMP, DataType.DATE)
 
@@ -104,8 +109,8 @@ Value: TypeAlias = int | float | str | bool
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal. Values: int for INT, LONG, TIMESTAMP (microseconds since 1970-01-01 UTC), DATE
-    (days since 1970-01-01) and INTERVAL (microseconds), float for FLOAT and DOUBLE, str, bool;
+    """A literal. Values: int for INT, LONG, DECIMAL, TIMESTAMP (microseconds since 1970-01-01 UTC),
+    DATE (days since 1970-01-01) and INTERVAL (microseconds), float for FLOAT and DOUBLE, str, bool;
     None for NULL of any type."""
 
     value: Value | None
@@ -135,7 +140,8 @@ class Arithmetic:
     Of numbers, both operands and the result have `type`, except `/`, whose operands are DOUBLE
     already. A result of type TIMESTAMP or INTERVAL comes from operands of the types
     `TIME_OPERANDS`; it is NULL where 64 bits do not hold it, and so is an operand that is a DATE's
-    midnight.
+    midnight. In TOTAL and in its HAVING what leaves its type is an error instead, also of whole
+    numbers, which wrap elsewhere.
     """
 
     operator: Literal["+", "-", "*", "/", "%"]
@@ -188,7 +194,8 @@ EXACT_CASTS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A parameter or a variable of STATE, in the declaration of an aggregate alone."""
+    """A parameter or a variable of STATE, in the declaration of an aggregate; the value of an item,
+    in the HAVING of TOTAL."""
 
     name: str
     type: DataType
@@ -305,6 +312,27 @@ class Previous:
     distance: int = 1
 
 
+TotalFunction = Literal["COUNT", "APPROX_COUNT", "SUM", "AVG", "MIN", "MAX"]
+
+
+@dataclass(frozen=True, slots=True)
+class TotalOf:
+    """`COUNT(*)`, `SUM(x.a)` and others: a function of all matches of a group, in an item of TOTAL
+    alone.
+
+    `label` is None for `*`: COUNT and APPROX_COUNT of the matches. Of the others, COUNT counts the
+    positions of `label` in each match, and the rest are over the values of `attribute` at them,
+    NULLs left out. `attribute` and its type `read` are None for counts.
+    """
+
+    function: TotalFunction
+    label: str | None
+    attribute: str | None
+    type: DataType
+    span: Span = _span()
+    read: DataType | None = None
+
+
 TIME_OPERANDS: Mapping[tuple[str, DataType, DataType], DataType] = {
     ("-", DataType.TIMESTAMP, DataType.TIMESTAMP): DataType.INTERVAL,
     ("+", DataType.TIMESTAMP, DataType.INTERVAL): DataType.TIMESTAMP,
@@ -314,6 +342,8 @@ TIME_OPERANDS: Mapping[tuple[str, DataType, DataType], DataType] = {
     ("-", DataType.INTERVAL, DataType.INTERVAL): DataType.INTERVAL,
     ("*", DataType.INTERVAL, DataType.LONG): DataType.INTERVAL,
     ("*", DataType.LONG, DataType.INTERVAL): DataType.INTERVAL,
+    ("*", DataType.INTERVAL, DataType.DECIMAL): DataType.INTERVAL,
+    ("*", DataType.DECIMAL, DataType.INTERVAL): DataType.INTERVAL,
 }
 """The type of arithmetic with times, by the operator and the types of both sides."""
 
@@ -330,6 +360,7 @@ Expression: TypeAlias = (
     | Variable
     | Choice
     | Conditional
+    | TotalOf
 )
 
 # --- conditions in conjunctive normal form --------------------------------------------------------
@@ -724,6 +755,69 @@ class PerStart:
 
 
 @dataclass(frozen=True, slots=True)
+class TotalItem:
+    """`expression AS name` after TOTAL; `text` is the expression as written.
+
+    `value` is made of constants, functions of all matches (`TotalOf`), arithmetic, and casts.
+    """
+
+    name: str
+    text: str
+    value: Expression
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class PerEnd:
+    """PER END: one row for each position at which matches end."""
+
+    span: Span = _span()
+
+    def __str__(self) -> str:
+        return "END"
+
+
+@dataclass(frozen=True, slots=True)
+class PerPartition:
+    """PER PARTITION: one row for each part with a match."""
+
+    span: Span = _span()
+
+    def __str__(self) -> str:
+        return "PARTITION"
+
+
+@dataclass(frozen=True, slots=True)
+class PerSpan:
+    """PER a duration: one row for the matches of a part that end in one span of `size`
+    microseconds, with its beginning and without its end. Spans begin at multiples of `size` from
+    1970-01-01 00:00 UTC; they are of the first order column, a TIMESTAMP or DATE."""
+
+    size: int
+    span: Span = _span()
+
+    def __str__(self) -> str:
+        return f"{self.size} microseconds"
+
+
+Per: TypeAlias = PerEnd | PerPartition | PerSpan
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """SELECT TOTAL: one row for each group of matches, of what `items` say of all of them.
+
+    `per` says which matches a group has; it has all of them, with all labels that the formula
+    binds. `having` keeps the rows of which it is TRUE; the variables in it are items.
+    """
+
+    items: tuple[TotalItem, ...]
+    per: Per
+    having: Truth | None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """One query of a file, resolved.
 
@@ -732,6 +826,10 @@ class Query:
     row's event type is told by the columns `stream` and `type` together; `needs_type_column` that
     the streams have more than one event type in all. `simultaneous`: events that are equal in all
     order columns are one instant. Where there is `per_start`, `strategy` is ALL.
+
+    `total`: the answer are totals of matches; then `output` is empty. `collapsed`: the answer has
+    one row for each end of matches, with the union of their positions for each label in `output`.
+    With either `strategy` is ALL, and there is no `limit` and no `per_start`.
     """
 
     name: str
@@ -750,3 +848,5 @@ class Query:
     simultaneous: bool
     span: Span = _span()
     per_start: PerStart | None = None
+    total: Total | None = None
+    collapsed: bool = False

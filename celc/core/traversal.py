@@ -138,6 +138,7 @@ Leaf: TypeAlias = core.AttributeValue | core.Aggregate | core.Previous
 """The expressions that name a label."""
 
 IN_DECLARATION = "it stands in the declaration of an aggregate alone"
+IN_TOTAL = "it stands in an item of TOTAL alone"
 
 
 def terms_of(expression: Expression) -> tuple[Expression, ...]:
@@ -149,7 +150,7 @@ def terms_of(expression: Expression) -> tuple[Expression, ...]:
             return (expression.operand,)
         case core.Constant() | core.AttributeValue() | core.Aggregate() | core.Previous():
             return ()
-        case core.Variable():
+        case core.Variable() | core.TotalOf():
             return ()
         case core.Choice():
             return expression.operands
@@ -187,6 +188,8 @@ def map_expression(node: Expression, change: Callable[[Leaf], Expression]) -> Ex
             return change(node)
         case core.Variable() | core.Choice() | core.Conditional():
             raise AssertionError(IN_DECLARATION)
+        case core.TotalOf():
+            raise AssertionError(IN_TOTAL)
         case _:
             assert_never(node)
 

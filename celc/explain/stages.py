@@ -20,7 +20,14 @@ from celc.diagnostics.source import visible
 from celc.explain.correlation import across_lines
 from celc.normal import normal_form as lp
 from celc.normal.normal_form import Disjunction, Event, Iteration, NormalForm, Sequence
-from celc.normal.show import show_clause, show_event, show_labels, show_length, show_window
+from celc.normal.show import (
+    show_clause,
+    show_event,
+    show_labels,
+    show_length,
+    show_truth,
+    show_window,
+)
 from celc.normal.traversal import operands_of
 from celc.pipeline import Stages
 from celc.plan.program import Program
@@ -43,13 +50,25 @@ from celc.plan.tables import Kind, Tables
 
 def dump_formula(stages: Stages) -> str:
     """The query's clauses as resolved, and its formula in LP-normal form."""
-    query = stages.query
+    lines = [*query_lines(stages.query), "LP-normal form:", *form_lines(stages.normal_form, "  ")]
+    return text_of(lines)
+
+
+def query_lines(query: core.Query) -> list[str]:
+    """The clauses of a query as resolved."""
     lines = [f"query {query.name}", f"streams: {', '.join(s.name for s in query.streams)}"]
     if query.strategy != "ALL":
         lines.append(f"select: {query.strategy}")
     if query.per_start is not None:
         lines.append(f"select: {query.per_start}")
-    lines.append("output: " + (", ".join(map(_output_item, query.output)) or "start and end only"))
+    if query.total is not None:
+        lines.append(f"total: {', '.join(map(_total_item, query.total.items))}")
+        lines.append(f"per: {query.total.per}")
+        if query.total.having is not None:
+            lines.append(f"having: {show_truth(query.total.having)}")
+    else:
+        kept = ", ".join(map(_output_item, query.output)) or "start and end only"
+        lines.append(f"output: {kept}" + (", matches collapsed" if query.collapsed else ""))
     if query.partition_by:
         lines.append("partition by: " + ", ".join(map(str, query.partition_by)))
     if query.window is not None:
@@ -60,8 +79,7 @@ def dump_formula(stages: Stages) -> str:
         lines.append(f"limit: {query.limit}")
     if query.order_by:
         lines.append("order: " + ", ".join(f"{a.name} {a.type.value}" for a in query.order_by))
-    lines += ["LP-normal form:", *form_lines(stages.normal_form, "  ")]
-    return text_of(lines)
+    return lines
 
 
 def text_of(lines: Iterable[str]) -> str:
@@ -73,6 +91,10 @@ def _output_item(item: core.OutputLabel | core.OutputExpression) -> str:
     if isinstance(item, core.OutputExpression):
         return f"{item.text} AS {item.name}"
     return f"{item.label}[{', '.join(a.name for a in item.attributes)}]"
+
+
+def _total_item(item: core.TotalItem) -> str:
+    return f"{item.text} AS {item.name} {item.value.type.value}"
 
 
 def _window(query: core.Query) -> str:

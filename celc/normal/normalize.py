@@ -107,7 +107,12 @@ def normalize(
 
 
 def output_labels(query: core.Query) -> tuple[str, ...]:
-    """The labels that a query projects on: its label columns, then those in expressions only."""
+    """The labels that a query projects on: its label columns, then those in expressions only.
+
+    Totals are of matches with all their labels.
+    """
+    if query.total is not None:
+        return tuple(sorted(labels_bound(query.formula)))
     shown = [item.label for item in query.output if isinstance(item, core.OutputLabel)]
     asked = [item.labels for item in query.output if isinstance(item, core.OutputExpression)]
     return tuple(dict.fromkeys([*shown, *(label for labels in asked for label in labels)]))

@@ -27,6 +27,7 @@ from celc.core.formula import (
     Predicate,
     Previous,
     Some,
+    TotalOf,
     Truth,
     Variable,
     Window,
@@ -61,6 +62,12 @@ def show_expression(expression: Expression) -> str:
         case Previous():
             before = "" if expression.distance == 1 else f", {expression.distance}"
             return f"PREV({_attribute(expression.label, expression.attribute)}{before})"
+        case TotalOf():
+            label = "*" if expression.label is None else expression.label
+            taken = (
+                label if expression.attribute is None else _attribute(label, expression.attribute)
+            )
+            return f"{expression.function}({taken})"
         case Variable():
             return expression.name
         case Choice():

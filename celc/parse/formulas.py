@@ -387,6 +387,9 @@ class FormulaBuilder(RoundsBuilder):
             more=tuple(one.value for one in others),
         )
 
+    def call_of_all(self, c: Values) -> syntax.CallOfAll:
+        return syntax.CallOfAll(name_of(c[0]), c[0].span.to(c[3].span))
+
     def conditional(self, c: Values) -> syntax.Conditional:
         return syntax.Conditional(c[2], c[4], c[6], c[0].span.to(c[7].span))
 

@@ -117,6 +117,7 @@ _BRANCHES = frozenset(
     syntax.TimeLiteral,
     syntax.DurationLiteral,
     syntax.Attribute,
+    syntax.CallOfAll,
 }
 # Parts of a chain, which add no level of their own.
 _CHAIN_PARTS = (syntax.Link, syntax.Joint)
@@ -126,8 +127,9 @@ def _first_too_deep(query: syntax.Query) -> Span | None:
     """The place of the first node below `MAX_DEPTH` levels, None where there is none."""
     found: list[Span] = []
     items = query.select.items if query.select and isinstance(query.select.items, tuple) else ()
-    expressions = [item.expression for item in items if isinstance(item, syntax.ExpressionItem)]
-    waiting: list[tuple[Any, int]] = [(node, 1) for node in (query.formula, *expressions)]
+    parts = [item.expression for item in items if isinstance(item, syntax.ExpressionItem)]
+    conditions = [] if query.having is None else [query.having.condition]
+    waiting: list[tuple[Any, int]] = [(node, 1) for node in (query.formula, *parts, *conditions)]
     while waiting:
         node, level = waiting.pop()
         if level > MAX_DEPTH:

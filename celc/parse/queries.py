@@ -14,7 +14,7 @@ from celc.parse.formulas import STRATEGY_SYNONYMS, FormulaBuilder, Values, name_
 from celc.parse.mistakes import trees as tree_errors
 from celc.parse.mistakes.tokens import is_full
 from celc.parse.syntax import Name
-from celc.parse.tokens import name_text
+from celc.parse.tokens import Token, name_text
 
 
 @dataclass(slots=True)
@@ -29,6 +29,8 @@ class _Draft:
     window: syntax.Window | None = None
     consume: syntax.ConsumeClause | None = None
     limit: syntax.LimitClause | None = None
+    per: syntax.PerClause | None = None
+    having: syntax.HavingClause | None = None
 
 
 class QueryBuilder(FormulaBuilder):
@@ -109,6 +111,8 @@ class QueryBuilder(FormulaBuilder):
             consume=draft.consume,
             limit=draft.limit,
             span=start.to(draft.span),
+            per=draft.per,
+            having=draft.having,
         )
 
     def select(self, c: Values) -> _Draft:
@@ -127,6 +131,22 @@ class QueryBuilder(FormulaBuilder):
     def select_per_start(self, c: Values) -> _Draft:
         draft = self.select([c[0], c[2]])
         draft.select = replace(draft.select, per_start=c[1])
+        return draft
+
+    def select_together(self, c: Values) -> _Draft:
+        word, *choices = sorted(c[1:-1], key=_is_choice)
+        draft = self.select([c[0], c[-1]])
+        select = replace(draft.select, together=syntax.Together(word.type, word.span))
+        for choice in choices:
+            if isinstance(choice, syntax.PerStart):
+                select = replace(select, per_start=choice)
+            else:
+                strategy = STRATEGY_SYNONYMS.get(choice.type, choice.type)
+                select = replace(select, strategy=strategy, strategy_span=choice.span)
+        draft.select = select
+        if word.type == "TOTAL":
+            # What AS names there is a total, which is said later.
+            self._renamed.clear()
         return draft
 
     def end_of_start(self, c: Values) -> syntax.PerStart:
@@ -214,8 +234,33 @@ class QueryBuilder(FormulaBuilder):
         draft.span = draft.span.to(c[3].span)
         return draft
 
+    def per(self, c: Values) -> _Draft:
+        draft: _Draft = c[0]
+        group: Token | syntax.Window = c[2]
+        span = c[1].span.to(group.span)
+        if isinstance(group, Token):
+            draft.per = syntax.PerClause("END" if group.type == "END" else "PARTITION", span)
+        else:
+            draft.per = syntax.PerClause(group, span)
+        draft.span = draft.span.to(span)
+        return draft
+
+    def having(self, c: Values) -> _Draft:
+        draft: _Draft = c[0]
+        # Names without a label are those of items.
+        for start in [place for place in self._bare if place > c[1].start]:
+            del self._bare[start]
+        draft.having = syntax.HavingClause(c[2], c[1].span.to(c[2].span))
+        draft.span = draft.span.to(c[2].span)
+        return draft
+
     def limit(self, c: Values) -> _Draft:
         draft: _Draft = c[0]
         draft.limit = syntax.LimitClause(c[2], c[1].span.to(c[2].span))
         draft.span = draft.span.to(c[2].span)
         return draft
+
+
+def _is_choice(word: Token | syntax.PerStart) -> bool:
+    """Whether it is a choice beside TOTAL or COLLAPSED, which is none."""
+    return isinstance(word, syntax.PerStart) or word.type not in ("TOTAL", "COLLAPSED")

@@ -447,6 +447,14 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class CallOfAll:
+    """`F(*)`; the function's name is not checked by the parser."""
+
+    function: Name
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class Conditional:
     """`IF(p, e, e)`."""
 
@@ -468,6 +476,7 @@ Expression: TypeAlias = (
     | Arithmetic
     | Negation
     | Call
+    | CallOfAll
     | Conditional
 )
 
@@ -583,15 +592,24 @@ class PerStart:
 
 
 @dataclass(frozen=True, slots=True)
+class Together:
+    """TOTAL or COLLAPSED after SELECT: rows of many matches."""
+
+    kind: Literal["TOTAL", "COLLAPSED"]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class SelectClause:
     """`SELECT [strategy] items`; `strategy` None means ALL. `per_start` stands in place of a
-    strategy."""
+    strategy, and so does `together`, which nothing in its place goes with (an error later)."""
 
     strategy: Strategy | None
     strategy_span: Span | None
     items: AllItems | NoItems | tuple[SelectItem, ...]
     span: Span = _span()
     per_start: PerStart | None = None
+    together: Together | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -632,6 +650,22 @@ class ConsumeClause:
 
 
 @dataclass(frozen=True, slots=True)
+class PerClause:
+    """`PER END`, `PER PARTITION` or `PER 1 HOUR`; other windows are errors later."""
+
+    group: Literal["END", "PARTITION"] | Window
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class HavingClause:
+    """`HAVING p`; names in p are `Attribute`s without label."""
+
+    condition: Condition
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class LimitClause:
     """`LIMIT n`."""
 
@@ -652,6 +686,7 @@ class Query:
     """One query; a bare formula is a query whose `select` is None (meaning `SELECT *`).
 
     `streams` is None without FROM. `span` covers the query from `QUERY` or `SELECT` to its end.
+    `per` and `having` stand after TOTAL only.
     """
 
     name: Name | None
@@ -663,6 +698,8 @@ class Query:
     consume: ConsumeClause | None
     limit: LimitClause | None
     span: Span = _span()
+    per: PerClause | None = None
+    having: HavingClause | None = None
 
 
 @dataclass(frozen=True, slots=True)

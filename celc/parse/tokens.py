@@ -293,12 +293,16 @@ def _is_keyword(keyword: str, following: Sequence[Token], accepts: Callable[[str
         case "CREATE" | "QUERY":
             is_operator = keyword_of(after) in _FORMULA_OPERATORS
             return after.type in ("NAME", "TEXT") and not is_operator
-        case "LAST" | "MAX" if accepts("STAR"):  # directly after SELECT
+        case "STRICT" | "NXT" | "NEXT" | "LAST" | "MAX" | "ANY" if accepts("NONE") and not accepts(
+            "TOTAL"
+        ):  # after TOTAL and COLLAPSED, where they are errors
+            return after.type != "LPAR" and not _ends_item(after)
+        case "LAST" | "MAX" if accepts("NONE"):  # directly after SELECT
             return after.type != "LPAR"
-        case "FIRST" | "LONGEST" | "DISJOINT":  # after SELECT
+        case "FIRST" | "LONGEST" | "DISJOINT" | "TOTAL" | "COLLAPSED":  # after SELECT
             is_function = keyword == "FIRST" and after.type == "LPAR"
             return not is_function and not _ends_item(after)
-        case "STRICT" | "NXT" | "NEXT" | "LAST" | "MAX" if not accepts("STAR"):
+        case "STRICT" | "NXT" | "NEXT" | "LAST" | "MAX" if not accepts("NONE"):
             return after.type == "LPAR"
         case "PROJECT":
             return after.type == "LSQB"

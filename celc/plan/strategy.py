@@ -262,6 +262,8 @@ def choose(given: ChoiceInput, updates: frozenset[type[Update]] = EVERY_UPDATE) 
     Raises CelError where a selector's automaton has too many states.
     """
     query, tables = given.query, given.tables
+    if query.total is not None or query.collapsed:
+        raise NotImplementedError("no strategy answers TOTAL and COLLAPSED yet")
     runs = _longest_runs(given, updates)
     if runs is not None:
         return runs

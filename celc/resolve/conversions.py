@@ -27,10 +27,13 @@ def common_type(left: DataType, right: DataType) -> DataType | None:
     """The type in which Spark SQL compares values of two types; None where it cannot.
 
     The wider of two numbers, where FLOAT counts as wider than LONG although it cannot hold all of
-    its values; TIMESTAMP of a DATE and a TIMESTAMP.
+    its values, and DOUBLE is that of a FLOAT and a DECIMAL; TIMESTAMP of a DATE and a TIMESTAMP.
     """
     if left is right:
         return left
+    if left.is_numeric and right.is_numeric and DataType.DECIMAL in (left, right):
+        whole = (DataType.INT, DataType.LONG, DataType.DECIMAL)
+        return DataType.DECIMAL if left in whole and right in whole else DataType.DOUBLE
     if left.is_numeric and right.is_numeric:
         return max(left, right, key=NUMBERS.index)
     if left in TIMES and right in TIMES:

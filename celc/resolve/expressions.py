@@ -12,6 +12,7 @@ from typing import Literal, Protocol, assert_never, cast
 
 from celc.core import fold
 from celc.core.formula import (
+    ATTRIBUTE_TYPES,
     NUMBERS,
     TIMES,
     Absolute,
@@ -27,7 +28,7 @@ from celc.core.formula import (
     Previous,
 )
 from celc.diagnostics.errors import Diagnostics
-from celc.diagnostics.messages import aggregates, names, types, warnings
+from celc.diagnostics.messages import aggregates, names, totals, types, warnings
 from celc.diagnostics.messages.functions import FUNCTIONS
 from celc.diagnostics.messages.wording import counted, quote, written
 from celc.diagnostics.source import Span
@@ -40,8 +41,8 @@ from celc.resolve.schema import Schema
 from celc.resolve.scopes import Frame, look_up, visible_labels
 
 _AGGREGATED_TYPES: Mapping[str, tuple[DataType, ...]] = {
-    "FIRST": tuple(DataType),
-    "LAST": tuple(DataType),
+    "FIRST": ATTRIBUTE_TYPES,
+    "LAST": ATTRIBUTE_TYPES,
     "MIN": (*NUMBERS, *TIMES, DataType.INTERVAL, DataType.BOOLEAN),
     "MAX": (*NUMBERS, *TIMES, DataType.INTERVAL, DataType.BOOLEAN),
     "SUM": (*NUMBERS, DataType.INTERVAL),
@@ -61,10 +62,13 @@ LITERALS = (syntax.IntegerLiteral, syntax.DoubleLiteral)
 
 
 class Names(Protocol):
-    """What can be named in the declaration of an aggregate (`celc.resolve.own_aggregates`)."""
+    """What can be named in the declaration of an aggregate (`celc.resolve.own_aggregates`), in an
+    item of TOTAL and in HAVING (`celc.resolve.totals`)."""
 
     def value(
-        self, node: syntax.Attribute | syntax.Call | syntax.Conditional, site: Site
+        self,
+        node: syntax.Attribute | syntax.Call | syntax.CallOfAll | syntax.Conditional,
+        site: Site,
     ) -> Expression | None:
         """The meaning of a name or a call."""
 
@@ -76,8 +80,8 @@ class Names(Protocol):
 class Site:
     """The place of an expression: the names that it can use, and the diagnostics of its mistakes.
 
-    `inside` is the label of the `x[…]` around it, `declared` what can be named in the declaration
-    of an aggregate, where no label can. `known` keeps the answer for each label and
+    `inside` is the label of the `x[…]` around it, `declared` what can be named where no label can,
+    as in the declaration of an aggregate. `known` keeps the answer for each label and
     attribute, so that a mistake in one name is reported at its first place in a filter only.
     """
 
@@ -189,8 +193,13 @@ def expression(node: syntax.Expression, site: Site) -> Expression | None:
             return literals.time(node, site.found)
         case syntax.DurationLiteral():
             return literals.interval(node, site.found)
-        case syntax.Attribute() | syntax.Call() | syntax.Conditional() if site.declared is not None:
+        case syntax.Attribute() | syntax.Call() | syntax.CallOfAll() | syntax.Conditional() if (
+            site.declared is not None
+        ):
             return site.declared.value(node, site)
+        case syntax.CallOfAll():
+            refuse_star(node, site)
+            return None
         case syntax.Attribute():
             return _attribute(node, site)
         case syntax.Conditional():
@@ -366,6 +375,22 @@ def _call(node: syntax.Call, site: Site) -> Expression | None:
             return None
 
 
+def refuse_star(node: syntax.CallOfAll, site: Site) -> None:
+    """Report a * as the argument of a function that takes none there."""
+    name = node.function.text
+    known = (*FUNCTIONS, *totals.TOTALS)
+    if name.upper() not in known:
+        functions = (*_FUNCTIONS[site.use], *site.schema.declarations.aggregates)
+        span = node.function.span
+        site.found.add(types.unknown_function(name, functions, span, [], node.span))
+        return
+    labels = visible_labels(site.frame)
+    made = [label for label in labels if label not in site.schema.masks] or labels
+    star = site.found.source.text.index("*", node.function.span.end)
+    place = Span(star, star + 1)
+    site.found.add(totals.star_argument(name, next(iter(made), None), place, node.span))
+
+
 def _comma_before(argument: syntax.Expression, site: Site) -> Span:
     """The place of the comma before an argument."""
     comma = site.found.source.text.rindex(",", 0, argument.span.start)
@@ -417,7 +442,7 @@ def _calls_offered(node: syntax.Call, site: Site) -> list[str]:
     label = look_up(site.frame, argument.attribute.text)
     if label is not None:
         attributes = site.schema.attributes_of(label[0].extent.types)
-        allowed = _AGGREGATED_TYPES.get(name.upper(), tuple(DataType))
+        allowed = _AGGREGATED_TYPES.get(name.upper(), ATTRIBUTE_TYPES)
         named = [one.name for one in attributes if one.type in allowed][:3]
         own = slice_of(argument.span)
         return [f"{name}({prior}{own}.{written(attribute)})" for attribute in named]

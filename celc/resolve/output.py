@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from celc.core.formula import (
     AttributeDeclaration,
@@ -14,7 +14,7 @@ from celc.core.formula import (
     OutputExpression,
     OutputLabel,
 )
-from celc.diagnostics.errors import Fix
+from celc.diagnostics.errors import Diagnostics, Fix
 from celc.diagnostics.messages import names, types
 from celc.diagnostics.source import Source, Span
 from celc.parse import syntax
@@ -27,7 +27,7 @@ from celc.resolve.expressions import (
 )
 from celc.resolve.extents import Labels
 
-_OWN_COLUMNS = ("start_pos", "end_pos", "start_time", "end_time")
+OWN_COLUMNS = ("start_pos", "end_pos", "start_time", "end_time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,27 +193,43 @@ def check_columns(
     site: Site,
     *,
     decided: bool,
+    collapsed: bool,
 ) -> None:
     """Report output columns whose names Spark could not tell apart; `decided`: matches can wait for
-    an absence at their end, so that the output says when they are decided."""
-    own = (*_OWN_COLUMNS, "decided_time") if decided else _OWN_COLUMNS
-    taken: dict[str, tuple[str, str, Span | None]] = {
-        _key(name): ("the column", name, None) for name in own
-    }
-    columns = [("partition attribute", name, span) for name, span in partition_by]
+    an absence at their end, so that the output says when they are decided; `collapsed`: it says for
+    how many matches a row stands."""
+    own = OWN_COLUMNS + (("decided_time",) if decided else ())
+    own += ("matches",) if collapsed else ()
+    columns = [Column("partition attribute", name, span) for name, span in partition_by]
     for item in selection.items:
         if isinstance(item, OutputLabel):
             # Items from `*` have no place of their own in SELECT: the label's place is taken.
             span = site.frame.labels[item.label].place if item.span == star_span else item.span
-            columns.append(("label", item.label, span))
+            columns.append(Column("label", item.label, span))
         else:
-            columns.append(("expression", item.name, item.span))
+            columns.append(Column("expression", item.name, item.span))
+    check_names(own, columns, site.found)
+
+
+class Column(NamedTuple):
+    """A column of the output: what it is, and its place in the query."""
+
+    what: str
+    name: str
+    span: Span
+
+
+def check_names(own: Iterable[str], columns: Iterable[Column], found: Diagnostics) -> None:
+    """Report columns whose names Spark could not tell apart; `own` are those without a place."""
+    taken: dict[str, tuple[str, str, Span | None]] = {
+        _key(name): ("the column", name, None) for name in own
+    }
     for what, name, span in columns:
         other = taken.get(_key(name))
         if other is None:
             taken[_key(name)] = (what, name, span)
         else:
-            site.found.add(names.duplicate_column(name, what, other[1], other[0], span, other[2]))
+            found.add(names.duplicate_column(name, what, other[1], other[0], span, other[2]))
 
 
 def _key(name: str) -> str:

@@ -28,6 +28,7 @@ from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import aggregates as messages
 from celc.diagnostics.messages import names, types
 from celc.diagnostics.messages.functions import FUNCTIONS
+from celc.diagnostics.messages.totals import TOTALS
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.resolve.conditions import condition
@@ -60,7 +61,7 @@ def declare_aggregates(
     for node in nodes:
         name, span = node.name.text, node.name.span
         own = _Declaration(node, called, found).resolved()
-        if name in declared or name.upper() in (*FUNCTIONS, *IN_AGGREGATES):
+        if name in declared or name.upper() in (*FUNCTIONS, *IN_AGGREGATES, *TOTALS):
             found.add(messages.taken_name(name, span, places.get(name)))
         elif name not in declared:
             declared[name], places[name] = own, span
@@ -83,7 +84,9 @@ class Declared:
     aggregates: frozenset[str]
 
     def value(
-        self, node: syntax.Attribute | syntax.Call | syntax.Conditional, site: Site
+        self,
+        node: syntax.Attribute | syntax.Call | syntax.CallOfAll | syntax.Conditional,
+        site: Site,
     ) -> Expression | None:
         """The meaning of a name or a call in the declaration of an aggregate."""
         match node:
@@ -95,6 +98,12 @@ class Declared:
                 return None
             case syntax.Call():
                 return self._call(node, site)
+            case syntax.CallOfAll():
+                called = node.function
+                site.found.add(
+                    messages.function_in_aggregate(called.text, self.aggregate, called.span)
+                )
+                return None
             case syntax.Conditional():
                 return self._conditional(node, site)
 

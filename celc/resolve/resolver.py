@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from celc.core.formula import MAX_FORMULA_DEPTH, PartitionKey, PerStart, Query
+from celc.core.formula import MAX_FORMULA_DEPTH, PerStart, Query, Total
 from celc.diagnostics.errors import Diagnostic, Diagnostics
 from celc.diagnostics.messages import clauses, names
 from celc.diagnostics.source import Source, Span
@@ -17,11 +17,17 @@ from celc.resolve.local_windows import is_bounded, lift_windows
 from celc.resolve.multitude import check_counts
 from celc.resolve.output import Selection, check_columns, select
 from celc.resolve.own_aggregates import declare_aggregates
-from celc.resolve.query_clauses import check_window_length, clauses_of_query, window_of
+from celc.resolve.query_clauses import (
+    QueryClauses,
+    check_window_length,
+    clauses_of_query,
+    window_of,
+)
 from celc.resolve.schema import Declarations, declare, schema_of
 from celc.resolve.scopes import Frame
 from celc.resolve.simultaneous import check_simultaneous
 from celc.resolve.suspicions import check_growth, growing_labels
+from celc.resolve.totals import check_choices, check_collapsed, total_of
 
 
 def resolve(
@@ -103,10 +109,12 @@ def _query(
         known = around.order_by if around.order_is_known else None
         check_simultaneous(node, formula, window, known, found)
     site = Site(schema, frame, annotator.hidden, found, "select")
-    selection = _selection(node, site, source, around.partition_by)
-    per_start = _per_start(node, found)
-    if per_start is not None:
-        pass  # one support for each start
+    check_choices(node, source, found)
+    together = None if node.select is None else node.select.together
+    selection, total = _selection(node, site, source, around)
+    per_start = None if together is not None else _per_start(node, found)
+    if per_start is not None or together is not None:
+        pass  # one support for each start, or no matches at all
     elif strategy == "ALL" and not bounded and node.limit is None:
         check_growth(scoped, selection.labels, found)
     elif strategy == "ALL" and node.limit is None:
@@ -129,6 +137,8 @@ def _query(
         simultaneous=ties is not None,
         span=node.span,
         per_start=per_start,
+        total=total,
+        collapsed=together is not None and together.kind == "COLLAPSED",
     )
 
 
@@ -153,17 +163,29 @@ def _selection(
     node: syntax.Query,
     site: Site,
     source: Source,
-    partition_by: tuple[PartitionKey, ...],
-) -> Selection:
+    around: QueryClauses,
+) -> tuple[Selection, Total | None]:
+    """The columns of a query, of totals none, and its totals."""
     items = None if node.select is None else node.select.items
     span = items.span if isinstance(items, syntax.AllItems) else node.formula.span
     places = {
         name.text: key.span
         for key in node.partition_by or ()
         for name in (key if isinstance(key, syntax.Name) else key.names[0],)
-        if name.text in {one.name for one in partition_by}
+        if name.text in {one.name for one in around.partition_by}
     }
-    selection = select(items, site, source, span, places)
     decided = bool(absences_at_ends(node.formula))
-    check_columns(selection, tuple(places.items()), span, site, decided=decided)
-    return selection
+    order_by, order_is_known = around.order_by, around.order_is_known
+    total = total_of(node, order_by, order_is_known, places, site, decided=decided)
+    if total is not None:
+        return Selection((), frozenset()), total
+    together = None if node.select is None else node.select.together
+    if together is not None and items is not None:
+        check_collapsed(items, source, site.found)
+        if isinstance(items, tuple):
+            items = tuple(item for item in items if isinstance(item, syntax.LabelItem))
+    selection = select(items, site, source, span, places)
+    collapsed = together is not None
+    keys = tuple(places.items())
+    check_columns(selection, keys, span, site, decided=decided, collapsed=collapsed)
+    return selection, None

@@ -10,7 +10,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from celc.core.bits import bits_of
-from celc.core.formula import AttributeDeclaration, DataType, EventType, OwnAggregate, Stream
+from celc.core.formula import (
+    ATTRIBUTE_TYPES,
+    AttributeDeclaration,
+    DataType,
+    EventType,
+    OwnAggregate,
+    Stream,
+)
 from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import names, warnings
@@ -19,7 +26,7 @@ from celc.parse import syntax
 
 # CORE's type of the attribute that orders a stream and measures its windows.
 PRIMARY_TIME = "PRIMARY_TIME"
-TYPE_NAMES = {data_type.value: data_type for data_type in DataType} | {
+TYPE_NAMES = {data_type.value: data_type for data_type in ATTRIBUTE_TYPES} | {
     "BIGINT": DataType.LONG,
     PRIMARY_TIME: DataType.TIMESTAMP,
 }

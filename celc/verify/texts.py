@@ -177,7 +177,7 @@ def _types(predicate: Predicate, attributes: set[tuple[str, DataType]]) -> Viola
                 for argument in zip(node.attributes, node.read, strict=bool(node.read)):
                     if argument not in attributes:
                         yield Violation(TYPES_DECLARED, f"{_place(node)} reads {argument}")
-            case core.Variable() | core.Choice() | core.Conditional():
+            case core.Variable() | core.Choice() | core.Conditional() | core.TotalOf():
                 right = False
             case core.Constant():
                 right = node.value is None or type(node.value) is _VALUES[node.type]

@@ -1,6 +1,6 @@
 """What a person reads when the meaning of a query is wrong: messages as golden files.
 
-Each `.cel` file under tests/errors/{absences,aggregates,names,types,clauses,warnings} has all its
+Each `.cel` file under tests/errors/{absences,aggregates,names,totals,types,clauses,warnings} has all its
 messages beside it, rendered, as `.expected`. A first line `-- order-by: ts,id` names order columns;
 in the folder `instants`, simultaneous events have no order.
 """
@@ -23,6 +23,7 @@ from celc.diagnostics.messages import (
     clauses,
     instants,
     names,
+    totals,
     types,
     warnings,
 )
@@ -38,6 +39,7 @@ CATALOGUE = {
     "instants": instants,
     "absences": absences,
     "aggregates": aggregates,
+    "totals": totals,
     "warnings": warnings,
 }
 QUERIES = sorted(path for folder in CATALOGUE for path in (FOLDER / folder).glob("*.cel"))

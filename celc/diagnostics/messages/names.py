@@ -319,7 +319,7 @@ def partition_in_select(name: str, span: Span, item: Fix) -> Diagnostic:
     return error(
         "partition-in-select",
         span,
-        f"PARTITION BY {written(name)} makes a column of it already, and SELECT takes labels",
+        f"PARTITION BY {written(name)} makes a column of it already: it is no item of SELECT",
         help=("leave it out" if not item.text else f"write {item.text} in its place",),
         fixes=(item,),
     )

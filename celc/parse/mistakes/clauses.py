@@ -194,7 +194,7 @@ def clause(place: Place) -> Diagnostic | None:
     later = [word for word in given if CLAUSES.index(word) > CLAUSES.index(keyword)]
     if later:
         message = f"{full} must stand before {FULL_NAMES.get(later[0], later[0])}"
-        return _moved(place, message, given[later[0]])
+        return moved(place, message, given[later[0]])
     if "WHERE" not in given and _where_follows(place):
         message = f"{full} must stand after WHERE"
         return error("clause-order", place.found.span, message, help=[ORDER])
@@ -208,11 +208,11 @@ def _end_of_clause(place: Place) -> int:
 
 
 def _begins_clause(place: Place, index: int) -> bool:
-    is_policy = keyword_of(place.tokens[index - 1]) == "BY"
+    is_policy = keyword_of(place.tokens[index - 1]) in ("BY", "PER")
     return keyword_of(place.tokens[index]) in CLAUSES and not is_policy
 
 
-def _moved(place: Place, message: str, before: Token) -> Diagnostic:
+def moved(place: Place, message: str, before: Token) -> Diagnostic:
     """The message about a clause that stands too late, with the clauses in their order."""
     end, first = _end_of_clause(place), place.tokens.index(before, place.statement_start)
     moved = f"{place.raw(place.index, end)} {place.raw(first, place.index)}"
@@ -230,7 +230,7 @@ def _clauses_before(place: Place) -> dict[str, Token]:
     given: dict[str, Token] = {}
     for index in range(place.statement_start, place.index):
         token = place.tokens[index]
-        is_policy = index > 0 and place.tokens[index - 1].type == "BY"
+        is_policy = index > 0 and place.tokens[index - 1].type in ("BY", "PER")
         if token.type in CLAUSES and not is_policy:
             given.setdefault(token.type, token)
     return given

@@ -23,6 +23,7 @@ from celc.parse.mistakes import (
     missing,
     repeats,
     selects,
+    totals,
     windows,
 )
 from celc.parse.mistakes.place import (
@@ -42,6 +43,9 @@ _CASES = (
     declared_aggregates.in_declaration,
     formulas.missing_formula,
     clauses.misspelled_statement,
+    totals.per_without_total,
+    totals.group,
+    totals.clause_order,
     windows.size,
     windows.local_window,
     windows.rest_of_window,
@@ -153,6 +157,7 @@ _ATOM = frozenset(
     {"NAME", "LPAR", "BANG", "NOT", "STRICT", "NXT", "NEXT", "LAST", "MAX", "PROJECT", "WITHIN"}
 )
 _STATEMENTS = frozenset({"CREATE", "QUERY", "SELECT"})
+_OF_TOTALS = ("PER", "HAVING")
 
 
 def _at_clause(place: Place) -> Place:
@@ -180,12 +185,12 @@ def expected(place: Place) -> list[str]:
     if place.wants_formula:
         take(_ATOM, "an event type", "'('", "a selector such as NXT(…)")
     elif place.accepts("STAR", "NONE"):
-        choices = STRATEGIES | {"FIRST", "LONGEST", "DISJOINT"}
+        choices = STRATEGIES | {"FIRST", "LONGEST", "DISJOINT", "TOTAL", "COLLAPSED"}
         take(_VALUE | choices | {"STAR", "NONE"}, "'*'", "NONE", "a list of labels and values")
     elif place.wants_value and place.accepts("ATTRIBUTE"):
         take(_VALUE, "an attribute", "a value such as 10 or 'text'")
     elif place.wants_value:
-        take(_VALUE, "a value such as x.price, 10 or 'text'")
+        take(_VALUE | {"STAR"}, "a value such as x.price, 10 or 'text'")
     rest.discard("UNIT")
     if place.before == "UNIT":
         rest -= {"INTEGER", "DOUBLE"}  # a duration may go on, but seldom does
@@ -204,9 +209,10 @@ def expected(place: Place) -> list[str]:
     if rest >= _STATEMENTS:
         take(_STATEMENTS, "CREATE STREAM", "QUERY", "SELECT")
     words += [f"'{SIGNS[terminal]}'" for terminal in SIGNS if terminal in rest]
-    words += sorted(rest & set(grammar().keywords) - set(CLAUSES))
-    full = {} if place.before == "BY" else FULL_NAMES
-    words += [full.get(word, word) for word in CLAUSES if word in rest]
+    ordered = (*CLAUSES[:-1], *_OF_TOTALS, CLAUSES[-1])
+    words += sorted(rest & set(grammar().keywords) - set(ordered))
+    full = {} if place.before in ("BY", "PER") else FULL_NAMES
+    words += [full.get(word, word) for word in ordered if word in rest]
     if "TEXT" in rest:
         words.append("a text such as 'a%'")
     if END in rest:

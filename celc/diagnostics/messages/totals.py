@@ -1,0 +1,246 @@
+"""Messages about SELECT TOTAL with PER and HAVING, and about SELECT COLLAPSED.
+
+Each docstring shows what causes the message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from celc.diagnostics.errors import Diagnostic, Fix, error
+from celc.diagnostics.messages.wording import available, guess, guessed, quote, written
+from celc.diagnostics.source import Span
+
+TOTALS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "APPROX_COUNT")
+_FORMS = "totals are COUNT(*), COUNT(x), SUM(x.a), AVG, MIN, MAX and APPROX_COUNT(*)"
+
+# --- beside TOTAL and COLLAPSED -------------------------------------------------------------------
+
+
+def choice_among_all(together: str, choice: str, span: Span, change: Fix) -> Diagnostic:
+    """`SELECT NXT TOTAL COUNT(*) AS n`, `SELECT COLLAPSED ANY *`, and either with LIMIT; `change`
+    leaves `choice` out."""
+    hints = [f"leave {choice} out"]
+    if choice == "LIMIT" and together == "TOTAL":
+        hints.append("the answer has one row for each group: HAVING says which of them stay")
+    elif choice == "LIMIT":
+        hints.append("the answer has one row for each end position as it is")
+    elif choice in ("STRICT", "NXT", "LAST", "MAX"):
+        hints.append(f"a selector can stand in the formula: WHERE {choice}(…)")
+    return error(
+        "choice-among-all",
+        span,
+        f"{choice} chooses among matches, and {together} is about all of them",
+        help=hints,
+        fixes=(change,),
+    )
+
+
+def expression_in_collapsed(text: str, span: Span) -> Diagnostic:
+    """`SELECT COLLAPSED x, COUNT(x) AS n`."""
+    return error(
+        "expression-in-collapsed",
+        span,
+        f"{text} belongs to one match, and a row of COLLAPSED stands for many",
+        help=(
+            "COLLAPSED takes labels, or *",
+            "for sums over all matches write a second query, SELECT TOTAL",
+        ),
+    )
+
+
+# --- items of TOTAL -------------------------------------------------------------------------------
+
+
+def label_in_total(label: str, name: str, span: Span) -> Diagnostic:
+    """`SELECT TOTAL x` and `SELECT TOTAL x[a]`; `name` is one for the number of its events."""
+    mended = f"COUNT({written(label)}) AS {written(name)}"
+    return error(
+        "label-in-total",
+        span,
+        f"{quote(label)} is a label, and a row of TOTAL has no events of one match",
+        help=(f"for the number of its events in all matches write {mended}", _FORMS),
+        fixes=(Fix(span, mended),),
+    )
+
+
+def attribute_in_total(text: str, choices: Sequence[str], span: Span) -> Diagnostic:
+    """`SELECT TOTAL x.a AS a`; `choices` are totals of it."""
+    help = (f"write {' or '.join(choices)}",) if choices else (_FORMS,)
+    return error(
+        "attribute-in-total",
+        span,
+        f"{text} is a value of one match, and a row of TOTAL stands for all matches of a group",
+        help=help,
+        fixes=tuple(Fix(span, choice) for choice in choices),
+    )
+
+
+def all_in_total(span: Span, *, is_star: bool) -> Diagnostic:
+    """`SELECT TOTAL *` and `SELECT TOTAL NONE`."""
+    word = "*" if is_star else "NONE"
+    return error(
+        "labels-in-total",
+        span,
+        f"{word} says which labels of a match are kept, and a row of TOTAL has none",
+        help=("for the number of matches write COUNT(*) AS n", _FORMS),
+        fixes=(Fix(span, "COUNT(*) AS n"),),
+    )
+
+
+def constant_in_total(text: str, span: Span) -> Diagnostic:
+    """`SELECT TOTAL 1 AS one`."""
+    return error(
+        "constant-in-total",
+        span,
+        f"{text} is the same for all rows: an item of TOTAL says something of matches",
+        help=(_FORMS,),
+    )
+
+
+def function_in_total(function: str, span: Span) -> Diagnostic:
+    """`SELECT TOTAL FIRST(x.a) AS f`, and a call of an aggregate of one's own."""
+    return error(
+        "function-in-total",
+        span,
+        f"{function} cannot be taken over all matches of a group",
+        help=(_FORMS,),
+    )
+
+
+def labels_in_approximation(function: str, call: Span) -> Diagnostic:
+    """`APPROX_COUNT(x)`."""
+    mended = f"{function}(*)"
+    return error(
+        "approximate-count",
+        call,
+        f"{function} counts matches, and takes a * alone",
+        help=(f"write {mended}",),
+        fixes=(Fix(call, mended),),
+    )
+
+
+# --- COUNT(*) elsewhere ---------------------------------------------------------------------------
+
+
+def star_argument(function: str, label: str | None, star: Span, call: Span) -> Diagnostic:
+    """`FILTER COUNT(*) > 3`, `SELECT COUNT(*) AS n`, and SUM(*) anywhere; `label` is one that is
+    bound there."""
+    total = f"the number of matches is a total: SELECT TOTAL {function}(*) AS n"
+    mended: str | None = None
+    if function.upper() == "COUNT":
+        takes, mended = "COUNT takes a label here, not a *", f"{function}({written(label or 'x')})"
+        hints = [f"for the number of events of a label write {mended}", total]
+    elif function.upper() == "APPROX_COUNT":
+        takes, hints = "APPROX_COUNT is about all matches, and stands after TOTAL alone", [total]
+    else:
+        takes = f"{function} takes an attribute, not a *"
+        hints = [f"such as {function}({written(label or 'x')}.a)"]
+    return error(
+        "star-argument",
+        star,
+        takes,
+        help=hints,
+        fixes=(Fix(call, mended),) if label is not None and mended is not None else (),
+    )
+
+
+# --- PER ------------------------------------------------------------------------------------------
+
+
+def unknown_group(text: str, span: Span) -> Diagnostic:
+    """`PER 10 EVENTS` and `PER 10 [mileage]`."""
+    return error(
+        "unknown-group",
+        span,
+        f"after PER stands END, PARTITION or a duration, but {text} is none",
+        help=(
+            "PER END is a row for each event at which matches end, PER PARTITION one for each part "
+            "of the stream, PER 1 HOUR one for each hour",
+        ),
+    )
+
+
+def span_attribute(attribute: str, duration: str, span: Span) -> Diagnostic:
+    """`PER 1 HOUR [ts]`."""
+    return error(
+        "span-attribute",
+        span,
+        "spans are always of the first order column, so that none is named after PER",
+        help=(
+            f"write PER {duration}",
+            f"the order column is named at the call: --order-by {attribute}",
+        ),
+        fixes=(Fix(span, duration),),
+    )
+
+
+def empty_span(span: Span) -> Diagnostic:
+    """`PER 0 SECONDS`."""
+    return error(
+        "empty-span",
+        span,
+        "a span of no time has no events in it",
+        help=("write a longer duration, or PER END for a row for each event",),
+    )
+
+
+def unmeasured_span(
+    order_column: str | None, type: str | None, times: Collection[str], span: Span
+) -> Diagnostic:
+    """`PER 1 HOUR` without a first order column that is a time."""
+    if order_column is None:
+        message = "PER a duration needs the time of each event, and the stream has no order column"
+    else:
+        message = (
+            f"PER a duration is measured on the first order column, {quote(order_column)}, which "
+            f"is {type} and no time"
+        )
+    advice = "declare a TIMESTAMP or DATE attribute for every event type, and order by it"
+    if times:
+        advice = f"order the stream by a TIMESTAMP or DATE: --order-by {next(iter(times))}"
+    return error(
+        "unmeasured-span", span, message, help=(advice, "PER END and PER PARTITION need no time")
+    )
+
+
+# --- HAVING ---------------------------------------------------------------------------------------
+
+
+def unknown_item(name: str, items: Collection[str], span: Span) -> Diagnostic:
+    """`SELECT TOTAL COUNT(*) AS n … HAVING m > 1`."""
+    return error(
+        "unknown-item",
+        span,
+        f"HAVING names {quote(name)}, but no item of TOTAL is called so",
+        help=(*guess(name, items), *available("items", items)),
+        fixes=guessed(name, items, span),
+    )
+
+
+def label_in_having(label: str, items: Collection[str], span: Span) -> Diagnostic:
+    """`HAVING x.a > 1`, `HAVING x[a > 1]` and `HAVING x IS R`."""
+    return error(
+        "label-in-having",
+        span,
+        f"{quote(label)} cannot be a label here: a row of totals stands for many matches",
+        help=(
+            "a condition on the events of each match stands in the formula, after FILTER",
+            *available("items", items),
+        ),
+    )
+
+
+def function_in_having(call: str, item: str | None, span: Span) -> Diagnostic:
+    """`HAVING COUNT(*) > 1`; `item` is the name of an item that says the same."""
+    mended = call if item is None else written(item)
+    hint = (
+        f"write {mended}" if item is not None else f"make an item of it, {call} AS n, and write n"
+    )
+    return error(
+        "function-in-having",
+        span,
+        "HAVING is about the items of TOTAL, by their names",
+        help=(hint,),
+        fixes=() if item is None else (Fix(span, mended),),
+    )

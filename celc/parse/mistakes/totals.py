@@ -1,0 +1,71 @@
+"""Syntax errors in the clauses that go with SELECT TOTAL alone: PER and HAVING.
+
+Each function returns what it has to say of a place, or None where its case does not apply.
+"""
+
+from __future__ import annotations
+
+from celc.diagnostics.errors import Diagnostic, Fix, error
+from celc.parse.durations import in_units
+from celc.parse.mistakes.clauses import moved
+from celc.parse.mistakes.place import FULL_NAMES, Place, described
+from celc.parse.tables import END
+from celc.parse.tokens import keyword_of
+
+GROUPS = (
+    "PER END is a row for each event at which matches end, PER PARTITION one for each part of the "
+    "stream, PER 1 HOUR one for each hour"
+)
+
+
+def per_without_total(place: Place) -> Diagnostic | None:
+    """`SELECT * … PER PARTITION`."""
+    following = place.following
+    is_group = keyword_of(following) in ("END", "PARTITION")
+    is_group = is_group or following.type in ("INTEGER", "DOUBLE")
+    if keyword_of(place.found) != "PER" or not is_group or not place.accepts(END):
+        return None
+    if place.last("SELECT") is None or place.last("TOTAL") is not None:
+        return None
+    return error(
+        "needs-total",
+        place.found.span,
+        "PER says which matches are counted together, in a query SELECT TOTAL",
+        help=[
+            "to count matches write SELECT TOTAL COUNT(*) AS n",
+            "to look for matches in each part of the stream write PARTITION BY",
+        ],
+    )
+
+
+def group(place: Place) -> Diagnostic | None:
+    """`PER HOUR`, `PER device` and PER at the end."""
+    if place.before != "PER":
+        return None
+    mended = in_units("1", place.found.text) if place.found.type == "NAME" else None
+    if mended is not None and mended.endswith("EVENTS"):
+        mended = None
+    hints = [GROUPS] if mended is None else [f"write PER {mended}", GROUPS]
+    return error(
+        "unknown-group",
+        place.found.span,
+        f"after PER stands END, PARTITION or a duration, but {described(place.found)} is none",
+        help=hints,
+        fixes=[] if mended is None else [Fix(place.found.span, mended)],
+    )
+
+
+def clause_order(place: Place) -> Diagnostic | None:
+    """`… PER PARTITION WITHIN 5 MINUTES` and `… HAVING n > 1 PER PARTITION`."""
+    keyword = keyword_of(place.found)
+    if keyword not in ("PARTITION", "WITHIN", "CONSUME", "PER") or place.accepts(keyword):
+        return None
+    later = (
+        [place.last("HAVING")] if keyword == "PER" else [place.last("PER"), place.last("HAVING")]
+    )
+    first = next((index for index in later if index is not None), None)
+    if first is None or place.last("TOTAL") is None:
+        return None
+    before = place.tokens[first]
+    full = FULL_NAMES.get(keyword, keyword)
+    return moved(place, f"{full} must stand before {before.type}", before)

@@ -1,0 +1,401 @@
+"""SELECT TOTAL and SELECT COLLAPSED: what they take, and what cannot stand beside them.
+
+Items of TOTAL are expressions as SELECT has them, but for their names and calls; those of HAVING
+are conditions whose names are items. So `expressions` and `conditions` resolve them, and ask the
+functions here about names and calls, as they do for the declarations of aggregates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import assert_never, cast
+
+from celc.core.formula import (
+    TIMES,
+    Absolute,
+    Aggregate,
+    AttributeDeclaration,
+    DataType,
+    Expression,
+    Per,
+    PerEnd,
+    PerPartition,
+    PerSpan,
+    Total,
+    TotalFunction,
+    TotalItem,
+    TotalOf,
+    Truth,
+    Variable,
+)
+from celc.core.traversal import nodes_of
+from celc.diagnostics.errors import Diagnostics, Fix
+from celc.diagnostics.messages import names, types
+from celc.diagnostics.messages import totals as messages
+from celc.diagnostics.messages.functions import FUNCTIONS
+from celc.diagnostics.source import Source, Span
+from celc.parse import syntax
+from celc.resolve import literals
+from celc.resolve.conditions import condition
+from celc.resolve.conversions import is_null
+from celc.resolve.expressions import (
+    Site,
+    attribute_type,
+    binding_of,
+    expression,
+    numeric,
+    refuse_star,
+)
+from celc.resolve.output import OWN_COLUMNS, Column, Items, check_names
+from celc.resolve.schema import Schema
+from celc.resolve.scopes import Frame
+
+# --- beside TOTAL and COLLAPSED -------------------------------------------------------------------
+
+
+def check_choices(node: syntax.Query, source: Source, found: Diagnostics) -> None:
+    """Report what chooses among matches, where TOTAL or COLLAPSED is about all of them."""
+    select = node.select
+    if select is None or select.together is None:
+        return
+    kind, word = select.together.kind, select.together.span
+    choices: list[tuple[str, Span]] = []
+    if select.strategy is not None and select.strategy_span is not None:
+        choices.append((select.strategy, select.strategy_span))
+    if select.per_start is not None:
+        written = source.slice(select.per_start.span).upper()
+        choices.append((" ".join(written.split()), select.per_start.span))
+    for choice, span in choices:
+        # With the space on its side, so that one stays between the other words.
+        before = span.start < word.start
+        gap = Span(span.start, word.start) if before else Span(word.end, span.end)
+        found.add(messages.choice_among_all(kind, choice, span, Fix(gap, "")))
+    if node.limit is not None:
+        span = node.limit.span
+        found.add(messages.choice_among_all(kind, "LIMIT", span, Fix(span, "")))
+
+
+def check_collapsed(items: Items, source: Source, found: Diagnostics) -> None:
+    """Report expressions among the items of COLLAPSED."""
+    for item in items if isinstance(items, tuple) else ():
+        if isinstance(item, syntax.ExpressionItem):
+            text = source.slice(item.expression.span)
+            found.add(messages.expression_in_collapsed(text, item.span))
+
+
+# --- TOTAL ----------------------------------------------------------------------------------------
+
+
+def total_of(
+    node: syntax.Query,
+    order_by: tuple[AttributeDeclaration, ...],
+    order_is_known: bool,
+    partition_by: Mapping[str, Span],
+    site: Site,
+    *,
+    decided: bool,
+) -> Total | None:
+    """The totals that a query asks for, as far as they have a meaning; None without TOTAL.
+
+    `order_is_known`: no order column was refused. `partition_by` are the attributes of its keys,
+    with their places; `decided`: matches can wait for an absence at their end.
+    """
+    select = node.select
+    if select is None or select.together is None or select.together.kind != "TOTAL":
+        return None
+    items = _items(select.items, partition_by, site)
+    per = _per(node.per, order_by, order_is_known, site.schema, site.found)
+    own = OWN_COLUMNS + (("decided_time",) if decided else ())
+    own += ("span_start", "span_end") if isinstance(per, PerSpan) else ()
+    columns = [Column("partition attribute", name, span) for name, span in partition_by.items()]
+    columns += [Column("item", item.name, item.span) for item in items]
+    check_names(own, columns, site.found)
+    named = _names_of(select.items)
+    having = None if node.having is None else _having(node.having, items, named, site)
+    return Total(items, per, having, select.span)
+
+
+def _names_of(items: Items) -> frozenset[str]:
+    """The names of all items, those with mistakes too."""
+    written = items if isinstance(items, tuple) else ()
+    expressions = [item for item in written if isinstance(item, syntax.ExpressionItem)]
+    return frozenset(item.name.text for item in expressions if item.name is not None)
+
+
+def _items(written: Items, partition_by: Mapping[str, Span], site: Site) -> tuple[TotalItem, ...]:
+    found = site.found
+    if not isinstance(written, tuple):
+        is_star = isinstance(written, syntax.AllItems)
+        found.add(messages.all_in_total(written.span, is_star=is_star))
+        return ()
+    items: list[TotalItem] = []
+    for item in written:
+        if isinstance(item, syntax.LabelItem):
+            _label(item, written, partition_by, site)
+            continue
+        node, text = item.expression, found.source.slice(item.expression.span)
+        value = expression(node, replace(site, declared=_Totals(site)))
+        if item.name is None:
+            if not isinstance(node, syntax.Attribute):
+                found.add(types.unnamed_expression(text, _name_for(node), node.span))
+            continue
+        if value is None:
+            continue
+        if not any(isinstance(part, TotalOf) for part in nodes_of(value)):
+            found.add(messages.constant_in_total(text, node.span))
+            continue
+        items.append(TotalItem(item.name.text, text, value, item.name.span))
+    return tuple(items)
+
+
+def _name_for(node: syntax.Expression) -> str:
+    match node:
+        case syntax.CallOfAll():
+            return "n"
+        case syntax.Call(argument=syntax.Attribute() as argument):
+            name = f"{node.function.text.lower()}_{argument.attribute.text}"
+            return name if name.isidentifier() else "n"
+        case _:
+            return "value"
+
+
+def _label(
+    item: syntax.LabelItem,
+    items: Sequence[syntax.SelectItem],
+    partition_by: Mapping[str, Span],
+    site: Site,
+) -> None:
+    """Report an item that is a label, or the attribute of a part."""
+    label, span = item.label.text, item.label.span
+    if label in partition_by and label not in site.frame.labels:
+        site.found.add(names.partition_in_select(label, span, _without(item, items)))
+    elif binding_of(label, span, site) is not None:
+        name = label.lower() if label.lower() != label else f"{label}_count"
+        site.found.add(messages.label_in_total(label, name, item.span))
+
+
+def _without(item: syntax.SelectItem, items: Sequence[syntax.SelectItem]) -> Fix:
+    """The change that leaves an item out."""
+    at = items.index(item)
+    if len(items) == 1:
+        return Fix(item.span, "COUNT(*) AS n")
+    if at:
+        return Fix(Span(items[at - 1].span.end, item.span.end), "")
+    return Fix(Span(item.span.start, items[1].span.start), "")
+
+
+@dataclass(slots=True)
+class _Totals:
+    """The names and calls in an item; `plain` is where labels are looked up."""
+
+    plain: Site
+
+    def value(
+        self,
+        node: syntax.Attribute | syntax.Call | syntax.CallOfAll | syntax.Conditional,
+        site: Site,
+    ) -> Expression | None:
+        """The meaning of a name or a call in an item of TOTAL."""
+        match node:
+            case syntax.CallOfAll():
+                return self._of_all(node, site)
+            case syntax.Call():
+                return self._call(node, site)
+            case syntax.Attribute():
+                self._attribute(node, site)
+                return None
+            case syntax.Conditional():
+                raise AssertionError("the parser knows IF in the declaration of an aggregate alone")
+
+    def no_label(self, label: str, span: Span, site: Site) -> None:
+        """Labels are looked up in the plain site."""
+        raise AssertionError("an item has no condition")
+
+    def _attribute(self, node: syntax.Attribute, site: Site) -> None:
+        assert node.label is not None, "the parser refuses bare attributes"
+        data_type = attribute_type(node.label.text, node.label.span, node.attribute, self.plain)
+        if data_type is None:
+            return
+        text = site.found.source.slice(node.span)
+        functions = ["SUM", "AVG"] if data_type.is_numeric else []
+        functions += [] if data_type is DataType.STRING else ["MIN", "MAX"]
+        choices = [f"{function}({text})" for function in functions]
+        site.found.add(messages.attribute_in_total(text, choices, node.span))
+
+    def _of_all(self, node: syntax.CallOfAll, site: Site) -> Expression | None:
+        name = node.function.text.upper()
+        if name == "COUNT":
+            return TotalOf("COUNT", None, None, DataType.DECIMAL, node.span)
+        if name == "APPROX_COUNT":
+            return TotalOf("APPROX_COUNT", None, None, DataType.DOUBLE, node.span)
+        if name in messages.TOTALS:
+            refuse_star(node, self.plain)
+            return None
+        self._no_total(node.function, ["*"], node.span, site)
+        return None
+
+    def _no_total(
+        self, function: syntax.Name, arguments: list[str], span: Span, site: Site
+    ) -> None:
+        own = site.schema.declarations.aggregates
+        if function.text.upper() in FUNCTIONS or function.text in own:
+            site.found.add(messages.function_in_total(function.text, span))
+            return
+        site.found.add(
+            types.unknown_function(function.text, messages.TOTALS, function.span, arguments, span)
+        )
+
+    def _call(self, node: syntax.Call, site: Site) -> Expression | None:
+        name = node.function.text.upper()
+        if name == "APPROX_COUNT":
+            site.found.add(messages.labels_in_approximation(name, node.span))
+            return None
+        if name not in messages.TOTALS or (name == "COUNT" and node.distinct):
+            called = node.function
+            slice_of = site.found.source.slice
+            arguments = [slice_of(one.span) for one in (node.argument, *node.more)]
+            if name == "COUNT":
+                called = syntax.Name("COUNT(DISTINCT …)", called.span)
+                site.found.add(messages.function_in_total(called.text, node.span))
+            else:
+                self._no_total(called, arguments, node.span, site)
+            return None
+        found = expression(node, self.plain)
+        if found is None:
+            return None
+        assert isinstance(found, Aggregate)
+        function = cast("TotalFunction", found.function)
+        if found.attribute is None:
+            return TotalOf(function, found.label, None, DataType.DECIMAL, node.span)
+        read = self.plain.known[found.label, found.attribute]
+        assert isinstance(read, DataType), "the call has a type"
+        # SUM of whole numbers has no end.
+        is_whole_sum = function == "SUM" and found.type is DataType.LONG
+        data_type = DataType.DECIMAL if is_whole_sum else found.type
+        return TotalOf(function, found.label, found.attribute, data_type, node.span, read)
+
+
+# --- PER ------------------------------------------------------------------------------------------
+
+
+def _per(
+    node: syntax.PerClause | None,
+    order_by: tuple[AttributeDeclaration, ...],
+    order_is_known: bool,
+    schema: Schema,
+    found: Diagnostics,
+) -> Per:
+    """The groups of matches; where they have a mistake, which is reported, one for each end."""
+    if node is None:
+        return PerEnd(Span(0, 0))
+    match node.group:
+        case "END":
+            return PerEnd(node.span)
+        case "PARTITION":
+            return PerPartition(node.span)
+        case syntax.EventsWindow() | syntax.ValueWindow() as window:
+            text = found.source.slice(window.span)
+            found.add(messages.unknown_group(text, window.span))
+        case syntax.DurationWindow() as window:
+            size = literals.duration(window.parts, found)
+            _check_order(order_by, order_is_known, schema, node.span, found)
+            if window.attribute is not None:
+                last = window.parts[-1].span
+                text = found.source.slice(window.parts[0].span.to(last))
+                found.add(messages.span_attribute(window.attribute.text, text, window.span))
+            if size == 0:
+                found.add(messages.empty_span(window.span))
+            elif size is not None:
+                return PerSpan(size, node.span)
+        case _:
+            assert_never(node.group)
+    return PerEnd(node.span)
+
+
+def _check_order(
+    order_by: tuple[AttributeDeclaration, ...],
+    order_is_known: bool,
+    schema: Schema,
+    span: Span,
+    found: Diagnostics,
+) -> None:
+    """Report spans that the first order column cannot measure."""
+    times = schema.shared(of=TIMES)
+    if order_by and order_by[0].type not in TIMES:
+        first = order_by[0]
+        found.add(messages.unmeasured_span(first.name, first.type.value, times, span))
+    elif not order_by and order_is_known:
+        found.add(messages.unmeasured_span(None, None, times, span))
+
+
+# --- HAVING ---------------------------------------------------------------------------------------
+
+
+def _having(
+    node: syntax.HavingClause,
+    items: tuple[TotalItem, ...],
+    named: frozenset[str],
+    site: Site,
+) -> Truth | None:
+    known = {item.name: item.value.type for item in items}
+    texts = {"".join(item.text.upper().split()): item.name for item in items}
+    declared = _Names(known, named, texts)
+    # Without labels, whose names may be those of items.
+    alone = replace(site, frame=Frame({}, None, None), hidden={}, known={}, declared=declared)
+    return condition(node.condition, alone)
+
+
+@dataclass(slots=True)
+class _Names:
+    """What HAVING can name: the items with their types.
+
+    `named` are the names of all items, those with mistakes too; `texts` gives the name of an item
+    by its text in capitals and without spaces.
+    """
+
+    items: Mapping[str, DataType]
+    named: frozenset[str]
+    texts: Mapping[str, str]
+
+    def value(
+        self,
+        node: syntax.Attribute | syntax.Call | syntax.CallOfAll | syntax.Conditional,
+        site: Site,
+    ) -> Expression | None:
+        """The meaning of a name or a call in HAVING."""
+        match node:
+            case syntax.Attribute(label=None):
+                name = node.attribute.text
+                if name in self.items:
+                    return Variable(name, self.items[name], node.span)
+                if name not in self.named:
+                    site.found.add(messages.unknown_item(name, self.items, node.span))
+                return None
+            case syntax.Attribute():
+                assert node.label is not None
+                self.no_label(node.label.text, node.span, site)
+                return None
+            case syntax.Call() if node.function.text.upper() == "ABS":
+                return self._absolute(node, site)
+            case syntax.Call() | syntax.CallOfAll():
+                text = site.found.source.slice(node.span)
+                same = self.texts.get("".join(text.upper().split()))
+                site.found.add(messages.function_in_having(text, same, node.span))
+                return None
+            case syntax.Conditional():
+                raise AssertionError("the parser knows IF in the declaration of an aggregate alone")
+
+    def no_label(self, label: str, span: Span, site: Site) -> None:
+        """Report a label."""
+        site.found.add(messages.label_in_having(label, self.items, span))
+
+    def _absolute(self, node: syntax.Call, site: Site) -> Expression | None:
+        if node.prior or node.distinct or node.more:
+            text = site.found.source.slice(node.span)
+            site.found.add(messages.function_in_having(text, None, node.span))
+            return None
+        operand = numeric("ABS", node.argument, site)
+        if operand is None or is_null(operand):
+            return operand
+        return Absolute(operand, operand.type, node.span)
