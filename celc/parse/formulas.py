@@ -67,9 +67,12 @@ class FormulaBuilder(RoundsBuilder):
             "INTEGER": self._integer,
             "DOUBLE": self._double,
             "TEXT": self._text,
+            "HAVING": self._begin_having,
         }
         # Names without a label, by their places, as long as nothing has taken them as a label.
         self._bare: dict[int, syntax.Attribute] = {}
+        # Where HAVING begins, after which names are those of items.
+        self._having: int | None = None
         # The event types of the file, and those that each label of the query may stand for.
         self._attributes: dict[str, frozenset[str]] = {}
         self._labels: dict[str, str | None] = {}
@@ -89,9 +92,12 @@ class FormulaBuilder(RoundsBuilder):
             span = attribute.span
             if is_full(self.diagnostics):
                 break
+            if self._having is not None and span.start > self._having:
+                continue
             if error is None or not error.start <= span.start < error.end:
                 self.report(self._bare_attribute(attribute.attribute))
         self._bare.clear()
+        self._having = None
         self._labels.clear()
         self._renamed.clear()
         self._read = ()
@@ -437,6 +443,10 @@ class FormulaBuilder(RoundsBuilder):
 
     def _double(self, token: Token) -> syntax.DoubleLiteral:
         return syntax.DoubleLiteral(float(token.text), token.span)
+
+    def _begin_having(self, token: Token) -> Token:
+        self._having = token.start
+        return token
 
     def _text(self, token: Token) -> syntax.TextLiteral:
         return syntax.TextLiteral(token.text[1:-1].replace("''", "'"), token.span)

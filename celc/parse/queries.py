@@ -247,9 +247,6 @@ class QueryBuilder(FormulaBuilder):
 
     def having(self, c: Values) -> _Draft:
         draft: _Draft = c[0]
-        # Names without a label are those of items.
-        for start in [place for place in self._bare if place > c[1].start]:
-            del self._bare[start]
         draft.having = syntax.HavingClause(c[2], c[1].span.to(c[2].span))
         draft.span = draft.span.to(c[2].span)
         return draft

@@ -251,15 +251,14 @@ class _Totals:
         if name == "APPROX_COUNT":
             site.found.add(messages.labels_in_approximation(name, node.span))
             return None
-        if name not in messages.TOTALS or (name == "COUNT" and node.distinct):
-            called = node.function
+        if name not in messages.TOTALS:
             slice_of = site.found.source.slice
             arguments = [slice_of(one.span) for one in (node.argument, *node.more)]
-            if name == "COUNT":
-                called = syntax.Name("COUNT(DISTINCT …)", called.span)
-                site.found.add(messages.function_in_total(called.text, node.span))
-            else:
-                self._no_total(called, arguments, node.span, site)
+            self._no_total(node.function, arguments, node.span, site)
+            return None
+        if node.distinct or node.prior:
+            word = "DISTINCT" if node.distinct else "PRIOR"
+            site.found.add(messages.function_in_total(f"{name}({word} …)", node.span))
             return None
         found = expression(node, self.plain)
         if found is None:

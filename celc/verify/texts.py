@@ -9,7 +9,7 @@ from typing import Any
 from celc.core import formula as core
 from celc.core.formula import DataType, Predicate
 from celc.core.terms import labels_chosen_from, labels_named
-from celc.core.traversal import labels_bound, nodes_of, operands_of, parts_of
+from celc.core.traversal import labels_bound, nodes_of, operands_of, parts_of, predicates_of
 from celc.diagnostics.deadline import look
 from celc.diagnostics.source import Source, Span
 from celc.parse import syntax
@@ -67,6 +67,8 @@ CLAUSE_LABELS = "a clause lists the labels that it names outside functions, each
 TYPED = "the operands of a condition have the types that its operators take"
 GAPS = "a sequence has at least two operands, and says of each gap whether it is contiguous"
 OUTPUT_BOUND = "the formula binds the labels that SELECT keeps"
+ITEMS_NAMED = "HAVING names items of TOTAL"
+ALL_MATCHES = "TOTAL and COLLAPSED are about all matches"
 
 
 def core_query(query: core.Query, max_depth: int) -> Violations:
@@ -81,12 +83,50 @@ def core_query(query: core.Query, max_depth: int) -> Violations:
         for label in (item.label,) if isinstance(item, core.OutputLabel) else item.labels:
             if label not in bound:
                 yield Violation(OUTPUT_BOUND, f"not '{label}'")
+    if query.total is not None:
+        yield from _total(query, query.total, bound)
+    if (query.total is not None or query.collapsed) and (
+        query.strategy != "ALL" or query.limit is not None or query.per_start is not None
+    ):
+        yield Violation(ALL_MATCHES, "something chooses among matches")
+
+
+def _total(query: core.Query, total: core.Total, bound: frozenset[str]) -> Violations:
+    """Its items name labels that the formula binds and attributes of the streams; HAVING names its
+    items."""
+    attributes = _attributes_of(query)
+    for item in total.items:
+        for node in nodes_of(item.value):
+            match node:
+                case core.TotalOf():
+                    if node.label is not None and node.label not in bound:
+                        yield Violation(OUTPUT_BOUND, f"not '{node.label}'")
+                    taken = (node.attribute, node.read)
+                    if node.attribute is not None and taken not in attributes:
+                        yield Violation(TYPES_DECLARED, f"{_place(node)} reads {taken}")
+                case _:
+                    yield from _node_types(node, attributes)
+    known = {item.name: item.value.type for item in total.items}
+    for predicate in () if total.having is None else predicates_of(total.having):
+        yield from _operands(predicate)
+        for node in (one for operand in operands_of(predicate) for one in nodes_of(operand)):
+            match node:
+                case core.Variable():
+                    if known.get(node.name) is not node.type:
+                        yield Violation(ITEMS_NAMED, f"{_place(node)} is '{node.name}'")
+                case _:
+                    yield from _node_types(node, attributes)
+
+
+def _attributes_of(query: core.Query) -> set[tuple[str, DataType]]:
+    event_types = {one for stream in query.streams for one in stream.event_types}
+    return {(one.name, one.type) for each in event_types for one in each.attributes}
 
 
 def safe_query(query: core.Query, max_depth: int) -> Violations:
     """The same without the last: the column stays of a label whose branches are all gone."""
     event_types = {one for stream in query.streams for one in stream.event_types}
-    attributes = {(one.name, one.type) for each in event_types for one in each.attributes}
+    attributes = _attributes_of(query)
     waiting = [(query.formula, labels_bound(query.formula), 1)]
     while waiting:
         look()
@@ -146,45 +186,51 @@ def _clause(
 
 
 def _types(predicate: Predicate, attributes: set[tuple[str, DataType]]) -> Violations:
+    yield from _operands(predicate)
+    for node in (one for operand in operands_of(predicate) for one in nodes_of(operand)):
+        yield from _node_types(node, attributes)
+
+
+def _operands(predicate: Predicate) -> Violations:
     operands = operands_of(predicate)
     if len({operand.type for operand in operands}) > 1:
         names = " and ".join(operand.type.value for operand in operands)
         yield Violation(TYPED, f"{_place(predicate)} compares {names}")
     if isinstance(predicate, core.PatternMatch) and operands[0].type is not DataType.STRING:
         yield Violation(TYPED, f"{_place(predicate)} matches {operands[0].type.value}")
-    for node in (one for operand in operands for one in nodes_of(operand)):
-        match node:
-            case core.Arithmetic() if node.type.is_checked:
-                operands_taken = (node.operator, node.left.type, node.right.type)
-                right = core.TIME_OPERANDS.get(operands_taken) is node.type
-            case core.Arithmetic():
-                taken = DataType.DOUBLE if node.operator == "/" else node.type
-                right = node.left.type is taken is node.right.type
-            case core.Negation() | core.Absolute():
-                right = node.operand.type is node.type
-            case core.Cast():
-                right = node.operand.type is not node.type
-            case core.AttributeValue(attribute=core.TYPE):
-                right = node.type is DataType.STRING
-            case core.AttributeValue() | core.Previous():
-                if (node.attribute, node.type) not in attributes:
-                    name = f"{node.label}.{node.attribute}: {node.type.value}"
-                    yield Violation(TYPES_DECLARED, f"{_place(node)} is {name}")
-                continue
-            case core.Aggregate():
-                right = (node.attribute is None) == (node.function == "COUNT")
-                right = right and (node.own is None) == (node.function != "OWN")
-                for argument in zip(node.attributes, node.read, strict=bool(node.read)):
-                    if argument not in attributes:
-                        yield Violation(TYPES_DECLARED, f"{_place(node)} reads {argument}")
-            case core.Variable() | core.Choice() | core.Conditional() | core.TotalOf():
-                right = False
-            case core.Constant():
-                right = node.value is None or type(node.value) is _VALUES[node.type]
-        if not right:
-            yield Violation(
-                TYPED, f"{_place(node)} has operands that do not give {node.type.value}"
-            )
+
+
+def _node_types(node: core.Expression, attributes: set[tuple[str, DataType]]) -> Violations:
+    match node:
+        case core.Arithmetic() if node.type.is_checked:
+            operands_taken = (node.operator, node.left.type, node.right.type)
+            right = core.TIME_OPERANDS.get(operands_taken) is node.type
+        case core.Arithmetic():
+            taken = DataType.DOUBLE if node.operator == "/" else node.type
+            right = node.left.type is taken is node.right.type
+        case core.Negation() | core.Absolute():
+            right = node.operand.type is node.type
+        case core.Cast():
+            right = node.operand.type is not node.type
+        case core.AttributeValue(attribute=core.TYPE):
+            right = node.type is DataType.STRING
+        case core.AttributeValue() | core.Previous():
+            if (node.attribute, node.type) not in attributes:
+                name = f"{node.label}.{node.attribute}: {node.type.value}"
+                yield Violation(TYPES_DECLARED, f"{_place(node)} is {name}")
+            return
+        case core.Aggregate():
+            right = (node.attribute is None) == (node.function == "COUNT")
+            right = right and (node.own is None) == (node.function != "OWN")
+            for argument in zip(node.attributes, node.read, strict=bool(node.read)):
+                if argument not in attributes:
+                    yield Violation(TYPES_DECLARED, f"{_place(node)} reads {argument}")
+        case core.Variable() | core.Choice() | core.Conditional() | core.TotalOf():
+            right = False
+        case core.Constant():
+            right = node.value is None or type(node.value) is _VALUES[node.type]
+    if not right:
+        yield Violation(TYPED, f"{_place(node)} has operands that do not give {node.type.value}")
 
 
 _VALUES: dict[DataType, type] = {
@@ -194,5 +240,6 @@ _VALUES: dict[DataType, type] = {
     DataType.STRING: str,
     **dict.fromkeys((DataType.INT, DataType.LONG, DataType.TIMESTAMP, DataType.DATE), int),
     DataType.INTERVAL: int,
+    DataType.DECIMAL: int,
 }
 """The Python types of the constants of each type."""

@@ -69,7 +69,7 @@ class Aggregate:
 
 @dataclass(frozen=True, eq=False)
 class Total:
-    """`COUNT(*)`, `APPROX_COUNT(*)`, `COUNT(x)`, `SUM(x.a)` and others, over all matches of a group.
+    """`COUNT(*)`, `APPROX_COUNT(*)`, `COUNT(x)`, `SUM(x.a)` and others, of all matches of a group.
 
     `label` is None where `*` stands, `name` where no attribute does.
     """

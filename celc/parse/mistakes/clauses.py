@@ -209,10 +209,10 @@ def _end_of_clause(place: Place) -> int:
 
 def _begins_clause(place: Place, index: int) -> bool:
     is_policy = keyword_of(place.tokens[index - 1]) in ("BY", "PER")
-    return keyword_of(place.tokens[index]) in CLAUSES and not is_policy
+    return keyword_of(place.tokens[index]) in (*CLAUSES, "PER", "HAVING") and not is_policy
 
 
-def moved(place: Place, message: str, before: Token) -> Diagnostic:
+def moved(place: Place, message: str, before: Token, order: str = ORDER) -> Diagnostic:
     """The message about a clause that stands too late, with the clauses in their order."""
     end, first = _end_of_clause(place), place.tokens.index(before, place.statement_start)
     moved = f"{place.raw(place.index, end)} {place.raw(first, place.index)}"
@@ -220,7 +220,7 @@ def moved(place: Place, message: str, before: Token) -> Diagnostic:
         "clause-order",
         place.found.span,
         message,
-        help=[f"write {offered(moved)}", ORDER],
+        help=[f"write {offered(moved)}", order],
         fixes=[Fix(place.span(first, end), moved)],
     )
 

@@ -29,7 +29,8 @@ def bare_condition(place: Place) -> Diagnostic | None:
     ends = place.at_end or found in JOINING | {"RPAR", "RSQB", "COLON_PLUS", "AS"}
     if not place.wants_comparison or not ends:
         return None
-    keyword = place.last("FILTER", "AND", "OR", "NOT")
+    keyword = place.last("FILTER", "HAVING", "AND", "OR", "NOT")
+    in_having = place.last("HAVING") is not None
     start = place.innermost_start if keyword is None else keyword + 1
     value = place.text(start, place.index)
     kinds = [token.type for token in place.tokens[start : place.index]]
@@ -38,7 +39,7 @@ def bare_condition(place: Place) -> Diagnostic | None:
     if in_brackets and kinds == ["INTEGER"]:
         message = f"'{value}' in brackets does not choose an event of the label"
         hints, mended = ["functions do: FIRST(x.a), LAST(x.a), PREV(x.a)"], []
-    elif kinds == ["NAME"]:
+    elif kinds == ["NAME"] and not in_having:
         message = f"'{value}' is not a condition"
         attribute = _some_attribute(place, name_text(place.previous))
         compared = f"{value}.{attribute} {usual_value(place, attribute)}"

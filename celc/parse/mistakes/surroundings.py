@@ -15,7 +15,7 @@ from celc.parse.tokens import keyword_of, name_text
 
 _TIMES = ("TIMESTAMP", "DATE")
 _NUMBERS = ("INT", "LONG", "FLOAT", "DOUBLE", "BIGINT")
-_ENDS_FORMULA = frozenset(CLAUSES) | {"HAVING", "GROUP", "ORDER"}
+_ENDS_FORMULA = frozenset(CLAUSES) | {"PER", "HAVING", "GROUP", "ORDER"}
 
 
 @dataclass(slots=True)
@@ -114,7 +114,7 @@ def formula_range(place: Place) -> tuple[int, int] | None:
 
 def _ends_formula(place: Place, index: int) -> bool:
     token = place.tokens[index]
-    return token.type in ("NAME", *CLAUSES) and token.text.upper() in _ENDS_FORMULA
+    return token.type in ("NAME", "PER", "HAVING", *CLAUSES) and token.text.upper() in _ENDS_FORMULA
 
 
 def labels(place: Place) -> dict[str, str | None]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.parse.durations import in_units
-from celc.parse.mistakes.clauses import moved
+from celc.parse.mistakes.clauses import ORDER, moved
 from celc.parse.mistakes.place import FULL_NAMES, Place, described
 from celc.parse.tables import END
 from celc.parse.tokens import keyword_of
@@ -16,6 +16,7 @@ GROUPS = (
     "PER END is a row for each event at which matches end, PER PARTITION one for each part of the "
     "stream, PER 1 HOUR one for each hour"
 )
+_ORDER = ORDER.replace("LIMIT", "PER, HAVING")
 
 
 def per_without_total(place: Place) -> Diagnostic | None:
@@ -68,4 +69,4 @@ def clause_order(place: Place) -> Diagnostic | None:
         return None
     before = place.tokens[first]
     full = FULL_NAMES.get(keyword, keyword)
-    return moved(place, f"{full} must stand before {before.type}", before)
+    return moved(place, f"{full} must stand before {before.type}", before, _ORDER)
