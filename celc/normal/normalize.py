@@ -32,7 +32,7 @@ from celc.core import formula as core
 from celc.core.fold import fold_predicate
 from celc.core.formula import Clause, Predicate
 from celc.core.terms import labels_named, looks_back, nodes_named_in
-from celc.core.traversal import labels_bound
+from celc.core.traversal import labels_bound, nodes_of
 from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import Diagnostic, Diagnostics, error
 from celc.diagnostics.source import Source, Span
@@ -109,10 +109,13 @@ def normalize(
 def output_labels(query: core.Query) -> tuple[str, ...]:
     """The labels that a query projects on: its label columns, then those in expressions only.
 
-    Totals are of matches with all their labels.
+    Totals are of matches with all their labels, and name some that may be gone with their branches.
     """
     if query.total is not None:
-        return tuple(sorted(labels_bound(query.formula)))
+        nodes = [node for item in query.total.items for node in nodes_of(item.value)]
+        named = [node.label for node in nodes if isinstance(node, core.TotalOf)]
+        all_labels = labels_bound(query.formula) | {label for label in named if label is not None}
+        return tuple(sorted(all_labels))
     shown = [item.label for item in query.output if isinstance(item, core.OutputLabel)]
     asked = [item.labels for item in query.output if isinstance(item, core.OutputExpression)]
     return tuple(dict.fromkeys([*shown, *(label for labels in asked for label in labels)]))
