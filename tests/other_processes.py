@@ -44,6 +44,11 @@ MORE_PLANS = {
     "WITHIN 9 EVENTS",
     "values": "SELECT x, COUNT(x) AS n, SUM(x.value) / 2 AS half, COLLECT(x.id) AS ids "
     "FROM S WHERE (A AS x)+ ; B WITHIN 9 EVENTS",
+    "aggregate of the file": "AGGREGATE spread(a: DOUBLE): DOUBLE\n"
+    "STATE low: DOUBLE = NULL, high: DOUBLE = NULL\n"
+    "STEP low = LEAST(low, a), high = GREATEST(high, a) RESULT high - low\n"
+    "SELECT x, spread(x.value) AS range, MEDIAN(x.id) AS middle FROM S WHERE ((A AS x)+ ; C) "
+    "FILTER spread(x.value) > 2 OR COUNT(DISTINCT x.id) = 1 WITHIN 9 EVENTS",
     "window of real numbers": "SELECT * FROM S WHERE A ; B WITHIN 3 [value]",
 }
 

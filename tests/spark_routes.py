@@ -31,6 +31,7 @@ _TYPES = {
     "value": pa.float64(),
     "ts": pa.int64(),
     "mileage": pa.int64(),
+    "n": pa.int32(),
 }
 
 
@@ -64,6 +65,8 @@ def table(events: list[dict[str, Any]]) -> pa.Table:
         time = pa.timestamp("us", tz="UTC")
         names += ["due", "day"]
         types = types | {"ts": time, "due": time, "day": pa.date32()}
+    if any("n" in event for event in events):
+        names.append("n")
     columns = {
         name: pa.array([event.get(name) for event in events], types.get(name, pa.string()))
         for name in names

@@ -17,6 +17,7 @@ from celc_runtime import CompiledQuery
 from engines import interpreted, only_query
 from hypothesis import strategies as st
 from strategies_across import LABELS, TYPES, WIDE_DECLARATION, AcrossConditions, TiedFormulas
+from strategies_aggregates import own_call
 from strategies_rounds import RoundFormulas
 from strategies_times import DECLARED, selected
 
@@ -79,6 +80,7 @@ class Feature(enum.Enum):
     DISTANCE = "PREV(x.a, k)"
     ROUNDS = "iterations whose rounds are compared with labels from outside"
     TIMES = "times and durations in conditions and in SELECT"
+    OWN = "aggregates of the file, VARIANCE, STDDEV, MEDIAN and COUNT(DISTINCT …)"
 
 
 REGULAR_OPERATORS = frozenset(
@@ -127,7 +129,10 @@ LOCAL_WINDOWS = (
 )
 # What dwells on comparisons across labels, and is about a wider declaration.
 DWELLING = frozenset(
-    {Feature.N_ARY, Feature.KEYS, Feature.LOOK_BACK, Feature.ROUNDS, Feature.TIMES}
+    {
+        *(Feature.N_ARY, Feature.KEYS, Feature.LOOK_BACK, Feature.ROUNDS, Feature.TIMES),
+        Feature.OWN,
+    }
 )
 # Windows inside a formula, absences at its ends, and one match for each start have sets of their
 # own: seeds draw the queries that they always drew.
@@ -146,6 +151,8 @@ OF_ROUNDS = LOOKING_BACK | {Feature.ROUNDS}
 OF_TIMES = (LOOKING_BACK | {Feature.TIMES, Feature.SELECT_EXPRESSIONS, Feature.LOCAL_WINDOW}) - {
     Feature.LIMIT
 }
+# A declaration of each aggregate that the queries call stands before them (`own_declarations`).
+OF_AGGREGATES = (LOOKING_BACK | {Feature.OWN, Feature.SELECT_EXPRESSIONS}) - {Feature.LIMIT}
 
 
 def random_query(rng: random.Random, features: frozenset[Feature] = REGULAR, depth: int = 3) -> str:
@@ -370,6 +377,8 @@ class _Generator:
         label = self.rng.choice(labels)
         if self.has(Feature.TIMES) and _chance(self.rng, 0.6):
             return f"{selected(self.rng, label, self.rng.choice(labels))} AS value_{number}"
+        if self.has(Feature.OWN) and _chance(self.rng, 0.7):
+            return f"{own_call(self.rng, label, prior=False)} AS value_{number}"
         if _chance(self.rng, 0.25):
             function = self.rng.choice(("FIRST", "LAST", "COLLECT"))
             attribute = self.rng.choice(("name", "value", "id"))
@@ -630,7 +639,11 @@ class _ConditionGenerator:
         self.features = features
         look_back = Feature.LOOK_BACK in features
         self.across_labels = AcrossConditions(
-            rng, self.unary, look_back=look_back, times=Feature.TIMES in features
+            rng,
+            self.unary,
+            look_back=look_back,
+            times=Feature.TIMES in features,
+            own=Feature.OWN in features,
         )
 
     def condition(self, own: Iterable[str], visible: Iterable[str]) -> str:

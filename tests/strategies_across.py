@@ -13,6 +13,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from strategies_aggregates import own_call
 from strategies_times import ODD, PLAIN, Times
 
 TYPES = ("A", "B", "C", "D")
@@ -110,7 +111,9 @@ class AcrossConditions:
         *,
         look_back: bool,
         times: bool = False,
+        own: bool = False,
     ) -> None:
+        self.own = own
         self.rng = rng
         self.unary = unary
         self.look_back = look_back
@@ -305,6 +308,8 @@ class AcrossConditions:
     def backward(self, x: str) -> str:
         """A number that depends on other positions of x than the chosen one."""
         rng = self.rng
+        if self.own and _chance(rng, 0.7):
+            return own_call(rng, x, prior=True)
         attribute = f"{x}.{self.number()}"
         function = rng.choice(("SUM", "SUM", "AVG", "AVG", "MIN", "MAX", "FIRST", "LAST"))
         return rng.choice(

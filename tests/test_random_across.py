@@ -1,8 +1,9 @@
 """Random queries with conditions across labels: the compiled answers against the reference's.
 
 As `test_random`, for the parts of the language in which conditions compare labels with each other
-(`across`), with what came before (`look back`), or in each round of an iteration (`rounds`), and
-for windows inside a formula (`windows`). One seed, or a range of them, by hand:
+(`across`), with what came before (`look back`), or in each round of an iteration (`rounds`), for
+aggregates of the file (`aggregates`), and for windows inside a formula (`windows`). One seed, or a
+range of them, by hand:
 
     python tests/test_random_across.py 17                    # seed 17: the query, and what differs
     python tests/test_random_across.py 0 500                 # seeds 0 to 499, and the counts
@@ -27,20 +28,24 @@ from typing import Any
 
 import pytest
 from celc_runtime import EventWarning
-from engines import answers, engines, interpreted, only_query
+from engines import answer_of, answers, engines, interpreted, only_query
 from reference import Match, WorkLimitError, as_expected, check_answer, evaluate
 from strategies import (
     ACROSS,
     LOCAL_WINDOWS,
     LOOKING_BACK,
+    OF_AGGREGATES,
     OF_ROUNDS,
     OF_TIMES,
+    SHORTER,
     Feature,
     declaration_for,
     random_query,
 )
 from strategies_across import TYPES, wide_stream
+from strategies_aggregates import own_declarations
 from strategies_times import START
+from streams_by_hand import EVENT_TIME, instant, streamed, timed
 from test_random import TOO_LARGE, Tally, cramped
 
 import celc
@@ -50,6 +55,9 @@ from celc.options import Options
 WORK_LIMIT = 100_000
 MOST_TOO_LARGE = 0.02
 """The share of the drawn queries that may be refused for their size."""
+
+_ON_STREAMS = OF_AGGREGATES - {Feature.WITHIN_ATTRIBUTE, Feature.STREAM_ATOM}
+"""Features of queries whose streams are in the order of an attribute that no query names."""
 
 Events = list[dict[str, Any]]
 
@@ -69,6 +77,9 @@ _OPERATORS = frozenset(
         *("SELECT NXT", "SELECT LAST", "SELECT MAX", "SELECT STRICT", "SELECT ANY", "PROJECT"),
         *("PARTITION BY", "EVENTS", "[ts]", "CONSUME BY ANY", "CONSUME BY PARTITION", " OR "),
     }
+)
+_OWN = frozenset(
+    {"VARIANCE(", "STDDEV(", "MEDIAN(", "COUNT(DISTINCT ", "own_real(", "PRIOR ", " AS value_"}
 )
 LANGUAGES = {
     "across": Language(
@@ -90,6 +101,22 @@ LANGUAGES = {
             | {"PREV(", "PARTITION BY took", " AS value_", "PARTITION BY", "-(", "S [clock]]("}
         ),
     ),
+    "aggregates": Language(
+        OF_AGGREGATES,
+        words=_OWN
+        | {f"own_{one}(" for one in ("int", "long", "text", "texts", "float", "day", "time")}
+        | {"NXT(", " UNLESS ", "; !", " OR ", "PREV(", "SUM(", " AND ", " ALL ", "COUNT("}
+        | {"SELECT NXT", "SELECT LAST", "SELECT MAX", "SELECT STRICT", "SELECT ANY"}
+        | {"EVENTS", "[ts]", "PARTITION BY", "CONSUME BY ANY", "CONSUME BY PARTITION"},
+    ),
+    "aggregates of rounds": Language(
+        OF_AGGREGATES | {Feature.ROUNDS, Feature.LOCAL_WINDOW, *SHORTER},
+        words=_OWN | {")+ ;", "):+", " ALL ", "PREV(", "SUM(", "PARTITION BY", " EVENTS]("},
+    ),
+    "aggregates for each start": Language(
+        OF_AGGREGATES | {Feature.PER_START},
+        words=_OWN | {"SELECT FIRST ", "SELECT LONGEST ", "DISJOINT ", "PARTITION BY", "EVENTS"},
+    ),
     "windows": Language(
         LOCAL_WINDOWS,
         words=frozenset({"WITHIN[", " EVENTS](", " [ts]](", "; !", " UNLESS ", ")+"})
@@ -109,6 +136,11 @@ class Drawn:
     order_by: str | None
 
 
+def body_of(query: Drawn) -> str:
+    """The query without what is declared before it."""
+    return query.text[query.text.index("SELECT ") :]
+
+
 def drawn(rng: random.Random, language: Language, depth: int) -> Drawn:
     """A query over declarations with this or that type of time, a second stream, a column seq."""
     query = random_query(rng, language.features, depth)
@@ -120,13 +152,15 @@ def drawn(rng: random.Random, language: Language, depth: int) -> Drawn:
         declaration += declaration.replace("STREAM S", "STREAM T")
         body = body.replace("FROM S\n", rng.choice(("FROM S, T\n", "FROM T, S\n")))
         body = body.replace("S>", rng.choice(("S>", "T>")))
+    if Feature.OWN in language.features:
+        declaration += own_declarations(rng)
     return Drawn(declaration + body, rng.choice((None, None, "seq")))
 
 
 def stream_for(rng: random.Random, query: Drawn) -> Events:
     """Events for the query; short, because the reference finds all matches before it cuts them."""
     longest = 14 if "\nWITHIN" in query.text else 10
-    body = query.text.rpartition("}\n")[2]
+    body = body_of(query)
     events = wide_stream(
         rng,
         rng.choice((rng.randint(0, longest), longest - 1, longest)),
@@ -217,7 +251,47 @@ def check(
         if told:
             raise DifferenceError(query, events, told)
     if query.text in tally.texts:
-        tally.with_features |= {word for word in language.words if word in query.text}
+        tally.with_features |= {word for word in language.words if word in body_of(query)}
+
+
+def check_as_stream(seed: int, tally: Tally) -> None:
+    """Compare what streams of some micro-batches answer to a random query with aggregates."""
+    rng = random.Random(seed)
+    query = drawn(rng, Language(_ON_STREAMS, frozenset()), 2 + seed % 2)
+    text = timed(query.text)
+    tally.drawn += 1
+    if "CONSUME BY ANY" in text and "PARTITION BY" in text:
+        return  # needs one order of all partitions, which a stream does not have
+    try:
+        with interpreted():
+            matchers = engines(text, Options((EVENT_TIME,)))
+    except CelError as problem:
+        codes = {d.code for d in problem.diagnostics if d.severity == "error"}
+        assert codes <= TOO_LARGE, f"{codes}: {text}"
+        tally.too_large += 1
+        return
+    for _ in range(3):
+        events = stream_for(rng, query)
+        for number, event in enumerate(events):
+            event[EVENT_TIME] = instant(1 + number)
+        try:
+            wanted = evaluate(text, events, order_by=EVENT_TIME, work_limit=WORK_LIMIT)
+        except WorkLimitError:
+            continue
+        tally.pairs += 1
+        tally.pairs_with_matches += bool(wanted)
+        tally.texts.add(text)
+        for engine, matcher in matchers.items():
+            one = only_query(matcher)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", EventWarning)
+                warnings.simplefilter("ignore", RuntimeWarning)
+                answer = answer_of(one, streamed(one, events, rng), events)
+            try:
+                check_answer(text, wanted, answer)
+            except AssertionError as problem:
+                told = f"seed {seed}: {engine} engine, as a stream: {problem}\n{text}{events}"
+                raise AssertionError(told) from None
 
 
 class DifferenceError(AssertionError):
@@ -243,13 +317,20 @@ _SEEDS = {
     "look back": range(105, 140),
     "rounds": range(122, 140),
     "times": range(129, 139),
+    "aggregates": range(100, 115),
+    "aggregates of rounds": range(100, 108),
+    "aggregates for each start": range(100, 108),
     "windows": range(95, 105),
 }
+_BY_NUMBA = {"aggregates": range(900, 903), "aggregates of rounds": range(900, 902)}
 _MORE_SEEDS = {
     "across": range(105),
     "look back": range(105),
     "rounds": range(122),
     "times": range(129),
+    "aggregates": range(100),
+    "aggregates of rounds": range(100),
+    "aggregates for each start": range(100),
     "windows": range(95),
 }
 
@@ -275,9 +356,27 @@ def test_random_queries_of_seeds(name: str) -> None:
         if not missing:
             return
         query = drawn(random.Random(seed), LANGUAGES[name], depth=2 + seed % 3)
-        if any(word in query.text for word in missing):
+        if any(word in body_of(query) for word in missing):
             _of_seed(name, seed, tally)
     pytest.fail(f"never met: {words - tally.with_features}")
+
+
+def test_random_aggregates_on_streams() -> None:
+    """What a stream keeps for later are the attributes that the calls read."""
+    tally = Tally()
+    for seed in range(14):
+        check_as_stream(seed, tally)
+    assert tally.pairs_with_matches >= 8, tally
+
+
+@pytest.mark.parametrize("name", ["aggregates", "aggregates of rounds"])
+def test_random_aggregates_by_machine_code(name: str) -> None:
+    """The functions of aggregates as Numba compiles them."""
+    tally = Tally()
+    for seed in _BY_NUMBA[name]:
+        depth = 2 + seed % 2
+        check(random.Random(seed), tally, LANGUAGES[name], depth=depth, streams=10, by_numba=True)
+    assert tally.pairs_with_matches >= 5, tally
 
 
 @pytest.mark.long
@@ -388,7 +487,7 @@ def _smaller(query: Drawn, events: Events) -> Iterator[tuple[Drawn, Events]]:
         if line.startswith("SELECT") and line != "SELECT *\n":
             text = "".join([*lines[:place], "SELECT *\n", *lines[place + 1 :]])
             yield Drawn(text, query.order_by), events
-    body = query.text.rpartition("}\n")[2]
+    body = body_of(query)
     for place, event in enumerate(events):
         for name in event:
             if event[name] is not None and name not in ("type", "ts", "seq", "stream"):
@@ -412,12 +511,16 @@ def main() -> None:
     parser.add_argument("end", type=int, nargs="?")
     parser.add_argument("--language", choices=LANGUAGES, default="across")
     parser.add_argument("--numba", action="store_true")
+    parser.add_argument("--stream", action="store_true", help="of aggregates, as streams")
     parser.add_argument("--streams", type=int, default=10)
     asked = parser.parse_args()
     language = LANGUAGES[asked.language]
     tally = Tally()
     for seed in range(asked.first, asked.first + 1 if asked.end is None else asked.end):
         depth = 2 + seed % 3
+        if asked.stream:
+            check_as_stream(seed, tally)
+            continue
         if asked.end is None:
             print(drawn(random.Random(seed), language, depth).text)
         try:

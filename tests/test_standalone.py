@@ -8,7 +8,7 @@ from typing import Any
 import black
 import pytest
 from celc_runtime.jit import bootstrap, shipping
-from other_processes import COUNT, DECLARED, EVENTS, MATCHES, PLANS, other_sources, run
+from other_processes import COUNT, DECLARED, EVENTS, MATCHES, MORE_PLANS, PLANS, other_sources, run
 
 import celc
 from celc.standalone import standalone
@@ -103,6 +103,14 @@ print(json.dumps([count(query), query.plan.max_work, pickle.dumps(query) == data
     package = bootstrap.package_name(_RUNTIME)
     for _ in range(2):
         assert run(EVENTS + load, pickled, alone=True, **env) == [MATCHES, 7, True, [package]]
+
+
+def test_aggregates_of_the_file_are_in_the_module(tmp_path: Path) -> None:
+    source = celc.compile(DECLARED + MORE_PLANS["aggregate of the file"]).source
+    (tmp_path / "plain.py").write_text(source)
+    (tmp_path / "alone.py").write_text(standalone(source))
+    wanted = run(COUNT, tmp_path, "plain", **_PLAIN)["matches"]["plain"]
+    assert run(COUNT, tmp_path, "alone", alone=True, **_PLAIN)["matches"]["alone"] == wanted > 0
 
 
 def test_a_second_process_compiles_nothing(files: Path, tmp_path: Path) -> None:

@@ -74,6 +74,17 @@ class CheckCode:
     later: Mapping[str, frozenset[str]] = field(default_factory=dict)
     states: int = 0
     waiting: list[int] = field(default_factory=list)
+    _room: int | None = None
+
+    def __post_init__(self) -> None:
+        self.sets.room = self._room_of_sets
+
+    def _room_of_sets(self) -> str:
+        """Room to sort in, the same for all functions: none needs it after its call."""
+        if self._room is None:
+            self._room = self.states
+            self.states += 1
+        return f"state[{self._room}]"
 
     def lines(self, clauses: Sequence[RoleClause]) -> list[str]:
         """The body of `admits`: for each clause, and for each of its roles that the newest event

@@ -8,11 +8,12 @@ numbers that stand for them, and a condition on one text alone is a column of tr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from celc.codegen.conditions import ConditionCode
+from celc.codegen.own_aggregates import OwnAggregateCode
 from celc.core.formula import (
     Aggregate,
     AttributeValue,
@@ -43,13 +44,17 @@ class ChoiceCode(ConditionCode):
 
     Besides the fields of `ConditionCode`: `codes` are the text attributes that are compared with
     others, `ranks` those of them whose order a condition asks for. `symbols`: the kernel's symbols
-    of the events of each type, by which a condition asks for the type.
+    of the events of each type, by which a condition asks for the type. `own` writes the functions
+    of aggregates that the file declares. `room`: a variable with room for the events of a match;
+    None where memory can be had for the asking.
     """
 
     codes: dict[str, int] = field(default_factory=dict)
     ranks: dict[str, int] = field(default_factory=dict)
     symbols: SymbolsOfTypes = field(default_factory=dict)
     asks_for_symbols: bool = False
+    own: OwnAggregateCode | None = None
+    room: Callable[[], str] | None = None
     _labels: tuple[str, ...] = ()
     _named: Mapping[str, str] = field(default_factory=dict)
 
@@ -160,6 +165,14 @@ class ChoiceCode(ConditionCode):
                 known[f"{valid}[{self._event(expression)}]"] = None
             case Aggregate(attribute=None):
                 pass
+            case Aggregate(function="DISTINCT"):
+                pass
+            case Aggregate(function="OWN"):
+                known[f"{self._own_call(expression)}[1]"] = None
+            case Aggregate(function="VARIANCE" | "STDDEV", attribute=str() as attribute):
+                _, valid = self._column(attribute)
+                count = self.imports.call("count_known", valid, self._events(expression))
+                known[f"({count} > 1)"] = None
             case Aggregate(attribute=str() as attribute):
                 _, valid = self._column(attribute)
                 events = self._events(expression)
@@ -190,9 +203,23 @@ class ChoiceCode(ConditionCode):
         events = self._events(node)
         if node.attribute is None:
             return f"{events}.shape[0]"
+        if node.function == "OWN":
+            return f"{self._own_call(node)}[0]"
+        if node.function == "DISTINCT" and node.read == (DataType.STRING,):
+            return self.imports.call(
+                "count_distinct_texts", self._code(node.attribute), events, self._room(events)
+            )
         column, valid = self._column(node.attribute)
         if node.function in _ENDS or node.function in _EXTREMES:
             return f"{column}[{self._event(node)}]"
+        if node.function in ("VARIANCE", "STDDEV"):
+            function = "variance" if node.function == "VARIANCE" else "deviation"
+            return self.imports.call(function, column, valid, events)
+        if node.function in ("MEDIAN", "DISTINCT"):
+            function = "count_distinct" if node.function == "DISTINCT" else "median"
+            if node.type is DataType.INTERVAL:
+                function = "median_interval"
+            return self.imports.call(function, column, valid, events, self._room(events))
         if node.type is DataType.INTERVAL:
             function = "average" if node.function == "AVG" else "sum"
             return self.imports.call(f"{function}_interval", column, valid, events)
@@ -200,6 +227,22 @@ class ChoiceCode(ConditionCode):
             return self.imports.call("average", column, valid, events)
         kind = "real" if node.type is DataType.DOUBLE else "whole"
         return self.imports.call(f"sum_{kind}", column, valid, events)
+
+    def _room(self, events: str) -> str:
+        """Room for as many numbers as there are events, in which functions sort."""
+        if self.room is not None:
+            return self.room()
+        self.imports.use("np")
+        return f"np.empty({events}.shape[0], np.int64)"
+
+    def _own_call(self, node: Aggregate) -> str:
+        """The call of an aggregate that the file declares; its value, and whether it has one."""
+        assert self.own is not None
+        function = self.own.function(node)
+        columns = [variable for name in function.columns for variable in self._column(name)]
+        self.text_attributes |= function.text_attributes
+        texts = [f"text_{self.texts.setdefault(text, len(self.texts))}" for text in function.texts]
+        return f"{function.name}({', '.join([*columns, *texts, self._events(node)])})"
 
     # --- texts ------------------------------------------------------------------------------------
 

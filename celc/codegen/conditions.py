@@ -20,7 +20,9 @@ from celc.core.formula import (
     Arithmetic,
     AttributeValue,
     Cast,
+    Choice,
     Comparison,
+    Conditional,
     Constant,
     DataType,
     Expression,
@@ -30,6 +32,7 @@ from celc.core.formula import (
     PatternMatch,
     Predicate,
     Previous,
+    Variable,
 )
 from celc.core.like import like_to_regex
 from celc.core.traversal import operands_of
@@ -133,7 +136,7 @@ class ConditionCode:
                     known[self.imports.call(f"can_{operation}", *sides)] = None
                 if expression.operator in ("/", "%") and not isinstance(expression.right, Constant):
                     known[f"({self._value(expression.right)} != 0)"] = None
-            case Aggregate() | Previous():
+            case Aggregate() | Previous() | Variable() | Choice() | Conditional():
                 raise AssertionError("not a condition on one event")
             case _:
                 assert_never(expression)
@@ -163,7 +166,7 @@ class ConditionCode:
                 return f"abs({value})"
             case Arithmetic():
                 return self._arithmetic(expression)
-            case Aggregate() | Previous():
+            case Aggregate() | Previous() | Variable() | Choice() | Conditional():
                 raise AssertionError("not a condition on one event")
             case _:
                 assert_never(expression)

@@ -13,6 +13,7 @@ from celc.codegen.conditions import ConditionCode
 from celc.codegen.definition import ConditionFunction, DefinitionCode
 from celc.codegen.escape import string_literal, string_tuple, tuple_text
 from celc.codegen.imports import Imports
+from celc.codegen.own_aggregates import OwnAggregateCode
 from celc.codegen.sums import limits_of, weigh_lines
 from celc.codegen.templates import TemplateView
 from celc.codegen.watched_parts import key_of_part, watched_part
@@ -89,14 +90,14 @@ class ChecksLiteral(TemplateView):
 
 
 def definition_literal(
-    number: int, listing: ByDefinition, program: Program, code: ConditionCode
+    number: int, listing: ByDefinition, program: Program, code: ConditionCode, own: OwnAggregateCode
 ) -> tuple[DefinitionLiteral, set[str]]:
     """The definition of a query whose matches it lists, and the attributes that it reads.
 
     Adds long IN lists to those of `code`, the query's conditions on single events.
     """
     types = _symbols_of_types(program)
-    choices = ChoiceCode(number, code.imports, members=code.members, symbols=types)
+    choices = ChoiceCode(number, code.imports, members=code.members, symbols=types, own=own)
     windows = _numbered_windows(program)
     writer = DefinitionCode(number, program.alphabet, program.tables.symbol_of, choices, windows)
     query = program.query
@@ -123,14 +124,14 @@ def definition_literal(
 
 
 def checks_literal(
-    number: int, checks: Checked, program: Program, code: ConditionCode
+    number: int, checks: Checked, program: Program, code: ConditionCode, own: OwnAggregateCode
 ) -> tuple[ChecksLiteral, set[str]]:
     """The checks of a query while matches are listed, and the attributes that they read.
 
     Adds long IN lists to those of `code`, the query's conditions on single events.
     """
     types = _symbols_of_types(program)
-    choices = EventCode(number, code.imports, members=code.members, symbols=types)
+    choices = EventCode(number, code.imports, members=code.members, symbols=types, own=own)
     sets = ChoiceCode(
         number,
         code.imports,
@@ -141,6 +142,7 @@ def checks_literal(
         choices.codes,
         choices.ranks,
         types,
+        own=own,
     )
     writer = CheckCode(choices, sets, program.kind_bits, later=roles_later(program.tables))
     windows = _numbered_windows(program)

@@ -11,7 +11,7 @@ _NAMES_OF = {
     "celc_runtime": (
         *("Absolute", "Aggregate", "Arithmetic", "Attribute", "AttributeTest", "Cast"),
         *("ChosenKey", "CompiledQuery", "Computed", "Constant", "Deadline", "Kind", "Label"),
-        *("Negation", "PerStart", "Plan", "Program", "Relevant", "TextComparison"),
+        *("Negation", "OwnAggregate", "PerStart", "Plan", "Program", "Relevant", "TextComparison"),
         *("TextCondition", "Window", "module_names"),
     ),
     "celc_runtime.engine.arena": (
@@ -58,6 +58,8 @@ _NAMES_OF = {
     "celc_runtime.jit.kernels": ("njit",),
     "celc_runtime.engine.label_sets": (
         *("average", "events_of_role", "first_of", "last_of", "largest", "largest_text"),
+        *("count_distinct", "count_distinct_texts", "count_known", "deviation", "median"),
+        *("median_interval", "variance"),
         *("smallest", "smallest_text", "some_known", "sum_real", "sum_whole"),
     ),
     "celc_runtime.engine.union_lists": ("update_by_tables",),

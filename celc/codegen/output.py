@@ -12,14 +12,16 @@ from typing import assert_never
 
 from celc.codegen.escape import literal, string_literal, string_tuple, tuple_text
 from celc.codegen.imports import Imports
+from celc.codegen.own_aggregates import OwnAggregateCode
 from celc.core import formula as core
-from celc.core.traversal import nodes_of
+from celc.core.traversal import IN_DECLARATION, nodes_of
 from celc.normal.normalize import output_labels
 
 
-def expression_fields(query: core.Query, imports: Imports) -> dict[str, str]:
-    """The fields of the plan for the expressions of a query; no fields where it has none."""
-    code = _ExpressionCode(imports)
+def expression_fields(query: core.Query, imports: Imports, own: OwnAggregateCode) -> dict[str, str]:
+    """The fields of the plan for the expressions of a query; no fields where it has none. `own`
+    writes the functions of aggregates that the file declares."""
+    code = _ExpressionCode(imports, own)
     computed = [
         code.computed(place, item)
         for place, item in enumerate(query.output)
@@ -38,11 +40,13 @@ def attributes_in(value: core.Expression | core.Collection) -> set[str]:
     """The attributes that an expression reads."""
     if isinstance(value, core.Collection):
         return {value.attribute}
-    return {
-        node.attribute
-        for node in nodes_of(value)
-        if isinstance(node, core.AttributeValue | core.Aggregate) and node.attribute is not None
-    }
+    found: set[str] = set()
+    for node in nodes_of(value):
+        if isinstance(node, core.AttributeValue):
+            found.add(node.attribute)
+        elif isinstance(node, core.Aggregate):
+            found.update(node.attributes)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ class _ExpressionCode:
     """Writes expressions as constructor calls."""
 
     imports: Imports
+    own: OwnAggregateCode
 
     def computed(self, place: int, item: core.OutputExpression) -> str:
         """The expression that is item number `place` of SELECT."""
@@ -68,6 +73,8 @@ class _ExpressionCode:
             case core.AttributeValue():
                 # The label has one position in every match, which is then the first.
                 return self._aggregate("FIRST", value.label, value.attribute)
+            case core.Aggregate(function="OWN"):
+                return self.own.tree(value)
             case core.Aggregate():
                 return self._aggregate(value.function, value.label, value.attribute)
             case core.Collection():
@@ -83,6 +90,8 @@ class _ExpressionCode:
                 return call("Cast", self._tree(value.operand), string_literal(value.type.value))
             case core.Previous():
                 raise AssertionError("the resolver refuses PREV in SELECT")
+            case core.Variable() | core.Choice() | core.Conditional():
+                raise AssertionError(IN_DECLARATION)
             case _:
                 assert_never(value)
 

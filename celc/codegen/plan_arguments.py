@@ -9,6 +9,7 @@ from celc.codegen.conditions import ConditionCode
 from celc.codegen.escape import literal, string_literal, string_tuple, tuple_text
 from celc.codegen.imports import Imports
 from celc.codegen.output import attributes_in, expression_fields
+from celc.codegen.own_aggregates import OwnAggregateCode
 from celc.core import formula as core
 from celc.core.limits import SIMULTANEOUS
 from celc.core.traversal import is_one_event, windows_in
@@ -42,13 +43,15 @@ def plan_arguments(
     tiebreak: tuple[str, ...],
     at_end: str,
     *,
+    own: OwnAggregateCode,
     sees_all_events: bool,
 ) -> tuple[PlanArgument, ...]:
     """The arguments of the plan.
 
-    `at_end` is that of the options, `code` has written the conditions, `read` are the attributes
-    that conditions and keys of states read. `sees_all_events`: a selection also has to read the
-    events that the query does not ask about.
+    `own` writes the functions of aggregates that the file declares. `at_end` is that of the
+    options, `code` has written the conditions, `read` are the attributes that conditions and keys
+    of states read. `sees_all_events`: a selection also has to read the events that the query does
+    not ask about.
     """
     query, tables = program.query, program.tables
     imports = code.imports
@@ -64,7 +67,7 @@ def plan_arguments(
         "columns": string_tuple(code.attributes),
         "texts": tuple_text(code.texts),
         "labels": _labels(program, imports),
-        **expression_fields(query, imports),
+        **expression_fields(query, imports, own),
         "kinds": _kinds(query, program.output_kinds, imports),
         "kind_bits": str(program.kind_bits),
         "partition_by": string_tuple(key.name for key in query.partition_by),

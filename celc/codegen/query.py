@@ -13,6 +13,7 @@ from celc.codegen.describe import describe_listing, describe_update
 from celc.codegen.escape import comment_text, string_literal, tuple_text
 from celc.codegen.imports import Imports
 from celc.codegen.key_lookups import KeyLookups
+from celc.codegen.own_aggregates import OwnAggregateCode
 from celc.codegen.plan_arguments import PlanArgument, plan_arguments
 from celc.codegen.straight_line import straight_line_update
 from celc.codegen.tables import earliest_literal, selection_literal, tables_update
@@ -85,7 +86,8 @@ def query_parts(
     code = ConditionCode(number, imports)
     types = types_code(program, code)
     symbols = symbol_legend(program)
-    listing = _listing(number, program, code)
+    own = OwnAggregateCode(number, imports, code.members)
+    listing = _listing(number, program, code, own)
     update = _update(number, program, symbols, imports)
     imports.use("CompiledQuery", "Program")
     title = "" if alone else f"Query {comment_text(query.name)}. "
@@ -95,6 +97,7 @@ def query_parts(
         listing.read | update.read | code.attributes_read,
         tiebreak,
         at_end,
+        own=own,
         sees_all_events=listing.sees_all_events,
     )
     how = describe_listing(program.listing)
@@ -103,6 +106,7 @@ def query_parts(
         # The constants of the classifier hold the long IN lists of the listing's conditions too.
         classifier(number, title, program, symbols, types, code),
         *update.before,
+        *([own.view()] if own.functions else []),
         *listing.before,
         QueryEnd(number, plan, update.call, listing.call, header),
     ]
@@ -148,7 +152,9 @@ def _update(
             assert_never(update)
 
 
-def _listing(number: int, program: Program, code: ConditionCode) -> StrategyPart:
+def _listing(
+    number: int, program: Program, code: ConditionCode, own: OwnAggregateCode
+) -> StrategyPart:
     """The listing of the matches that end at an event."""
     imports, strategy, listing = code.imports, program.query.strategy, program.listing
     match listing:
@@ -169,7 +175,7 @@ def _listing(number: int, program: Program, code: ConditionCode) -> StrategyPart
             by_sets = earliest_literal(number, strategy, earliest, imports)
             return StrategyPart(call, (by_sets,), sees_all_events=sees_all)
         case Checked():
-            checks, read = checks_literal(number, listing, program, code)
+            checks, read = checks_literal(number, listing, program, code, own)
             return StrategyPart(f"CHECKS_{number}", (checks,), frozenset(read))
         case LongestRuns(run=run, checks=conditions):
             code.imports.use("LongestRuns")
@@ -177,11 +183,11 @@ def _listing(number: int, program: Program, code: ConditionCode) -> StrategyPart
             arguments.append("None" if run.ordered_by is None else string_literal(run.ordered_by))
             if conditions is None:
                 return StrategyPart(imports.call("LongestRuns", *arguments))
-            between, read = checks_literal(number, conditions, program, code)
+            between, read = checks_literal(number, conditions, program, code, own)
             call = imports.call("LongestRuns", *arguments, f"CHECKS_{number}")
             return StrategyPart(call, (between,), frozenset(read))
         case ByDefinition():
-            definition, read = definition_literal(number, listing, program, code)
+            definition, read = definition_literal(number, listing, program, code, own)
             return StrategyPart(f"DEFINITION_{number}", (definition,), frozenset(read))
         case _:
             assert_never(listing)

@@ -16,9 +16,12 @@ from celc.core.formula import (
     Arithmetic,
     AttributeValue,
     Cast,
+    Choice,
     Comparison,
+    Conditional,
     Constant,
     DataType,
+    Every,
     Expression,
     Membership,
     Negation,
@@ -26,6 +29,9 @@ from celc.core.formula import (
     PatternMatch,
     Predicate,
     Previous,
+    Some,
+    Truth,
+    Variable,
 )
 from celc.core.like import like_to_regex
 from celc.core.traversal import Leaf, nodes_of, operands_of
@@ -37,7 +43,7 @@ MICROSECONDS_PER_DAY = 86_400_000_000
 
 def is_constant(expression: Expression) -> bool:
     """Whether an expression has the same value for every event."""
-    return not any(isinstance(node, Leaf) for node in nodes_of(expression))
+    return not any(isinstance(node, Leaf | Variable) for node in nodes_of(expression))
 
 
 def is_always_null(expression: Expression) -> bool:
@@ -145,10 +151,39 @@ def evaluate(expression: Expression) -> Value:
             return cast(evaluate(expression.operand), expression.operand.type, expression.type)
         case Arithmetic():
             return _arithmetic(expression)
-        case AttributeValue() | Aggregate() | Previous():
+        case Choice():
+            return _chosen(expression)
+        case Conditional():
+            taken = holds(expression.condition)
+            return evaluate(expression.then if taken else expression.otherwise)
+        case AttributeValue() | Aggregate() | Previous() | Variable():
             raise AssertionError("only constant expressions are evaluated while compiling")
         case _:
             assert_never(expression)
+
+
+def holds(truth: Truth) -> bool | None:
+    """Whether a condition is TRUE; None where events decide."""
+    match truth:
+        case Every() | Some():
+            decisive = isinstance(truth, Some)
+            parts = [holds(part) for part in truth.parts]
+            if decisive in parts:
+                return decisive
+            return None if None in parts else not decisive
+        case _:
+            return fold_predicate(truth)
+
+
+def _chosen(choice: Choice) -> Value:
+    best: Value = None
+    wanted = {"LEAST": -1, "GREATEST": 1}.get(choice.function)
+    for value in map(evaluate, choice.operands):
+        if best is None or (
+            wanted is not None and value is not None and compare(value, best) == wanted
+        ):
+            best = value
+    return best
 
 
 def _number(value: Value) -> int | float:

@@ -186,7 +186,83 @@ EXACT_CASTS = frozenset(
 """Casts that keep every value, and so their order."""
 
 
-AggregateFunction = Literal["FIRST", "LAST", "MIN", "MAX", "SUM", "AVG", "COUNT"]
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A parameter or a variable of STATE, in the declaration of an aggregate alone."""
+
+    name: str
+    type: DataType
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`LEAST(e, …)`, `GREATEST(e, …)` or `COALESCE(e, …)`, in the declaration of an aggregate
+    alone; operands that are NULL are passed over. No operand is a STRING."""
+
+    function: Literal["LEAST", "GREATEST", "COALESCE"]
+    operands: tuple[Expression, ...]
+    type: DataType
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """`IF(p, then, otherwise)`, in the declaration of an aggregate alone; p is TRUE or not. No
+    operand is a STRING."""
+
+    condition: Truth
+    then: Expression
+    otherwise: Expression
+    type: DataType
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class StateVariable:
+    """A variable of an aggregate's STATE: its first value, and its value after a position, which is
+    itself where STEP does not name it."""
+
+    name: str
+    type: DataType
+    first: Value | None
+    step: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAggregate:
+    """An aggregate that the file declares.
+
+    The variables in steps are parameters and STATE, those in `result` STATE alone. A parameter of
+    the type STRING stands in conditions of IF alone, compared with constants and other parameters.
+    """
+
+    name: str
+    parameters: tuple[AttributeDeclaration, ...]
+    state: tuple[StateVariable, ...]
+    result: Expression
+
+    @property
+    def type(self) -> DataType:
+        """The type of its values."""
+        return self.result.type
+
+
+AggregateFunction = Literal[
+    "FIRST",
+    "LAST",
+    "MIN",
+    "MAX",
+    "SUM",
+    "AVG",
+    "COUNT",
+    "VARIANCE",
+    "STDDEV",
+    "MEDIAN",
+    "DISTINCT",
+    "OWN",
+]
+"""DISTINCT is `COUNT(DISTINCT x.a)`, OWN an aggregate that the file declares."""
 
 
 MAX_COUNT = 1000
@@ -197,7 +273,9 @@ MAX_COUNT = 1000
 class Aggregate:
     """A function of all positions of a label, or with `prior` of those before the chosen one.
 
-    `attribute` is None for COUNT and only for it.
+    `attribute` is None for COUNT and only for it. OWN has an `own` declaration, and it alone has
+    `more` attributes than one. `read` are the types of the attributes of DISTINCT and OWN, empty
+    for others.
     """
 
     function: AggregateFunction
@@ -206,6 +284,14 @@ class Aggregate:
     prior: bool
     type: DataType
     span: Span = _span()
+    own: OwnAggregate | None = None
+    more: tuple[str, ...] = ()
+    read: tuple[DataType, ...] = ()
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes that it is taken of; none of COUNT."""
+        return () if self.attribute is None else (self.attribute, *self.more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +319,17 @@ TIME_OPERANDS: Mapping[tuple[str, DataType, DataType], DataType] = {
 
 
 Expression: TypeAlias = (
-    Constant | AttributeValue | Arithmetic | Negation | Absolute | Cast | Aggregate | Previous
+    Constant
+    | AttributeValue
+    | Arithmetic
+    | Negation
+    | Absolute
+    | Cast
+    | Aggregate
+    | Previous
+    | Variable
+    | Choice
+    | Conditional
 )
 
 # --- conditions in conjunctive normal form --------------------------------------------------------
@@ -305,6 +401,26 @@ class NullTest:
 
 
 Predicate: TypeAlias = Comparison | Membership | PatternMatch | NullTest
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """An AND, as it stands in the text."""
+
+    parts: tuple[Truth, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """An OR, as it stands in the text."""
+
+    parts: tuple[Truth, ...]
+    span: Span = _span()
+
+
+Truth: TypeAlias = Predicate | Every | Some
+"""A condition with NOT pushed to its predicates."""
 
 
 @dataclass(frozen=True, slots=True)

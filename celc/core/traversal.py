@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TypeAlias, assert_never
 
 from celc.core import formula as core
-from celc.core.formula import Expression, Formula, Predicate
+from celc.core.formula import Expression, Formula, Predicate, Truth
 
 # --- formulas -------------------------------------------------------------------------------------
 
@@ -125,10 +125,19 @@ def written_operands_of(predicate: Predicate) -> tuple[Expression, ...]:
             return operands_of(predicate)
 
 
+def predicates_of(truth: Truth) -> tuple[Predicate, ...]:
+    """The predicates of a condition, in the order of the text."""
+    if isinstance(truth, core.Every | core.Some):
+        return tuple(one for part in truth.parts for one in predicates_of(part))
+    return (truth,)
+
+
 # --- expressions ----------------------------------------------------------------------------------
 
 Leaf: TypeAlias = core.AttributeValue | core.Aggregate | core.Previous
 """The expressions that name a label."""
+
+IN_DECLARATION = "it stands in the declaration of an aggregate alone"
 
 
 def terms_of(expression: Expression) -> tuple[Expression, ...]:
@@ -140,6 +149,14 @@ def terms_of(expression: Expression) -> tuple[Expression, ...]:
             return (expression.operand,)
         case core.Constant() | core.AttributeValue() | core.Aggregate() | core.Previous():
             return ()
+        case core.Variable():
+            return ()
+        case core.Choice():
+            return expression.operands
+        case core.Conditional():
+            asked = predicates_of(expression.condition)
+            operands = (operand for predicate in asked for operand in operands_of(predicate))
+            return (*operands, expression.then, expression.otherwise)
         case _:
             assert_never(expression)
 
@@ -168,6 +185,8 @@ def map_expression(node: Expression, change: Callable[[Leaf], Expression]) -> Ex
             return node
         case core.AttributeValue() | core.Aggregate() | core.Previous():
             return change(node)
+        case core.Variable() | core.Choice() | core.Conditional():
+            raise AssertionError(IN_DECLARATION)
         case _:
             assert_never(node)
 

@@ -55,7 +55,9 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
 
 def _is_node(value: Any) -> bool:
     """Whether a value has parts of its own to show: names and declared types are words."""
-    if isinstance(value, syntax.Name | core.EventType | core.AttributeDeclaration | Span):
+    if isinstance(
+        value, (syntax.Name, core.EventType, core.AttributeDeclaration, core.OwnAggregate, Span)
+    ):
         return False
     return type(value).__module__ in (syntax.__name__, core.__name__) and not isinstance(
         value, Enum
@@ -74,6 +76,8 @@ def _inline(value: Any, without: tuple[str, ...] = ()) -> str:
             return value.text
         case core.EventType():
             return f"{value.stream}>{value.name}"
+        case core.OwnAggregate():
+            return value.name
         case core.AttributeDeclaration():
             return f"{value.name}: {value.type.value}"
         case Enum():

@@ -11,11 +11,14 @@ from celc.core.formula import (
     Arithmetic,
     AttributeValue,
     Cast,
+    Choice,
     Clause,
     Comparison,
+    Conditional,
     Constant,
     DataType,
     EventType,
+    Every,
     Expression,
     Membership,
     Negation,
@@ -23,6 +26,9 @@ from celc.core.formula import (
     PatternMatch,
     Predicate,
     Previous,
+    Some,
+    Truth,
+    Variable,
     Window,
     WindowUnit,
 )
@@ -49,17 +55,45 @@ def show_expression(expression: Expression) -> str:
         case Cast():
             return show_expression(expression.operand)
         case Aggregate():
-            argument = (
-                expression.label
-                if expression.attribute is None
-                else _attribute(expression.label, expression.attribute)
-            )
-            return f"{expression.function}({'PRIOR ' if expression.prior else ''}{argument})"
+            names = expression.attributes
+            taken = ", ".join(_attribute(expression.label, name) for name in names)
+            return call_text(expression, taken or expression.label)
         case Previous():
             before = "" if expression.distance == 1 else f", {expression.distance}"
             return f"PREV({_attribute(expression.label, expression.attribute)}{before})"
+        case Variable():
+            return expression.name
+        case Choice():
+            return f"{expression.function}({', '.join(map(show_expression, expression.operands))})"
+        case Conditional():
+            ways = map(show_expression, (expression.then, expression.otherwise))
+            return f"IF({show_truth(expression.condition)}, {', '.join(ways)})"
         case _:
             assert_never(expression)
+
+
+def call_text(node: Aggregate, arguments: str) -> str:
+    """A function of a label's set with its arguments, as it is called."""
+    prior = "PRIOR " if node.prior else ""
+    if node.function == "DISTINCT":
+        return f"COUNT(DISTINCT {prior}{arguments})"
+    return f"{node.function if node.own is None else node.own.name}({prior}{arguments})"
+
+
+def show_truth(truth: Truth) -> str:
+    """A condition in the language's own notation."""
+    match truth:
+        case Every():
+            return " AND ".join(map(_part, truth.parts))
+        case Some():
+            return " OR ".join(map(_part, truth.parts))
+        case _:
+            return show_predicate(truth)
+
+
+def _part(truth: Truth) -> str:
+    text = show_truth(truth)
+    return f"({text})" if isinstance(truth, Every | Some) else text
 
 
 def _attribute(label: str, attribute: str) -> str:

@@ -50,6 +50,14 @@ class _Range:
     high: syntax.Expression | None
 
 
+@dataclass(slots=True)
+class _Argument:
+    """An argument of a function, and the place of the PRIOR before it."""
+
+    value: syntax.Expression
+    prior: Span | None
+
+
 class FormulaBuilder(RoundsBuilder):
     """The methods for everything that is not a clause or a declaration."""
 
@@ -350,10 +358,37 @@ class FormulaBuilder(RoundsBuilder):
     def attribute(self, c: Values) -> syntax.Attribute:
         return syntax.Attribute(name_of(c[0]), name_of(c[2]), c[0].span.to(c[2].span))
 
+    def argument(self, c: Values) -> _Argument:
+        return _Argument(c[-1], c[0].span if len(c) == 2 else None)
+
     def call(self, c: Values) -> syntax.Call:
-        argument = c[-2]
-        self.taken_as_label(argument)
-        return syntax.Call(name_of(c[0]), argument, len(c) == 5, c[0].span.to(c[-1].span))
+        first, *others = c[2]
+        # PRIOR before the first argument is about all of them.
+        for other in others:
+            if other.prior is not None and first.prior is None:
+                self.report(tree_errors.late_prior(other.prior, first.value.span.start))
+                break
+        return self._call(c, first, others)
+
+    def call_of_one(self, c: Values) -> syntax.Call:
+        return self._call(c, c[2], [])
+
+    def distinct_call(self, c: Values) -> syntax.Call:
+        return replace(self._call(c, c[3], []), distinct=True)
+
+    def _call(self, c: Values, first: _Argument, others: list[_Argument]) -> syntax.Call:
+        for one in (first, *others):
+            self.taken_as_label(one.value)
+        return syntax.Call(
+            name_of(c[0]),
+            first.value,
+            first.prior is not None,
+            c[0].span.to(c[-1].span),
+            more=tuple(one.value for one in others),
+        )
+
+    def conditional(self, c: Values) -> syntax.Conditional:
+        return syntax.Conditional(c[2], c[4], c[6], c[0].span.to(c[7].span))
 
     def call_at_distance(self, c: Values) -> syntax.Call:
         function, _, argument, _, distance, closer = c

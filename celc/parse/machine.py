@@ -8,7 +8,9 @@ from typing import Any
 from celc.diagnostics.deadline import look
 from celc.parse.queries import QueryBuilder
 from celc.parse.tables import grammar
-from celc.parse.tokens import Token, terminal_of
+from celc.parse.tokens import BEGIN, Token, begins_formula, terminal_of
+
+_ENDS_OF_AGGREGATE = ("RESULT", "AGGREGATE", "CREATE", "QUERY", "SELECT")
 
 
 class Machine:
@@ -19,6 +21,8 @@ class Machine:
         self._values: list[Any] = []
         self._builder = builder
         self._methods: dict[str, Callable[[list[Any]], Any]] = {}
+        # Whether an AGGREGATE is being read, and whether the expression of its RESULT is.
+        self.in_aggregate = self._in_result = False
 
     @property
     def result(self) -> Any:
@@ -36,10 +40,18 @@ class Machine:
             token = tokens[index]
             if index % 64 == 0:
                 look(token.span)
+            if self._in_result and self.accepts(BEGIN) and begins_formula(tokens, index):
+                self._take(Token(BEGIN, "", token.start, token.start))
+                self.in_aggregate = self._in_result = False
             if token.type == "NAME":
                 token.type = terminal_of(tokens, index, self.accepts)
+                if token.type == "IF" and not self.in_aggregate:
+                    token.type = "NAME"  # as every function that there is none of
             if not self._take(token):
                 return index
+            if token.type in _ENDS_OF_AGGREGATE:
+                self._in_result = token.type == "RESULT"
+                self.in_aggregate = token.type in ("RESULT", "AGGREGATE")
         return None
 
     def _take(self, token: Token) -> bool:

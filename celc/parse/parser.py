@@ -55,11 +55,13 @@ def _parse_statements(tokens: Sequence[Token], diagnostics: Diagnostics) -> synt
         failed = machine.run(tokens, start)
         if failed is None:
             return machine.result if start == 0 else None
+        # In a declaration that is cut short, names without a label are not judged.
+        whole = Span(0, len(diagnostics.source.text)) if machine.in_aggregate else None
         if tokens[failed].flawed or (failed > start and tokens[failed - 1].flawed):
-            builder.end_of_query()
+            builder.end_of_query(error=whole)
         else:
             diagnostic = unexpected(_place(diagnostics.source, tokens, start, failed))
-            builder.end_of_query(error=diagnostic.span)
+            builder.end_of_query(error=whole or diagnostic.span)
             report(diagnostics, diagnostic)
         after = range(max(failed, start + 1), len(tokens))
         start = next((index for index in after if begins_statement(tokens, index)), None)
@@ -89,7 +91,10 @@ def _place(source: Source, tokens: Sequence[Token], start: int, index: int) -> P
 
 def _check_queries(file: syntax.File, end: Span, diagnostics: Diagnostics) -> None:
     if not file.queries:
-        report(diagnostics, tree_errors.no_query(file.streams, end))
+        report(
+            diagnostics,
+            tree_errors.no_query(file.streams, end, has_aggregates=bool(file.aggregates)),
+        )
     for query in file.queries:
         if query.name is None and len(file.queries) > 1:
             report(diagnostics, tree_errors.unnamed_query(query.span))

@@ -35,14 +35,18 @@ class QueryBuilder(FormulaBuilder):
     """The methods for a whole file; one builder serves one file."""
 
     def file(self, c: Values) -> syntax.File:
-        streams, queries = c[0], c[1] if len(c) > 1 else []
-        return syntax.File(tuple(streams), tuple(queries), self._whole())
+        return self._file(c[0], c[1] if len(c) > 1 else [])
 
     def formula_file(self, c: Values) -> syntax.File:
         self.end_of_query()
-        formula = c[1]
+        formula = c[-1]
         query = syntax.Query(None, None, None, formula, None, None, None, None, formula.span)
-        return syntax.File(tuple(c[0]), (query,), self._whole())
+        return self._file(c[0], [query])
+
+    def _file(self, declared: Values, queries: list[syntax.Query]) -> syntax.File:
+        streams = tuple(one for one in declared if isinstance(one, syntax.StreamDeclaration))
+        aggregates = tuple(one for one in declared if isinstance(one, syntax.AggregateDeclaration))
+        return syntax.File(streams, tuple(queries), self._whole(), aggregates)
 
     def _whole(self) -> Span:
         return Span(0, len(self.diagnostics.source.text))
@@ -58,6 +62,25 @@ class QueryBuilder(FormulaBuilder):
 
     def attribute_declaration(self, c: Values) -> syntax.AttributeDeclaration:
         return syntax.AttributeDeclaration(name_of(c[0]), name_of(c[2]), c[0].span.to(c[2].span))
+
+    def aggregate_declaration(self, c: Values) -> syntax.AggregateDeclaration:
+        # Names without a label are its parameters and its state.
+        self._bare.clear()
+        return syntax.AggregateDeclaration(
+            name_of(c[1]),
+            tuple(c[3]),
+            name_of(c[6]),
+            tuple(c[8]),
+            tuple(c[10]),
+            c[12],
+            c[0].span.to(c[12].span),
+        )
+
+    def state(self, c: Values) -> syntax.StateDeclaration:
+        return syntax.StateDeclaration(c[0], c[2], c[0].span.to(c[2].span))
+
+    def step(self, c: Values) -> syntax.StepDeclaration:
+        return syntax.StepDeclaration(name_of(c[0]), c[2], c[0].span.to(c[2].span))
 
     def unnamed_query(self, c: Values) -> syntax.Query:
         return self._finished(None, c[0].span, c[0])

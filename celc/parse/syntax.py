@@ -430,10 +430,11 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`F(e)`, `F(x)` or `F(PRIOR e)`; the function's name is not checked by the parser.
+    """`F(e)`, `F(x)`, `F(PRIOR e)` or `F(DISTINCT e)`; the function's name is not checked by the
+    parser.
 
     A bare identifier as argument (`COUNT(x)`) is an `Attribute` without label. `distance` is the
-    second argument of `PREV(e, k)`.
+    second argument of `PREV(e, k)`; `more` are the further arguments of other functions.
     """
 
     function: Name
@@ -441,6 +442,18 @@ class Call:
     prior: bool
     span: Span = _span()
     distance: int = 1
+    more: tuple[Expression, ...] = ()
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """`IF(p, e, e)`."""
+
+    condition: Condition
+    then: Expression
+    otherwise: Expression
+    span: Span = _span()
 
 
 Expression: TypeAlias = (
@@ -455,6 +468,7 @@ Expression: TypeAlias = (
     | Arithmetic
     | Negation
     | Call
+    | Conditional
 )
 
 
@@ -490,6 +504,37 @@ class StreamDeclaration:
 
     name: Name
     events: tuple[EventDeclaration, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class StateDeclaration:
+    """`name: TYPE = e` in an aggregate's STATE."""
+
+    declared: AttributeDeclaration
+    value: Expression
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class StepDeclaration:
+    """`name = e` in an aggregate's STEP."""
+
+    name: Name
+    value: Expression
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateDeclaration:
+    """`AGGREGATE name(a: TYPE, …): TYPE STATE … STEP … RESULT e`."""
+
+    name: Name
+    parameters: tuple[AttributeDeclaration, ...]
+    type: Name
+    state: tuple[StateDeclaration, ...]
+    steps: tuple[StepDeclaration, ...]
+    result: Expression
     span: Span = _span()
 
 
@@ -622,8 +667,12 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A whole `.cel` file: declarations, then at least one query."""
+    """A whole `.cel` file: declarations, then at least one query.
+
+    Streams and aggregates are declared in any order.
+    """
 
     streams: tuple[StreamDeclaration, ...]
     queries: tuple[Query, ...]
     span: Span = _span()
+    aggregates: tuple[AggregateDeclaration, ...] = ()

@@ -24,6 +24,8 @@ MAX_TOKENS = 250_000
 # Python itself refuses to read whole numbers of more than 4,300 digits.
 MAX_DIGITS = 1_000
 BAD = "BAD"
+# Between the last declaration of a file and the formula that is the rest of it.
+BEGIN = "BEGIN"
 
 
 @dataclass(slots=True)
@@ -255,7 +257,11 @@ def terminal_of(tokens: Sequence[Token], index: int, accepts: Callable[[str], bo
     keyword = keyword_of(token)
     if keyword is None:
         return name
-    if keyword in ("CREATE", "QUERY") and name == "NAME" and begins_statement(tokens, index):
+    if (
+        keyword in ("CREATE", "QUERY", "AGGREGATE")
+        and name == "NAME"
+        and begins_statement(tokens, index)
+    ):
         # Even where it cannot, so that the error is here.
         return keyword
     if not accepts(name):
@@ -298,8 +304,12 @@ def _is_keyword(keyword: str, following: Sequence[Token], accepts: Callable[[str
             return after.type == "LSQB"
         case "PREV":
             return after.type == "LPAR"
-        case "PRIOR":
+        case "PRIOR" | "DISTINCT":
             return after.type in ("NAME", "LPAR")
+        case "IF":
+            return after.type == "LPAR"
+        case "AGGREGATE":
+            return after.type == "NAME" and following[1].type == "LPAR"
         case "TIMESTAMP" | "DATE":
             return after.type == "TEXT"
         case _:
@@ -315,7 +325,7 @@ def _ends_item(token: Token) -> bool:
 def begins_statement(tokens: Sequence[Token], index: int) -> bool:
     """Whether a declaration or query begins at a token, as far as can be seen without parsing."""
     keyword = keyword_of(tokens[index])
-    if keyword not in ("CREATE", "QUERY", "SELECT"):
+    if keyword not in ("CREATE", "QUERY", "SELECT", "AGGREGATE"):
         return False
     before = tokens[index - 1] if index else None
     if before and (before.type in _BEFORE_ATTRIBUTE or keyword_of(before) == "BY"):
@@ -323,9 +333,28 @@ def begins_statement(tokens: Sequence[Token], index: int) -> bool:
     after = tokens[index + 1]
     if keyword == "CREATE":
         return keyword_of(after) == "STREAM"
+    if keyword == "AGGREGATE":
+        return after.type == "NAME" and tokens[index + 2].type == "LPAR"
     if keyword == "QUERY":
         return after.type == "NAME" and tokens[index + 2].type == "COLON"
     return after.type in ("STAR", "NAME", "LPAR", "INTEGER", "DOUBLE", "TEXT")
 
 
+def begins_formula(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a formula begins at a token where the expression of RESULT can end."""
+    token, before = tokens[index], tokens[index - 1]
+    if token.type == "LPAR":
+        # In `low (A ; B)` too, where `low` is none of the functions that RESULT can call. Before a
+        # query, which no formula can stand before, it is a call of a function that there is not.
+        is_call = not before.is_quoted and word_of(before) in _IN_RESULT
+        return not is_call and not any(keyword_of(later) == "SELECT" for later in tokens[index:])
+    if token.type == "BANG":
+        return True
+    if token.type != "NAME" or (before.type in _AMOUNTS and is_unit(token)):
+        return False
+    keyword = keyword_of(token)
+    return not begins_statement(tokens, index) and keyword not in _FORMULA_OPERATORS
+
+
+_IN_RESULT = ("ABS", "LEAST", "GREATEST", "COALESCE", "IF")
 _BEFORE_ATTRIBUTE = frozenset({"DOT", "LSQB", "COMMA", "LBRACE"})

@@ -184,8 +184,6 @@ class Checked:
     def asks(self) -> bool:
         """Whether conditions are left to the walk."""
         return bool(self.clauses or self.windows or self._looks_outside)
-        inside = self.clauses or self.absent or self.first or self.windows or self.absent_parts
-        return bool(inside or self.events_before or self.parts_before or self.after)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,14 @@ from math import prod
 
 from celc.core.formula import (
     Clause,
+    Every,
     Predicate,
+    Some,
+    Truth,
 )
 from celc.core.terms import labels_chosen_from
 from celc.diagnostics.deadline import look
 from celc.diagnostics.source import Span
-from celc.resolve.conditions import Every, Some, Tree
 
 # How many predicates the clauses may hold together, as a multiple of the limit on clauses.
 _PREDICATES_PER_CLAUSE = 100
@@ -43,7 +45,7 @@ class Size:
         )
 
 
-def size_of(tree: Tree) -> Size:
+def size_of(tree: Truth) -> Size:
     """The size of the normal form of a condition, without building it."""
     match tree:
         case Every():
@@ -63,7 +65,7 @@ def size_of(tree: Tree) -> Size:
             return Size(1, 1, 1)
 
 
-def clauses_of(tree: Tree) -> tuple[Clause, ...]:
+def clauses_of(tree: Truth) -> tuple[Clause, ...]:
     """The clauses of a condition in the order of the text, without duplicates.
 
     The place of a clause is the smallest OR of the text that it comes from.
@@ -88,7 +90,7 @@ class _Row:
     span: Span
 
 
-def _rows(tree: Tree, numbers: dict[Predicate, int]) -> list[_Row]:
+def _rows(tree: Truth, numbers: dict[Predicate, int]) -> list[_Row]:
     match tree:
         case Every():
             return _distinct(chain.from_iterable(_rows(part, numbers) for part in tree.parts))

@@ -7,8 +7,8 @@ ORs. NOT is pushed while walking down, with the negations of three-valued logic:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TypeAlias, assert_never
+from dataclasses import replace
+from typing import assert_never
 
 from celc.core.formula import (
     TYPE,
@@ -17,12 +17,14 @@ from celc.core.formula import (
     Comparison,
     Constant,
     DataType,
+    Every,
     Expression,
     Membership,
     NullTest,
     PatternMatch,
-    Predicate,
     Previous,
+    Some,
+    Truth,
     text_of_type,
 )
 from celc.core.like import looks_like_regex, regex_to_like
@@ -46,26 +48,7 @@ _NEGATED: dict[syntax.ComparisonOperator, syntax.ComparisonOperator] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Every:
-    """An AND."""
-
-    parts: tuple[Tree, ...]
-    span: Span = field(compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Some:
-    """An OR."""
-
-    parts: tuple[Tree, ...]
-    span: Span = field(compare=False, repr=False)
-
-
-Tree: TypeAlias = Predicate | Every | Some
-
-
-def condition(node: syntax.Condition, site: Site, *, negated: bool = False) -> Tree | None:
+def condition(node: syntax.Condition, site: Site, *, negated: bool = False) -> Truth | None:
     """The condition, or its negation, as AND and OR over predicates; None after an error."""
     look(node.span)
     match node:
@@ -101,8 +84,8 @@ def _junction(
     site: Site,
     negated: bool,
     kind: type[Every] | type[Some],
-) -> Tree | None:
-    parts: list[Tree] = []
+) -> Truth | None:
+    parts: list[Truth] = []
     for operand in node.operands:
         part = condition(operand, site, negated=negated)
         if part is not None:
@@ -110,7 +93,7 @@ def _junction(
     return kind(tuple(parts), node.span) if len(parts) == len(node.operands) else None
 
 
-def _event_condition(node: syntax.EventCondition, site: Site, negated: bool) -> Tree | None:
+def _event_condition(node: syntax.EventCondition, site: Site, negated: bool) -> Truth | None:
     label = node.label
     assert site.inside is None, "the parser refuses brackets inside x[…]"
     if binding_of(label.text, label.span, site) is None:
@@ -118,9 +101,11 @@ def _event_condition(node: syntax.EventCondition, site: Site, negated: bool) -> 
     return condition(node.condition, replace(site, inside=label.text), negated=negated)
 
 
-def _type_test(node: syntax.TypeTest, site: Site, negated: bool) -> Tree | None:
+def _type_test(node: syntax.TypeTest, site: Site, negated: bool) -> Truth | None:
     label = node.label
     bound = binding_of(label.text, label.span, site)
+    if bound is None and site.declared is not None:
+        return None
     mask = types_called(node.stream, node.type, site.schema, site.found)
     if bound is None or not mask:
         return None
@@ -129,7 +114,7 @@ def _type_test(node: syntax.TypeTest, site: Site, negated: bool) -> Tree | None:
     return Membership(operand, texts, False, negated, node.span)
 
 
-def _comparison(node: syntax.Comparison, site: Site, negated: bool) -> Tree | None:
+def _comparison(node: syntax.Comparison, site: Site, negated: bool) -> Truth | None:
     left, right = expression(node.left, site), expression(node.right, site)
     operator = _NEGATED[node.operator] if negated else node.operator
     return _compared(operator, left, right, node.span, site)
@@ -171,7 +156,7 @@ def _literal_text(left: Expression, right: Expression, site: Site) -> tuple[str,
     return None
 
 
-def _between(node: syntax.Between, site: Site, negated: bool) -> Tree | None:
+def _between(node: syntax.Between, site: Site, negated: bool) -> Truth | None:
     operand = expression(node.operand, site)
     low, high = expression(node.low, site), expression(node.high, site)
     above = _compared("<" if negated else ">=", operand, low, node.span, site)
@@ -184,7 +169,7 @@ def _between(node: syntax.Between, site: Site, negated: bool) -> Tree | None:
     return (Some if negated else Every)((above, below), node.span)
 
 
-def _in_list(node: syntax.InList, site: Site, negated: bool) -> Tree | None:
+def _in_list(node: syntax.InList, site: Site, negated: bool) -> Truth | None:
     operand = expression(node.operand, site)
     items = [expression(item, site) for item in node.items]
     known = [item for item in items if item is not None]
@@ -196,7 +181,7 @@ def _in_list(node: syntax.InList, site: Site, negated: bool) -> Tree | None:
     operand = convert(operand, data_type)
     values: dict[int | float | str | bool, None] = {}
     has_null = False
-    others: list[Tree] = []
+    others: list[Truth] = []
     beside = _naming(known)
     for item in known:
         item = convert(item, data_type)
@@ -253,7 +238,7 @@ def _list_type(
     return data_type
 
 
-def _pattern(node: syntax.PatternMatch, site: Site, negated: bool) -> Tree | None:
+def _pattern(node: syntax.PatternMatch, site: Site, negated: bool) -> Truth | None:
     operand = expression(node.operand, site)
     sound = (
         _check_like(node.pattern, site)

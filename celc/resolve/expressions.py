@@ -7,8 +7,8 @@ the parts around such an expression stay silent about it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal, assert_never, cast
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol, assert_never, cast
 
 from celc.core import fold
 from celc.core.formula import (
@@ -23,11 +23,13 @@ from celc.core.formula import (
     DataType,
     Expression,
     Negation,
+    OwnAggregate,
     Previous,
 )
 from celc.diagnostics.errors import Diagnostics
-from celc.diagnostics.messages import names, types, warnings
-from celc.diagnostics.messages.wording import written
+from celc.diagnostics.messages import aggregates, names, types, warnings
+from celc.diagnostics.messages.functions import FUNCTIONS
+from celc.diagnostics.messages.wording import counted, quote, written
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.resolve import literals
@@ -44,22 +46,38 @@ _AGGREGATED_TYPES: Mapping[str, tuple[DataType, ...]] = {
     "MAX": (*NUMBERS, *TIMES, DataType.INTERVAL, DataType.BOOLEAN),
     "SUM": (*NUMBERS, DataType.INTERVAL),
     "AVG": (*NUMBERS, DataType.INTERVAL),
+    "VARIANCE": NUMBERS,
+    "STDDEV": NUMBERS,
+    "MEDIAN": (*NUMBERS, DataType.INTERVAL),
 }
-_AGGREGATES = (*_AGGREGATED_TYPES, "COUNT")
+AGGREGATES = (*_AGGREGATED_TYPES, "COUNT")
 _FUNCTIONS = {
-    "filter": (*_AGGREGATES, "PREV", "ABS"),
-    "select": (*_AGGREGATES, "COLLECT", "ABS"),
+    "filter": (*AGGREGATES, "PREV", "ABS"),
+    "select": (*AGGREGATES, "COLLECT", "ABS"),
 }
 
 
 LITERALS = (syntax.IntegerLiteral, syntax.DoubleLiteral)
 
 
+class Names(Protocol):
+    """What can be named in the declaration of an aggregate (`celc.resolve.own_aggregates`)."""
+
+    def value(
+        self, node: syntax.Attribute | syntax.Call | syntax.Conditional, site: Site
+    ) -> Expression | None:
+        """The meaning of a name or a call."""
+
+    def no_label(self, label: str, span: Span, site: Site) -> None:
+        """Report a label."""
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """The place of an expression: the names that it can use, and the diagnostics of its mistakes.
 
-    `inside` is the label of the `x[…]` around it. `known` keeps the answer for each label and
+    `inside` is the label of the `x[…]` around it, `declared` what can be named in the declaration
+    of an aggregate, where no label can. `known` keeps the answer for each label and
     attribute, so that a mistake in one name is reported at its first place in a filter only.
     """
 
@@ -70,6 +88,7 @@ class Site:
     use: Literal["filter", "select"]
     inside: str | None = None
     known: dict[tuple[str, str | None], DataType | Binding | None] = field(default_factory=dict)
+    declared: Names | None = None
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -87,6 +106,9 @@ def binding_of(label: str, span: Span, site: Site) -> Binding | None:
 
 
 def _report_unbound(label: str, span: Span, site: Site) -> None:
+    if site.declared is not None:
+        site.declared.no_label(label, span, site)
+        return
     visible = visible_labels(site.frame)
     hidden = site.hidden.get(label)
     if hidden is not None:
@@ -167,8 +189,12 @@ def expression(node: syntax.Expression, site: Site) -> Expression | None:
             return literals.time(node, site.found)
         case syntax.DurationLiteral():
             return literals.interval(node, site.found)
+        case syntax.Attribute() | syntax.Call() | syntax.Conditional() if site.declared is not None:
+            return site.declared.value(node, site)
         case syntax.Attribute():
             return _attribute(node, site)
+        case syntax.Conditional():
+            raise AssertionError("the parser knows IF in the declaration of an aggregate alone")
         case syntax.Arithmetic():
             return _arithmetic(node, site)
         case syntax.Negation():
@@ -250,7 +276,7 @@ def _negation(node: syntax.Negation, site: Site) -> Expression | None:
     if isinstance(node.operand, syntax.IntegerLiteral) and not _in_parentheses(node.operand):
         # The smallest LONG has no positive counterpart, so the sign belongs to the literal.
         return _integer(node, -node.operand.value, site)
-    operand = _numeric("-", node.operand, site)
+    operand = numeric("-", node.operand, site)
     if operand is None:
         return None
     negation = Negation(operand, operand.type, node.span)
@@ -265,7 +291,8 @@ def _in_parentheses(literal: syntax.IntegerLiteral) -> bool:
     return literal.span.end - literal.span.start > len(str(literal.value))
 
 
-def _numeric(operator: str, node: syntax.Expression, site: Site) -> Expression | None:
+def numeric(operator: str, node: syntax.Expression, site: Site) -> Expression | None:
+    """An operand that must be a number or a duration."""
     operand = expression(node, site)
     if operand is None or is_null(operand):
         return operand
@@ -281,8 +308,21 @@ def _numeric(operator: str, node: syntax.Expression, site: Site) -> Expression |
 def _call(node: syntax.Call, site: Site) -> Expression | None:
     name = node.function.text.upper()
     assert site.inside is None or name == "ABS", "the parser refuses other functions inside x[…]"
-    if node.prior and name not in _AGGREGATES:
-        site.found.add(types.misplaced_prior(name, _AGGREGATES, node.span))
+    own = site.schema.declarations.aggregates
+    if site.inside is None and node.function.text in own:
+        return _own_aggregate(node, own[node.function.text], site)
+    if node.distinct and name in FUNCTIONS and name != "COUNT":
+        text = site.found.source.slice(node.argument.span)
+        site.found.add(aggregates.misplaced_distinct(name, text, node.span))
+        return None
+    if node.more and name in FUNCTIONS:
+        slice_of = site.found.source.slice
+        arguments = [slice_of(one.span) for one in (node.argument, *node.more)]
+        second = _comma_before(node.more[0], site)
+        site.found.add(aggregates.one_argument(node.function.text, arguments, second, node.span))
+        return None
+    if node.prior and name not in AGGREGATES and name in FUNCTIONS:
+        site.found.add(types.misplaced_prior(name, AGGREGATES, node.span))
         return None
     if site.use == "select" and (name == "PREV" or node.prior):
         what = "PRIOR" if node.prior else "PREV"
@@ -298,25 +338,38 @@ def _call(node: syntax.Call, site: Site) -> Expression | None:
             if site.inside is None and syntax.is_bare_name(argument):
                 site.found.add(types.needs_number("ABS", argument.attribute.text, argument.span))
                 return None
-            operand = _numeric("ABS", argument, site)
+            operand = numeric("ABS", argument, site)
             if operand is None or is_null(operand):
                 return operand
             return Absolute(operand, operand.type, node.span)
+        case "COUNT" if node.distinct:
+            return _aggregate("DISTINCT", node, site)
         case "COUNT":
             return _count(node, site)
         case "PREV":
             return _previous(node, site)
-        case "FIRST" | "LAST" | "MIN" | "MAX" | "SUM" | "AVG":
+        case "FIRST" | "LAST" | "MIN" | "MAX" | "SUM" | "AVG" | "VARIANCE" | "STDDEV" | "MEDIAN":
             return _aggregate(name, node, site)
         case _:
-            functions = _FUNCTIONS[site.use]
-            written_argument = (site.found.source.slice(node.argument.span), node.span)
+            functions = (*_FUNCTIONS[site.use], *site.schema.declarations.aggregates)
+            slice_of = site.found.source.slice
+            written_arguments = [slice_of(one.span) for one in (node.argument, *node.more)]
             site.found.add(
                 types.unknown_function(
-                    node.function.text, functions, node.function.span, written_argument
+                    node.function.text,
+                    functions,
+                    node.function.span,
+                    written_arguments,
+                    node.span,
                 )
             )
             return None
+
+
+def _comma_before(argument: syntax.Expression, site: Site) -> Span:
+    """The place of the comma before an argument."""
+    comma = site.found.source.text.rindex(",", 0, argument.span.start)
+    return Span(comma, comma + 1)
 
 
 def _count(node: syntax.Call, site: Site) -> Expression | None:
@@ -335,10 +388,13 @@ def _count(node: syntax.Call, site: Site) -> Expression | None:
 
 def attribute_argument(node: syntax.Call, site: Site) -> tuple[str, str, DataType] | None:
     """The label, attribute and type of the argument `x.a` of a function of a label's set."""
-    argument, name = node.argument, node.function.text.upper()
+    argument, name = node.argument, node.function.text
+    if name.upper() in FUNCTIONS:
+        name = name.upper()
     if not isinstance(argument, syntax.Attribute) or argument.label is None:
         choices = _calls_offered(node, site)
-        site.found.add(types.needs_attribute(name, argument.span, choices, node.span))
+        example = f"{name}(DISTINCT x.a)" if node.distinct else f"{name}(x.a)"
+        site.found.add(types.needs_attribute(name, argument.span, choices, node.span, example))
         return None
     label = argument.label
     data_type = attribute_type(label.text, label.span, argument.attribute, site)
@@ -349,6 +405,8 @@ def _calls_offered(node: syntax.Call, site: Site) -> list[str]:
     """Calls that could be meant by `SUM(a)`, `SUM(x)` and `SUM(x.a * 2)`."""
     argument, name = node.argument, node.function.text
     slice_of, prior = site.found.source.slice, "PRIOR " if node.prior else ""
+    if node.distinct:
+        prior = f"DISTINCT {prior}"
     if isinstance(argument, syntax.Arithmetic) and argument.operator in ("*", "/"):
         left, right = argument.left, argument.right
         if isinstance(left, syntax.Attribute) and isinstance(right, LITERALS):
@@ -396,16 +454,80 @@ def _aggregate(name: AggregateFunction, node: syntax.Call, site: Site) -> Expres
     if argument is None:
         return None
     label, attribute, data_type = argument
+    if name == "DISTINCT":
+        long, read = DataType.LONG, (data_type,)
+        return Aggregate(name, label, attribute, node.prior, long, node.span, read=read)
     if data_type not in _AGGREGATED_TYPES[name]:
         allowed = [one.value for one in _AGGREGATED_TYPES[name]]
         span = node.argument.span
         argument_text = site.found.source.slice(span)
         site.found.add(types.aggregate_type(name, data_type.value, allowed, argument_text, span))
         return None
-    if name in ("SUM", "AVG") and data_type is DataType.INTERVAL:
+    if name in ("SUM", "AVG", "MEDIAN") and data_type is DataType.INTERVAL:
         pass
-    elif name == "AVG" or (name == "SUM" and data_type in (DataType.FLOAT, DataType.DOUBLE)):
+    elif name in ("AVG", "VARIANCE", "STDDEV", "MEDIAN") or (
+        name == "SUM" and data_type in (DataType.FLOAT, DataType.DOUBLE)
+    ):
         data_type = DataType.DOUBLE
     elif name == "SUM":
         data_type = DataType.LONG
     return Aggregate(name, label, attribute, node.prior, data_type, node.span)
+
+
+def _own_aggregate(node: syntax.Call, own: OwnAggregate | None, site: Site) -> Expression | None:
+    """A call of an aggregate that the file declares; None for one that is declared wrongly."""
+    name = node.function.text
+    if site.use == "select" and node.prior:
+        site.found.add(types.previous_in_select("PRIOR", node.span))
+        return None
+    if node.distinct:
+        argument = site.found.source.slice(node.argument.span)
+        site.found.add(aggregates.misplaced_distinct(name, argument, node.span))
+        return None
+    arguments = [
+        attribute_argument(replace(node, argument=one), site) for one in (node.argument, *node.more)
+    ]
+    taken = [one for one in arguments if one is not None]
+    if own is None or len(taken) < len(arguments):
+        return None
+    if len(taken) != len(own.parameters):
+        wanted = ", ".join(f"{one.name}: {one.type.value}" for one in own.parameters)
+        count = counted(len(own.parameters), "argument")
+        site.found.add(
+            aggregates.number_of_arguments(quote(name), count, f"{name}({wanted})", node.span)
+        )
+        return None
+    label = taken[0][0]
+    other = next((one for one, _, _ in taken if one != label), None)
+    if other is not None:
+        site.found.add(aggregates.several_labels(name, (label, other), node.span))
+        return None
+    fits = True
+    for written_one, (_, _, data_type), parameter in zip(
+        (node.argument, *node.more), taken, own.parameters, strict=True
+    ):
+        if common_type(data_type, parameter.type) is not parameter.type:
+            fits = False
+            site.found.add(
+                aggregates.argument_type(
+                    name,
+                    parameter.name,
+                    parameter.type.value,
+                    data_type.value,
+                    written_one.span,
+                )
+            )
+    if not fits:
+        return None
+    first, *others = (attribute for _, attribute, _ in taken)
+    return Aggregate(
+        "OWN",
+        label,
+        first,
+        node.prior,
+        own.type,
+        node.span,
+        own,
+        tuple(others),
+        tuple(data_type for _, _, data_type in taken),
+    )

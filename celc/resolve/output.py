@@ -180,7 +180,8 @@ def _labels_in(node: syntax.Expression) -> Iterator[str]:
         case syntax.Negation():
             yield from _labels_in(node.operand)
         case syntax.Call():
-            yield from _labels_in(node.argument)
+            for argument in (node.argument, *node.more):
+                yield from _labels_in(argument)
         case _:
             pass
 

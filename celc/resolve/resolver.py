@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from celc.core.formula import MAX_FORMULA_DEPTH, PartitionKey, PerStart, Query
 from celc.diagnostics.errors import Diagnostic, Diagnostics
 from celc.diagnostics.messages import clauses, names
@@ -14,6 +16,7 @@ from celc.resolve.labels import Annotator
 from celc.resolve.local_windows import is_bounded, lift_windows
 from celc.resolve.multitude import check_counts
 from celc.resolve.output import Selection, check_columns, select
+from celc.resolve.own_aggregates import declare_aggregates
 from celc.resolve.query_clauses import check_window_length, clauses_of_query, window_of
 from celc.resolve.schema import Declarations, declare, schema_of
 from celc.resolve.scopes import Frame
@@ -36,7 +39,8 @@ def resolve(
     columns are one instant; `max_clauses` bounds the conjunctive normal form of each condition.
     """
     found = Diagnostics(source)
-    declarations = declare(file.streams, found)
+    own = declare_aggregates(file.aggregates, found)
+    declarations = replace(declare(file.streams, found), aggregates=own)
     _check_query_names(file, found)
     queries = [
         _query(query, declarations, source, order_by, ties, max_clauses, found)

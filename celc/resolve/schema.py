@@ -7,10 +7,10 @@ attribute. Sets of event types are therefore bit masks over the types of FROM.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from celc.core.bits import bits_of
-from celc.core.formula import AttributeDeclaration, DataType, EventType, Stream
+from celc.core.formula import AttributeDeclaration, DataType, EventType, OwnAggregate, Stream
 from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import names, warnings
@@ -33,12 +33,14 @@ class Declarations:
     Keys of `places` are (stream,), (stream, type) and (stream, type, attribute). `untyped` are the
     attributes with a type that means nothing: they are declared, and yet in none of the streams.
     `primary` has the attribute of (stream, type) that is declared as its time, where one is.
+    `aggregates` are those that the file declares, None for one that is declared wrongly.
     """
 
     streams: Mapping[str, Stream]
     places: Mapping[tuple[str, ...], Span]
     untyped: frozenset[str]
     primary: Mapping[tuple[str, str], str]
+    aggregates: Mapping[str, OwnAggregate | None] = field(default_factory=dict)
 
 
 def declare(streams: Iterable[syntax.StreamDeclaration], found: Diagnostics) -> Declarations:

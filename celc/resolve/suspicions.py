@@ -125,6 +125,9 @@ def _holds_of(predicate: Comparison, side: Expression, numbers: Iterable[int]) -
 # --- growth ---------------------------------------------------------------------------------------
 
 
+_COMPUTED = ("SUM", "AVG", "VARIANCE", "STDDEV", "MEDIAN")
+
+
 def check_search(
     predicates: Iterable[Predicate], frame: Frame, selector: str | None, found: Diagnostics
 ) -> None:
@@ -158,7 +161,11 @@ def _name_of(part: Aggregate | Previous) -> str | None:
         return "PREV"
     if part.prior:
         return "PRIOR"
-    return part.function if part.function in ("SUM", "AVG") else None
+    if part.own is not None:
+        return part.own.name
+    if part.function == "DISTINCT":
+        return "COUNT(DISTINCT …)"
+    return part.function if part.function in _COMPUTED else None
 
 
 def check_growth(scoped: Scoped, kept: frozenset[str], found: Diagnostics) -> None:

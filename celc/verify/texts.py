@@ -173,6 +173,12 @@ def _types(predicate: Predicate, attributes: set[tuple[str, DataType]]) -> Viola
                 continue
             case core.Aggregate():
                 right = (node.attribute is None) == (node.function == "COUNT")
+                right = right and (node.own is None) == (node.function != "OWN")
+                for argument in zip(node.attributes, node.read, strict=bool(node.read)):
+                    if argument not in attributes:
+                        yield Violation(TYPES_DECLARED, f"{_place(node)} reads {argument}")
+            case core.Variable() | core.Choice() | core.Conditional():
+                right = False
             case core.Constant():
                 right = node.value is None or type(node.value) is _VALUES[node.type]
         if not right:

@@ -17,6 +17,7 @@ from celc_runtime.plan.expressions import (
     Computed,
     Constant,
     Negation,
+    OwnAggregate,
 )
 from celc_runtime.plan.plan import (
     Attribute,
@@ -53,6 +54,7 @@ __all__ = [
     "Kind",
     "Label",
     "Negation",
+    "OwnAggregate",
     "PerStart",
     "Plan",
     "PlanWarning",

@@ -28,6 +28,11 @@ _QUERIES = {
     "window": "SELECT NXT * FROM S WHERE A ; B+ ; C WITHIN 5 EVENTS",
     "deadline": "SELECT * FROM S WHERE A ; !B FOR 3 [value]",
 }
+_AGGREGATE = """AGGREGATE slope(a: DOUBLE, b: INT): DOUBLE
+STATE s: DOUBLE = 0 STEP s = s + a * b RESULT s
+SELECT slope(x.value, x.id) AS rise FROM S
+WHERE (A ; (B AS x)+ ; C) FILTER slope(x.value, x.id) > 2 OR x.id < slope(PRIOR x.value, x.id)
+WITHIN 9 EVENTS"""
 # The same wait for a C, reached in two ways: two states become one.
 _MERGED = "SELECT * FROM S WHERE (A ; B ; C) OR (B ; B ; C)"
 
@@ -126,6 +131,20 @@ def test_stages(name: str, stage: str, tmp_path: Path, capsys: Any) -> None:
     if stage == "formula":
         assert _explained(capsys, source) == text  # the stage that is shown unless one is named
     assert _explained(capsys, source, "--stage", stage, "--format", "text") == text
+
+
+def test_aggregates_of_the_file_are_shown_as_they_are_called(tmp_path: Path, capsys: Any) -> None:
+    source = _written(tmp_path, _AGGREGATE)
+    call, before = "slope(x.value, x.id)", "slope(PRIOR x.value, x.id)"
+    formula = _explained(capsys, source)
+    assert f"output: {call} AS rise" in formula
+    assert f"{call} > 2.0 OR" in formula
+    assert before in formula
+    tables = _explained(capsys, source, "--stage", "tables")
+    assert re.search(re.escape(before) + ".*: when the match is complete", tables), tables
+    code = _explained(capsys, source, "--stage", "code")
+    ast.parse(code)
+    assert "# An aggregate that the file declares: slope(value, id)" in code
 
 
 @pytest.mark.parametrize("name", _QUERIES)

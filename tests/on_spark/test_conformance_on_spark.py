@@ -74,6 +74,17 @@ def test_absences_at_the_end(route: str, spark: Any) -> None:
     assert not problems, "\n".join(problems)
 
 
+@pytest.mark.parametrize("route", _ROUTES)
+def test_aggregates_of_the_file(route: str, spark: Any) -> None:
+    """A few queries by each route, of those that call what the file declares."""
+    if route == "sql" and not has_table_functions():
+        return
+    cases = load_cases("34")[_ROUTES.index(route) :: len(_ROUTES)]
+    assert len(cases) >= 3
+    problems = problems_of(cases, route, spark.createDataFrame)
+    assert not problems, "\n".join(problems)
+
+
 # --- all cases of a query as partitions -----------------------------------------------------------
 
 # Queries without PARTITION BY, whose cases are parts of one table all the same: of each way to

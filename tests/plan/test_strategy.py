@@ -276,3 +276,39 @@ def test_a_route_is_found_again_where_its_pickle_is_read(
     again = pickle.loads(pickle.dumps(route))
     assert repr(again) == repr(route)
     assert pickle.loads(pickle.dumps(query.program)).plan == query.plan
+
+
+# --- aggregates of one's own ----------------------------------------------------------------------
+
+_MEAN = """AGGREGATE mean(a: DOUBLE): DOUBLE STATE n: LONG = 0, s: DOUBLE = 0
+  STEP n = n + 1, s = s + a RESULT s / n
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "bounds"),
+    [
+        ("mean(x.value) > 3", 0),
+        ("x.value > mean(PRIOR x.value)", 0),
+        ("VARIANCE(x.value) > 3", 0),
+        ("COUNT(DISTINCT x.id) > SUM(x.id)", 0),
+        ("mean(x.value) + SUM(x.value) > 3", 0),
+        ("SUM(x.value) > mean(x.value)", 0),
+        ("SUM(x.value) > 9 AND mean(x.value) > 3", 1),
+        ("x.value > PREV(x.value) AND mean(x.value) > 3", 0),
+    ],
+)
+@pytest.mark.parametrize("selector", ["", "LAST "])
+def test_own_aggregates_promise_nothing_before_the_match_is_whole(
+    condition: str, bounds: int, selector: str
+) -> None:
+    """No bound of a sum speaks of them, and a match that fails says nothing of another one with
+    the same events so far."""
+    query = f"SELECT {selector}* FROM S WHERE ((A AS x)+ ; B) FILTER {condition} WITHIN 9 EVENTS"
+    (stages,) = compile_source(Source("q.cel", _DECLARATION + _MEAN + query), Options()).queries
+    listing = stages.program.listing
+    assert isinstance(listing, Checked)
+    assert len(listing.sum_bounds) == bounds
+    assert not listing.fails_alike
+    assert not listing.is_brief
+    assert any(clause.when == "complete" for clause in listing.clauses)

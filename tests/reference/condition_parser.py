@@ -7,21 +7,30 @@ from .nodes import (
     Attribute,
     Binary,
     Both,
+    Choice,
     Comparison,
     Condition,
     Either,
     Expression,
     HasType,
+    If,
     Literal,
     Not,
+    OwnAggregate,
     Previous,
     Unary,
+    Variable,
 )
 from .tokens import Cursor
 from .values import NULL, CelError, Datum, Kind, datum_of, negate
 
 _COMPARISONS = ("=", "==", "!=", "<>", "<", "<=", ">", ">=")
-_AGGREGATES = ("FIRST", "LAST", "MIN", "MAX", "SUM", "AVG", "COUNT", "COLLECT")
+_AGGREGATES = (
+    *("FIRST", "LAST", "MIN", "MAX", "SUM", "AVG", "COUNT", "COLLECT"),
+    *("VARIANCE", "STDDEV", "MEDIAN"),
+)
+_CHOICES = ("LEAST", "GREATEST", "COALESCE")
+FUNCTIONS = ("ABS", "PREV", "IF", *_AGGREGATES, *_CHOICES)
 # Words that stay what they are inside x[…], where every other word is an attribute.
 _KEPT_IN_BRACKETS = ("NOT", "TRUE", "FALSE", "NULL")
 
@@ -33,6 +42,9 @@ class ConditionParser:
         self.cursor = cursor
         # The label x while x[…] is being read: bare attributes are its.
         self.owner: str | None = None
+        # Aggregates of one's own by their names, and whether one is being declared.
+        self.own: dict[str, OwnAggregate] = {}
+        self.in_declaration = False
         # Whether the last `x IS R` was an `x IS NOT R`.
         self._negated = False
 
@@ -188,6 +200,8 @@ class ConditionParser:
             return Literal(datum_of(kind, cursor.take().text))
         if token.kind == "word" and cursor.at("(", ahead=1):
             return self._function()
+        if self.in_declaration:
+            return Variable(cursor.name())
         if self.owner is None and cursor.at_word("IS", ahead=1):
             return self._type_test()
         if self.owner is not None and token.keyword not in _KEPT_IN_BRACKETS:
@@ -212,6 +226,10 @@ class ConditionParser:
     def _function(self) -> Expression:
         cursor = self.cursor
         word = cursor.peek().keyword
+        if self.in_declaration:
+            return self._choice()
+        if self.owner is None and cursor.peek().text in self.own:
+            return self._own()
         allowed = ("ABS",) if self.owner is not None else ("ABS", "PREV", *_AGGREGATES)
         if word not in allowed:
             raise cursor.error("a function that may stand here")
@@ -228,10 +246,111 @@ class ConditionParser:
             result = Previous(label, name, distance)
         else:
             prior = not cursor.at(".", ")", ahead=1) and cursor.accept_word("PRIOR") is not None
-            if word == "COUNT":
+            if word == "COUNT" and cursor.at_word("DISTINCT") and not cursor.at(")", ahead=1):
+                cursor.take()
+                prior = not cursor.at(".", ahead=1) and cursor.accept_word("PRIOR") is not None
+                label, name = self._label_attribute()
+                result = Aggregate("DISTINCT", label, name, prior)
+            elif word == "COUNT":
                 result = Aggregate(word, cursor.name(), None, prior)
             else:
                 label, name = self._label_attribute()
                 result = Aggregate(word, label, name, prior)
         cursor.expect(")")
         return result
+
+    def _choice(self) -> Expression:
+        """ABS, LEAST, GREATEST, COALESCE or IF in the declaration of an aggregate."""
+        cursor = self.cursor
+        word = cursor.expect_word("ABS", "IF", *_CHOICES)
+        cursor.expect("(")
+        result: Expression
+        if word == "IF":
+            condition = self.condition()
+            cursor.expect(",")
+            then = self.expression()
+            cursor.expect(",")
+            result = If(condition, then, self.expression())
+        elif word == "ABS":
+            result = Unary("ABS", self.expression())
+        else:
+            operands = [self.expression()]
+            while cursor.accept(","):
+                operands.append(self.expression())
+            result = Choice(word, tuple(operands))
+        cursor.expect(")")
+        return result
+
+    def _own(self) -> Expression:
+        """`spread(x.value)` and `slope(PRIOR x.ts, x.value)`."""
+        cursor = self.cursor
+        own = self.own[cursor.take().text]
+        cursor.expect("(")
+        prior = not cursor.at(".", ahead=1) and cursor.accept_word("PRIOR") is not None
+        attributes = [self._label_attribute()]
+        while cursor.accept(","):
+            if prior and not cursor.at(".", ahead=1):
+                cursor.accept_word("PRIOR")
+            attributes.append(self._label_attribute())
+        cursor.expect(")")
+        (label, name), *others = attributes
+        if any(other != label for other, _ in others) or len(attributes) != len(own.parameters):
+            raise CelError(f"{own.name} takes {len(own.parameters)} attributes of one label")
+        return Aggregate("OWN", label, name, prior, own, tuple(one for _, one in others))
+
+    # --- declarations ---
+
+    def declaration(self) -> OwnAggregate:
+        """`AGGREGATE name(…): kind STATE … STEP … RESULT …`, after its first word."""
+        cursor = self.cursor
+        self.in_declaration = True
+        name = cursor.name()
+        if name in self.own or name.upper() in FUNCTIONS:
+            raise CelError(f"{name} is a function")
+        cursor.expect("(")
+        parameters = [self._typed()]
+        while cursor.accept(","):
+            parameters.append(self._typed())
+        cursor.expect(")")
+        cursor.expect(":")
+        kind = self._kind()
+        cursor.expect_word("STATE")
+        state = [self._state()]
+        while cursor.accept(","):
+            state.append(self._state())
+        cursor.expect_word("STEP")
+        steps = [self._step()]
+        while cursor.accept(","):
+            steps.append(self._step())
+        cursor.expect_word("RESULT")
+        result = self.expression()
+        self.in_declaration = False
+        names = [one for one, _ in parameters] + [one for one, _, _ in state]
+        changed = [one for one, _ in steps]
+        if len({*names}) < len(names) or len({*changed}) < len(changed):
+            raise CelError(f"AGGREGATE {name}: a name comes twice")
+        if not {*changed} <= {one for one, _, _ in state}:
+            raise CelError(f"AGGREGATE {name}: STEP changes what is not in STATE")
+        return OwnAggregate(name, tuple(parameters), kind, tuple(state), tuple(steps), result)
+
+    def _kind(self) -> Kind:
+        word = self.cursor.take().keyword
+        word = {"BIGINT": "LONG"}.get(word, word)
+        if word == "NULL" or word not in Kind.__members__:
+            raise CelError(f"{word or 'that'} is not a type")
+        return Kind[word]
+
+    def _typed(self) -> tuple[str, Kind]:
+        name = self.cursor.attribute()
+        self.cursor.expect(":")
+        return name, self._kind()
+
+    def _state(self) -> tuple[str, Kind, Expression]:
+        name, kind = self._typed()
+        self.cursor.expect("=")
+        return name, kind, self.expression()
+
+    def _step(self) -> tuple[str, Expression]:
+        name = self.cursor.name()
+        self.cursor.expect("=")
+        return name, self.expression()

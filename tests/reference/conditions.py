@@ -24,8 +24,10 @@ from .nodes import (
     Literal,
     Not,
     Previous,
+    Unary,
     parts,
 )
+from .own_aggregates import own_value, truth_of
 from .values import (
     CelError,
     Datum,
@@ -33,24 +35,11 @@ from .values import (
     absolute,
     aggregate,
     arithmetic,
-    compare,
-    contains,
-    like,
     negate,
-    rlike,
 )
 
 Clause = tuple[Comparison, ...]
 Positions = tuple[int, ...]
-
-_ORDERS = {
-    "=": lambda order: order == 0,
-    "<>": lambda order: order != 0,
-    "<": lambda order: order < 0,
-    "<=": lambda order: order <= 0,
-    ">": lambda order: order > 0,
-    ">=": lambda order: order >= 0,
-}
 
 
 @dataclass(frozen=True)
@@ -159,23 +148,7 @@ class ConditionChecker:
     ) -> bool | None:
         """The comparison without its NOT; None is SQL's unknown."""
         value = partial(self.value, positions=positions, chosen=chosen)
-        first, *others = [value(operand) for operand in comparison.operands]
-        operator = comparison.operator
-        if operator == "ISNULL":
-            return first.value is None
-        if operator == "LIKE":
-            return like(first, others[0])
-        if operator == "RLIKE":
-            return rlike(first, others[0])
-        if operator == "IN":
-            return contains(first, others)
-        if operator == "BETWEEN":
-            above = _ordered(">=", first, others[0])
-            below = _ordered("<=", first, others[1])
-            if above is False or below is False:
-                return False
-            return None if above is None or below is None else True
-        return _ordered(operator, first, others[0])
+        return truth_of(comparison.operator, [value(operand) for operand in comparison.operands])
 
     def value(
         self,
@@ -203,12 +176,19 @@ class ConditionChecker:
             if expression.name is None:
                 return Datum(Kind.LONG, len(places))
             data = [self._attribute(place, expression.name) for place in places]
+            if expression.own is not None:
+                others = [
+                    [self._attribute(place, name) for place in places] for name in expression.more
+                ]
+                return own_value(expression.own, list(zip(data, *others, strict=True)))
             return aggregate(expression.function, self.kinds[expression.name], data)
         if isinstance(expression, Binary):
             left = self.value(expression.left, positions, chosen)
             return arithmetic(
                 expression.operator, left, self.value(expression.right, positions, chosen)
             )
+        if not isinstance(expression, Unary):
+            raise CelError("IF, LEAST, GREATEST and COALESCE stand in AGGREGATE")
         operand = self.value(expression.operand, positions, chosen)
         return negate(operand) if expression.operator == "-" else absolute(operand)
 
@@ -216,8 +196,3 @@ class ConditionChecker:
         if name not in self.kinds:
             raise CelError(f"no event type has the attribute {name}")
         return self.rows[position].values.get(name, Datum(self.kinds[name], None))
-
-
-def _ordered(operator: str, left: Datum, right: Datum) -> bool | None:
-    order = compare(left, right)
-    return None if order is None else _ORDERS[operator](order)

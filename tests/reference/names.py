@@ -220,6 +220,8 @@ def _check_attributes(expressions: Iterable[n.Expression], schema: Schema) -> No
                     raise CelError(f"no event type is called {part.type}")
             elif isinstance(part, n.Attribute | n.Previous | n.Aggregate) and part.name is not None:
                 _check_attribute(part.name, schema)
+                for name in part.more if isinstance(part, n.Aggregate) else ():
+                    _check_attribute(name, schema)
 
 
 def _check_attribute(name: str, schema: Schema) -> None:

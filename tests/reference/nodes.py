@@ -55,13 +55,16 @@ class HasType:
 class Aggregate:
     """`SUM(x.a)` and the like; with `prior` only over the positions before the chosen one.
 
-    `name` is None for COUNT, which counts positions.
+    `name` is None for COUNT, which counts positions. COUNT(DISTINCT x.a) has the function DISTINCT.
+    An aggregate of one's own is `own`, and `more` are its further attributes.
     """
 
     function: str
     label: str
     name: str | None
     prior: bool
+    own: OwnAggregate | None = None
+    more: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +84,49 @@ class Binary:
     right: Expression
 
 
-Expression = Literal | Attribute | Previous | HasType | Aggregate | Unary | Binary
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """A parameter or a variable of STATE, in an aggregate of one's own."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """`LEAST(e, …)`, `GREATEST(e, …)` or `COALESCE(e, …)`, in an aggregate of one's own."""
+
+    function: str
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class If:
+    """`IF(p, e, e)`, in an aggregate of one's own."""
+
+    condition: Condition
+    then: Expression
+    otherwise: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class OwnAggregate:
+    """`AGGREGATE name(…): kind STATE … STEP … RESULT …`.
+
+    `state`: the variables with their kinds and first values; `steps`: the variables that STEP gives
+    a new value.
+    """
+
+    name: str
+    parameters: tuple[tuple[str, Kind], ...]
+    kind: Kind
+    state: tuple[tuple[str, Kind, Expression], ...]
+    steps: tuple[tuple[str, Expression], ...]
+    result: Expression
+
+
+Expression = (
+    Literal | Attribute | Previous | HasType | Aggregate | Unary | Binary | Variable | Choice | If
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -261,7 +261,14 @@ class _FileParser(_FormulaParser):
         cursor = self.cursor
         streams: list[str] = []
         types: list[EventType] = []
-        while cursor.accept_word("CREATE"):
+        while True:
+            if cursor.at_word("AGGREGATE") and cursor.at("(", ahead=2):
+                cursor.take()
+                own = self.conditions.declaration()
+                self.conditions.own[own.name] = own
+                continue
+            if not cursor.accept_word("CREATE"):
+                break
             cursor.expect_word("STREAM")
             stream = cursor.name()
             if stream in streams:

@@ -288,7 +288,8 @@ def absolute(datum: Datum) -> Datum:
 
 
 def aggregate(function: str, kind: Kind, data: Sequence[Datum]) -> Datum:
-    """FIRST, LAST, MIN, MAX, SUM, AVG or COLLECT of values of one kind, in stream order.
+    """FIRST, LAST, MIN, MAX, SUM, AVG, VARIANCE, STDDEV, MEDIAN, DISTINCT (the count of distinct
+    values) or COLLECT of values of one kind, in stream order.
 
     NULL where nothing is left to aggregate. COLLECT gives a tuple of all values, NULLs too, so that
     those of two attributes go together.
@@ -304,6 +305,24 @@ def aggregate(function: str, kind: Kind, data: Sequence[Datum]) -> Datum:
         choose = min if function == "MIN" else max
         largest = choose(values, key=functools.cmp_to_key(_order)) if values else None
         return Datum(kind, largest)
+    if function == "DISTINCT":
+        distinct = {"NaN" if value != value else value for value in values}
+        return Datum(Kind.LONG, len(distinct))
+    if function == "MEDIAN":
+        if kind is Kind.INTERVAL:
+            middle = _median(values)
+            # As Java makes a whole number of a DOUBLE.
+            ends = -(2**63), 2**63 - 1
+            found = None if middle is None else min(max(int(middle), ends[0]), ends[1])
+            return Datum(kind, found)
+        number_kind(Datum(kind, None))
+        return Datum(Kind.DOUBLE, _median(values))
+    if function in ("VARIANCE", "STDDEV"):
+        number_kind(Datum(kind, None))
+        variance = _variance(values)
+        if variance is not None and function == "STDDEV":
+            variance = math.sqrt(variance)
+        return Datum(Kind.DOUBLE, variance)
     if kind is Kind.INTERVAL:
         if not values:
             return Datum(kind, None)
@@ -322,6 +341,27 @@ def aggregate(function: str, kind: Kind, data: Sequence[Datum]) -> Datum:
 def _sum_of_doubles(values: Sequence[float]) -> float:
     # Not sum(): newer versions of Python compensate rounding errors there, a plain fold does not.
     return functools.reduce(lambda total, value: total + float(value), values, 0.0)
+
+
+def _median(values: Sequence[Any]) -> float | None:
+    """The value in the middle as a DOUBLE, or half of each of the two in the middle."""
+    if not values:
+        return None
+    ordered = sorted(values, key=functools.cmp_to_key(_order))
+    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    return float(low) if _order(low, high) == 0 else 0.5 * float(low) + 0.5 * float(high)
+
+
+def _variance(values: Sequence[Any]) -> float | None:
+    """The variance of a sample, from the first value on, mean and squares at once, as in Spark."""
+    if len(values) < 2:
+        return None
+    mean = squares = 0.0
+    for count, value in enumerate(map(float, values), start=1):
+        step = value - mean
+        mean += step / count
+        squares += step * (step - step / count)
+    return squares / (len(values) - 1)
 
 
 @functools.lru_cache(maxsize=256)

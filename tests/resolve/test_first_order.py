@@ -556,6 +556,16 @@ def test_labels_under_iteration_are_shown_and_not_judged() -> None:
     assert [event["pos"] for event in match["x"]] == [1, 2]
 
 
+def test_aggregates_of_the_file_judge_labels_with_one_position() -> None:
+    """As every function of a label does; those under a `+` are refused."""
+    declared = "AGGREGATE last_of(a: INT): INT STATE s: INT = NULL STEP s = a RESULT s\n"
+    query = "SELECT last_of(x.v) AS v WHERE (A AS x ; B AS y) FILTER last_of(y.v) > last_of(x.v)"
+    (match,) = run(declared + query, EVENTS, first_order=True)
+    assert match["v"] == 1
+    text = declared + "((A AS x):+ : B) FILTER last_of(x.v) > 1"
+    assert "label-iterated" in codes(text)
+
+
 def test_options_reach_the_stage() -> None:
     source = Source("q.cel", STREAM + "(A AS x OR B) FILTER x.v > 1")
     compile_source(source, Options())

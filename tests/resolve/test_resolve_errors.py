@@ -1,8 +1,8 @@
 """What a person reads when the meaning of a query is wrong: messages as golden files.
 
-Each `.cel` file under tests/errors/{absences,names,types,clauses,warnings} has all its messages
-beside it, rendered, as `.expected`. A first line `-- order-by: ts,id` names order columns; in the
-folder `instants`, simultaneous events have no order.
+Each `.cel` file under tests/errors/{absences,aggregates,names,types,clauses,warnings} has all its
+messages beside it, rendered, as `.expected`. A first line `-- order-by: ts,id` names order columns;
+in the folder `instants`, simultaneous events have no order.
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ from places import TESTS
 
 from celc.core.limits import SIMULTANEOUS
 from celc.diagnostics.errors import CelError, Diagnostic, render_all
-from celc.diagnostics.messages import absences, clauses, instants, names, types, warnings
+from celc.diagnostics.messages import (
+    absences,
+    aggregates,
+    clauses,
+    instants,
+    names,
+    types,
+    warnings,
+)
 from celc.diagnostics.source import Source
 from celc.parse.parser import parse
 from celc.resolve.resolver import resolve
@@ -29,6 +37,7 @@ CATALOGUE = {
     "clauses": clauses,
     "instants": instants,
     "absences": absences,
+    "aggregates": aggregates,
     "warnings": warnings,
 }
 QUERIES = sorted(path for folder in CATALOGUE for path in (FOLDER / folder).glob("*.cel"))

@@ -6,12 +6,19 @@ from collections.abc import Collection, Sequence
 
 from celc.diagnostics.messages.wording import available, guess, guesses
 
-FUNCTIONS = ("FIRST", "LAST", "MIN", "MAX", "SUM", "AVG", "COUNT", "COLLECT", "PREV", "ABS")
+FUNCTIONS = (
+    *("FIRST", "LAST", "MIN", "MAX", "SUM", "AVG", "COUNT", "VARIANCE", "STDDEV", "MEDIAN"),
+    *("COLLECT", "PREV", "ABS"),
+)
 
 _SAME = {
     "AVERAGE": "AVG",
     "MEAN": "AVG",
     "TOTAL": "SUM",
+    "VAR_SAMP": "VARIANCE",
+    "VAR": "VARIANCE",
+    "STDDEV_SAMP": "STDDEV",
+    "STD": "STDDEV",
     "MINIMUM": "MIN",
     "MAXIMUM": "MAX",
     "FIRST_VALUE": "FIRST",
@@ -35,6 +42,7 @@ _CASES = frozenset({"LOWER", "UPPER", "LCASE", "UCASE"})
 _PIECES = frozenset(
     {"SUBSTRING", "SUBSTR", "LEFT", "RIGHT", "TRIM", "INSTR", "POSITION", "CHARINDEX"}
 )
+_WITHOUT_NULL = ("NVL", "IFNULL")
 _DATES = frozenset(
     {"DATE", "YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "EXTRACT", "DATE_TRUNC", "TO_TIMESTAMP"}
     | {"TO_DATE", "UNIX_TIMESTAMP", "TIMESTAMP"}
@@ -68,6 +76,9 @@ def advice_on(
             "leave it out: numbers are compared whatever their types",
             f"write {mended}",
         ), mended
+    if word in _WITHOUT_NULL and "COALESCE" in functions:
+        mended = f"COALESCE({', '.join(arguments)})"
+        return (f"write {mended if arguments else 'COALESCE'}",), mended if arguments else None
     told = _told(word, first, arguments)
     if told:
         return (told,), None
@@ -90,7 +101,7 @@ def _told(word: str, first: str, arguments: Sequence[str]) -> str | None:
         one, two = (*arguments, "y.a")[:2] if arguments else ("x.a", "y.a")
         join = "OR" if word == "GREATEST" else "AND"
         return f"compare each with the number: {one} > 3 {join} {two} > 3"
-    if word in ("COALESCE", "NVL", "IFNULL", "ISNULL", "NULLIF"):
+    if word in ("COALESCE", "ISNULL", "NULLIF", *_WITHOUT_NULL):
         return f"say both cases: {first} > 3 OR {first} IS NULL"
     if word in _CASES:
         return f"(?i) in a regular expression takes both cases: {first} RLIKE '(?i)^text$'"

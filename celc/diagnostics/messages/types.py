@@ -216,30 +216,36 @@ def unknown_function(
     name: str,
     functions: Collection[str],
     span: Span,
-    argument: tuple[str, Span] | None = None,
+    arguments: Sequence[str] = (),
+    call: Span | None = None,
 ) -> Diagnostic:
-    """`MEAN(x.price)`; `argument` is that of the call, as it is written, with the call's place."""
-    hints, mended = advice_on(name, () if argument is None else (argument[0],), functions)
+    """`MEAN(x.price)`; `arguments` are those of the call, as they are written, `call` its place."""
+    hints, mended = advice_on(name, arguments, functions)
     return error(
         "unknown-function",
         span,
         f"there is no function {quote(name)}",
         help=hints,
-        fixes=() if mended is None or argument is None else (Fix(argument[1], mended),),
+        fixes=() if mended is None or call is None else (Fix(call, mended),),
     )
 
 
 def needs_attribute(
-    function: str, span: Span, choices: Sequence[str] = (), call: Span | None = None
+    function: str,
+    span: Span,
+    choices: Sequence[str],
+    call: Span,
+    example: str,
 ) -> Diagnostic:
-    """`SUM(x)`, `SUM(a)`, `SUM(x.a + 1)`; `choices` are what would do for the whole `call`."""
-    advice = f"write {function}(x.a), and do arithmetic outside the parentheses"
+    """`SUM(x)`, `SUM(a)`, `SUM(x.a + 1)`; `choices` are what would do for the whole `call`,
+    `example` is `SUM(x.a)`."""
+    advice = f"write {example}, and do arithmetic outside the parentheses"
     return error(
         "needs-attribute",
         span,
         f"{function} takes an attribute of a label and nothing else",
         help=(f"write {' or '.join(choices)}" if choices else advice,),
-        fixes=() if call is None else tuple(Fix(call, choice) for choice in choices),
+        fixes=tuple(Fix(call, choice) for choice in choices),
     )
 
 

@@ -127,12 +127,12 @@ def selector_without_items(place: Place) -> Diagnostic | None:
 
 
 def misspelled_statement(place: Place) -> Diagnostic | None:
-    """A first word that is almost SELECT, QUERY or CREATE."""
+    """A first word that is almost SELECT, QUERY, CREATE or AGGREGATE."""
     if place.index == place.statement_start + 1 and place.before == "NAME":
         first = place.previous
         if keyword_of(first) == "STREAM":
             return _misspelled(first, "CREATE STREAM", "CREATE STREAM")
-        close = _close(first, {"SELECT", "QUERY", "CREATE"})
+        close = _close(first, {"SELECT", "QUERY", "CREATE", "AGGREGATE"})
         if close and close != keyword_of(first):
             return _misspelled(first, close)
     return None
@@ -296,15 +296,15 @@ def select_after_name(place: Place) -> Diagnostic | None:
 
 
 def late_declaration(place: Place) -> Diagnostic | None:
-    """CREATE STREAM after the first query."""
-    if keyword_of(place.found) != "CREATE" or keyword_of(place.following) != "STREAM":
-        return None
-    if not place.accepts(END):
+    """CREATE STREAM or AGGREGATE after the first query."""
+    is_stream = keyword_of(place.found) == "CREATE" and keyword_of(place.following) == "STREAM"
+    is_aggregate = place.found.type == "AGGREGATE"
+    if not (is_stream or is_aggregate) or not place.accepts(END):
         return None
     return error(
         "late-declaration",
         place.found.span,
-        "streams are declared before the first query",
+        f"{'aggregates' if is_aggregate else 'streams'} are declared before the first query",
         help=["move the declaration to the start of the file"],
     )
 

@@ -53,6 +53,16 @@ class Place:
         return self.tokens[self.index]
 
     @property
+    def part_of_aggregate(self) -> str | None:
+        """The word that begins the part of an AGGREGATE here, up to its RESULT; None elsewhere."""
+        for token in reversed(self.tokens[self.start : self.index]):
+            if token.type in ("AGGREGATE", "STATE", "STEP"):
+                return token.type
+            if token.type in ("RESULT", "CREATE", "QUERY", "SELECT"):
+                break
+        return None
+
+    @property
     def before(self) -> str:
         """The type of the token before, empty at the start."""
         return self.tokens[self.index - 1].type if self.index > self.start else ""

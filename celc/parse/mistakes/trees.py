@@ -16,8 +16,17 @@ from celc.parse.mistakes.tokens import shortened
 # --- files ----------------------------------------------------------------------------------------
 
 
-def no_query(streams: Sequence[syntax.StreamDeclaration], end: Span) -> Diagnostic:
+def no_query(
+    streams: Sequence[syntax.StreamDeclaration], end: Span, *, has_aggregates: bool = False
+) -> Diagnostic:
     """A file without any query."""
+    if not streams and has_aggregates:
+        return error(
+            "no-query",
+            end,
+            "the file declares aggregates but has no query",
+            help=["add streams and a query, such as: SELECT * WHERE A"],
+        )
     if not streams:
         return error(
             "no-query",
@@ -213,6 +222,17 @@ def type_test_of_value(span: Span, test: str, of: syntax.Name | None) -> Diagnos
         "IS with an event type asks for the type of a label's event, not of a value",
         help=[f"write {mended}", *hints],
         fixes=[Fix(span, mended)] if of else [],
+    )
+
+
+def late_prior(prior: Span, first: int) -> Diagnostic:
+    """`slope(x.ts, PRIOR x.value)`; `first` is where the first argument begins."""
+    return error(
+        "misplaced-prior",
+        prior,
+        "PRIOR is about all arguments, so it stands before the first one",
+        help=["write PRIOR before the first argument"],
+        fixes=[Fix(Span(first, first), "PRIOR ")],
     )
 
 

@@ -13,6 +13,7 @@ from celc.diagnostics.errors import Diagnostic, Related, error
 from celc.parse.mistakes import (
     clauses,
     conditions,
+    declared_aggregates,
     durations,
     filters,
     foreign_statements,
@@ -38,6 +39,7 @@ from celc.parse.tokens import keyword_of
 
 # The first that applies is taken: from sure habits of other languages to guesses.
 _CASES = (
+    declared_aggregates.in_declaration,
     formulas.missing_formula,
     clauses.misspelled_statement,
     windows.size,
@@ -145,7 +147,7 @@ _ARITHMETIC = frozenset({"PLUS", "MINUS", "STAR", "SLASH", "PERCENT"})
 _COMPARING = frozenset({*COMPARISONS} | {"BETWEEN", "IN", "LIKE", "RLIKE", "IS", "NOT"})
 _VALUE = frozenset(
     {"NAME", "ATTRIBUTE", "INTEGER", "DOUBLE", "TEXT", "TRUE", "FALSE", "NULL", "TIMESTAMP"}
-    | {"DATE", "MINUS", "PLUS", "LPAR", "PREV", "PRIOR"}
+    | {"DATE", "MINUS", "PLUS", "LPAR", "PREV", "PRIOR", "DISTINCT", "IF"}
 )
 _ATOM = frozenset(
     {"NAME", "LPAR", "BANG", "NOT", "STRICT", "NXT", "NEXT", "LAST", "MAX", "PROJECT", "WITHIN"}

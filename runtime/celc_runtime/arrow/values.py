@@ -21,7 +21,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.engine.label_sets import some_known
+from celc_runtime.engine.label_sets import (
+    count_distinct,
+    count_known,
+    deviation,
+    median,
+    median_interval,
+    some_known,
+    variance,
+)
 from celc_runtime.engine.spark_arithmetic import MICROSECONDS_PER_DAY, add_long, less_real
 from celc_runtime.engine.time_arithmetic import (
     SMALLEST,
@@ -34,6 +42,7 @@ from celc_runtime.engine.time_arithmetic import (
     sum_interval,
 )
 from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.conditions import TextCondition
 from celc_runtime.plan.expressions import (
     Absolute,
     Aggregate,
@@ -42,7 +51,9 @@ from celc_runtime.plan.expressions import (
     Computed,
     Constant,
     Negation,
+    OwnAggregate,
     Tree,
+    attributes_of_text,
 )
 from celc_runtime.plan.plan import ARROW_TYPES
 
@@ -121,11 +132,14 @@ def computed_column(item: Computed, labels: LabelValues) -> pa.Array:
     if isinstance(tree, Constant):
         # Also of types that have no arithmetic.
         return pa.repeat(pa.scalar(tree.value, ARROW_TYPES[tree.type]), labels.matches)
-    if isinstance(tree, Aggregate) and tree.function not in _NUMERIC_FUNCTIONS:
+    if isinstance(tree, Aggregate) and tree.function not in _COMPUTED:
         return _from_events(tree, labels)
     with np.errstate(all="ignore"):
         numbers = _numbers(tree, labels)
     type = ARROW_TYPES[item.type]
+    if item.type in ("BOOLEAN", "DATE"):
+        narrow = numbers.values.astype(np.bool_ if item.type == "BOOLEAN" else np.int32)
+        return pa.array(narrow, mask=~numbers.known).cast(type)
     if pa.types.is_temporal(type):
         return pa.array(numbers.values, pa.int64(), mask=~numbers.known).cast(type)
     return pa.array(numbers.values, type, mask=~numbers.known)
@@ -135,6 +149,8 @@ def computed_column(item: Computed, labels: LabelValues) -> pa.Array:
 
 
 _NUMERIC_FUNCTIONS = ("COUNT", "SUM", "AVG")
+_OF_SETS = ("VARIANCE", "STDDEV", "MEDIAN", "DISTINCT")
+_COMPUTED = (*_NUMERIC_FUNCTIONS, *_OF_SETS)
 
 
 def _from_events(tree: Aggregate, labels: LabelValues) -> pa.Array:
@@ -170,6 +186,61 @@ def _numeric_function(tree: Aggregate, labels: LabelValues) -> Numbers:
     sums = np.empty(labels.matches, np.float64)
     real_sums(values.astype(np.float64), known, offsets, sums, counts)
     return Numbers(sums if tree.function == "SUM" else sums / counts, counts > 0)
+
+
+def _function_of_sets(tree: Aggregate, labels: LabelValues) -> Numbers:
+    """VARIANCE, STDDEV, MEDIAN and COUNT(DISTINCT …), by the functions of conditions."""
+    assert tree.attribute is not None
+    column, offsets = labels.column(tree.label, tree.attribute), labels.offsets(tree.label)
+    is_interval = pa.types.is_duration(column.type)
+    values, known = _in_order(_coded(column))
+    whole = tree.function == "DISTINCT" or is_interval
+    found = np.empty(labels.matches, np.int64 if whole else np.float64)
+    fits = np.empty(labels.matches, np.bool_)
+    match tree.function:
+        case "VARIANCE" | "STDDEV":
+            variances(values, known, offsets, tree.function == "STDDEV", found, fits)
+        case "MEDIAN" if is_interval:
+            medians_of_intervals(values, known, offsets, found, fits)
+        case "MEDIAN":
+            medians(values, known, offsets, found, fits)
+        case _:
+            counts_of_distinct(values, known, offsets, found, fits)
+    return Numbers(found, fits)
+
+
+def _coded(column: pa.Array) -> pa.Array:
+    """The column, of texts a number for each that is different."""
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        column = column.dictionary_encode()
+    if pa.types.is_dictionary(column.type):
+        # Chunks of one column can hold one text twice in their dictionary.
+        plain = column.dictionary.dictionary_encode()
+        column = plain.indices.take(column.indices)
+    return column
+
+
+def _own_aggregate(tree: OwnAggregate, labels: LabelValues) -> Numbers:
+    """The values of an aggregate that the query's file declares."""
+    arguments: list[np.ndarray] = []
+    for attribute in tree.columns:
+        column = labels.column(tree.label, attribute)
+        if pa.types.is_boolean(column.type):
+            column = column.cast(pa.int8())
+        arguments += _split(column)
+    for text in tree.texts:
+        names = attributes_of_text(text)
+        columns = [labels.column(tree.label, name).cast(pa.string()) for name in names]
+        if isinstance(text, TextCondition):
+            truth = text.of_values(pc.fill_null(columns[0], ""))
+            is_null = np.array(columns[0].is_null(), np.bool_)
+            arguments.append(np.where(is_null, text.of_null, truth))
+        else:
+            arguments.append(text.of_columns(*columns))
+    values = np.empty(labels.matches, _NUMPY_TYPES.get(tree.type, np.int64))
+    known = np.empty(labels.matches, np.bool_)
+    tree.function(*arguments, labels.offsets(tree.label), values, known)
+    return Numbers(values, known)
 
 
 def _in_order(column: pa.Array) -> Numbers:
@@ -248,6 +319,47 @@ def real_sums(values, known, offsets, totals, counts):  # type: ignore[no-untype
         totals[match], counts[match] = total, count
 
 
+@njit(nogil=True, cache=True)
+def variances(values, known, offsets, is_root, found, fits):  # type: ignore[no-untyped-def]
+    """Write the variance of each match's known values, or its root, and whether it has two."""
+    for match in range(found.shape[0]):
+        events = np.arange(offsets[match], offsets[match + 1])
+        fits[match] = count_known(known, events) > 1
+        if is_root:
+            found[match] = deviation(values, known, events)
+        else:
+            found[match] = variance(values, known, events)
+
+
+@njit(nogil=True, cache=True)
+def medians(values, known, offsets, found, fits):  # type: ignore[no-untyped-def]
+    """Write the median of each match's known values, and whether it has one."""
+    room = np.empty(values.shape[0], np.int64)
+    for match in range(found.shape[0]):
+        events = np.arange(offsets[match], offsets[match + 1])
+        fits[match] = some_known(known, events)
+        found[match] = median(values, known, events, room)
+
+
+@njit(nogil=True, cache=True)
+def medians_of_intervals(values, known, offsets, found, fits):  # type: ignore[no-untyped-def]
+    """Write the median of each match's known durations, and whether it has one."""
+    room = np.empty(values.shape[0], np.int64)
+    for match in range(found.shape[0]):
+        events = np.arange(offsets[match], offsets[match + 1])
+        fits[match] = some_known(known, events)
+        found[match] = median_interval(values, known, events, room)
+
+
+@njit(nogil=True, cache=True)
+def counts_of_distinct(values, known, offsets, found, fits):  # type: ignore[no-untyped-def]
+    """Write the number of different known values of each match."""
+    room = np.empty(values.shape[0], np.int64)
+    for match in range(found.shape[0]):
+        events = np.arange(offsets[match], offsets[match + 1])
+        found[match], fits[match] = count_distinct(values, known, events, room), True
+
+
 # --- arithmetic -----------------------------------------------------------------------------------
 
 
@@ -259,7 +371,11 @@ def _numbers(tree: Tree, labels: LabelValues) -> Numbers:
         case Aggregate():
             if tree.function in _NUMERIC_FUNCTIONS:
                 return _numeric_function(tree, labels)
+            if tree.function in _OF_SETS:
+                return _function_of_sets(tree, labels)
             return _split(_from_events(tree, labels))
+        case OwnAggregate():
+            return _own_aggregate(tree, labels)
         case Cast():
             values, known = _numbers(tree.operand, labels)
             values = values.astype(_NUMPY_TYPES[tree.type])

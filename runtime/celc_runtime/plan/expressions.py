@@ -5,9 +5,11 @@ Data only: the schemas follow from their types and attributes. `arrow/values` ev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
+
+from celc_runtime.plan.conditions import TextComparison, TextCondition
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,8 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A function of a label's events: FIRST, LAST, MIN, MAX, SUM, AVG, COUNT or COLLECT.
+    """A function of a label's events: FIRST, LAST, MIN, MAX, SUM, AVG, COUNT, VARIANCE, STDDEV,
+    MEDIAN, DISTINCT (COUNT(DISTINCT …)) or COLLECT.
 
     COUNT alone has no attribute. COLLECT stands at the top of an expression only.
     """
@@ -29,6 +32,22 @@ class Aggregate:
     function: str
     label: str
     attribute: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAggregate:
+    """An aggregate that the query's file declares, of a label's events.
+
+    `function` takes a value and a truth (not NULL) for each of `columns`, attributes of the events
+    of all matches, the truths of `texts`, then where the events of each match begin and end, and
+    the arrays that it writes: the value for each match, and whether it is not NULL.
+    """
+
+    function: Callable[..., None]
+    label: str
+    columns: tuple[str, ...]
+    texts: tuple[TextCondition | TextComparison, ...]
+    type: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +89,7 @@ class Arithmetic:
     checked: bool = False
 
 
-Tree: TypeAlias = Constant | Aggregate | Cast | Negation | Absolute | Arithmetic
+Tree: TypeAlias = Constant | Aggregate | OwnAggregate | Cast | Negation | Absolute | Arithmetic
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +126,17 @@ def _attributes_in(tree: Tree) -> Iterator[str]:
         case Aggregate():
             if tree.attribute is not None:
                 yield tree.attribute
+        case OwnAggregate():
+            yield from tree.columns
+            for text in tree.texts:
+                yield from attributes_of_text(text)
         case Arithmetic():
             yield from _attributes_in(tree.left)
             yield from _attributes_in(tree.right)
         case Cast() | Negation() | Absolute():
             yield from _attributes_in(tree.operand)
+
+
+def attributes_of_text(text: TextCondition | TextComparison) -> tuple[str, ...]:
+    """The attributes that a condition on texts reads."""
+    return (text.attribute,) if isinstance(text, TextCondition) else text.attributes

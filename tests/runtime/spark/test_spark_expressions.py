@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from engines import Row, engines, interpreted, only_query
+from spark_routes import has_table_functions
 
 import celc
 
@@ -46,11 +47,24 @@ def _events() -> list[Row]:
     return [*events, {"id": 5, "n": 0}]
 
 
-def _functions(call: str) -> dict[str, str]:
-    """MIN, MAX, SUM and AVG of all columns that have them, by the names of their values."""
+_OF_SETS = ("variance", "stddev", "median")
+_IN_SPARK = ("var_samp", "stddev_samp", "median")
+
+
+def _functions(call: str, of_sets: tuple[str, ...] = _OF_SETS) -> dict[str, str]:
+    """MIN, MAX, SUM, AVG and the functions of sets of all columns that have them, by the names of
+    their values."""
     ordered = [f"{f}_{c}" for f in ("min", "max") for c in _COLUMNS if c != "s"]
     summed = [f"{f}_{c}" for f in ("sum", "avg") for c in ("i", "l", "f", "d")]
     calls = {name: call.format(*name.split("_")) for name in (*ordered, *summed)}
+    calls |= {
+        f"{name}_{c}": call.format(function, c)
+        for name, function in zip(_OF_SETS, of_sets, strict=True)
+        for c in ("i", "l", "f", "d")
+    }
+    calls |= {
+        f"different_{c}": call.format("COUNT", c).replace("(", "(DISTINCT ") for c in _COLUMNS
+    }
     return {**calls, "count": call.format("count", "").replace("x.", "x").replace("()", "(1)")}
 
 
@@ -71,7 +85,7 @@ def _table(plan_schema: pa.Schema) -> pa.Table:
 
 def test_functions_and_arithmetic_are_those_of_spark(spark: Any) -> None:
     """Whole parts as matches: the values are those of GROUP BY, with the same types."""
-    wanted = _functions("{0}({1})")
+    wanted = _functions("{0}({1})", _IN_SPARK)
     own = _functions("{0}(x.{1})")
     formulas = {
         f"v{number}_{place}": (text, pair)
@@ -89,23 +103,28 @@ def test_functions_and_arithmetic_are_those_of_spark(spark: Any) -> None:
     found = {row["id"]: row for row in _longest(compiled.match_table(events).to_pylist())}
     frame = spark.createDataFrame(events).coalesce(1).sortWithinPartitions("id", "n")
     frame.createOrReplaceTempView("events")
-    columns = ", ".join(f"{text} AS {name}" for name, text in wanted.items())
-    computed = spark.sql(f"SELECT id, {columns} FROM events GROUP BY id")
-    types = {name: type.upper() for name, type in computed.dtypes}
     declared = dict(
         part.strip().replace("`", "").split(" ") for part in compiled.output_ddl.split(",")
     )
-    problems = [
-        f"{name}: {types[name]} in Spark, {declared[name]} here"
-        for name in wanted
-        if types[name] != declared[name]
-    ]
-    for row in computed.toArrow().to_pylist():
+    problems = []
+    # Beside DISTINCT, Spark takes the rows of the other functions in another order.
+    distinct = {name: text for name, text in wanted.items() if "DISTINCT" in text}
+    for asked in (distinct, {name: wanted[name] for name in wanted if name not in distinct}):
+        columns = ", ".join(f"{text} AS {name}" for name, text in asked.items())
+        computed = spark.sql(f"SELECT id, {columns} FROM events GROUP BY id")
+        types = {name: type.upper() for name, type in computed.dtypes}
         problems += [
-            f"part {row['id']}, {wanted[name]}: {row[name]} in Spark, {found[row['id']][name]} here"
-            for name in wanted
-            if not _same(row[name], found[row["id"]][name])
+            f"{name}: {types[name]} in Spark, {declared[name]} here"
+            for name in asked
+            if types[name] != declared[name]
         ]
+        for row in computed.toArrow().to_pylist():
+            here = found[row["id"]]
+            problems += [
+                f"part {row['id']}, {asked[name]}: {row[name]} in Spark, {here[name]} here"
+                for name in asked
+                if not _same(row[name], here[name])
+            ]
     assert not problems, "\n".join(problems[:40])
 
 
@@ -124,13 +143,32 @@ _EVERYTHING = ", ".join(
 )
 
 
+_OWN = """AGGREGATE longest(s: STRING, a: INT): INT
+  STATE most: INT = NULL
+  STEP most = IF(s LIKE '_%' AND s < 'z', GREATEST(most, a), most)
+  RESULT most
+AGGREGATE swings(a: FLOAT): FLOAT STATE x: FLOAT = 0 STEP x = a - 2 * x RESULT x
+AGGREGATE wraps(a: LONG): LONG STATE x: LONG = 9223372036854775807 STEP x = x + a RESULT x
+AGGREGATE all_of(a: BOOLEAN): BOOLEAN STATE x: BOOLEAN = TRUE STEP x = LEAST(x, a) RESULT x
+AGGREGATE latest(a: DATE): DATE STATE x: DATE = NULL STEP x = GREATEST(x, a) RESULT x
+AGGREGATE later(a: TIMESTAMP): TIMESTAMP STATE x: TIMESTAMP = NULL STEP x = a + 1 DAY RESULT x
+AGGREGATE since(a: TIMESTAMP, b: DATE): INTERVAL STATE x: INTERVAL = NULL STEP x = a - b RESULT x
+"""
+_OWN_VALUES = (
+    "longest(x.s, x.i) AS own_i, wraps(x.l) AS own_l, all_of(x.b) AS own_b, latest(x.day) AS "
+    "own_day, later(x.t) AS own_t, since(x.t, x.day) AS own_v, swings(x.i) AS own_f, "
+    "VARIANCE(x.i) AS variance, STDDEV(x.l) AS deviation, MEDIAN(x.l) AS middle, "
+    "COUNT(DISTINCT x.s) AS texts"
+)
+
+
 @pytest.mark.usefixtures("compiling_workers")
 def test_routes(spark: Any) -> None:
     """All give what `match_table` gives, compiled in Spark's workers; in pandas NaN is NULL."""
     select = f"COUNT(x) AS events, {_EVERYTHING}, SUM(x.l) AS total, x[i], AVG(x.i) AS mean"
-    matcher: Any = celc.compile(
-        f"{DECLARATION}SELECT {select} WHERE STRICT((A AS x)+) PARTITION BY id", order_by="n"
-    )
+    text = f"{DECLARATION}{_OWN}SELECT {select}, {_OWN_VALUES} WHERE STRICT((A AS x)+)"
+    condition = "FILTER longest(x.s, x.i) > 0 OR COUNT(x) < 9"
+    matcher: Any = celc.compile(f"{text} {condition} PARTITION BY id", order_by="n")
     # Spark hands a LONG with a NULL to pandas as DOUBLE, so large ones arrive as others.
     given = [{**event, "l": event.get("l") and event["l"] % 1000} for event in _events()]
     events = pa.Table.from_pylist(given, matcher.INPUT_SCHEMA)
@@ -140,6 +178,11 @@ def test_routes(spark: Any) -> None:
     ordered = frame.coalesce(1).sortWithinPartitions("id", "n")
     arrow = ordered.mapInArrow(matcher.match_arrow, matcher.OUTPUT_DDL)
     assert _sorted(arrow.toArrow().to_pylist()) == wanted
+    if has_table_functions():
+        frame.createOrReplaceTempView("parts")
+        matcher.register(spark, name="totals")
+        sql = spark.sql("SELECT * FROM totals(TABLE(parts) PARTITION BY id ORDER BY n)")
+        assert _sorted(sql.toArrow().to_pylist()) == wanted
     pandas = frame.groupBy("id").applyInPandas(matcher.match_pandas, matcher.OUTPUT_DDL)
     found = _sorted(pandas.toArrow().to_pylist())
     assert [text.replace("nan", "None") for text in found] == [

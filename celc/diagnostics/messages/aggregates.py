@@ -1,0 +1,201 @@
+"""Aggregates that a file declares, and the arguments of functions of a label's set."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from celc.diagnostics.errors import Diagnostic, Fix, Related, error
+from celc.diagnostics.messages.functions import FUNCTIONS
+from celc.diagnostics.messages.wording import available, guess, guessed, quote
+from celc.diagnostics.source import Span
+
+# --- declarations ---------------------------------------------------------------------------------
+
+
+def taken_name(name: str, span: Span, first: Span | None) -> Diagnostic:
+    """`AGGREGATE sum(…)`; `first`: where another aggregate of the name is declared, None where a
+    function has it."""
+    if first is None:
+        message = f"there is a function {name.upper()} already"
+    else:
+        message = f"the aggregate {quote(name)} is declared twice"
+    return error(
+        "aggregate-name",
+        span,
+        message,
+        help=(f"give the aggregate another name, such as {quote('my_' + name)}",),
+        related=() if first is None else (Related(first, "it is declared here first"),),
+    )
+
+
+def taken_variable(name: str, span: Span, first: Span) -> Diagnostic:
+    """`AGGREGATE f(a: INT): INT STATE a: INT = 0 …`."""
+    return error(
+        "duplicate-variable",
+        span,
+        f"{quote(name)} is declared twice in this aggregate",
+        help=("give each parameter and each variable of STATE a name of its own",),
+        related=(Related(first, "it is declared here first"),),
+    )
+
+
+def unknown_variable(name: str, what: str, names: Collection[str], span: Span) -> Diagnostic:
+    """`STEP n = m + 1`; `what` is STATE, STEP or RESULT, `names` can be named there."""
+    return error(
+        "unknown-variable",
+        span,
+        f"nothing is called {quote(name)} in {what}",
+        help=(*guess(name, names), *available(f"names in {what}", names)),
+        fixes=guessed(name, names, span),
+    )
+
+
+def no_parameter_here(name: str, what: str, span: Span) -> Diagnostic:
+    """`RESULT a`, and `STEP a = 1`; `what` is STATE, STEP or RESULT."""
+    reasons = {
+        "STATE": "its values are those before the first position",
+        "STEP": "it gives new values to the variables of STATE alone",
+        "RESULT": "it is computed after the last position, from STATE alone",
+    }
+    return error(
+        "misplaced-parameter",
+        span,
+        f"{quote(name)} is a parameter, and {what} is not about one position: {reasons[what]}",
+        help=(f"keep it in STATE: STATE last_{name}: … = NULL STEP last_{name} = {name}",),
+    )
+
+
+def state_before(name: str, span: Span) -> Diagnostic:
+    """`STATE n: INT = 0, m: INT = n`."""
+    return error(
+        "constant-state",
+        span,
+        f"{quote(name)} cannot stand in STATE: a variable begins with a value that is written out",
+        help=("write a number, NULL, or another literal",),
+    )
+
+
+def repeated_step(name: str, span: Span, first: Span) -> Diagnostic:
+    """`STEP n = n + 1, n = 0`."""
+    return error(
+        "repeated-step",
+        span,
+        f"STEP gives {quote(name)} two new values",
+        help=("write one new value for each variable, with IF(condition, a, b) if it depends",),
+        related=(Related(first, "the first one is here"),),
+    )
+
+
+def value_type(what: str, found: str, wanted: str, text: str, span: Span) -> Diagnostic:
+    """`STEP n = n / 2` of an INT; `what` is what has the type `wanted`, `text` is the value."""
+    return error(
+        "value-type",
+        span,
+        f"{what} is {wanted}, which does not hold the values of {text}: that is {found}",
+        help=(
+            (
+                f"declare it as {found}"
+                if found != "STRING"
+                else "an aggregate computes with numbers, truths, times and durations"
+            ),
+        ),
+    )
+
+
+def text_in_aggregate(what: str, span: Span) -> Diagnostic:
+    """`STATE s: STRING = ''`, and `LEAST(name, 'a')`."""
+    return error(
+        "text-in-aggregate",
+        span,
+        f"{what} cannot be a STRING: aggregates compute with numbers, truths, times and durations",
+        help=("a parameter can be a STRING, and be compared: IF(side = 'buy', price, 0 - price)",),
+    )
+
+
+def function_in_aggregate(name: str, aggregate: str, span: Span) -> Diagnostic:
+    """`STEP s = SUM(a)`, and a call of another aggregate or of itself; `name` as it is written."""
+    reason = "an aggregate sees one position at a time"
+    hints = ("keep in STATE what is needed of the positions before: STEP total = total + a",)
+    if name == aggregate:
+        reason = "an aggregate does not call itself: STEP is computed at each position anyway"
+        hints = ("the values after the position before are in STATE: STEP total = total + a",)
+    elif name.upper() not in FUNCTIONS:
+        hints = (f"write the STATE and the STEP of {quote(name)} here as well",)
+    return error(
+        "function-in-aggregate",
+        span,
+        f"{name} cannot be called in the declaration of an aggregate: {reason}",
+        help=hints,
+    )
+
+
+def label_in_aggregate(label: str, names: Collection[str], span: Span) -> Diagnostic:
+    """`STEP total = total + x.value`."""
+    return error(
+        "label-in-aggregate",
+        span,
+        f"{quote(label)} cannot be a label here: an aggregate is declared for all labels",
+        help=(
+            "declare a parameter, and give it the attribute where the aggregate is called",
+            *available("names here", names),
+        ),
+    )
+
+
+# --- calls ----------------------------------------------------------------------------------------
+
+
+def one_argument(function: str, arguments: Sequence[str], second: Span, call: Span) -> Diagnostic:
+    """`MAX(x.price, 3)`; `arguments` as they are written."""
+    if function.upper() == "COUNT":
+        label = arguments[0].split(".")[0].split()[-1]
+        mended, hint = f"{function}({label})", "COUNT takes a label, and counts its events"
+    else:
+        mended = f"{function}({arguments[0]})"
+        hint = "functions take an attribute, such as MAX(x.price); COUNT takes a label: COUNT(x)"
+    return error(
+        "call-arguments",
+        second,
+        f"{function} takes one argument",
+        help=(hint, f"write {mended}"),
+        fixes=(Fix(call, mended),),
+    )
+
+
+def number_of_arguments(name: str, wanted: str, form: str, span: Span) -> Diagnostic:
+    """`slope(x.ts)`, and `LEAST(a)` in the declaration of an aggregate; `wanted` is such as `two
+    arguments`, `form` a call that is right."""
+    return error("number-of-arguments", span, f"{name} takes {wanted}", help=(f"as in {form}",))
+
+
+def several_labels(name: str, labels: tuple[str, str], span: Span) -> Diagnostic:
+    """`slope(x.ts, y.value)`."""
+    return error(
+        "several-labels",
+        span,
+        f"{quote(name)} goes through the positions of one label, but its arguments name "
+        f"{quote(labels[0])} and {quote(labels[1])}",
+        help=(f"give it attributes of {quote(labels[0])} alone",),
+    )
+
+
+def argument_type(name: str, parameter: str, wanted: str, found: str, span: Span) -> Diagnostic:
+    """`spread(x.name)`."""
+    return error(
+        "argument-type",
+        span,
+        f"{name} cannot be taken of {found}: its parameter {quote(parameter)} is {wanted}",
+        help=(f"give it an attribute of the type {wanted}, or declare the parameter as {found}",),
+    )
+
+
+def misplaced_distinct(function: str, argument: str | None, call: Span) -> Diagnostic:
+    """`SUM(DISTINCT x.a)`; `argument` is `x.a`, None where COUNT cannot stand either."""
+    mended = f"COUNT(DISTINCT {argument or 'x.a'})"
+    return error(
+        "misplaced-distinct",
+        call,
+        f"DISTINCT cannot stand in {function}",
+        help=(f"DISTINCT goes with COUNT: {mended}",),
+        fixes=() if argument is None else (Fix(call, mended),),
+    )
