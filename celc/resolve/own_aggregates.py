@@ -120,8 +120,8 @@ class Declared:
         name = node.function.text.upper()
         is_of_positions = node.function.text in self.aggregates or name in FUNCTIONS
         if name not in IN_AGGREGATES and is_of_positions:
-            function, span = node.function.text, node.function.span
-            site.found.add(messages.function_in_aggregate(function, self.aggregate, span))
+            called, span = node.function.text, node.function.span
+            site.found.add(messages.function_in_aggregate(called, self.aggregate, span))
             return None
         if name not in IN_AGGREGATES:
             slice_of = site.found.source.slice
