@@ -319,7 +319,7 @@ _SEEDS = {
     "times": range(129, 139),
     "aggregates": range(100, 115),
     "aggregates of rounds": range(100, 108),
-    "aggregates for each start": range(100, 108),
+    "aggregates for each start": range(100, 124),
     "windows": range(95, 105),
 }
 _BY_NUMBA = {"aggregates": range(900, 903), "aggregates of rounds": range(900, 902)}
