@@ -179,7 +179,7 @@ CHECKS_1 = Checked(
     supports=(True, True),
     selector="",
     distinct=False,
-    fails_alike=True,
+    fails_by=1,
 )
 
 

@@ -114,6 +114,31 @@ def _sum_condition(rng: random.Random, labels: list[str]) -> str:
             f"COUNT({labels[0]}) {order} COUNT({labels[-1]})",
             f"COUNT({labels[0]}) * 2 {order} SUM({labels[-1]}.{rng.choice(_NUMBERS)})",
             f"{one} BETWEEN 1 AND {limit}",
+            _whole(rng, labels),
+            _whole(rng, labels),
+            f"{_whole(rng, labels)} AND {_whole(rng, labels)}",
+            f"{_whole(rng, labels)} OR {_whole(rng, labels)}",
+        )
+    )
+
+
+def _whole(rng: random.Random, labels: list[str]) -> str:
+    """A condition that a few numbers decide: sums of whole numbers, and the events with a value."""
+    order, limit = rng.choice(_ORDERS), rng.choice(("0", "1", "2", "3", "5"))
+    name, other = rng.choice(_NUMBERS), rng.choice(_NUMBERS)
+    whole = [f"SUM({rng.choice(labels)}.{rng.choice(('number', 'id'))})" for _ in range(2)]
+    label, last = labels[0], labels[-1]
+    return rng.choice(
+        (
+            f"{whole[0]} = {limit}",
+            f"{whole[0]} = {whole[1]} + {limit}",
+            f"{whole[0]} {order} COUNT({last})",
+            f"FIRST({label}.{name}) {order} LAST({label}.{name})",
+            f"FIRST({label}.{name}) {order} LAST({last}.{other})",
+            f"MIN({label}.{name}) {order} MAX({last}.{other})",
+            f"MAX({label}.{name}) - MIN({label}.{name}) {order} {limit}",
+            f"COUNT({label}) {order} MIN({last}.{name})",
+            f"{whole[0]} IS NULL",
         )
     )
 

@@ -110,6 +110,58 @@ class CheckCode:
                     lines += self._for_pivot(clause, pivot, code)
         return lines
 
+    def running_lines(self, functions: Sequence[Aggregate]) -> list[str]:
+        """Lines that keep the number of each function in `state[n]`: how many events there are, the
+        sum so far, or the event with the value (−1: there is none)."""
+        lines: list[str] = []
+        for function in functions:
+            lines += self._running(function)
+        return lines
+
+    def _running(self, function: Aggregate) -> list[str]:
+        state, name = f"state[{self.states}", function.function
+        self.states += 1
+        starts = "0" if name in ("COUNT", "SUM") else "-1"
+        lines = [
+            f"kept = {state}, depth - 1] if depth > 0 else {starts}",
+            f"if roles & {1 << self.bit(function.label)}:",
+        ]
+        match name:
+            case "COUNT":
+                lines.append("    kept += 1")
+            case "FIRST":  # of the events so far the newest one is the earliest of the match
+                lines.append("    kept = here")
+            case "LAST":
+                lines += ["    if kept < 0:", "        kept = here"]
+            case _:
+                assert function.attribute is not None
+                column, valid = self.sets.column_of(function.attribute)
+                lines.append(f"    if {valid}[here]:")
+                lines += [f"        {line}" for line in self._with_value(name, column)]
+        lines.append(f"{state}, depth] = kept")
+        if name == "SUM":  # of no value it is NULL
+            some = f"state[{self.states}"
+            self.states += 1
+            lines += [
+                f"known = {some}, depth - 1] if depth > 0 else 0",
+                f"if roles & {1 << self.bit(function.label)} and {valid}[here]:",
+                "    known = 1",
+                f"{some}, depth] = known",
+            ]
+        return lines
+
+    @staticmethod
+    def _with_value(name: str, column: str) -> list[str]:
+        """Lines for an event whose value is not NULL. NaN is greater than all numbers."""
+        if name == "SUM":
+            return [f"kept += np.int64({column}[here])"]
+        value, best = f"{column}[here]", f"{column}[kept]"
+        less, more = (value, best) if name == "MIN" else (best, value)
+        return [
+            f"if kept < 0 or {less} < {more} or ({more} != {more} and {less} == {less}):",
+            "    kept = here",
+        ]
+
     def window_lines(self, window: RoleWindow, numbers: Mapping[Window, int]) -> list[str]:
         """Lines that keep the last event of a part in `state[n]` until its first one is there (−1:
         no part is open), and turn down each event in between that the window does not reach."""

@@ -63,7 +63,8 @@ class ChecksLiteral(TemplateView):
     `lines` and `complete_lines` are the bodies of the functions, `weigh_lines` that of `weigh`, if
     it has any, and `limits` those of the sums; `columns` and `remembers` as in `DefinitionLiteral`.
     `states` is the count of the numbers that are kept with each event of a
-    match, `supports` says for each kind whether its events are in the support of a match.
+    match; `fails_by`: of those on which the matches below it depend, 0: they depend on more.
+    `supports` says for each kind whether its events are in the support of a match.
     """
 
     template: ClassVar[str] = "checks"
@@ -82,7 +83,7 @@ class ChecksLiteral(TemplateView):
     selector: str
     distinct: bool
     in_order: bool
-    fails_alike: bool
+    fails_by: int
     weigh_lines: tuple[str, ...]
     limits: str
     sees_all: bool
@@ -154,6 +155,8 @@ def checks_literal(
     for first in checks.first:
         lines += absences.first_lines(first)
     lines += writer.lines(checks.clauses)
+    lines += writer.running_lines(checks.running_functions)
+    fails_by = writer.states if checks.fails_alike else 0
     complete_lines = writer.complete_lines(checks.clauses)
     watched: tuple[AbsentPart | KeyedPart | PartBefore | PartAfter, ...]
     watched = (*checks.absent_parts, *checks.parts_before)
@@ -211,7 +214,7 @@ def checks_literal(
         string_literal(checks.selector),
         checks.distinct,
         checks.in_order,
-        checks.fails_alike,
+        fails_by,
         tuple(weigh_lines(checks.sum_bounds, writer)),
         limits_of(checks.sum_bounds),
         checks.sees_all,

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias, assert_never
 
 from celc.automata.determinize import DeterministicAutomaton, looks_alike
 from celc.automata.letters import ContextMachine
-from celc.core.formula import Query
+from celc.core.formula import Aggregate, Query
 from celc.diagnostics.deadline import look
 from celc.normal.divide import Definitions, Exact, Roles, interleaves
 from celc.normal.flat_form import (
@@ -27,6 +27,7 @@ from celc.normal.flat_form import (
     RoleWindow,
 )
 from celc.normal.normal_form import NormalForm, shown
+from celc.normal.running_functions import running_functions_of
 from celc.normal.runs_of_events import RunOfEvents
 from celc.normal.sum_bounds import SumBound, sum_bounds_of
 from celc.plan.earliest import EarliestTables, choose_the_same, earliest_tables, is_quiet
@@ -132,16 +133,36 @@ class Checked:
     @property
     def fails_alike(self) -> bool:
         """Whether the matches below an event depend only on numbers that are kept with it."""
-        kept = all(clause.when in ("neighbours", "witness") for clause in self.clauses)
-        return kept and not self._looks_outside and bool(self.clauses or self.windows)
+        if self._looks_outside or self._is_one_sum:
+            return False
+        kept = all(
+            clause.when in ("neighbours", "witness") or bool(running_functions_of(clause))
+            for clause in self.clauses
+        )
+        return kept and bool(self.clauses or self.windows)
+
+    @property
+    def running_functions(self) -> tuple[Aggregate, ...]:
+        """The functions of label sets whose numbers are kept with each event, so that what failed
+        is known; none where that is not known anyway."""
+        if not self.fails_alike:
+            return ()
+        found = [node for clause in self.clauses for node in running_functions_of(clause)]
+        return tuple({(node.function, node.label, node.attribute): node for node in found}.values())
 
     @property
     def is_brief(self) -> bool:
         """Whether the steps before each match are a polynomial in the events of the window."""
         if self.distinct or (self.selector and not self.in_order):
             return False  # all matches are collected first
-        one_sum = len(self.clauses) == len(self.sum_bounds) == 1 and not self.windows
-        return self.fails_alike or (one_sum and not self._looks_outside)
+        adds = any(node.function == "SUM" for node in self.running_functions)
+        return (self.fails_alike and not adds) or self._is_one_sum
+
+    @property
+    def _is_one_sum(self) -> bool:
+        """Whether all that is asked is that one sum reaches one limit: bounds alone decide it."""
+        alone = not (self.windows or self._looks_outside)
+        return alone and len(self.clauses) == len(self.sum_bounds) == 1
 
     @property
     def _looks_outside(self) -> bool:

@@ -117,7 +117,7 @@ BY_CHECKS = [
 ]
 
 BY_DEFINITION = [
-    "A AS x ; !(B AS y ; D AS w FILTER y.id = w.id) ; C AS z",
+    "A AS x ; !(B AS y ; D AS w FILTER y.id < w.id) ; C AS z",
     "A AS x ; !(B AS y ; D FILTER y.id = x.id) ; C AS z",
     "(A AS x ; C AS z) UNLESS (B AS y ; D FILTER y.id = x.id)",
     "(A AS x ; !(B AS y FILTER y.id = x.id) ; C AS z)+",

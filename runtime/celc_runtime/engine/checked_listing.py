@@ -91,7 +91,7 @@ def checked_walk(checks: Checked, *, collects: bool) -> Callable[..., int]:
     `collects`: steps are counted from the event on, not from its last match.
     """
     # Longer than 60 lines: it makes one kernel, which has to be a closure over the conditions.
-    admits, completes, remembers = checks.admits, checks.completes, checks.fails_alike
+    admits, completes, remembers = checks.admits, checks.completes, checks.fails_by > 0
     add, may_reach = reaching(checks.weigh, checks.limits, compiles=checks.compiles)
     # Where it is called for each event alone, to pass its arrays would cost as much as ten steps.
     inline = "never" if collects else "always"

@@ -91,7 +91,7 @@ def _descent(checks: Checked) -> Callable[..., tuple[int, int]]:
     """The kernel that searches the match of the event at hand; it leaves the match in the path, and
     returns its length, 0 where there is none, and a status."""
     # Longer than 60 lines: it makes one kernel, which has to be a closure over the conditions.
-    admits, completes, remembers = checks.admits, checks.completes, checks.fails_alike
+    admits, completes, remembers = checks.admits, checks.completes, checks.fails_by > 0
     add, may_reach = reaching(checks.weigh, checks.limits, compiles=checks.compiles)
 
     def descend(memory, kinds, past, first, most_work, search):  # type: ignore[no-untyped-def]

@@ -23,7 +23,7 @@ class Search(NamedTuple):
     """Arrays of one run; depth: room for so many events of a path.
 
     numbers: int64[NUMBERS]. state: int64[states, depth], for the generated conditions. entered:
-    int64[depth], the nodes of the path. failures: int64[slots, states + 2], see `failures`. sums:
+    int64[depth], the nodes of the path. failures: int64[slots, fails_by + 2], see `failures`. sums:
     float64[2 * bounds, depth], the sums of the path up to an event, and of absolute values. best:
     float64[rows, 2 * bounds + 1], and known: int64[rows], for each row of the arena, see
     `sum_bounds`; waiting: int64[rows]. tops: int64[depth, room], the nodes that can be next
@@ -48,15 +48,16 @@ _FIRST_SLOTS = 64
 _FIRST_TOPS = 4
 
 
-def new_search(states: int, bounds: int) -> Search:
-    """Memory for conditions that keep `states` numbers with an event, and `bounds` sums."""
+def new_search(states: int, fails_by: int, bounds: int) -> Search:
+    """Memory for conditions that keep `states` numbers with an event, of which `fails_by` decide
+    about the matches below it, and `bounds` sums."""
     numbers = np.zeros(NUMBERS, np.int64)
     numbers[CONSUMED] = numbers[READY] = -1
     return Search(
         numbers,
         np.zeros((states, 0), np.int64),
         np.zeros(0, np.int64),
-        np.zeros((_FIRST_SLOTS, states + 2), np.int64),
+        np.zeros((_FIRST_SLOTS, fails_by + 2), np.int64),
         np.zeros((2 * bounds, 0), np.float64),
         np.zeros((0, 2 * bounds + 1), np.float64),
         np.zeros(0, np.int64),

@@ -164,10 +164,10 @@ class Checked:
     each kind, whether such an event counts for a selector. selector: NXT, LAST, MAX or NXT_OF_ENDS
     (NXT among the matches with one start and one end), or empty. distinct: whether matches that
     look alike can come more than once. in_order: whether a search from the latest events back finds
-    the choice of LAST first. fails_alike: whether `admits` asks only for numbers kept with the
-    newest event of the path, and `completes` admits each such match. weigh: for conditions on sums
-    the function (past, first, tag, number), see `engine.sum_bounds`; limits: those of the sums.
-    sees_all: some condition asks for events before the window, however far back.
+    the choice of LAST first. fails_by: of the rows of `state` the first ones, if the matches below
+    the newest event of a path depend on nothing else; 0: they depend on more. weigh: for conditions
+    on sums the function (past, first, tag, number), see `engine.sum_bounds`; limits: those of the
+    sums. sees_all: some condition asks for events before the window, however far back.
     """
 
     admits: Callable[..., bool]
@@ -178,7 +178,7 @@ class Checked:
     selector: str
     distinct: bool
     in_order: bool = False
-    fails_alike: bool = False
+    fails_by: int = 0
     weigh: Callable[..., tuple[float, float]] | None = None
     limits: tuple[float, ...] = ()
     sees_all: bool = False

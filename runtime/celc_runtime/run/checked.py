@@ -49,7 +49,7 @@ class CheckedListing(ListingOfRun):
         self._checks = checks
         self._history = History(checks.remembers, plan)
         self._max_work = plan.max_work
-        self._search = new_search(checks.states, len(checks.limits))
+        self._search = new_search(checks.states, checks.fails_by, len(checks.limits))
         consumes = plan.consume_by != "NONE"
         self._collects = consumes or checks.distinct or bool(checks.selector)
         self._collected = new_output(matches=1, room=1, limit=None)

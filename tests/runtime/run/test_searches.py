@@ -85,6 +85,47 @@ def test_one_match_among_60_events(selector: str, condition: str, first: int, la
     assert [event["v"] for event in match["a"]] == [*range(first, last + 1)]
 
 
+@pytest.mark.parametrize("selector", ["", "LAST ", "NXT "])
+@pytest.mark.parametrize(
+    ("condition", "sums"),
+    [
+        ("SUM(a.head) = 171", 171),
+        ("SUM(a.head) * 2 - 342 = 0", 171),
+        ("SUM(a.head) > 170 AND SUM(a.head) < 172", 171),
+        ("SUM(a.head) = 170 + MIN(a.tail) AND COUNT(a) > 2", 171),
+        ("SUM(a.head) = 7", 0),
+        ("SUM(a.head) = 7 OR SUM(a.tail) = 30", 0),
+        ("COUNT(a) = 19", 171),
+        ("SUM(a.head) > 100 AND SUM(a.head) < COUNT(a) * 9", 0),
+    ],
+)
+def test_sums_of_whole_numbers_are_tried_once(selector: str, condition: str, sums: int) -> None:
+    """Of 2¹⁹ choices the one of all events reaches the sum, or none: each sum that events can have
+    is tried once behind each event, not in each way to reach it."""
+    with interpreted():
+        query = only_query(celc.compile(_DECLARATION + _OVER.format(selector, condition)))
+    events = _table([*(("A", 9, 1, 0.0) for _ in range(19)), ("B", 0, 0, 0.0)])
+    matches = query.with_options(max_work=4 * 20**3).match_table(events).to_pylist()
+    assert [sum(event["head"] for event in match["a"]) for match in matches] == [sums] * (sums > 0)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "FIRST(a.v) > LAST(a.v)",
+        "MAX(a.v) - MIN(a.v) > 29",
+        "MIN(a.head) < 0 AND FIRST(a.v) < 9",
+        "COUNT(a) > 5 AND MIN(a.v) > 25",
+    ],
+)
+def test_events_that_decide_functions_are_tried_once(condition: str) -> None:
+    """None of the 2³⁰ choices of rising values satisfies these."""
+    with interpreted():
+        query = only_query(celc.compile(_DECLARATION + _OVER.format("", condition)))
+    events = _values([float(value) for value in range(1, 31)])
+    assert query.with_options(max_work=30**3).match_table(events).num_rows == 0
+
+
 _HUGE = 2**63 - 1
 
 
