@@ -17,6 +17,8 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import BranchFree, Keyed, StraightLine, UnionLists
 from celc_runtime.program import Program, Route
 from celc_runtime.run.matching import (
+    compact_of_events,
+    compact_of_table,
     matches_of_events,
     matches_of_frame,
     matches_of_table,
@@ -167,6 +169,23 @@ class CompiledQuery:
                 stacklevel=2,
             )
         return found
+
+    def match_compact(self, events: Any) -> pa.Table:
+        """All matches of a table as graphs: one row for each event that ends matches.
+
+        events: as for `match_table`. A row has the partition attributes, the end, and the matches
+        as `events` and `nodes`; its size is bounded by the events of the window and the query,
+        however many matches there are. `celc_runtime.expand` gives the rows of `match_table` back.
+
+        Raises EventError where the matches are no graph (LIMIT, selectors or conditions that are
+        checked while matches are listed, expressions in SELECT), and as `match_table` does.
+        """
+        return compact_of_table(self.program, events)
+
+    @property
+    def match_compact_arrow(self) -> Route:
+        """`match_compact` of a stream of batches, as batches of bounded size; see `match_arrow`."""
+        return Route(self.program, "match_compact_arrow", compact_of_events)
 
     def match(
         self,
@@ -365,6 +384,8 @@ _MODULE_NAMES = (
     "explain_plan",
     "match",
     "match_arrow",
+    "match_compact",
+    "match_compact_arrow",
     "match_pandas",
     "match_stream",
     "match_table",

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from celc_runtime.arrow.compact import compact_schema
 from celc_runtime.arrow.event_tables import batches_of, table_of
 from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.arrow.pandas_frames import frame_of
 from celc_runtime.arrow.paths import received
 from celc_runtime.arrow.sorting import sorted_for
 from celc_runtime.program import Program, Route
+from celc_runtime.run.compact import check_is_compact
 from celc_runtime.run.deadlines import check_clock_is_known, compares_late, latest_time
 from celc_runtime.run.run import Run
 
@@ -51,6 +53,20 @@ def matches_of_table(program: Program, events: Any, first: FirstMatches) -> pa.T
     run = Run(program, numbered=numbered, clock=latest_time(program, batches) if late else None)
     matches = first.of(_read(run, batches))
     return pa.Table.from_batches(matches, program.output_schema)
+
+
+def compact_of_events(program: Program, events: Any) -> Iterator[pa.RecordBatch]:
+    """The compact answers of events in any form; see `CompiledQuery.match_compact_arrow`."""
+    return _read(Run(program, compact=True), batches_of(program, events))
+
+
+def compact_of_table(program: Program, events: Any) -> pa.Table:
+    """The compact answers of a table; see `CompiledQuery.match_compact`."""
+    check_is_compact(program)
+    table, numbered = sorted_for(program.plan, table_of(program, events))
+    run = Run(program, numbered=numbered, compact=True)
+    batches = _read(run, table.to_batches(max_chunksize=1 << 22))
+    return pa.Table.from_batches(batches, compact_schema(program.plan, program.output_schema))
 
 
 def matches_of_frame(program: Program, frame: pandas.DataFrame) -> pandas.DataFrame:
