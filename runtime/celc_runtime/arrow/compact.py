@@ -3,9 +3,9 @@
 A row has the partition attributes, `end_pos`, `end_time`, and
 
 * `events`: each event that takes part in a match, once: its position, and its attributes;
-* `nodes`: the graph. `event` is the number of an event in `events`, −1: a merge of two nodes; `mark`
-  says under which labels the event stands; `child` is the node of the events before it, `next`
-  another node for the same place, −1: none. The last node is the root.
+* `nodes`: the graph. `event` is the number of an event in `events`, −1: a merge of two nodes;
+  `mark` says under which labels the event stands; `child` is the node of the events before it,
+  `next` another node for the same place, −1: none. The last node is the root.
 
 A match is a path: from the root to `child` or `next` of a merge; from an event to another one by
 `next`, which leaves the event out, or by `child`, which takes it. It ends at an event whose mark

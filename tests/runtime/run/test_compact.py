@@ -10,9 +10,9 @@ from celc_runtime import EventError, expand
 
 import celc
 
-_STREAM = "CREATE STREAM S { %s }\n" % ", ".join(
+_STREAM = "CREATE STREAM S {{ {} }}\n".format(", ".join(
     f"EVENT {name} {{ id: INT, ts: LONG }}" for name in "ABC"
-)
+))
 
 
 def _events(types: str, seed: int = 1) -> pa.Table:
@@ -64,7 +64,7 @@ def test_a_graph_grows_with_the_events_and_not_with_the_matches() -> None:
 )
 def test_what_no_graph_can_say_is_an_error_that_says_why(query: str) -> None:
     matcher = celc.compile(_STREAM + query, order_by="ts")
-    with pytest.raises(EventError, match="has no compact answer: .*; use match_table"):
+    with pytest.raises(EventError, match=r"has no compact answer: .*; use match_table"):
         matcher.match_compact(_events("AB"))
 
 
