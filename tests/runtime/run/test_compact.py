@@ -10,9 +10,9 @@ from celc_runtime import EventError, expand
 
 import celc
 
-_STREAM = "CREATE STREAM S {{ {} }}\n".format(", ".join(
-    f"EVENT {name} {{ id: INT, ts: LONG }}" for name in "ABC"
-))
+_STREAM = "CREATE STREAM S {{ {} }}\n".format(
+    ", ".join(f"EVENT {name} {{ id: INT, ts: LONG }}" for name in "ABC")
+)
 
 
 def _events(types: str, seed: int = 1) -> pa.Table:
