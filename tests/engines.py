@@ -22,7 +22,7 @@ from celc import Matcher
 from celc.diagnostics.source import Source
 from celc.options import Options
 from celc.pipeline import compile_source
-from celc.plan.strategy import GENERAL_ENGINE, LongestRuns, UnionLists
+from celc.plan.strategy import GENERAL_ENGINE, Counted, LongestRuns, UnionLists
 
 # What the runtime loads only when a query needs it must not be loaded first inside `interpreted`.
 for _module in pkgutil.walk_packages(celc_runtime.__path__, "celc_runtime."):
@@ -83,7 +83,7 @@ def engines(text: str, options: Options | None = None) -> dict[str, Matcher]:
     chosen = compile_source(source, options)
     programs = [stages.program for stages in chosen.queries]
     if all(
-        isinstance(p.update, UnionLists) and not isinstance(p.listing, LongestRuns)
+        isinstance(p.update, UnionLists) and not isinstance(p.listing, LongestRuns | Counted)
         for p in programs
     ):
         return {"general": Matcher(chosen.module_text("test"), chosen.warnings)}

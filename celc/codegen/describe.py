@@ -20,6 +20,7 @@ from celc.plan.strategy import (
     BranchFree,
     ByDefinition,
     Checked,
+    Counted,
     EarliestInWindow,
     InRuns,
     InWindow,
@@ -134,6 +135,8 @@ def describe_listing(listing: Listing) -> str:
             return "by the earliest events of each window"
         case Latest():
             return "by the latest events of each window"
+        case Counted():
+            return "not at all"
         case LongestRuns():
             return "as runs of events"
         case ByDefinition():

@@ -28,6 +28,7 @@ from celc.plan.strategy import (
     BranchFree,
     ByDefinition,
     Checked,
+    Counted,
     EarliestInWindow,
     InRuns,
     InWindow,
@@ -177,6 +178,8 @@ def _listing(
         case Checked():
             checks, read = checks_literal(number, listing, program, code, own)
             return StrategyPart(f"CHECKS_{number}", (checks,), frozenset(read))
+        case Counted():
+            return StrategyPart(imports.call("Counted", f"TABLES_{number}"))
         case LongestRuns(run=run, checks=conditions):
             code.imports.use("LongestRuns")
             arguments = [tuple_text(map(str, listing.kinds)), str(run.least), str(run.contiguous)]

@@ -12,6 +12,7 @@ from celc.plan.strategy import (
     All,
     ByDefinition,
     Checked,
+    Counted,
     EarliestInWindow,
     InRuns,
     InWindow,
@@ -46,7 +47,7 @@ class Program:
             case Latest():
                 # Each kind twice: its second number is for events that do not begin their match.
                 return (*kinds, *(Kind(kind.marks, starts=False) for kind in kinds))
-            case All() | InRuns() | Checked() | LongestRuns() | ByDefinition():
+            case All() | InRuns() | Checked() | Counted() | LongestRuns() | ByDefinition():
                 return kinds
             case _:
                 assert_never(self.listing)
@@ -79,7 +80,7 @@ class Program:
         match self.listing:
             case Checked() | LongestRuns() | ByDefinition():
                 return False
-            case All() | InRuns() | InWindow() | EarliestInWindow() | Latest():
+            case All() | InRuns() | InWindow() | EarliestInWindow() | Latest() | Counted():
                 return self.query.consume_by != "NONE"
             case _:
                 assert_never(self.listing)

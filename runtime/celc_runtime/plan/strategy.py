@@ -213,6 +213,13 @@ class Latest:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """No match is listed: totals of the matches that end at each event are found by `tables`."""
+
+    tables: TransitionArrays
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class LongestRuns:
     """The longest matches, which are runs of events, read off the events; the update does not run.
 
@@ -259,5 +266,13 @@ class ByDefinition:
 
 
 Listing: TypeAlias = (
-    All | InRuns | Checked | InWindow | EarliestInWindow | Latest | LongestRuns | ByDefinition
+    All
+    | InRuns
+    | Checked
+    | InWindow
+    | EarliestInWindow
+    | Latest
+    | Counted
+    | LongestRuns
+    | ByDefinition
 )

@@ -13,6 +13,7 @@ from celc_runtime.plan.strategy import (
     All,
     ByDefinition,
     Checked,
+    Counted,
     EarliestInWindow,
     InRuns,
     InWindow,
@@ -24,7 +25,7 @@ from celc_runtime.program import Program
 from celc_runtime.run.by_definition import DefinitionListing
 from celc_runtime.run.checked import CheckedListing
 from celc_runtime.run.latest import LatestListing
-from celc_runtime.run.listings import AllListing, ListingOfRun, RunsListing
+from celc_runtime.run.listings import AllListing, CountedListing, ListingOfRun, RunsListing
 from celc_runtime.run.longest_runs import LongestRunsListing
 from celc_runtime.run.window_listings import EarliestListing, SelectorListing
 
@@ -54,6 +55,8 @@ def listing_of(program: Program, instants: Instants | None, *, with_letters: boo
             return EarliestListing(listing, plan, with_letters=with_letters)
         case Latest():
             return LatestListing()
+        case Counted():
+            return CountedListing()
         case LongestRuns():
             return LongestRunsListing(listing, plan)
         case ByDefinition():
