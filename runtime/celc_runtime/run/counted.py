@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from celc_runtime.arrow.arrays import plain
 from celc_runtime.arrow.columns import Prepared
 from celc_runtime.arrow.total_rows import Groups
 from celc_runtime.engine.group_sums import found_sums
@@ -88,7 +89,7 @@ class CountedTotals:
             index = pa.array(rows)
             ends = positions.of(rows).astype(np.int64)
             times = events.column(plan.order_by[0]).take(index) if plan.order_by else None
-            keys = tuple(events.column(name).take(index) for name in plan.key_columns)
+            keys = tuple(plain(events.column(name).take(index)) for name in plan.key_columns)
             yield rows, Groups(keys, places_of(plan, ends, times), ends, times, sums)
 
     def _advance(self, prepared: Prepared) -> Iterator[None]:
