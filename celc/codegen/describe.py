@@ -121,25 +121,25 @@ def describe_update(update: Update) -> str:
 
 
 def describe_listing(listing: Listing) -> str:
-    """How matches are listed, as in `Matches are listed …`."""
+    """How matches are listed, as in `Matches are …`."""
     match listing:
         case All():
-            return "one by one"
+            return "listed one by one"
         case InRuns():
-            return "column by column"
+            return "listed column by column"
         case Checked():
-            return "one by one, with checks"
+            return "listed one by one, with checks"
         case InWindow():
-            return "by an automaton that runs over each window"
+            return "listed by an automaton that runs over each window"
         case EarliestInWindow():
-            return "by the earliest events of each window"
+            return "listed by the earliest events of each window"
         case Latest():
-            return "by the latest events of each window"
+            return "listed by the latest events of each window"
         case Counted():
-            return "not at all"
+            return "not listed"
         case LongestRuns():
-            return "as runs of events"
+            return "listed as runs of events"
         case ByDefinition():
-            return "by the definition of the formula"
+            return "listed by the definition of the formula"
         case _:
             assert_never(listing)

@@ -101,8 +101,7 @@ def query_parts(
         own=own,
         sees_all_events=listing.sees_all_events,
     )
-    how = describe_listing(program.listing)
-    header = f"Matches are listed {how}, because {program.listing.reason}."
+    header = f"Matches are {describe_listing(program.listing)}, because {program.listing.reason}."
     return [
         # The constants of the classifier hold the long IN lists of the listing's conditions too.
         classifier(number, title, program, symbols, types, code),

@@ -299,9 +299,9 @@ def choose(given: ChoiceInput, updates: frozenset[type[Update]] = EVERY_UPDATE) 
     """
     query, tables = given.query, given.tables
     if query.total is not None and StraightLine in updates and why_not_counted(given) is None:
-        update = UnionLists("totals are found without it")
-        listing = Counted("the automaton has one run for each match, and its runs are added up")
-        return _strategy(tables, update, listing)
+        update = UnionLists("totals are found by the tables alone")
+        counted = Counted("the automaton has one run for each match, and its runs are added up")
+        return _strategy(tables, update, counted)
     runs = _longest_runs(given, updates)
     if runs is not None:
         return runs

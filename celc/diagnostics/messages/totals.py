@@ -254,7 +254,7 @@ def totals_by_listing(reason: str, span: Span) -> Diagnostic:
     return warning(
         "totals-by-listing",
         span,
-        f"the matches are listed to be counted, because {reason}: the time is that of the same query "
-        "with SELECT *",
-        help=("conditions on single events, and a shorter WITHIN, make fewer matches",),
+        f"the matches are listed to be counted, because {reason}, and that takes as long as the "
+        "same query with SELECT *",
+        help=("conditions on single events, or a shorter WITHIN, make the list shorter",),
     )

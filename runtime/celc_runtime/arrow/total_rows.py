@@ -1,12 +1,12 @@
 """Groups of matches → the rows of a query with TOTAL: its items, and HAVING.
 
-Whole numbers are exact: int64 where the values leave room for it, else Python's numbers. What leaves
-its type is an error, as the language wants, that names the event.
+Whole numbers are exact: int64 where the values leave room for it, else Python's numbers. What
+leaves its type is an error, as the language wants, that names the event.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,6 @@ from celc_runtime.engine.measures import (
     LEAST,
     VALUE,
     Measure,
-    MeasureSet,
     measures_of,
 )
 from celc_runtime.engine.totals import NOTHING
@@ -93,15 +92,14 @@ class Groups(NamedTuple):
 
 
 def total_rows(plan: Plan, schema: pa.Schema, groups: Groups) -> pa.RecordBatch:
-    """The rows of groups, those that HAVING keeps. Raises TotalError where a value leaves its type."""
+    """The rows of groups, those that HAVING keeps. Raises TotalError where a value leaves its
+    type."""
     totals = plan.totals
     assert totals is not None
     values = _Evaluation(plan, totals, groups)
     items = [values.item(item) for item in totals.items]
     columns = [*map(plain, groups.keys), *_places(plan, totals, groups)]
-    columns += [
-        _column(item, value) for item, value in zip(totals.items, items, strict=True)
-    ]
+    columns += [_column(item, value) for item, value in zip(totals.items, items, strict=True)]
     batch = pa.RecordBatch.from_arrays(columns, schema=schema)
     if totals.having is None:
         return batch
@@ -122,8 +120,8 @@ def _places(plan: Plan, totals: Totals, groups: Groups) -> list[pa.Array]:
 
 
 class _Value(NamedTuple):
-    """A value for each group: int64, float64, float32, bool or object[rows] (Python's whole numbers),
-    and bool[rows], where it is not NULL; or whole numbers of 128 bits as they are."""
+    """A value for each group: int64, float64, float32, bool or object[rows] (Python's whole
+    numbers), and bool[rows], where it is not NULL; or whole numbers of 128 bits as they are."""
 
     numbers: np.ndarray
     known: np.ndarray
@@ -153,7 +151,7 @@ class _Evaluation:
         sums = self._groups.sums
         if one.label is None:
             if one.function == "COUNT":
-                return self._count(sums.count, "the number of matches")
+                return self._count(sums.counts, "the number of matches")
             return _Value(np.ldexp(sums.reals[:, 0], _exponents(sums.scales)), self._all)
         if one.attribute is None:
             found = self._whole(Measure(one.label, None, KNOWN))
@@ -202,7 +200,7 @@ class _Evaluation:
             numbers = found.value.as_numbers()
             self._check_room(numbers, known, 1 << 63, f"{called} leaves 64 bits")
             return _Value(numbers.astype(np.int64), known)
-        what = f"the absolute values of {called} have more than 38 digits together"
+        what = f"the absolute values of {called} have more than 38 digits"
         self._check(leaves_38_digits(found.size), what)
         return _Value(np.zeros(0, np.int64), known, found.value)
 
@@ -275,7 +273,10 @@ class _Evaluation:
         return found  # whole numbers get wider only
 
     def _changed(
-        self, tree: ItemNegation | ItemAbsolute, found: _Value, change: Callable[[np.ndarray], np.ndarray]
+        self,
+        tree: ItemNegation | ItemAbsolute,
+        found: _Value,
+        change: Callable[[np.ndarray], np.ndarray],
     ) -> _Value:
         if found.numbers.dtype.kind == "f":
             return _Value(change(found.numbers), found.known)
@@ -283,7 +284,8 @@ class _Evaluation:
         return self._fitting(numbers, found.known, tree.type)
 
     def _fitting(self, numbers: np.ndarray, known: np.ndarray, type: str) -> _Value:
-        """Whole numbers of a type, or times in 64 bits. Raises TotalError where one does not fit."""
+        """Whole numbers of a type, or times in 64 bits. Raises TotalError where one does not
+        fit."""
         room = _ROOM.get(type, 1 << 63)
         what = f"a calculation between items leaves {'64 bits' if type in _TIMES else type}"
         self._check_room(numbers, known, room, what, symmetric=type == COUNTS)
@@ -310,7 +312,8 @@ class _Evaluation:
     # --- HAVING -----------------------------------------------------------------------------------
 
     def having(self, tree: Having) -> tuple[np.ndarray, np.ndarray]:
-        """bool[rows]: where a condition is TRUE, and where it is not NULL (it may then be either)."""
+        """bool[rows]: where a condition is TRUE, and where it is not NULL (it may then be
+        either)."""
         with np.errstate(all="ignore"):
             return self._condition(tree)
 
@@ -346,7 +349,13 @@ class _Evaluation:
     # --- errors -----------------------------------------------------------------------------------
 
     def _check_room(
-        self, numbers: np.ndarray, known: np.ndarray, room: int, what: str, *, symmetric: bool = False
+        self,
+        numbers: np.ndarray,
+        known: np.ndarray,
+        room: int,
+        what: str,
+        *,
+        symmetric: bool = False,
     ) -> None:
         if numbers.dtype != object and room >= 1 << 63:
             return
@@ -376,7 +385,8 @@ def _any(truths: Any) -> np.ndarray:
 
 def _exponents(scales: np.ndarray) -> np.ndarray:
     """int32[rows]: as `ldexp` takes them; what is larger is Infinity all the same."""
-    return np.minimum(scales, 10_000).astype(np.int32)
+    found: np.ndarray = np.minimum(scales, 10_000).astype(np.int32)
+    return found
 
 
 def _opened(value: _Value) -> _Value:
@@ -394,7 +404,8 @@ def _roomy(numbers: np.ndarray) -> np.ndarray:
 def _quotient(total: np.ndarray, count: np.ndarray) -> np.ndarray:
     """Whole numbers by positive ones, rounded towards 0."""
     size = np.abs(_roomy(total)) // count
-    return np.where(total < 0, -size, size)
+    found: np.ndarray = np.where(total < 0, -size, size)
+    return found
 
 
 def _sum(a: Any, b: Any) -> Any:
@@ -437,15 +448,15 @@ def _compared(operator: str, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         nan, other = np.isnan(left.astype(np.float64)), np.isnan(right.astype(np.float64))
         equal, less = equal | (nan & other), less | (~nan & other)
     equal, less = np.asarray(equal, np.bool_), np.asarray(less, np.bool_)
-    found = {
+    by_operator: dict[str, np.ndarray] = {
         "=": equal,
         "!=": ~equal,
         "<": less,
         "<=": less | equal,
         ">": ~(less | equal),
         ">=": ~less,
-    }[operator]
-    return found
+    }
+    return by_operator[operator]
 
 
 def _like(numbers: np.ndarray, value: Any) -> np.ndarray:

@@ -1,8 +1,10 @@
-"""What is known of all matches of each group: their number, and the sums and least keys of measures."""
+"""What is known of all matches of each group: their number, and the sums and least keys of
+measures."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,27 +21,28 @@ class WholeSum(NamedTuple):
     size: WideColumn
 
 
-class GroupSums(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupSums:
     """Rows about groups of matches.
 
-    count: the number of matches. whole: a sum for each whole measure. reals: float64[rows, 1 +
+    counts: the number of matches. whole: a sum for each whole measure. reals: float64[rows, 1 +
     real measures], the number of matches and the sums, times 2 to the power of `scales`
     (int64[rows]); of no columns where nothing asks for them. least: int64[rows, ordered measures].
     """
 
-    count: WideColumn
+    counts: WideColumn
     whole: tuple[WholeSum, ...]
     reals: np.ndarray
     scales: np.ndarray
     least: np.ndarray
 
     def __len__(self) -> int:
-        return len(self.count)
+        return len(self.counts)
 
     def taken(self, rows: np.ndarray) -> GroupSums:
         """Some rows (int64, or bool for each row)."""
         return GroupSums(
-            self.count.taken(rows),
+            self.counts.taken(rows),
             tuple(WholeSum(one.value.taken(rows), one.size.taken(rows)) for one in self.whole),
             self.reals[rows],
             self.scales[rows],
@@ -61,7 +64,7 @@ class GroupSums(NamedTuple):
         with np.errstate(all="ignore"):
             reals = np.add.reduceat(np.ldexp(self.reals, lower[:, None]), starts, axis=0)
         return GroupSums(
-            sums_of_groups(self.count, starts, counts=True),
+            sums_of_groups(self.counts, starts, counts=True),
             tuple(
                 WholeSum(
                     sums_of_groups(one.value, starts, counts=False),
@@ -81,7 +84,7 @@ def all_sums(parts: Sequence[GroupSums]) -> GroupSums:
         return parts[0]
     wholes = zip(*(one.whole for one in parts), strict=True)
     return GroupSums(
-        together([one.count for one in parts]),
+        together([one.counts for one in parts]),
         tuple(
             WholeSum(together([one.value for one in same]), together([one.size for one in same]))
             for same in wholes

@@ -9,16 +9,16 @@ them. If an event adds w to a sum, it takes (n, s) to (n, s + n·w), and two par
 (m, t) are together (n·m, n·t + m·s): pairs as in automatic differentiation.
 
 Without a window one vector is enough: the totals of the partial matches in each state. A window
-forgets the matches that begin before it, and subtraction does not do that (MIN has none, and rounded
-sums lose digits). So the window is kept on two stacks, as for any associative operation (a queue
-made of two stacks; for sliding windows Tangwongsan, Hirzel and Schneider, VLDB 2015). The events up
-to a *cut* are the front: for each event there that begins matches, `front` holds the vector of the
-matches from it and all later ones on, as they were at the cut. Behind the cut lie the matches that
-begin there, in the vector `back`, and `since`, the product of all matrices since the cut. The totals
-at an event are front · since + back. When the window has left the front behind, the cut moves to the
-event at hand, and the front is made anew by one pass over the events since the last cut, from the
-newest one back. So each event is looked at twice; it changes few rows of a matrix, and costs
-O(moves × states), whatever the window.
+forgets the matches that begin before it, and subtraction does not do that (MIN has none, and
+rounded sums lose digits). So the window is kept on two stacks, as for any associative operation (a
+queue made of two stacks; for sliding windows Tangwongsan, Hirzel and Schneider, VLDB 2015). The
+events up to a *cut* are the front: for each event there that begins matches, `front` holds the
+vector of the matches from it and all later ones on, as they were at the cut. Behind the cut lie the
+matches that begin there, in the vector `back`, and `since`, the product of all matrices since the
+cut. The totals at an event are front · since + back. When the window has left the front behind, the
+cut moves to the event at hand, and the front is made anew by one pass over the events since the
+last cut, from the newest one back. So each event is looked at twice; it changes few rows of a
+matrix, and costs O(moves × states), whatever the window.
 
 Rejected: to sum over the nodes of the arena below each event that ends matches. It costs the same
 where few nodes are in the window, and grows with the window where they are many.
@@ -54,10 +54,10 @@ _PART: dict[str, Any] = {**_KERNEL, "inline": "always"}
 class Elements(NamedTuple):
     """Elements of the semiring, as rows.
 
-    words: uint64[rows, 2 + 4 · whole]: the count (high, low), then for each whole sum the signed sum
-    and the sum of absolute values. reals: float64[rows, 1 + real], or of no columns where nothing asks
-    for them: the count, and each real sum; in one scale for all rows, 2 to the power of `scale`.
-    least: int64[rows, ordered].
+    words: uint64[rows, 2 + 4 · whole]: the count (high, low), then for each whole sum the signed
+    sum and the sum of absolute values. reals: float64[rows, 1 + real], or of no columns where
+    nothing asks for them: the count, and each real sum; in one scale for all rows, 2 to the power
+    of `scale`. least: int64[rows, ordered].
     """
 
     words: np.ndarray

@@ -6,7 +6,7 @@ numpy has no such type, and an array of Python's numbers costs ten times as much
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,7 +21,8 @@ MOST_DIGITS = 10**38
 """Numbers of a DECIMAL(38, 0) are smaller than this, and greater than its negative."""
 
 
-class WideColumn(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class WideColumn:
     """Numbers as two's complement: high, low: uint64[rows].
 
     A column of counts holds no negative numbers; `FULL` in `high` stands there for 2¹²⁷ and more.
@@ -31,7 +32,6 @@ class WideColumn(NamedTuple):
     low: np.ndarray
 
     def __len__(self) -> int:
-        # The number of rows, and not that of the fields, which a named tuple would give.
         return len(self.high)
 
     def taken(self, rows: np.ndarray) -> WideColumn:
@@ -48,13 +48,8 @@ class WideColumn(NamedTuple):
         (object[rows])."""
         if self.are_small():
             return self.low.view(np.int64)
-        return self.high.view(np.int64).astype(object) * _WORD + self.low.astype(object)
-
-    def as_reals(self) -> np.ndarray:
-        """float64[rows]: the numbers, rounded."""
-        return self.high.view(np.int64).astype(np.float64) * float(_WORD) + self.low.astype(
-            np.float64
-        )
+        found: np.ndarray = self.high.view(np.int64).astype(object) * _WORD
+        return found + self.low.astype(object)
 
 
 def wide(values: np.ndarray) -> WideColumn:
@@ -69,12 +64,14 @@ def wide(values: np.ndarray) -> WideColumn:
 
 def together(columns: Sequence[WideColumn]) -> WideColumn:
     """The rows of several columns, one after another."""
-    return WideColumn(*(np.concatenate(words) for words in zip(*columns, strict=True)))
+    return WideColumn(
+        np.concatenate([one.high for one in columns]), np.concatenate([one.low for one in columns])
+    )
 
 
 def sums_between(values: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> WideColumn:
-    """The exact sums of stretches of numbers (int64 or uint64[rows]); starts, ends: int64, the first
-    row of a stretch and the one behind its last."""
+    """The exact sums of stretches of numbers (int64 or uint64[rows]); starts, ends: int64, the
+    first row of a stretch and the one behind its last."""
     low = np.zeros(len(values) + 1, np.int64)
     high = np.zeros(len(values) + 1, np.int64)
     np.cumsum((values & values.dtype.type(_HALF - 1)).astype(np.int64), out=low[1:])
@@ -87,7 +84,8 @@ def sums_between(values: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> Wi
 
 
 def sums_of_groups(column: WideColumn, starts: np.ndarray, *, counts: bool) -> WideColumn:
-    """The sums of groups of rows that begin at the rows `starts` (int64, ascending, the first is 0).
+    """The sums of groups of rows that begin at the rows `starts` (int64, ascending, the first is
+    0).
 
     counts: a sum that reaches 2¹²⁷, and each with `FULL` in it, is `FULL`; else sums wrap around.
     """

@@ -13,8 +13,8 @@ class WorkLimitError(EventError):
 
 
 class TotalError(EventError):
-    """A total of matches leaves its type. The message names the event at which they end, and what has
-    no such limit."""
+    """A total of matches leaves its type. The message names the event at which they end, and what
+    has no such limit."""
 
 
 class EventWarning(UserWarning):

@@ -143,13 +143,13 @@ class Plan:
     windows of parts of the formula and the lengths of absences, each once. `reaches`: the events
     before a match that can decide whether it is one, as hops from its start: each tuple holds the
     numbers of the local windows that are hopped one after another. `one_event`: every match is of
-    one event, so that a query without a window needs none. `deadlines`: those of the
-    absences at the end of a match, each once; `at_end`: "closed" where the input is over, so that
-    all are passed; `clock`: the time up to which the input is known to reach, a TIMESTAMP in
-    microseconds and a DATE in days since 1970, None: the events tell. `ties`: "simultaneous" where
-    events that are equal in all order columns are one instant. `per_start`: what is still to choose
-    among the matches with one start; `limit` is then None. `totals`: the answer are rows about groups
-    of matches; `labels` are then those that its functions read, and all others are hidden.
+    one event, so that a query without a window needs none. `deadlines`: those of the absences at
+    the end of a match, each once; `at_end`: "closed" where the input is over, so that all are
+    passed; `clock`: the time up to which the input is known to reach, a TIMESTAMP in microseconds
+    and a DATE in days since 1970, None: the events tell. `ties`: "simultaneous" where events that
+    are equal in all order columns are one instant. `per_start`: what is still to choose among the
+    matches with one start; `limit` is then None. `totals`: the answer are rows about groups of
+    matches; `labels` are then those that its functions read, and all others are hidden.
     `collapsed`: the answer has one row for each end of matches.
     """
 

@@ -1,4 +1,5 @@
-"""SELECT TOTAL as data: the functions of all matches of a group, the items made of them, and HAVING.
+"""SELECT TOTAL as data: the functions of all matches of a group, the items made of them, and
+HAVING.
 
 `arrow/total_rows` evaluates them.
 """
@@ -16,8 +17,8 @@ from celc_runtime.plan.expressions import Constant
 class TotalOf:
     """A function of all matches of a group: COUNT, APPROX_COUNT, SUM, AVG, MIN or MAX.
 
-    label: None for `*`, the matches themselves. attribute: None for counts. type: that of its value;
-    read: that of the attribute.
+    label: None for `*`, the matches themselves. attribute: None for counts. type: that of its
+    value; read: that of the attribute.
     """
 
     function: str
@@ -60,8 +61,8 @@ class ItemAbsolute:
 
 @dataclass(frozen=True, slots=True)
 class ItemArithmetic:
-    """`left operator right` for + - * / %, with the type of the result, which whole numbers and times
-    must not leave. By zero it is NULL."""
+    """`left operator right` for + - * / %, with the type of the result, which whole numbers and
+    times must not leave. By zero it is NULL."""
 
     operator: str
     left: TotalTree
@@ -130,8 +131,8 @@ Having: TypeAlias = Compared | OneOf | IsNull | Every | Some
 class Totals:
     """The rows of a query with TOTAL.
 
-    per: END, PARTITION, or the length of a span in microseconds, as a whole number. having: keeps the
-    rows of which it is TRUE; None: all.
+    per: END, PARTITION, or the length of a span in microseconds, as a whole number. having: keeps
+    the rows of which it is TRUE; None: all.
     """
 
     items: tuple[TotalItem, ...]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from celc_runtime.arrow.total_rows import decimals, range_error
 from celc_runtime.engine.wide_columns import (
     WideColumn,
     leaves_38_digits,
@@ -15,7 +16,6 @@ from celc_runtime.engine.wide_columns import (
     together,
     wide,
 )
-from celc_runtime.arrow.total_rows import decimals, range_error
 from celc_runtime.plan.plan import MATCHES, Plan
 from celc_runtime.program import Program
 from celc_runtime.run.grouped_run import GroupedRun

@@ -100,9 +100,7 @@ class CountedTotals:
         numbers[ROW] = numbers[PART] = 0
         status = FOUND_FULL
         while status != DONE:
-            status = update(
-                batch, self._tables, self._changes, measures, self._stacks, self._found
-            )
+            status = update(batch, self._tables, self._changes, measures, self._stacks, self._found)
             if status not in (DONE, FOUND_FULL):
                 self._stacks = with_longer_window(self._stacks)
                 continue

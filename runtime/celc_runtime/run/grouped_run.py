@@ -24,8 +24,8 @@ class GroupedRun(Run):
     """Feeds batches to a query, and hands out rows about groups of its matches.
 
     A row is handed out when no later match can be in its group: where each group is of one end,
-    after the batch with this end; where matches are decided later, or groups have several ends, when
-    the partition or the input is over. `are_of_ends`: each group is of one end.
+    after the batch with this end; where matches are decided later, or groups have several ends,
+    when the partition or the input is over. `are_of_ends`: each group is of one end.
     """
 
     def __init__(self, program: Program, *, are_of_ends: bool, **options: Any) -> None:
@@ -71,6 +71,6 @@ class GroupedRun(Run):
         raise NotImplementedError
 
     def _taken(self, *, but_last_part: bool) -> Iterator[pa.RecordBatch]:
-        """The rows that wait, which do so no longer; `but_last_part`: without those of the partition
-        that came last."""
+        """The rows that wait, which do so no longer; `but_last_part`: without those of the
+        partition that came last."""
         raise NotImplementedError

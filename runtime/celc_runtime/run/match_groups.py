@@ -1,4 +1,5 @@
-"""Groups of matches, as a query with TOTAL wants them: of batches of matches, and those that wait."""
+"""Groups of matches, as a query with TOTAL wants them: of batches of matches, and those that
+wait."""
 
 from __future__ import annotations
 
@@ -121,9 +122,7 @@ def keys_in_order(values: np.ndarray) -> np.ndarray:
     return order_preserving(np.where(np.isnan(reals), np.nan, reals))
 
 
-def measured(
-    measure: Measure, column: pa.Array | None, rows: int
-) -> tuple[np.ndarray, np.ndarray]:
+def measured(measure: Measure, column: pa.Array | None, rows: int) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of the attribute of a measure, and bool[rows] where they are known; without an
     attribute all are."""
     if column is None:
@@ -180,8 +179,8 @@ class WaitingGroups:
 
     def taken(self, *, but_last_part: bool = False) -> Groups | None:
         """All groups, each once, partition by partition in the order of their places; they wait no
-        longer. `but_last_part`: those of the partition that came last go on waiting. None: there are
-        none."""
+        longer. `but_last_part`: those of the partition that came last go on waiting. None: there
+        are none."""
         if not self._waiting:
             return None
         groups, parts = self._together()

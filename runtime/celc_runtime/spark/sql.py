@@ -111,6 +111,7 @@ class TaskStream:
         """Whether matches can wait for the end of a partition."""
         plan = self._program.plan
         late = bool(plan.deadlines) or plan.per_start is not None
+        late |= plan.totals is not None and plan.totals.per != "END"
         return plan.ties is not None or late
 
     def rest(self) -> Iterator[pa.RecordBatch]:
