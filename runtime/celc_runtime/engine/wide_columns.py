@@ -49,7 +49,8 @@ class WideColumn:
         if self.are_small():
             return self.low.view(np.int64)
         found: np.ndarray = self.high.view(np.int64).astype(object) * _WORD
-        return found + self.low.astype(object)
+        total: np.ndarray = found + self.low.astype(object)
+        return total
 
 
 def wide(values: np.ndarray) -> WideColumn:
