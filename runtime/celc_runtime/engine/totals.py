@@ -47,7 +47,10 @@ NOTHING = np.int64(2**63 - 1)
 """The least of no values: greater than all, or equal to the greatest one."""
 
 _KERNEL: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
-_PART: dict[str, Any] = {**_KERNEL, "inline": "always"}
+_PART: dict[str, Any] = {
+    **_KERNEL,
+    "forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True,
+}
 """Options of the parts of kernels: to pass all these arrays took longer than an event."""
 
 
@@ -85,22 +88,42 @@ class Changes(NamedTuple):
     """The states whose matches an event does not leave as they are, by symbol.
 
     first: int64[symbols + 1] into states and skips: int64, such a state, and where its matches go
-    unmarked (−1: nowhere). move_first: int64[states listed + 1] into moves: int64[…, 3], as those
-    of the tables. begins: bool[symbols], whether a match can begin that does not end at once.
+    unmarked (−1: nowhere). ways: int64[…, 2], the kind of a marked event and the state after it, or
+    the number of states where a match ends; way_first: int64[states listed + 1] into ways, for each
+    state listed; start_first: int64[symbols + 1] into ways, from the start. begins, ends:
+    bool[symbols], whether a match can begin that does not end at once, and whether one can end.
     """
 
     first: np.ndarray
     states: np.ndarray
     skips: np.ndarray
-    move_first: np.ndarray
-    moves: np.ndarray
+    way_first: np.ndarray
+    start_first: np.ndarray
+    ways: np.ndarray
     begins: np.ndarray
+    ends: np.ndarray
 
 
 def changes_of(tables: TransitionArrays) -> Changes:
     """What each symbol changes."""
-    symbols = len(tables.idle)
-    first, states, skips, move_first, moves = [0], [], [], [0], []
+    symbols, end = len(tables.idle), len(tables.skip)
+    first, states, skips = [0], [], []
+    ways: list[tuple[int, int]] = []
+    begins, ends = np.zeros(symbols, np.bool_), np.zeros(symbols, np.bool_)
+
+    def add_ways(symbol: int, moves: np.ndarray) -> None:
+        for kind, accepts, target in moves.tolist():
+            ends[symbol] |= bool(accepts)
+            ways.extend([(kind, end)] if accepts else [])
+            ways.extend([(kind, target)] if target >= 0 else [])
+
+    start_first = [0]
+    for symbol in range(symbols):
+        of_start = tables.start_moves[tables.start_first[symbol] : tables.start_first[symbol + 1]]
+        begins[symbol] = bool((of_start[:, 2] >= 0).any())
+        add_ways(symbol, of_start)
+        start_first.append(len(ways))
+    way_first = [len(ways)]
     for symbol in range(symbols):
         for state, row in enumerate(tables.skip):
             place = state * symbols + symbol
@@ -108,21 +131,18 @@ def changes_of(tables: TransitionArrays) -> Changes:
             if len(found) or row[symbol] != state:
                 states.append(state)
                 skips.append(int(row[symbol]))
-                moves += found.tolist()
-                move_first.append(len(moves))
+                add_ways(symbol, found)
+                way_first.append(len(ways))
         first.append(len(states))
-    offsets = tables.start_first
-    goes_on = [
-        bool((tables.start_moves[offsets[symbol] : offsets[symbol + 1], 2] >= 0).any())
-        for symbol in range(symbols)
-    ]
     return Changes(
         np.array(first, np.int64),
         np.array(states, np.int64),
         np.array(skips, np.int64),
-        np.array(move_first, np.int64),
-        np.array(moves, np.int64).reshape(-1, 3),
-        np.array(goes_on, np.bool_),
+        np.array(way_first, np.int64),
+        np.array(start_first, np.int64),
+        np.array(ways, np.int64).reshape(-1, 2),
+        begins,
+        ends,
     )
 
 
@@ -205,9 +225,9 @@ def new_stacks(states: int, shape: Shape, *, room: int = 64) -> Stacks:
         new_elements(room * states, shape),
         np.zeros(room, np.int64),
         np.zeros(room, np.int64),
-        new_elements(states + square, shape),
+        new_elements((1 + states) * (states + 1), shape),
         new_elements(square, shape),
-        new_elements(square, shape),
+        new_elements(square + states, shape),
         np.zeros(3, np.int64),
         new_elements(2, shape),
     )
@@ -265,141 +285,6 @@ def new_found(room: int, shape: Shape) -> Found:
 # --- elements -------------------------------------------------------------------------------------
 
 
-@njit(**_PART)
-def _clear(to, row):  # type: ignore[no-untyped-def]
-    for word in range(to.words.shape[1]):
-        to.words[row, word] = np.uint64(0)
-    for number in range(to.reals.shape[1]):
-        to.reals[row, number] = 0.0
-    for number in range(to.least.shape[1]):
-        to.least[row, number] = NOTHING
-
-
-@njit(**_PART)
-def _set_one(to, row):  # type: ignore[no-untyped-def]
-    """One match without events."""
-    to.words[row, 1] = np.uint64(1)
-    if to.reals.shape[1] > 0:
-        to.reals[row, 0] = 1.0
-
-
-@njit(**_PART)
-def _copy(to, row, source, place):  # type: ignore[no-untyped-def]
-    for word in range(to.words.shape[1]):
-        to.words[row, word] = source.words[place, word]
-    for number in range(to.reals.shape[1]):
-        to.reals[row, number] = source.reals[place, number]
-    for number in range(to.least.shape[1]):
-        to.least[row, number] = source.least[place, number]
-
-
-@njit(**_PART)
-def _add_count(words, row, high, low):  # type: ignore[no-untyped-def]
-    words[row, 0], words[row, 1] = add_wide(words[row, 0], words[row, 1], high, low)
-
-
-@njit(**_KERNEL)
-def _add_rest(words, reals, least, row, more_words, more_reals, more_least, place):  # type: ignore[no-untyped-def]
-    """Add the totals of another element, but for the count."""
-    for word in range(2, words.shape[1], 4):
-        words[row, word], words[row, word + 1] = add_wrapping(
-            words[row, word],
-            words[row, word + 1],
-            more_words[place, word],
-            more_words[place, word + 1],
-        )
-        words[row, word + 2], words[row, word + 3] = add_wide(
-            words[row, word + 2],
-            words[row, word + 3],
-            more_words[place, word + 2],
-            more_words[place, word + 3],
-        )
-    for number in range(reals.shape[1]):
-        reals[row, number] += more_reals[place, number]
-    for number in range(least.shape[1]):
-        least[row, number] = min(least[row, number], more_least[place, number])
-
-
-@njit(**_KERNEL)
-def _add_times(words, reals, least, row, high, low, real, at, kind, measures):  # type: ignore[no-untyped-def]
-    """Add what an event adds to so many matches: (high, low), and `real`."""
-    for number in range(measures.whole.shape[0]):
-        value = measures.whole[number, at]
-        if value == 0 or not measures.whole_belongs[number, kind]:
-            continue
-        word = 2 + 4 * number
-        size = np.uint64(-value) if value < 0 else np.uint64(value)
-        top, rest = multiply_wide(high, low, np.uint64(0), size)
-        words[row, word + 2], words[row, word + 3] = add_wide(
-            words[row, word + 2], words[row, word + 3], top, rest
-        )
-        top, rest = product_of_words(low, size)
-        top += high * size
-        if value < 0:
-            top, rest = ~top + np.uint64(rest == 0), ~rest + np.uint64(1)
-        words[row, word], words[row, word + 1] = add_wrapping(
-            words[row, word], words[row, word + 1], top, rest
-        )
-    for number in range(measures.real.shape[0]):
-        if measures.real_belongs[number, kind] and real != 0.0:
-            reals[row, 1 + number] += real * measures.real[number, at]
-    for number in range(measures.ordered.shape[0]):
-        if measures.ordered_belongs[number, kind]:
-            least[row, number] = min(least[row, number], measures.ordered[number, at])
-
-
-@njit(**_KERNEL)
-def _multiply_rest(to, row, first, place, second, other):  # type: ignore[no-untyped-def]
-    """Add the totals of the matches that are put together of two parts, but for the count."""
-    words, one, two = to.words, first.words, second.words
-    high, low = one[place, 0], one[place, 1]
-    other_high, other_low = two[other, 0], two[other, 1]
-    for word in range(2, words.shape[1], 4):
-        top, rest = multiply_wrapping(high, low, two[other, word], two[other, word + 1])
-        more, most = multiply_wrapping(
-            other_high, other_low, one[place, word], one[place, word + 1]
-        )
-        top, rest = add_wrapping(top, rest, more, most)
-        words[row, word], words[row, word + 1] = add_wrapping(
-            words[row, word], words[row, word + 1], top, rest
-        )
-        top, rest = multiply_wide(high, low, two[other, word + 2], two[other, word + 3])
-        more, most = multiply_wide(
-            other_high, other_low, one[place, word + 2], one[place, word + 3]
-        )
-        top, rest = add_wide(top, rest, more, most)
-        words[row, word + 2], words[row, word + 3] = add_wide(
-            words[row, word + 2], words[row, word + 3], top, rest
-        )
-    if to.reals.shape[1] > 0:
-        real, other_real = first.reals[place, 0], second.reals[other, 0]
-        to.reals[row, 0] += real * other_real
-        for number in range(1, to.reals.shape[1]):
-            value, other_value = first.reals[place, number], second.reals[other, number]
-            # An infinite sum times a count that is below the scale would be no number.
-            if value != 0.0 and other_real != 0.0:
-                to.reals[row, number] += value * other_real
-            if other_value != 0.0 and real != 0.0:
-                to.reals[row, number] += real * other_value
-    for number in range(to.least.shape[1]):
-        least = min(first.least[place, number], second.least[other, number])
-        to.least[row, number] = min(to.least[row, number], least)
-
-
-@njit(**_KERNEL)
-def _scale(reals, first, end, scales, which):  # type: ignore[no-untyped-def]
-    """Scale reals down where one is large."""
-    large = False
-    for row in range(first, end):
-        for number in range(reals.shape[1]):
-            large |= abs(reals[row, number]) > _LARGE
-    if large:
-        for row in range(first, end):
-            for number in range(reals.shape[1]):
-                reals[row, number] *= 1.0 / _LARGE
-        scales[which] += _SCALE
-
-
 @njit(**_KERNEL)
 def _power(scale):  # type: ignore[no-untyped-def]
     """2 to the power of −scale; 0 where that is below all numbers."""
@@ -407,135 +292,224 @@ def _power(scale):  # type: ignore[no-untyped-def]
 
 
 @cache
-def parts_of_totals(plain: bool) -> tuple[Callable[..., Any], ...]:
-    """The parts of an update for elements that hold a count alone (`plain`), or more."""
+def parts_of_totals(whole: int, real: int, ordered: int) -> tuple[Callable[..., Any], ...]:
+    """The parts of an update for elements of one shape.
+
+    Machine code is made for each shape, because loops whose lengths are known vanish: with lengths
+    that were read, one measure took three times as long as none.
+    """
+    words, reals = 2 + 4 * whole, 1 + real
+
+    @njit(**_PART)
+    def clear(to, row):  # type: ignore[no-untyped-def]
+        for word in range(words):
+            to.words[row, word] = np.uint64(0)
+        for number in range(reals):
+            to.reals[row, number] = 0.0
+        for number in range(ordered):
+            to.least[row, number] = NOTHING
+
+    @njit(**_PART)
+    def set_one(to, row):  # type: ignore[no-untyped-def]
+        """One match without events."""
+        to.words[row, 1] = np.uint64(1)
+        if reals > 0:
+            to.reals[row, 0] = 1.0
+
+    @njit(**_PART)
+    def copy(to, row, source, place):  # type: ignore[no-untyped-def]
+        for word in range(words):
+            to.words[row, word] = source.words[place, word]
+        for number in range(reals):
+            to.reals[row, number] = source.reals[place, number]
+        for number in range(ordered):
+            to.least[row, number] = source.least[place, number]
 
     @njit(**_PART)
     def add(to, row, source, place):  # type: ignore[no-untyped-def]
         """Add the matches of another element, in the same scale."""
-        _add_count(to.words, row, source.words[place, 0], source.words[place, 1])
-        if not plain:
-            _add_rest(
-                to.words, to.reals, to.least, row, source.words, source.reals, source.least, place
+        old, more = to.words, source.words
+        old[row, 0], old[row, 1] = add_wide(
+            old[row, 0], old[row, 1], more[place, 0], more[place, 1]
+        )
+        for number in range(whole):
+            word = 2 + 4 * number
+            old[row, word], old[row, word + 1] = add_wrapping(
+                old[row, word], old[row, word + 1], more[place, word], more[place, word + 1]
             )
+            old[row, word + 2], old[row, word + 3] = add_wide(
+                old[row, word + 2], old[row, word + 3], more[place, word + 2], more[place, word + 3]
+            )
+        for number in range(reals):
+            to.reals[row, number] += source.reals[place, number]
+        for number in range(ordered):
+            to.least[row, number] = min(to.least[row, number], source.least[place, number])
+
+    @njit(**_PART)
+    def add_times(to, row, high, low, times, at, kind, measures):  # type: ignore[no-untyped-def]
+        """Add what an event adds to so many matches: (high, low), and `times`."""
+        sums = to.words
+        for number in range(whole):
+            value = measures.whole[number, at]
+            if value != 0 and measures.whole_belongs[number, kind]:
+                word = 2 + 4 * number
+                size = np.uint64(-value) if value < 0 else np.uint64(value)
+                top, rest = multiply_wide(high, low, np.uint64(0), size)
+                sums[row, word + 2], sums[row, word + 3] = add_wide(
+                    sums[row, word + 2], sums[row, word + 3], top, rest
+                )
+                top, rest = product_of_words(low, size)
+                top += high * size
+                if value < 0:
+                    top, rest = ~top + np.uint64(rest == 0), ~rest + np.uint64(1)
+                sums[row, word], sums[row, word + 1] = add_wrapping(
+                    sums[row, word], sums[row, word + 1], top, rest
+                )
+        for number in range(real):
+            if measures.real_belongs[number, kind] and times != 0.0:
+                to.reals[row, 1 + number] += times * measures.real[number, at]
+        for number in range(ordered):
+            if measures.ordered_belongs[number, kind]:
+                to.least[row, number] = min(to.least[row, number], measures.ordered[number, at])
 
     @njit(**_PART)
     def move(to, row, source, place, at, kind, measures):  # type: ignore[no-untyped-def]
         """Add the matches of an element, each with one event more."""
         high, low = source.words[place, 0], source.words[place, 1]
         if high | low:
-            _add_count(to.words, row, high, low)
-            if not plain:
-                _add_rest(
-                    to.words, to.reals, to.least, row,
-                    source.words, source.reals, source.least, place,
-                )  # fmt: skip
-                real = source.reals[place, 0] if source.reals.shape[1] > 0 else 0.0
-                _add_times(to.words, to.reals, to.least, row, high, low, real, at, kind, measures)
-
-    @njit(**_PART)
-    def begin(to, row, scale, at, kind, measures):  # type: ignore[no-untyped-def]
-        """Add a match that begins with an event."""
-        one = np.uint64(1)
-        _add_count(to.words, row, np.uint64(0), one)
-        if not plain:
-            real = 0.0
-            if to.reals.shape[1] > 0:
-                real = _power(scale)
-                to.reals[row, 0] += real
-            _add_times(
-                to.words, to.reals, to.least, row, np.uint64(0), one, real, at, kind, measures
-            )
+            add(to, row, source, place)
+            times = source.reals[place, 0] if reals > 0 else 0.0
+            add_times(to, row, high, low, times, at, kind, measures)
 
     @njit(**_PART)
     def add_product(to, row, first, place, second, other):  # type: ignore[no-untyped-def]
         """Add the matches that are put together of two parts."""
-        high, low = first.words[place, 0], first.words[place, 1]
-        other_high, other_low = second.words[other, 0], second.words[other, 1]
+        sums, ones, twos = to.words, first.words, second.words
+        high, low = ones[place, 0], ones[place, 1]
+        other_high, other_low = twos[other, 0], twos[other, 1]
         if (high | low) and (other_high | other_low):
-            high, low = multiply_wide(high, low, other_high, other_low)
-            _add_count(to.words, row, high, low)
-            if not plain:
-                _multiply_rest(to, row, first, place, second, other)
+            top, rest = multiply_wide(high, low, other_high, other_low)
+            sums[row, 0], sums[row, 1] = add_wide(sums[row, 0], sums[row, 1], top, rest)
+            for number in range(whole):
+                word = 2 + 4 * number
+                top, rest = multiply_wrapping(high, low, twos[other, word], twos[other, word + 1])
+                more, most = multiply_wrapping(
+                    other_high, other_low, ones[place, word], ones[place, word + 1]
+                )
+                top, rest = add_wrapping(top, rest, more, most)
+                sums[row, word], sums[row, word + 1] = add_wrapping(
+                    sums[row, word], sums[row, word + 1], top, rest
+                )
+                top, rest = multiply_wide(high, low, twos[other, word + 2], twos[other, word + 3])
+                more, most = multiply_wide(
+                    other_high, other_low, ones[place, word + 2], ones[place, word + 3]
+                )
+                top, rest = add_wide(top, rest, more, most)
+                sums[row, word + 2], sums[row, word + 3] = add_wide(
+                    sums[row, word + 2], sums[row, word + 3], top, rest
+                )
+            if reals > 0:
+                times, other_times = first.reals[place, 0], second.reals[other, 0]
+                to.reals[row, 0] += times * other_times
+                for number in range(1, reals):
+                    value, other_value = first.reals[place, number], second.reals[other, number]
+                    # An infinite sum times a count that is below the scale would be no number.
+                    if value != 0.0 and other_times != 0.0:
+                        to.reals[row, number] += value * other_times
+                    if other_value != 0.0 and times != 0.0:
+                        to.reals[row, number] += times * other_value
+            for number in range(ordered):
+                least = min(first.least[place, number], second.least[other, number])
+                to.least[row, number] = min(to.least[row, number], least)
 
-    return add, move, begin, add_product
+    @njit(**_PART)
+    def scale_down(to, first, end, scales, which):  # type: ignore[no-untyped-def]
+        """Scale reals down where one is large."""
+        large = False
+        for row in range(first, end):
+            for number in range(reals):
+                large |= abs(to.reals[row, number]) > _LARGE
+        if large:
+            for row in range(first, end):
+                for number in range(reals):
+                    to.reals[row, number] *= 1.0 / _LARGE
+            scales[which] += _SCALE
+
+    return clear, set_one, copy, add, move, add_product, scale_down
 
 
 # --- the window -----------------------------------------------------------------------------------
 
 
 @cache
-def _cutting(plain: bool) -> Callable[..., None]:
+def _cutting(whole: int, real: int, ordered: int) -> Callable[..., None]:
     """The kernel that moves the cut to the event at hand."""
-    _, move, _, _ = parts_of_totals(plain)
+    parts = parts_of_totals(whole, real, ordered)
+    clear, set_one, copy, add, move, _, scale_down = parts
+    reals = 1 + real
 
     def cut(tables, changes, stacks, logged, floor_value):  # type: ignore[no-untyped-def]
         """The front is made of the events since the last cut, from the newest one back."""
         numbers, states = stacks.numbers, tables.skip.shape[0]
         suffix, front, scales, scratch = stacks.suffix, stacks.front, stacks.scales, stacks.scratch
         mask = stacks.keys.shape[0] - 1
-        for row in range(states):
-            _clear(stacks.back, row)
+        for row in range((1 + states) * (states + 1)):
+            clear(stacks.back, row)
         for row in range(states * states):
-            _clear(suffix, row)
-            _clear(stacks.back, states + row)
+            clear(suffix, row)
         for state in range(states):
-            _set_one(suffix, state * states + state)
-            _set_one(stacks.back, states + state * states + state)
+            set_one(suffix, state * states + state)
+            set_one(stacks.back, (1 + state) * (states + 1) + state)
         scales[0] = scales[1] = scales[2] = 0
         top, steps = 0, _STEPS
         event = numbers[END] - 1
         while event >= numbers[FIRST] and stacks.keys[event & mask] >= floor_value:
             at = event & mask
             symbol = stacks.symbols[at]
+            begun, ended = changes.first[symbol], changes.first[symbol + 1]
+            # The rows of the states that change, of event · suffix, then that of the start.
+            sources = ended - begun
+            for place in range(sources + np.int64(changes.begins[symbol])):
+                way, last, skip = changes.start_first[symbol], changes.start_first[symbol + 1], -1
+                if place < sources:
+                    way = changes.way_first[begun + place]
+                    last = changes.way_first[begun + place + 1]
+                    skip = changes.skips[begun + place]
+                row = place * states
+                for other in range(states):
+                    if skip >= 0:
+                        copy(scratch, row + other, suffix, skip * states + other)
+                    else:
+                        clear(scratch, row + other)
+                while way < last:
+                    kind, target = changes.ways[way, 0], changes.ways[way, 1]
+                    if target < states:
+                        for other in range(states):
+                            at_row = target * states + other
+                            move(scratch, row + other, suffix, at_row, at, kind, logged)
+                    way += 1
             if changes.begins[symbol]:
                 # All matches that begin with this event or a later one.
-                first = top * states
-                scale = scales[2]
+                first, scale = top * states, scales[2]
                 stacks.front_keys[top], stacks.front_scales[top] = stacks.keys[at], scale
                 for state in range(states):
                     if top == 0:
-                        _clear(front, state)
+                        clear(front, state)
                     else:
-                        _copy(front, first + state, front, first + state - states)
-                        for number in range(front.reals.shape[1]):
-                            front.reals[first + state, number] *= _power(
-                                scale - stacks.front_scales[top - 1]
-                            )
-                for index in range(tables.start_first[symbol], tables.start_first[symbol + 1]):
-                    kind, target = tables.start_moves[index, 0], tables.start_moves[index, 2]
-                    if target >= 0:
-                        for state in range(states):
-                            move(
-                                front, first + state, suffix, target * states + state,
-                                at, kind, logged,
-                            )  # fmt: skip
+                        copy(front, first + state, front, first + state - states)
+                        lower = _power(scale - stacks.front_scales[top - 1])
+                        for number in range(reals):
+                            front.reals[first + state, number] *= lower
+                    add(front, first + state, scratch, sources * states + state)
                 top += 1
-            # suffix = matrix of the event · suffix
-            begun, ended = changes.first[symbol], changes.first[symbol + 1]
-            for index in range(begun, ended):
-                row, skip = changes.states[index] * states, changes.skips[index]
+            for place in range(sources):
+                row = changes.states[begun + place] * states
                 for other in range(states):
-                    if skip >= 0:
-                        _copy(scratch, row + other, suffix, skip * states + other)
-                    else:
-                        _clear(scratch, row + other)
-                for step in range(changes.move_first[index], changes.move_first[index + 1]):
-                    kind, target = changes.moves[step, 0], changes.moves[step, 2]
-                    if target >= 0:
-                        for other in range(states):
-                            move(
-                                scratch, row + other, suffix, target * states + other,
-                                at, kind, logged,
-                            )  # fmt: skip
-            for index in range(begun, ended):
-                row = changes.states[index] * states
-                for other in range(states):
-                    _copy(suffix, row + other, scratch, row + other)
+                    copy(suffix, row + other, scratch, place * states + other)
             steps -= 1
-            if steps == 0 and not plain:
+            if steps == 0 and reals > 0:
                 steps = _STEPS
-                _scale(suffix.reals, 0, states * states, scales, 2)
+                scale_down(suffix, 0, states * states, scales, 2)
             event -= 1
         numbers[TOP], numbers[FIRST], numbers[OLDEST] = top, numbers[END], _NEVER
 
@@ -551,18 +525,21 @@ WINDOW_FULL = 2  # the window needs more room, then read on
 
 
 @cache
-def totals_update(plain: bool) -> Callable[..., int]:
+def totals_update(whole: int, real: int, ordered: int) -> Callable[..., int]:
     """The kernel (batch, tables, changes, measures, stacks, found) that reads the events of a batch
-    from `numbers[ROW]` on; it returns a status. `plain`: only matches are counted."""
+    from `numbers[ROW]` on, for measures of one `Shape`; it returns a status."""
     # Longer than 60 lines: calls with all these arrays took longer than an event.
-    add, move, begin, add_product = parts_of_totals(plain)
-    cut = _cutting(plain)
+    parts = parts_of_totals(whole, real, ordered)
+    clear, set_one, copy, add, move, add_product, scale_down = parts
+    cut = _cutting(whole, real, ordered)
+    reals = 1 + real
 
     def update(batch, tables, changes, measures, stacks, found):  # type: ignore[no-untyped-def]
         symbols, numbers, scales = batch.symbols, stacks.numbers, stacks.scales
         window, size, consumes = tables.settings[0], tables.settings[1], tables.settings[2]
         states, rows, mask = tables.skip.shape[0], symbols.shape[0], stacks.keys.shape[0] - 1
         back, scratch, total = stacks.back, stacks.scratch, stacks.total
+        width = states + 1
         has_contexts = tables.following.shape[0] > 0
         # The measures of past events, as those of the batch.
         logged = Measures(
@@ -580,7 +557,9 @@ def totals_update(plain: bool) -> Callable[..., int]:
                     numbers[PART] += 1
                 numbers[SHIFT] = batch.part_starts[numbers[PART]]
                 numbers[PART] += 1
-                _forget(back, states, numbers, scales)
+                for state in range(states):
+                    clear(back, state)
+                _forget(numbers, scales)
                 if batch.contexts.shape[0] > 0:
                     numbers[CONTEXT] = batch.contexts[numbers[PART] - 1]
             symbol = np.int64(symbols[row])
@@ -619,100 +598,87 @@ def totals_update(plain: bool) -> Callable[..., int]:
             if top == 0 and numbers[OLDEST] < floor_value:
                 cut(tables, changes, stacks, logged, floor_value)
                 top = numbers[TOP]
-            starts = tables.start_first[symbol], tables.start_first[symbol + 1]
-            if key < floor_value:  # a window of less than nothing
-                starts = starts[0], starts[0]
             begun, ended = changes.first[symbol], changes.first[symbol + 1]
+            sources, starts = ended - begun, changes.start_first[symbol]
+            start_count = changes.start_first[symbol + 1] - starts
+            if key < floor_value:  # a window of less than nothing
+                start_count = np.int64(0)
 
-            # The matches that end here.
-            fresh = True
-            for index in range(starts[0], starts[1]):
-                if tables.start_moves[index, 1]:
-                    if fresh:
-                        _clear(total, 0)
-                        _clear(total, 1)
-                        fresh = False
-                    begin(total, 0, scales[0], row, tables.start_moves[index, 0], measures)
-            for index in range(begun, ended):
-                state = changes.states[index]
-                for step in range(changes.move_first[index], changes.move_first[index + 1]):
-                    if changes.moves[step, 1]:
-                        if fresh:
-                            _clear(total, 0)
-                            _clear(total, 1)
-                            fresh = False
-                        kind = changes.moves[step, 0]
-                        move(total, 0, back, state, row, kind, measures)
-                        if top > 0:
-                            _clear(scratch, 0)
-                            for other in range(states):
-                                add_product(
-                                    scratch, 0, stacks.front, (top - 1) * states + other,
-                                    back, states + other * states + state,
-                                )  # fmt: skip
-                            move(total, 1, scratch, 0, row, kind, measures)
-            if not fresh:
+            # The vector, and each row of the product, times the matrix of the event.
+            vectors = 1 + states if top > 0 else 1
+            for vector in range(vectors):
+                first, count = vector * width, sources
+                for place in range(sources):
+                    state = changes.states[begun + place]
+                    copy(scratch, place, back, first + state)
+                    if changes.skips[begun + place] != state:
+                        clear(back, first + state)
+                if vector == 0 and start_count > 0:
+                    clear(scratch, sources)
+                    set_one(scratch, sources)
+                    if reals > 0:
+                        scratch.reals[sources, 0] = _power(scales[0])
+                    count += 1
+                for place in range(count):
+                    if not scratch.words[place, 0] | scratch.words[place, 1]:
+                        continue
+                    way, last = starts, starts + start_count
+                    if place < sources:
+                        way = changes.way_first[begun + place]
+                        last = changes.way_first[begun + place + 1]
+                        target = changes.skips[begun + place]
+                        if target >= 0 and target != changes.states[begun + place]:
+                            add(back, first + target, scratch, place)
+                    while way < last:
+                        kind, target = changes.ways[way, 0], changes.ways[way, 1]
+                        move(back, first + target, scratch, place, row, kind, measures)
+                        way += 1
+            if start_count > 0 and changes.begins[symbol]:
+                numbers[OLDEST] = min(numbers[OLDEST], key)
+
+            if changes.ends[symbol]:
+                # The matches that end here: those since the cut, and those of the front.
+                copy(total, 0, back, states)
+                clear(total, 1)
+                for vector in range(1, vectors):
+                    of_front = (top - 1) * states + vector - 1
+                    add_product(total, 1, stacks.front, of_front, back, vector * width + states)
+                for vector in range(vectors):
+                    clear(back, vector * width + states)
                 of_front = total.words[1, 0] | total.words[1, 1]
                 if of_front | total.words[0, 0] | total.words[0, 1]:
                     scale = scales[0]
-                    if not plain and of_front:
+                    if reals > 0 and of_front:
                         other = stacks.front_scales[top - 1] + scales[1]
-                        for number in range(total.reals.shape[1]):
+                        for number in range(reals):
                             total.reals[0, number] *= _power(max(other - scale, np.int64(0)))
                             total.reals[1, number] *= _power(max(scale - other, np.int64(0)))
                         scale = max(scale, other)
                     add(total, 0, total, 1)
                     place = found.used[0]
                     found.rows[place], found.scales[place] = row, scale
-                    _copy(found.totals, place, total, 0)
+                    copy(found.totals, place, total, 0)
                     found.used[0] = place + 1
                     if consumes:
-                        _forget(back, states, numbers, scales)
+                        for state in range(states):
+                            clear(back, state)
+                        _forget(numbers, scales)
                         row += 1
                         continue
-
-            # The vector, and each row of the product, times the matrix of the event.
-            vectors = 1 + states if top > 0 else 1
-            if begun < ended:
-                for vector in range(vectors):
-                    first = vector * states
-                    for index in range(begun, ended):
-                        state = first + changes.states[index]
-                        _copy(scratch, index - begun, back, state)
-                        if changes.skips[index] != changes.states[index]:
-                            _clear(back, state)
-                    for index in range(begun, ended):
-                        place = index - begun
-                        if not scratch.words[place, 0] | scratch.words[place, 1]:
-                            continue
-                        target = changes.skips[index]
-                        if target >= 0 and target != changes.states[index]:
-                            add(back, first + target, scratch, place)
-                        for step in range(changes.move_first[index], changes.move_first[index + 1]):
-                            target = changes.moves[step, 2]
-                            if target >= 0:
-                                kind = changes.moves[step, 0]
-                                move(back, first + target, scratch, place, row, kind, measures)
-            for index in range(starts[0], starts[1]):
-                target = tables.start_moves[index, 2]
-                if target >= 0:
-                    kind = tables.start_moves[index, 0]
-                    begin(back, target, scales[0], row, kind, measures)
-                    numbers[OLDEST] = min(numbers[OLDEST], key)
-            if not plain:
+            if reals > 0:
                 numbers[STEPS] -= 1
                 if numbers[STEPS] <= 0:
                     numbers[STEPS] = _STEPS
-                    _scale(back.reals, 0, states, scales, 0)
-                    _scale(back.reals, states, vectors * states, scales, 1)
+                    scale_down(back, 0, width, scales, 0)
+                    scale_down(back, width, vectors * width, scales, 1)
             if window != NO_WINDOW:
                 at = numbers[END] & mask
                 stacks.keys[at], stacks.symbols[at] = key, symbol
-                for number in range(measures.whole.shape[0]):
+                for number in range(whole):
                     stacks.whole[number, at] = measures.whole[number, row]
-                for number in range(measures.real.shape[0]):
+                for number in range(real):
                     stacks.real[number, at] = measures.real[number, row]
-                for number in range(measures.ordered.shape[0]):
+                for number in range(ordered):
                     stacks.ordered[number, at] = measures.ordered[number, row]
                 numbers[END] += 1
             row += 1
@@ -724,9 +690,7 @@ def totals_update(plain: bool) -> Callable[..., int]:
 
 
 @njit(**_KERNEL)
-def _forget(back, states, numbers, scales):  # type: ignore[no-untyped-def]
+def _forget(numbers, scales):  # type: ignore[no-untyped-def]
     """Begin with no partial match."""
-    for state in range(states):
-        _clear(back, state)
     numbers[FIRST], numbers[TOP], numbers[OLDEST] = numbers[END], 0, _NEVER
     numbers[CONTEXT] = scales[0] = 0

@@ -50,7 +50,6 @@ class CountedTotals:
         self._changes = changes_of(tables)
         self._stacks = new_stacks(len(tables.skip), shape)
         self._found = new_found(_ROOM, shape)
-        self._is_plain = not (measures.whole or measures.ordered) and shape.real < 0
         self._belongs = [
             _belongs(plan, some) for some in (measures.whole, measures.real, measures.ordered)
         ]
@@ -94,7 +93,7 @@ class CountedTotals:
 
     def _advance(self, prepared: Prepared) -> Iterator[None]:
         """Run the kernel to the end of the batch; yields whenever what it found must be taken."""
-        batch, update = prepared.batch, totals_update(self._is_plain)
+        batch, update = prepared.batch, totals_update(*self._measures.shape)
         measures = self._measured(prepared.events)
         numbers = self._stacks.numbers
         numbers[ROW] = numbers[PART] = 0
