@@ -49,7 +49,9 @@ NOTHING = np.int64(2**63 - 1)
 _KERNEL: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 _PART: dict[str, Any] = {
     **_KERNEL,
-    "forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True,
+    "forceinline": True,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
 }
 """Options of the parts of kernels: to pass all these arrays took longer than an event."""
 
@@ -84,66 +86,181 @@ class Measures(NamedTuple):
     ordered_belongs: np.ndarray
 
 
-class Changes(NamedTuple):
-    """The states whose matches an event does not leave as they are, by symbol.
+MOVE, ADD, COPY, CLEAR = 0, 1, 2, 3
+"""The steps of a program over places, which hold elements: (step, source, target, kind). MOVE adds
+the matches of the source, each with one event more, ADD as they are; COPY and CLEAR leave nothing
+of what was in the target."""
 
-    first: int64[symbols + 1] into states and skips: int64, such a state, and where its matches go
-    unmarked (−1: nowhere). ways: int64[…, 2], the kind of a marked event and the state after it, or
-    the number of states where a match ends; way_first: int64[states listed + 1] into ways, for each
-    state listed; start_first: int64[symbols + 1] into ways, from the start. begins, ends:
-    bool[symbols], whether a match can begin that does not end at once, and whether one can end.
+
+class Changes(NamedTuple):
+    """What an event changes, as programs by symbol.
+
+    Places are the states, then the *end*, for matches that end here or, from the end of the window
+    back, for those that begin here, then some for what is needed twice, and last the *start*, which
+    holds one match without events.
+
+    forward: int64[…, 4], the steps of the programs that an event is for a vector of partial
+    matches; backward: the same for the rows of the matrix of all that follows; starts: the steps
+    that begin matches. forward_first, backward_first, starts_first: int64[symbols + 1] into these.
+    begins, ends: bool[symbols], whether a match can begin that does not end at once, and whether
+    one can end. places: int64[1], how many there are.
     """
 
-    first: np.ndarray
-    states: np.ndarray
-    skips: np.ndarray
-    way_first: np.ndarray
-    start_first: np.ndarray
-    ways: np.ndarray
+    forward: np.ndarray
+    forward_first: np.ndarray
+    backward: np.ndarray
+    backward_first: np.ndarray
+    starts: np.ndarray
+    starts_first: np.ndarray
     begins: np.ndarray
     ends: np.ndarray
+    places: np.ndarray
+
+
+Step = tuple[int, int, int, int]
+Ways = dict[int, tuple[int, list[tuple[int, int]]]]
+"""For each state that a symbol changes where its matches go unmarked (−1: nowhere), and the ways of
+marked ones: a kind and the next place."""
 
 
 def changes_of(tables: TransitionArrays) -> Changes:
-    """What each symbol changes."""
-    symbols, end = len(tables.idle), len(tables.skip)
-    first, states, skips = [0], [], []
-    ways: list[tuple[int, int]] = []
+    """The programs of an automaton."""
+    symbols, states = len(tables.idle), len(tables.skip)
+    start = 2 * states + 1
+    forward: list[list[Step]] = []
+    backward: list[list[Step]] = []
+    starts: list[list[Step]] = []
     begins, ends = np.zeros(symbols, np.bool_), np.zeros(symbols, np.bool_)
-
-    def add_ways(symbol: int, moves: np.ndarray) -> None:
-        for kind, accepts, target in moves.tolist():
-            ends[symbol] |= bool(accepts)
-            ways.extend([(kind, end)] if accepts else [])
-            ways.extend([(kind, target)] if target >= 0 else [])
-
-    start_first = [0]
     for symbol in range(symbols):
-        of_start = tables.start_moves[tables.start_first[symbol] : tables.start_first[symbol + 1]]
-        begins[symbol] = bool((of_start[:, 2] >= 0).any())
-        add_ways(symbol, of_start)
-        start_first.append(len(ways))
-    way_first = [len(ways)]
-    for symbol in range(symbols):
+        ways: Ways = {}
         for state, row in enumerate(tables.skip):
             place = state * symbols + symbol
-            found = tables.moves[tables.move_first[place] : tables.move_first[place + 1]]
-            if len(found) or row[symbol] != state:
-                states.append(state)
-                skips.append(int(row[symbol]))
-                add_ways(symbol, found)
-                way_first.append(len(ways))
-        first.append(len(states))
+            moves = tables.moves[tables.move_first[place] : tables.move_first[place + 1]]
+            if len(moves) or row[symbol] != state:
+                ways[state] = int(row[symbol]), _places_of(moves, states)
+        first, last = tables.start_first[symbol : symbol + 2]
+        of_start = _places_of(tables.start_moves[first:last], states)
+        begins[symbol] = any(target < states for _, target in of_start)
+        all_ways = [*of_start, *(way for _, some in ways.values() for way in some)]
+        ends[symbol] = any(target == states for _, target in all_ways)
+        forward.append(_forward(ways, states))
+        # What follows from a match that begins here is what follows behind the event.
+        going_on = [(MOVE, target, states, kind) for kind, target in of_start if target < states]
+        begun = [(CLEAR, 0, states, 0), *going_on] if going_on else []
+        backward.append([*begun, *_backward(ways, states)])
+        starts.append([(MOVE, start, target, kind) for kind, target in of_start])
     return Changes(
-        np.array(first, np.int64),
-        np.array(states, np.int64),
-        np.array(skips, np.int64),
-        np.array(way_first, np.int64),
-        np.array(start_first, np.int64),
-        np.array(ways, np.int64).reshape(-1, 2),
+        *_laid_out(forward),
+        *_laid_out(backward),
+        *_laid_out(starts),
         begins,
         ends,
+        np.array([start + 1], np.int64),
     )
+
+
+def _places_of(moves: np.ndarray, end: int) -> list[tuple[int, int]]:
+    found = []
+    for kind, accepts, target in moves.tolist():
+        found += [(kind, end)] if accepts else []
+        found += [(kind, target)] if target >= 0 else []
+    return found
+
+
+def _laid_out(programs: list[list[Step]]) -> tuple[np.ndarray, np.ndarray]:
+    first = np.concatenate([[0], np.cumsum([len(program) for program in programs])])
+    steps = [step for program in programs for step in program]
+    return np.array(steps, np.int64).reshape(-1, 4), first.astype(np.int64)
+
+
+def _read_after(ways: Ways) -> tuple[list[int], bool]:
+    """The states, each after all those that its matches go to; and whether some go in a circle."""
+    order: list[int] = []
+    open_ones: list[int] = []
+    is_circle = False
+
+    def visit(state: int) -> None:
+        nonlocal is_circle
+        if state in open_ones:
+            is_circle = True
+        if state in order or state in open_ones:
+            return
+        open_ones.append(state)
+        skip, some = ways[state]
+        for target in (skip, *(target for _, target in some)):
+            if target != state and target in ways:
+                visit(target)
+        open_ones.remove(state)
+        order.append(state)
+
+    for state in ways:
+        visit(state)
+    return order, is_circle
+
+
+def _kept_apart(ways: Ways, *, is_circle: bool) -> set[int]:
+    """The states of which what they hold is needed after they have changed."""
+    if is_circle:
+        return set(ways)
+    found = set()
+    for state, (skip, some) in ways.items():
+        own = sum(target == state for _, target in some)
+        if own > 1 or (own == 1 and skip != state):
+            found.add(state)
+    return found
+
+
+def _forward(ways: Ways, end: int) -> list[Step]:
+    """The steps that make of each state what it is behind the event. A state's matches are handed
+    on before others are added to it, so that nothing is copied, except where they go in a
+    circle."""
+    order, is_circle = _read_after(ways)
+    apart = _kept_apart(ways, is_circle=is_circle)
+    steps: list[Step] = []
+    if is_circle:
+        steps += [(COPY, state, end + 1 + state, 0) for state in order]
+        steps += [(CLEAR, 0, state, 0) for state in order if ways[state][0] != state]
+    for state in order:
+        skip, some = ways[state]
+        source = end + 1 + state if state in apart else state
+        if not is_circle and state in apart:
+            steps.append((COPY, state, source, 0))
+            steps += [(CLEAR, 0, state, 0)] if skip != state else []
+        steps += [(MOVE, source, target, kind) for kind, target in some if target != state]
+        steps += [(ADD, source, skip, 0)] if skip not in (-1, state) else []
+        steps += [(MOVE, source, state, kind) for kind, target in some if target == state]
+        if state not in apart and skip != state:
+            steps.append((CLEAR, 0, state, 0))
+    return steps
+
+
+def _backward(ways: Ways, end: int) -> list[Step]:
+    """The steps that make of what follows from each state behind the event what follows before it.
+    A state is changed before those that it leads to."""
+    order, is_circle = _read_after(ways)
+    apart = _kept_apart(ways, is_circle=is_circle)
+    steps: list[Step] = []
+    if is_circle:
+        steps += [(COPY, state, end + 1 + state, 0) for state in order]
+    for state in reversed(order):
+        skip, some = ways[state]
+        if not is_circle and state in apart:
+            steps.append((COPY, state, end + 1 + state, 0))
+        places = {
+            target: (
+                end + 1 + target if target in apart and (is_circle or target == state) else target
+            )
+            for target in (state, skip, *(target for _, target in some))
+        }
+        if skip == -1:
+            steps.append((CLEAR, 0, state, 0))
+        elif skip != state:
+            steps.append((COPY, places[skip], state, 0))
+        own = [kind for kind, target in some if target == state]
+        steps += [(MOVE, places[state], state, kind) for kind in own]
+        others = [way for way in some if way[1] not in (state, end)]
+        steps += [(MOVE, places[target], state, kind) for kind, target in others]
+    return steps
 
 
 class Shape(NamedTuple):
@@ -162,9 +279,10 @@ class Stacks(NamedTuple):
     the window and the tables know them; whole: int64[whole, room], real: float64[real, room],
     ordered: int64[ordered, room], what they add. front: [room × states], front_keys and
     front_scales: int64[room], of the events before the cut that begin matches, the oldest one on
-    top. back: [(1 + states) × states], the vector of the matches that begin since the cut, and
-    behind it the product since the cut; suffix, scratch: [states × states]; scales: int64[3], of
-    the vector, the product and `suffix`. total: [2], for the event at hand.
+    top. back: [(1 + states) × places], the vector of the matches that begin since the cut, and
+    behind it the rows of the product since the cut; suffix: [places × states], the product of the
+    events behind one; scales: int64[3], of the vector, the product and `suffix`. total: [2], for
+    the event at hand.
     """
 
     numbers: np.ndarray
@@ -178,7 +296,6 @@ class Stacks(NamedTuple):
     front_scales: np.ndarray
     back: Elements
     suffix: Elements
-    scratch: Elements
     scales: np.ndarray
     total: Elements
 
@@ -209,12 +326,12 @@ def new_elements(rows: int, shape: Shape) -> Elements:
     )
 
 
-def new_stacks(states: int, shape: Shape, *, room: int = 64) -> Stacks:
+def new_stacks(changes: Changes, shape: Shape, *, room: int = 64) -> Stacks:
     """Empty stacks; room: a power of two, of events since the cut."""
-    states = max(states, 1)
+    places = int(changes.places[0])
+    states = (places - 2) // 2
     numbers = np.zeros(NUMBERS, np.int64)
     numbers[OLDEST] = _NEVER
-    square = states * states
     return Stacks(
         numbers,
         np.zeros(room, np.int64),
@@ -225,9 +342,8 @@ def new_stacks(states: int, shape: Shape, *, room: int = 64) -> Stacks:
         new_elements(room * states, shape),
         np.zeros(room, np.int64),
         np.zeros(room, np.int64),
-        new_elements((1 + states) * (states + 1), shape),
-        new_elements(square, shape),
-        new_elements(square + states, shape),
+        new_elements((1 + states) * places, shape),
+        new_elements(places * states, shape),
         np.zeros(3, np.int64),
         new_elements(2, shape),
     )
@@ -312,7 +428,7 @@ def parts_of_totals(whole: int, real: int, ordered: int) -> tuple[Callable[..., 
     @njit(**_PART)
     def set_one(to, row):  # type: ignore[no-untyped-def]
         """One match without events."""
-        to.words[row, 1] = np.uint64(1)
+        to.words[row, 0], to.words[row, 1] = np.uint64(0), np.uint64(1)
         if reals > 0:
             to.reals[row, 0] = 1.0
 
@@ -377,8 +493,9 @@ def parts_of_totals(whole: int, real: int, ordered: int) -> tuple[Callable[..., 
         """Add the matches of an element, each with one event more."""
         high, low = source.words[place, 0], source.words[place, 1]
         if high | low:
-            add(to, row, source, place)
+            # Both can be one element.
             times = source.reals[place, 0] if reals > 0 else 0.0
+            add(to, row, source, place)
             add_times(to, row, high, low, times, at, kind, measures)
 
     @njit(**_PART)
@@ -448,46 +565,36 @@ def _cutting(whole: int, real: int, ordered: int) -> Callable[..., None]:
     clear, set_one, copy, add, move, _, scale_down = parts
     reals = 1 + real
 
-    def cut(tables, changes, stacks, logged, floor_value):  # type: ignore[no-untyped-def]
+    def cut(changes, stacks, logged, floor_value):  # type: ignore[no-untyped-def]
         """The front is made of the events since the last cut, from the newest one back."""
-        numbers, states = stacks.numbers, tables.skip.shape[0]
-        suffix, front, scales, scratch = stacks.suffix, stacks.front, stacks.scales, stacks.scratch
+        numbers, places, back = stacks.numbers, changes.places[0], stacks.back
+        states = (places - 2) // 2
+        suffix, front, scales = stacks.suffix, stacks.front, stacks.scales
         mask = stacks.keys.shape[0] - 1
-        for row in range((1 + states) * (states + 1)):
-            clear(stacks.back, row)
-        for row in range(states * states):
+        for row in range((1 + states) * places):
+            clear(back, row)
+        for row in range(places * states):
             clear(suffix, row)
         for state in range(states):
             set_one(suffix, state * states + state)
-            set_one(stacks.back, (1 + state) * (states + 1) + state)
+            set_one(back, (1 + state) * places + state)
         scales[0] = scales[1] = scales[2] = 0
-        top, steps = 0, _STEPS
+        top, count = 0, _STEPS
         event = numbers[END] - 1
         while event >= numbers[FIRST] and stacks.keys[event & mask] >= floor_value:
             at = event & mask
             symbol = stacks.symbols[at]
-            begun, ended = changes.first[symbol], changes.first[symbol + 1]
-            # The rows of the states that change, of event · suffix, then that of the start.
-            sources = ended - begun
-            for place in range(sources + np.int64(changes.begins[symbol])):
-                way, last, skip = changes.start_first[symbol], changes.start_first[symbol + 1], -1
-                if place < sources:
-                    way = changes.way_first[begun + place]
-                    last = changes.way_first[begun + place + 1]
-                    skip = changes.skips[begun + place]
-                row = place * states
+            for index in range(changes.backward_first[symbol], changes.backward_first[symbol + 1]):
+                step, kind = changes.backward[index, 0], changes.backward[index, 3]
+                source = changes.backward[index, 1] * states
+                target = changes.backward[index, 2] * states
                 for other in range(states):
-                    if skip >= 0:
-                        copy(scratch, row + other, suffix, skip * states + other)
+                    if step == MOVE:
+                        move(suffix, target + other, suffix, source + other, at, kind, logged)
+                    elif step == COPY:
+                        copy(suffix, target + other, suffix, source + other)
                     else:
-                        clear(scratch, row + other)
-                while way < last:
-                    kind, target = changes.ways[way, 0], changes.ways[way, 1]
-                    if target < states:
-                        for other in range(states):
-                            at_row = target * states + other
-                            move(scratch, row + other, suffix, at_row, at, kind, logged)
-                    way += 1
+                        clear(suffix, target + other)
             if changes.begins[symbol]:
                 # All matches that begin with this event or a later one.
                 first, scale = top * states, scales[2]
@@ -497,18 +604,15 @@ def _cutting(whole: int, real: int, ordered: int) -> Callable[..., None]:
                         clear(front, state)
                     else:
                         copy(front, first + state, front, first + state - states)
-                        lower = _power(scale - stacks.front_scales[top - 1])
-                        for number in range(reals):
-                            front.reals[first + state, number] *= lower
-                    add(front, first + state, scratch, sources * states + state)
+                        if reals > 0:
+                            lower = _power(scale - stacks.front_scales[top - 1])
+                            for number in range(reals):
+                                front.reals[first + state, number] *= lower
+                    add(front, first + state, suffix, states * states + state)
                 top += 1
-            for place in range(sources):
-                row = changes.states[begun + place] * states
-                for other in range(states):
-                    copy(suffix, row + other, scratch, place * states + other)
-            steps -= 1
-            if steps == 0 and reals > 0:
-                steps = _STEPS
+            count -= 1
+            if count == 0 and reals > 0:
+                count = _STEPS
                 scale_down(suffix, 0, states * states, scales, 2)
             event -= 1
         numbers[TOP], numbers[FIRST], numbers[OLDEST] = top, numbers[END], _NEVER
@@ -538,8 +642,8 @@ def totals_update(whole: int, real: int, ordered: int) -> Callable[..., int]:
         symbols, numbers, scales = batch.symbols, stacks.numbers, stacks.scales
         window, size, consumes = tables.settings[0], tables.settings[1], tables.settings[2]
         states, rows, mask = tables.skip.shape[0], symbols.shape[0], stacks.keys.shape[0] - 1
-        back, scratch, total = stacks.back, stacks.scratch, stacks.total
-        width = states + 1
+        back, total = stacks.back, stacks.total
+        places = changes.places[0]
         has_contexts = tables.following.shape[0] > 0
         # The measures of past events, as those of the batch.
         logged = Measures(
@@ -596,45 +700,35 @@ def totals_update(whole: int, real: int, ordered: int) -> Callable[..., int]:
                 top -= 1
             numbers[TOP] = top
             if top == 0 and numbers[OLDEST] < floor_value:
-                cut(tables, changes, stacks, logged, floor_value)
+                cut(changes, stacks, logged, floor_value)
                 top = numbers[TOP]
-            begun, ended = changes.first[symbol], changes.first[symbol + 1]
-            sources, starts = ended - begun, changes.start_first[symbol]
-            start_count = changes.start_first[symbol + 1] - starts
-            if key < floor_value:  # a window of less than nothing
-                start_count = np.int64(0)
-
             # The vector, and each row of the product, times the matrix of the event.
             vectors = 1 + states if top > 0 else 1
             for vector in range(vectors):
-                first, count = vector * width, sources
-                for place in range(sources):
-                    state = changes.states[begun + place]
-                    copy(scratch, place, back, first + state)
-                    if changes.skips[begun + place] != state:
-                        clear(back, first + state)
-                if vector == 0 and start_count > 0:
-                    clear(scratch, sources)
-                    set_one(scratch, sources)
-                    if reals > 0:
-                        scratch.reals[sources, 0] = _power(scales[0])
-                    count += 1
-                for place in range(count):
-                    if not scratch.words[place, 0] | scratch.words[place, 1]:
-                        continue
-                    way, last = starts, starts + start_count
-                    if place < sources:
-                        way = changes.way_first[begun + place]
-                        last = changes.way_first[begun + place + 1]
-                        target = changes.skips[begun + place]
-                        if target >= 0 and target != changes.states[begun + place]:
-                            add(back, first + target, scratch, place)
-                    while way < last:
-                        kind, target = changes.ways[way, 0], changes.ways[way, 1]
-                        move(back, first + target, scratch, place, row, kind, measures)
-                        way += 1
-            if start_count > 0 and changes.begins[symbol]:
-                numbers[OLDEST] = min(numbers[OLDEST], key)
+                first = vector * places
+                for index in range(
+                    changes.forward_first[symbol], changes.forward_first[symbol + 1]
+                ):
+                    step, kind = changes.forward[index, 0], changes.forward[index, 3]
+                    source = first + changes.forward[index, 1]
+                    target = first + changes.forward[index, 2]
+                    if step == MOVE:
+                        move(back, target, back, source, row, kind, measures)
+                    elif step == ADD:
+                        add(back, target, back, source)
+                    elif step == COPY:
+                        copy(back, target, back, source)
+                    else:
+                        clear(back, target)
+            if key >= floor_value:  # not in a window of less than nothing
+                set_one(back, places - 1)
+                if reals > 0:
+                    back.reals[places - 1, 0] = _power(scales[0])
+                for index in range(changes.starts_first[symbol], changes.starts_first[symbol + 1]):
+                    source, target = changes.starts[index, 1], changes.starts[index, 2]
+                    move(back, target, back, source, row, changes.starts[index, 3], measures)
+                if changes.begins[symbol]:
+                    numbers[OLDEST] = min(numbers[OLDEST], key)
 
             if changes.ends[symbol]:
                 # The matches that end here: those since the cut, and those of the front.
@@ -642,9 +736,9 @@ def totals_update(whole: int, real: int, ordered: int) -> Callable[..., int]:
                 clear(total, 1)
                 for vector in range(1, vectors):
                     of_front = (top - 1) * states + vector - 1
-                    add_product(total, 1, stacks.front, of_front, back, vector * width + states)
+                    add_product(total, 1, stacks.front, of_front, back, vector * places + states)
                 for vector in range(vectors):
-                    clear(back, vector * width + states)
+                    clear(back, vector * places + states)
                 of_front = total.words[1, 0] | total.words[1, 1]
                 if of_front | total.words[0, 0] | total.words[0, 1]:
                     scale = scales[0]
@@ -669,8 +763,8 @@ def totals_update(whole: int, real: int, ordered: int) -> Callable[..., int]:
                 numbers[STEPS] -= 1
                 if numbers[STEPS] <= 0:
                     numbers[STEPS] = _STEPS
-                    scale_down(back, 0, width, scales, 0)
-                    scale_down(back, width, vectors * width, scales, 1)
+                    scale_down(back, 0, states, scales, 0)
+                    scale_down(back, places, vectors * places, scales, 1)
             if window != NO_WINDOW:
                 at = numbers[END] & mask
                 stacks.keys[at], stacks.symbols[at] = key, symbol

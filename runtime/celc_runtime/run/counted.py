@@ -48,7 +48,7 @@ class CountedTotals:
         self._measures = measures
         shape = measures.shape
         self._changes = changes_of(tables)
-        self._stacks = new_stacks(len(tables.skip), shape)
+        self._stacks = new_stacks(self._changes, shape)
         self._found = new_found(_ROOM, shape)
         self._belongs = [
             _belongs(plan, some) for some in (measures.whole, measures.real, measures.ordered)
@@ -59,7 +59,7 @@ class CountedTotals:
         """The size of the window and of the buffers."""
         stacks = self._stacks
         kept = (stacks.keys, stacks.symbols, stacks.whole, stacks.real, stacks.ordered)
-        elements = (stacks.front, stacks.back, stacks.suffix, stacks.scratch, self._found.totals)
+        elements = (stacks.front, stacks.back, stacks.suffix, self._found.totals)
         return int(
             sum(array.nbytes for array in kept)
             + sum(array.nbytes for one in elements for array in one)
