@@ -15,14 +15,14 @@ of `common.py`, timed in the same run, are what to compare between machines.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from celc_runtime.run.totals_run import TotalsRun
-from common import best_of, calibrate
+from common import best_of, calibrate, rows_of
 from rates import run_alone
 from streams import QUERIES, declaration, random_types
 
@@ -76,18 +76,15 @@ def measure(events: int) -> dict[str, Any]:
             }
         )
         for within in WINDOWS:
-            # Without a reset of the clock: what is compared is measured one after another.
             plain = _count_of(compiled(formula, types, "COUNT(*) AS n", within), batch)
             shown = "COUNT(*)" if within == WINDOWS[0] else "APPROX_COUNT(*)"
             query = compiled(formula, types, f"{shown} AS n", within)
-            began = time.process_time()
-            rows = sum(len(found) for found in query.match_arrow(iter([batch])))
-            first = time.process_time() - began
-            to_rows = min(first, best_of(lambda: [*query.match_arrow(iter([batch]))], 3))
+            rows_of(query, batch)
+            to_rows = best_of(partial(rows_of, query, batch), 3)
             found = {
                 "counted_events_per_second": events / plain,
                 "rows_events_per_second": events / to_rows,
-                "rows": rows,
+                "rows": rows_of(query, batch),
                 "ratio": events / plain / calibrated(),
             }
             for title, item in FUNCTIONS.items():

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import datetime as dt
 import importlib
+import importlib.util
 import pkgutil
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 import black
 import celc_runtime
+import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery, Plan
+from celc_runtime.engine import totals, wide_numbers
 from celc_runtime.jit import kernels, shipping
+from celc_runtime.run import counted
 
 from celc import Matcher
 from celc.diagnostics.source import Source
@@ -71,6 +76,32 @@ def interpreted(*, formatted: bool = False) -> Iterator[None]:
         if not formatted:
             patch.setattr(black, "format_str", lambda text, mode: text)
         yield
+
+
+@contextmanager
+def plain_totals() -> Iterator[None]:
+    """Totals are added up by plain Python inside: there is a kernel for each number of measures,
+    and to compile one takes seconds."""
+    plain = _in_python(totals)
+    wide = _in_python(wide_numbers)
+    for name in vars(plain).keys() & vars(wide).keys():
+        if callable(getattr(wide, name)):
+            setattr(plain, name, getattr(wide, name))
+    with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):
+        patch.setattr(counted, "totals_update", plain.totals_update)
+        yield
+
+
+def _in_python(module: ModuleType) -> Any:
+    """A copy of a module whose functions are not compiled."""
+    assert module.__file__ is not None
+    spec = importlib.util.spec_from_file_location(f"{module.__name__}_in_python", module.__file__)
+    assert spec is not None
+    assert spec.loader is not None
+    copy = importlib.util.module_from_spec(spec)
+    with interpreted():
+        spec.loader.exec_module(copy)
+    return copy
 
 
 def engines(text: str, options: Options | None = None) -> dict[str, Matcher]:

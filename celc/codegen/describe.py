@@ -30,6 +30,7 @@ from celc.plan.strategy import (
     LongestRuns,
     StraightLine,
     UnionLists,
+    United,
     Update,
 )
 
@@ -135,6 +136,8 @@ def describe_listing(listing: Listing) -> str:
             return "listed by the earliest events of each window"
         case Latest():
             return "listed by the latest events of each window"
+        case United():
+            return "united, not listed"
         case Counted():
             return "not listed"
         case LongestRuns():

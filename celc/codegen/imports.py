@@ -78,7 +78,7 @@ _NAMES_OF = {
         *("All", "BranchFree", "ByDefinition", "Checked", "Counted", "EarliestInWindow", "InRuns"),
         *("InWindow", "KeyTable", "KeyTerm", "Keyed", "Latest", "LongestRuns", "NearestEvent"),
         "Remembers",
-        *("StraightLine", "UnionLists", "WatchedPart", "Way"),
+        *("StraightLine", "UnionLists", "United", "WatchedPart", "Way"),
     ),
     "celc_runtime.plan.totals": (
         *("Compared", "Every", "IsNull", "ItemAbsolute", "ItemArithmetic", "ItemCast"),

@@ -37,6 +37,7 @@ from celc.plan.strategy import (
     LongestRuns,
     StraightLine,
     UnionLists,
+    United,
 )
 
 
@@ -177,6 +178,8 @@ def _listing(
         case Checked():
             checks, read = checks_literal(number, listing, program, code, own)
             return StrategyPart(f"CHECKS_{number}", (checks,), frozenset(read))
+        case United():
+            return StrategyPart(imports.call("United"))
         case Counted():
             return StrategyPart(imports.call("Counted", f"TABLES_{number}"))
         case LongestRuns(run=run, checks=conditions):

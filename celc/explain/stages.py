@@ -45,6 +45,7 @@ from celc.plan.strategy import (
     LongestRuns,
     StraightLine,
     UnionLists,
+    United,
 )
 from celc.plan.tables import Kind, Tables
 
@@ -363,7 +364,16 @@ def _strategy_lines(program: Program) -> list[str]:
                 f"  the automaton has {selection.tables.states} states, its tracker "
                 f"{len(selection.following)}"
             )
-        case All() | InRuns() | Checked() | Latest() | Counted() | LongestRuns() | ByDefinition():
+        case (
+            All()
+            | InRuns()
+            | Checked()
+            | Latest()
+            | United()
+            | Counted()
+            | LongestRuns()
+            | ByDefinition()
+        ):
             pass
         case _:
             assert_never(listing)

@@ -19,6 +19,7 @@ from celc.plan.strategy import (
     Latest,
     Listing,
     LongestRuns,
+    United,
     Update,
 )
 from celc.plan.tables import Kind, Tables
@@ -47,7 +48,9 @@ class Program:
             case Latest():
                 # Each kind twice: its second number is for events that do not begin their match.
                 return (*kinds, *(Kind(kind.marks, starts=False) for kind in kinds))
-            case All() | InRuns() | Checked() | Counted() | LongestRuns() | ByDefinition():
+            case (
+                All() | InRuns() | Checked() | United() | Counted() | LongestRuns() | ByDefinition()
+            ):
                 return kinds
             case _:
                 assert_never(self.listing)
@@ -80,7 +83,9 @@ class Program:
         match self.listing:
             case Checked() | LongestRuns() | ByDefinition():
                 return False
-            case All() | InRuns() | InWindow() | EarliestInWindow() | Latest() | Counted():
+            case (
+                All() | InRuns() | InWindow() | EarliestInWindow() | Latest() | United() | Counted()
+            ):
                 return self.query.consume_by != "NONE"
             case _:
                 assert_never(self.listing)

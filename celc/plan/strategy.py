@@ -216,6 +216,13 @@ class Latest:
 
 
 @dataclass(frozen=True, slots=True)
+class United:
+    """The union of all matches that the update finds at an event."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Counted:
     """No match: totals of the matches that end at each event are found by the tables."""
 
@@ -256,6 +263,7 @@ Listing: TypeAlias = (
     | InWindow
     | EarliestInWindow
     | Latest
+    | United
     | Counted
     | LongestRuns
     | ByDefinition
@@ -302,6 +310,24 @@ def choose(given: ChoiceInput, updates: frozenset[type[Update]] = EVERY_UPDATE) 
         update = UnionLists("totals are found by the tables alone")
         counted = Counted("the automaton has one run for each match, and its runs are added up")
         return _strategy(tables, update, counted)
+    if query.collapsed:
+        return _united(_chosen(given, updates))
+    return _chosen(given, updates)
+
+
+def _united(found: Strategy) -> Strategy:
+    """The strategy for unions, which need no list where each run of the update is a match."""
+    match found.listing:
+        case All() | InRuns():
+            listing = United("the events of all of them are those of the nodes below their end")
+            return Strategy(found.tables, found.update, listing)
+        case _:
+            return found
+
+
+def _chosen(given: ChoiceInput, updates: frozenset[type[Update]]) -> Strategy:
+    """The strategy of a query whose matches are listed."""
+    query, tables = given.query, given.tables
     runs = _longest_runs(given, updates)
     if runs is not None:
         return runs

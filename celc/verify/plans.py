@@ -27,6 +27,7 @@ from celc.plan.strategy import (
     LongestRuns,
     StraightLine,
     UnionLists,
+    United,
 )
 from celc.plan.tables import Contexts, SelectionTables, Step, Tables
 from celc.verify.violations import Violation, Violations
@@ -359,7 +360,7 @@ def program(found: Program) -> Violations:
         case _:
             assert_never(update)
     match listing:
-        case All() | InRuns():
+        case All() | InRuns() | United():
             pass
         case Checked(max_work=max_work):
             yield from checks(listing, keys)

@@ -212,6 +212,11 @@ class Latest:
     """The match of the latest events, found from its end back on the piles."""
 
 
+@dataclass(frozen=True, slots=True)
+class United:
+    """The union of all matches that the update finds at an event, from the nodes below it."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Counted:
     """No match is listed: totals of the matches that end at each event are found by `tables`."""
@@ -272,6 +277,7 @@ Listing: TypeAlias = (
     | InWindow
     | EarliestInWindow
     | Latest
+    | United
     | Counted
     | LongestRuns
     | ByDefinition

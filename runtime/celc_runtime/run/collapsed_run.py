@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from celc_runtime.arrow.columns import Prepared
 from celc_runtime.arrow.total_rows import decimals, range_error
 from celc_runtime.engine.wide_columns import (
     WideColumn,
@@ -20,6 +22,7 @@ from celc_runtime.plan.plan import MATCHES, Plan
 from celc_runtime.program import Program
 from celc_runtime.run.grouped_run import GroupedRun
 from celc_runtime.run.match_groups import changes, partition_numbers
+from celc_runtime.run.united import UnitedListing
 
 _MOST_ROWS = 1 << 16
 
@@ -32,9 +35,22 @@ class CollapsedRun(GroupedRun):
         self._waiting: list[pa.RecordBatch] = []
         self._counts: list[WideColumn] = []
         self._rows = self._merged = 0
+        # The numbers of matches of the batches that are on their way to `_add`.
+        self._coming: deque[WideColumn] = deque()
+
+    def _take(self, prepared: Prepared) -> Iterator[pa.RecordBatch]:
+        if isinstance(self._listing, UnitedListing):
+            self._coming.append(self._listing.counts(int(self._output.used[0])))
+        yield from super()._take(prepared)
 
     def _add(self, matches: pa.RecordBatch) -> None:
-        self._keep(matches, wide(np.ones(len(matches), np.int64)))
+        is_united = bool(self._coming)
+        counts = self._coming.popleft() if is_united else wide(np.ones(len(matches), np.int64))
+        if is_united:
+            # An event that is marked in two ways came twice.
+            labels = [item.name for item in self._of_groups.items]
+            matches = united(matches, np.arange(len(matches)), labels)
+        self._keep(matches, counts)
         if self._rows > max(_MOST_ROWS, 2 * self._merged):
             self._keep(*self._together()[:2])
             self._merged = self._rows

@@ -20,6 +20,7 @@ from celc_runtime.plan.strategy import (
     Latest,
     LongestRuns,
     UnionLists,
+    United,
 )
 from celc_runtime.program import Program
 from celc_runtime.run.by_definition import DefinitionListing
@@ -27,6 +28,7 @@ from celc_runtime.run.checked import CheckedListing
 from celc_runtime.run.latest import LatestListing
 from celc_runtime.run.listings import AllListing, CountedListing, ListingOfRun, RunsListing
 from celc_runtime.run.longest_runs import LongestRunsListing
+from celc_runtime.run.united import UnitedListing
 from celc_runtime.run.window_listings import EarliestListing, SelectorListing
 
 
@@ -55,6 +57,8 @@ def listing_of(program: Program, instants: Instants | None, *, with_letters: boo
             return EarliestListing(listing, plan, with_letters=with_letters)
         case Latest():
             return LatestListing()
+        case United():
+            return UnitedListing()
         case Counted():
             return CountedListing()
         case LongestRuns():
