@@ -122,27 +122,27 @@ def describe_update(update: Update) -> str:
 
 
 def describe_listing(listing: Listing) -> str:
-    """How matches are listed, as in `Matches are …`."""
+    """How matches are listed, as in `Matches are listed …`."""
     match listing:
         case All():
-            return "listed one by one"
+            return "one by one"
         case InRuns():
-            return "listed column by column"
+            return "column by column"
         case Checked():
-            return "listed one by one, with checks"
+            return "one by one, with checks"
         case InWindow():
-            return "listed by an automaton that runs over each window"
+            return "by an automaton that runs over each window"
         case EarliestInWindow():
-            return "listed by the earliest events of each window"
+            return "by the earliest events of each window"
         case Latest():
-            return "listed by the latest events of each window"
+            return "by the latest events of each window"
         case United():
-            return "united, not listed"
+            return "as their unions"
         case Counted():
-            return "not listed"
+            return "not at all"
         case LongestRuns():
-            return "listed as runs of events"
+            return "as runs of events"
         case ByDefinition():
-            return "listed by the definition of the formula"
+            return "by the definition of the formula"
         case _:
             assert_never(listing)

@@ -102,7 +102,10 @@ def query_parts(
         own=own,
         sees_all_events=listing.sees_all_events,
     )
-    header = f"Matches are {describe_listing(program.listing)}, because {program.listing.reason}."
+    how = f"listed {describe_listing(program.listing)}"
+    if isinstance(program.listing, Counted | United):
+        how = "not listed" if isinstance(program.listing, Counted) else "united, not listed"
+    header = f"Matches are {how}, because {program.listing.reason}."
     return [
         # The constants of the classifier hold the long IN lists of the listing's conditions too.
         classifier(number, title, program, symbols, types, code),

@@ -32,4 +32,4 @@ class UnitedListing(ListingOfRun):
     def counts(self, rows: int) -> WideColumn:
         """The numbers of matches of the first rows in the buffers."""
         counts = self._scratch.counts[:rows]
-        return WideColumn(np.ascontiguousarray(counts[:, 0]), np.ascontiguousarray(counts[:, 1]))
+        return WideColumn(counts[:, 0].copy(), counts[:, 1].copy())
