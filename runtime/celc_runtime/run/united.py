@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from celc_runtime.engine.arena import Memory
 from celc_runtime.engine.listing import Kinds, Output
 from celc_runtime.engine.unions import union_scratch, unite_fired
