@@ -21,7 +21,7 @@ from celc.automata.predicates import Alphabet, symbol_classes
 from celc.core.formula import MAX_FORMULA_DEPTH, Query
 from celc.diagnostics.deadline import Deadline, look
 from celc.diagnostics.errors import CelError, Diagnostic, Diagnostics
-from celc.diagnostics.messages.totals import totals_by_listing
+from celc.diagnostics.messages.costs import totals_by_listing
 from celc.diagnostics.source import Source, Span
 from celc.normal.divide import Definitions, Division, Exact, Roles, Windowed, divide
 from celc.normal.flat_form import asks_for_types
@@ -41,6 +41,7 @@ from celc.plan.strategy import (
     Counted,
     LongestRuns,
     StraightLine,
+    United,
     Update,
     choose,
 )
@@ -169,11 +170,15 @@ def _stages(
 
 
 def _of_listed_totals(stages: Iterable[Stages]) -> Iterator[Diagnostic]:
-    """The warnings that totals need the list of all matches."""
+    """The warnings that totals or unions need the list of all matches."""
     for one in stages:
-        total, reason = one.query.total, one.program.listing.reason
-        if total is not None and not isinstance(one.program.listing, Counted):
-            yield totals_by_listing(reason, total.span)
+        query, listing = one.query, one.program.listing
+        if isinstance(listing, Counted | United):
+            continue
+        if query.total is not None:
+            yield totals_by_listing("counted", listing.reason, query.total.span)
+        elif query.collapsed:
+            yield totals_by_listing("united", listing.reason, query.strategy_span or query.span)
 
 
 def _searches_briefly(stages: Stages) -> bool:

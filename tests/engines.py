@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import importlib
 import importlib.util
+import inspect
 import pkgutil
 import random
 from collections import defaultdict
@@ -19,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery, Plan
-from celc_runtime.engine import totals, wide_numbers
+from celc_runtime.engine import total_elements, totals, wide_numbers
 from celc_runtime.jit import kernels, shipping
 from celc_runtime.run import counted
 
@@ -82,11 +83,12 @@ def interpreted(*, formatted: bool = False) -> Iterator[None]:
 def plain_totals() -> Iterator[None]:
     """Totals are added up by plain Python inside: there is a kernel for each number of measures,
     and to compile one takes seconds."""
-    plain = _in_python(totals)
-    wide = _in_python(wide_numbers)
-    for name in vars(plain).keys() & vars(wide).keys():
-        if callable(getattr(wide, name)):
-            setattr(plain, name, getattr(wide, name))
+    wide, elements, plain = map(_in_python, (wide_numbers, total_elements, totals))
+    for reader, read in ((elements, wide), (plain, wide), (plain, elements)):
+        for name in vars(reader).keys() & vars(read).keys():
+            if inspect.isfunction(getattr(read, name)):
+                setattr(reader, name, getattr(read, name))
+    plain.parts_of_totals = elements.parts_of_totals
     with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):
         patch.setattr(counted, "totals_update", plain.totals_update)
         yield

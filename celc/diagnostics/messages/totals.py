@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from celc.diagnostics.errors import Diagnostic, Fix, error, warning
+from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.messages.wording import available, guess, guessed, quote, written
 from celc.diagnostics.source import Span
 
@@ -243,18 +243,4 @@ def function_in_having(call: str, item: str | None, span: Span) -> Diagnostic:
         "HAVING is about the items of TOTAL, by their names",
         help=(hint,),
         fixes=() if item is None else (Fix(span, mended),),
-    )
-
-
-# --- costs ----------------------------------------------------------------------------------------
-
-
-def totals_by_listing(reason: str, span: Span) -> Diagnostic:
-    """`SELECT TOTAL COUNT(*) AS n WHERE A+ ; B FILTER …` with a condition across events."""
-    return warning(
-        "totals-by-listing",
-        span,
-        f"the matches are listed to be counted, because {reason}, and that takes as long as the "
-        "same query with SELECT *",
-        help=("conditions on single events, or a shorter WITHIN, make the list shorter",),
     )

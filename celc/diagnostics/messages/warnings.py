@@ -128,8 +128,8 @@ def never_matches(reason: str, advice: str, span: Span, other: Span | None = Non
 
 
 _OF_ALL = (
-    "for one row that stands for all matches of an event: SELECT TOTAL COUNT(*) AS matches for their "
-    "number, SELECT COLLAPSED * for the events in them",
+    "for one row that stands for all matches of an event: SELECT TOTAL COUNT(*) AS matches for "
+    "their number, SELECT COLLAPSED * for the events in them",
     "for one match of many: SELECT MAX * or SELECT LAST * for each end, SELECT LONGEST DISJOINT * "
     "for the longest ones side by side",
 )

@@ -23,7 +23,7 @@ from celc_runtime.engine.measures import (
     Measure,
     measures_of,
 )
-from celc_runtime.engine.totals import NOTHING
+from celc_runtime.engine.total_elements import NOTHING
 from celc_runtime.engine.wide_columns import (
     MOST_DIGITS,
     WideColumn,

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from celc_runtime.engine.totals import NOTHING, Found, Shape
+from celc_runtime.engine.total_elements import NOTHING, Shape
+from celc_runtime.engine.totals import Found
 from celc_runtime.engine.wide_columns import WideColumn, sums_of_groups, together
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from celc_runtime.engine.totals import NOTHING, Shape
+from celc_runtime.engine.total_elements import NOTHING, Shape
 from celc_runtime.plan.totals import TotalOf
 
 VALUE, KNOWN, LEAST, GREATEST = "value", "known", "least", "greatest"

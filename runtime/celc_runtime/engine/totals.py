@@ -28,248 +28,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from celc_runtime.engine.batch import window_floor
-from celc_runtime.engine.wide_numbers import (
-    add_wide,
-    add_wrapping,
-    multiply_wide,
-    multiply_wrapping,
-    product_of_words,
+from celc_runtime.engine.event_programs import ADD, COPY, MOVE, Changes
+from celc_runtime.engine.total_elements import (
+    KERNEL,
+    Elements,
+    Measures,
+    Shape,
+    new_elements,
+    parts_of_totals,
 )
 from celc_runtime.jit.kernels import njit
-from celc_runtime.plan.transitions import EVENTS, FLOORS, KEYS, NO_WINDOW, TransitionArrays
-
-NOTHING = np.int64(2**63 - 1)
-"""The least of no values: greater than all, or equal to the greatest one."""
-
-_KERNEL: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
-_PART: dict[str, Any] = {
-    **_KERNEL,
-    "forceinline": True,
-    "no_cpython_wrapper": True,
-    "no_cfunc_wrapper": True,
-}
-"""Options of the parts of kernels: to pass all these arrays took longer than an event."""
-
-
-class Elements(NamedTuple):
-    """Elements of the semiring, as rows.
-
-    words: uint64[rows, 2 + 4 · whole]: the count (high, low), then for each whole sum the signed
-    sum and the sum of absolute values. reals: float64[rows, 1 + real], or of no columns where
-    nothing asks for them: the count, and each real sum; in one scale for all rows, 2 to the power
-    of `scale`. least: int64[rows, ordered].
-    """
-
-    words: np.ndarray
-    reals: np.ndarray
-    least: np.ndarray
-
-
-class Measures(NamedTuple):
-    """What each event of a batch adds, for each function; belongs: bool[functions, kinds], whether
-    an event of a kind counts for it.
-
-    whole: int64[whole, rows]; real: float64[real, rows]; ordered: int64[ordered, rows], NOTHING for
-    NULL. NULLs add 0.
-    """
-
-    whole: np.ndarray
-    whole_belongs: np.ndarray
-    real: np.ndarray
-    real_belongs: np.ndarray
-    ordered: np.ndarray
-    ordered_belongs: np.ndarray
-
-
-MOVE, ADD, COPY, CLEAR = 0, 1, 2, 3
-"""The steps of a program over places, which hold elements: (step, source, target, kind). MOVE adds
-the matches of the source, each with one event more, ADD as they are; COPY and CLEAR leave nothing
-of what was in the target."""
-
-
-class Changes(NamedTuple):
-    """What an event changes, as programs by symbol.
-
-    Places are the states, then the *end*, for matches that end here or, from the end of the window
-    back, for those that begin here, then some for what is needed twice, and last the *start*, which
-    holds one match without events.
-
-    forward: int64[…, 4], the steps of the programs that an event is for a vector of partial
-    matches; backward: the same for the rows of the matrix of all that follows; starts: the steps
-    that begin matches. forward_first, backward_first, starts_first: int64[symbols + 1] into these.
-    begins, ends: bool[symbols], whether a match can begin that does not end at once, and whether
-    one can end. places: int64[1], how many there are.
-    """
-
-    forward: np.ndarray
-    forward_first: np.ndarray
-    backward: np.ndarray
-    backward_first: np.ndarray
-    starts: np.ndarray
-    starts_first: np.ndarray
-    begins: np.ndarray
-    ends: np.ndarray
-    places: np.ndarray
-
-
-Step = tuple[int, int, int, int]
-Ways = dict[int, tuple[int, list[tuple[int, int]]]]
-"""For each state that a symbol changes where its matches go unmarked (−1: nowhere), and the ways of
-marked ones: a kind and the next place."""
-
-
-def changes_of(tables: TransitionArrays) -> Changes:
-    """The programs of an automaton."""
-    symbols, states = len(tables.idle), len(tables.skip)
-    start = 2 * states + 1
-    forward: list[list[Step]] = []
-    backward: list[list[Step]] = []
-    starts: list[list[Step]] = []
-    begins, ends = np.zeros(symbols, np.bool_), np.zeros(symbols, np.bool_)
-    for symbol in range(symbols):
-        ways: Ways = {}
-        for state, row in enumerate(tables.skip):
-            place = state * symbols + symbol
-            moves = tables.moves[tables.move_first[place] : tables.move_first[place + 1]]
-            if len(moves) or row[symbol] != state:
-                ways[state] = int(row[symbol]), _places_of(moves, states)
-        first, last = tables.start_first[symbol : symbol + 2]
-        of_start = _places_of(tables.start_moves[first:last], states)
-        begins[symbol] = any(target < states for _, target in of_start)
-        all_ways = [*of_start, *(way for _, some in ways.values() for way in some)]
-        ends[symbol] = any(target == states for _, target in all_ways)
-        forward.append(_forward(ways, states))
-        # What follows from a match that begins here is what follows behind the event.
-        going_on = [(MOVE, target, states, kind) for kind, target in of_start if target < states]
-        begun = [(CLEAR, 0, states, 0), *going_on] if going_on else []
-        backward.append([*begun, *_backward(ways, states)])
-        starts.append([(MOVE, start, target, kind) for kind, target in of_start])
-    return Changes(
-        *_laid_out(forward),
-        *_laid_out(backward),
-        *_laid_out(starts),
-        begins,
-        ends,
-        np.array([start + 1], np.int64),
-    )
-
-
-def _places_of(moves: np.ndarray, end: int) -> list[tuple[int, int]]:
-    found = []
-    for kind, accepts, target in moves.tolist():
-        found += [(kind, end)] if accepts else []
-        found += [(kind, target)] if target >= 0 else []
-    return found
-
-
-def _laid_out(programs: list[list[Step]]) -> tuple[np.ndarray, np.ndarray]:
-    first = np.concatenate([[0], np.cumsum([len(program) for program in programs])])
-    steps = [step for program in programs for step in program]
-    return np.array(steps, np.int64).reshape(-1, 4), first.astype(np.int64)
-
-
-def _read_after(ways: Ways) -> tuple[list[int], bool]:
-    """The states, each after all those that its matches go to; and whether some go in a circle."""
-    order: list[int] = []
-    open_ones: list[int] = []
-    is_circle = False
-
-    def visit(state: int) -> None:
-        nonlocal is_circle
-        if state in open_ones:
-            is_circle = True
-        if state in order or state in open_ones:
-            return
-        open_ones.append(state)
-        skip, some = ways[state]
-        for target in (skip, *(target for _, target in some)):
-            if target != state and target in ways:
-                visit(target)
-        open_ones.remove(state)
-        order.append(state)
-
-    for state in ways:
-        visit(state)
-    return order, is_circle
-
-
-def _kept_apart(ways: Ways, *, is_circle: bool) -> set[int]:
-    """The states of which what they hold is needed after they have changed."""
-    if is_circle:
-        return set(ways)
-    found = set()
-    for state, (skip, some) in ways.items():
-        own = sum(target == state for _, target in some)
-        if own > 1 or (own == 1 and skip != state):
-            found.add(state)
-    return found
-
-
-def _forward(ways: Ways, end: int) -> list[Step]:
-    """The steps that make of each state what it is behind the event. A state's matches are handed
-    on before others are added to it, so that nothing is copied, except where they go in a
-    circle."""
-    order, is_circle = _read_after(ways)
-    apart = _kept_apart(ways, is_circle=is_circle)
-    steps: list[Step] = []
-    if is_circle:
-        steps += [(COPY, state, end + 1 + state, 0) for state in order]
-        steps += [(CLEAR, 0, state, 0) for state in order if ways[state][0] != state]
-    for state in order:
-        skip, some = ways[state]
-        source = end + 1 + state if state in apart else state
-        if not is_circle and state in apart:
-            steps.append((COPY, state, source, 0))
-            steps += [(CLEAR, 0, state, 0)] if skip != state else []
-        steps += [(MOVE, source, target, kind) for kind, target in some if target != state]
-        steps += [(ADD, source, skip, 0)] if skip not in (-1, state) else []
-        steps += [(MOVE, source, state, kind) for kind, target in some if target == state]
-        if state not in apart and skip != state:
-            steps.append((CLEAR, 0, state, 0))
-    return steps
-
-
-def _backward(ways: Ways, end: int) -> list[Step]:
-    """The steps that make of what follows from each state behind the event what follows before it.
-    A state is changed before those that it leads to."""
-    order, is_circle = _read_after(ways)
-    apart = _kept_apart(ways, is_circle=is_circle)
-    steps: list[Step] = []
-    if is_circle:
-        steps += [(COPY, state, end + 1 + state, 0) for state in order]
-    for state in reversed(order):
-        skip, some = ways[state]
-        if not is_circle and state in apart:
-            steps.append((COPY, state, end + 1 + state, 0))
-        places = {
-            target: (
-                end + 1 + target if target in apart and (is_circle or target == state) else target
-            )
-            for target in (state, skip, *(target for _, target in some))
-        }
-        if skip == -1:
-            steps.append((CLEAR, 0, state, 0))
-        elif skip != state:
-            steps.append((COPY, places[skip], state, 0))
-        own = [kind for kind, target in some if target == state]
-        steps += [(MOVE, places[state], state, kind) for kind in own]
-        others = [way for way in some if way[1] not in (state, end)]
-        steps += [(MOVE, places[target], state, kind) for kind, target in others]
-    return steps
-
-
-class Shape(NamedTuple):
-    """How many functions there are: whole sums, real sums (−1: not even the count is wanted as a
-    real number) and least values."""
-
-    whole: int
-    real: int
-    ordered: int
+from celc_runtime.plan.transitions import EVENTS, FLOORS, KEYS, NO_WINDOW
 
 
 class Stacks(NamedTuple):
@@ -313,17 +87,6 @@ NUMBERS = 9
 
 _NEVER = 2**62
 _STEPS = 64
-_LARGE = 2.0**200
-_SCALE = 200
-
-
-def new_elements(rows: int, shape: Shape) -> Elements:
-    """Rows of 0: of no match."""
-    return Elements(
-        np.zeros((rows, 2 + 4 * shape.whole), np.uint64),
-        np.zeros((rows, 1 + shape.real), np.float64),
-        np.full((rows, shape.ordered), NOTHING, np.int64),
-    )
 
 
 def new_stacks(changes: Changes, shape: Shape, *, room: int = 64) -> Stacks:
@@ -398,161 +161,10 @@ def new_found(room: int, shape: Shape) -> Found:
     )
 
 
-# --- elements -------------------------------------------------------------------------------------
-
-
-@njit(**_KERNEL)
+@njit(**KERNEL)
 def _power(scale):  # type: ignore[no-untyped-def]
     """2 to the power of −scale; 0 where that is below all numbers."""
     return 0.0 if scale > 1000 else 2.0**-scale
-
-
-@cache
-def parts_of_totals(whole: int, real: int, ordered: int) -> tuple[Callable[..., Any], ...]:
-    """The parts of an update for elements of one shape.
-
-    Machine code is made for each shape, because loops whose lengths are known vanish: with lengths
-    that were read, one measure took three times as long as none.
-    """
-    words, reals = 2 + 4 * whole, 1 + real
-
-    @njit(**_PART)
-    def clear(to, row):  # type: ignore[no-untyped-def]
-        for word in range(words):
-            to.words[row, word] = np.uint64(0)
-        for number in range(reals):
-            to.reals[row, number] = 0.0
-        for number in range(ordered):
-            to.least[row, number] = NOTHING
-
-    @njit(**_PART)
-    def set_one(to, row):  # type: ignore[no-untyped-def]
-        """One match without events."""
-        to.words[row, 0], to.words[row, 1] = np.uint64(0), np.uint64(1)
-        if reals > 0:
-            to.reals[row, 0] = 1.0
-
-    @njit(**_PART)
-    def copy(to, row, source, place):  # type: ignore[no-untyped-def]
-        for word in range(words):
-            to.words[row, word] = source.words[place, word]
-        for number in range(reals):
-            to.reals[row, number] = source.reals[place, number]
-        for number in range(ordered):
-            to.least[row, number] = source.least[place, number]
-
-    @njit(**_PART)
-    def add(to, row, source, place):  # type: ignore[no-untyped-def]
-        """Add the matches of another element, in the same scale."""
-        old, more = to.words, source.words
-        old[row, 0], old[row, 1] = add_wide(
-            old[row, 0], old[row, 1], more[place, 0], more[place, 1]
-        )
-        for number in range(whole):
-            word = 2 + 4 * number
-            old[row, word], old[row, word + 1] = add_wrapping(
-                old[row, word], old[row, word + 1], more[place, word], more[place, word + 1]
-            )
-            old[row, word + 2], old[row, word + 3] = add_wide(
-                old[row, word + 2], old[row, word + 3], more[place, word + 2], more[place, word + 3]
-            )
-        for number in range(reals):
-            to.reals[row, number] += source.reals[place, number]
-        for number in range(ordered):
-            to.least[row, number] = min(to.least[row, number], source.least[place, number])
-
-    @njit(**_PART)
-    def add_times(to, row, high, low, times, at, kind, measures):  # type: ignore[no-untyped-def]
-        """Add what an event adds to so many matches: (high, low), and `times`."""
-        sums = to.words
-        for number in range(whole):
-            value = measures.whole[number, at]
-            if value != 0 and measures.whole_belongs[number, kind]:
-                word = 2 + 4 * number
-                size = np.uint64(-value) if value < 0 else np.uint64(value)
-                top, rest = multiply_wide(high, low, np.uint64(0), size)
-                sums[row, word + 2], sums[row, word + 3] = add_wide(
-                    sums[row, word + 2], sums[row, word + 3], top, rest
-                )
-                top, rest = product_of_words(low, size)
-                top += high * size
-                if value < 0:
-                    top, rest = ~top + np.uint64(rest == 0), ~rest + np.uint64(1)
-                sums[row, word], sums[row, word + 1] = add_wrapping(
-                    sums[row, word], sums[row, word + 1], top, rest
-                )
-        for number in range(real):
-            if measures.real_belongs[number, kind] and times != 0.0:
-                to.reals[row, 1 + number] += times * measures.real[number, at]
-        for number in range(ordered):
-            if measures.ordered_belongs[number, kind]:
-                to.least[row, number] = min(to.least[row, number], measures.ordered[number, at])
-
-    @njit(**_PART)
-    def move(to, row, source, place, at, kind, measures):  # type: ignore[no-untyped-def]
-        """Add the matches of an element, each with one event more."""
-        high, low = source.words[place, 0], source.words[place, 1]
-        if high | low:
-            # Both can be one element.
-            times = source.reals[place, 0] if reals > 0 else 0.0
-            add(to, row, source, place)
-            add_times(to, row, high, low, times, at, kind, measures)
-
-    @njit(**_PART)
-    def add_product(to, row, first, place, second, other):  # type: ignore[no-untyped-def]
-        """Add the matches that are put together of two parts."""
-        sums, ones, twos = to.words, first.words, second.words
-        high, low = ones[place, 0], ones[place, 1]
-        other_high, other_low = twos[other, 0], twos[other, 1]
-        if (high | low) and (other_high | other_low):
-            top, rest = multiply_wide(high, low, other_high, other_low)
-            sums[row, 0], sums[row, 1] = add_wide(sums[row, 0], sums[row, 1], top, rest)
-            for number in range(whole):
-                word = 2 + 4 * number
-                top, rest = multiply_wrapping(high, low, twos[other, word], twos[other, word + 1])
-                more, most = multiply_wrapping(
-                    other_high, other_low, ones[place, word], ones[place, word + 1]
-                )
-                top, rest = add_wrapping(top, rest, more, most)
-                sums[row, word], sums[row, word + 1] = add_wrapping(
-                    sums[row, word], sums[row, word + 1], top, rest
-                )
-                top, rest = multiply_wide(high, low, twos[other, word + 2], twos[other, word + 3])
-                more, most = multiply_wide(
-                    other_high, other_low, ones[place, word + 2], ones[place, word + 3]
-                )
-                top, rest = add_wide(top, rest, more, most)
-                sums[row, word + 2], sums[row, word + 3] = add_wide(
-                    sums[row, word + 2], sums[row, word + 3], top, rest
-                )
-            if reals > 0:
-                times, other_times = first.reals[place, 0], second.reals[other, 0]
-                to.reals[row, 0] += times * other_times
-                for number in range(1, reals):
-                    value, other_value = first.reals[place, number], second.reals[other, number]
-                    # An infinite sum times a count that is below the scale would be no number.
-                    if value != 0.0 and other_times != 0.0:
-                        to.reals[row, number] += value * other_times
-                    if other_value != 0.0 and times != 0.0:
-                        to.reals[row, number] += times * other_value
-            for number in range(ordered):
-                least = min(first.least[place, number], second.least[other, number])
-                to.least[row, number] = min(to.least[row, number], least)
-
-    @njit(**_PART)
-    def scale_down(to, first, end, scales, which):  # type: ignore[no-untyped-def]
-        """Scale reals down where one is large."""
-        large = False
-        for row in range(first, end):
-            for number in range(reals):
-                large |= abs(to.reals[row, number]) > _LARGE
-        if large:
-            for row in range(first, end):
-                for number in range(reals):
-                    to.reals[row, number] *= 1.0 / _LARGE
-            scales[which] += _SCALE
-
-    return clear, set_one, copy, add, move, add_product, scale_down
 
 
 # --- the window -----------------------------------------------------------------------------------
@@ -617,7 +229,7 @@ def _cutting(whole: int, real: int, ordered: int) -> Callable[..., None]:
             event -= 1
         numbers[TOP], numbers[FIRST], numbers[OLDEST] = top, numbers[END], _NEVER
 
-    compiled: Callable[..., None] = njit(**_KERNEL)(cut)
+    compiled: Callable[..., None] = njit(**KERNEL)(cut)
     return compiled
 
 
@@ -779,11 +391,11 @@ def totals_update(whole: int, real: int, ordered: int) -> Callable[..., int]:
         numbers[ROW] = row
         return DONE
 
-    compiled: Callable[..., int] = njit(**_KERNEL)(update)
+    compiled: Callable[..., int] = njit(**KERNEL)(update)
     return compiled
 
 
-@njit(**_KERNEL)
+@njit(**KERNEL)
 def _forget(numbers, scales):  # type: ignore[no-untyped-def]
     """Begin with no partial match."""
     numbers[FIRST], numbers[TOP], numbers[OLDEST] = numbers[END], 0, _NEVER

@@ -10,6 +10,7 @@ import pyarrow as pa
 from celc_runtime.arrow.arrays import plain
 from celc_runtime.arrow.columns import Prepared
 from celc_runtime.arrow.total_rows import Groups
+from celc_runtime.engine.event_programs import changes_of
 from celc_runtime.engine.group_sums import found_sums
 from celc_runtime.engine.measures import (
     Measure,
@@ -18,14 +19,13 @@ from celc_runtime.engine.measures import (
     real_values,
     whole_values,
 )
+from celc_runtime.engine.total_elements import Measures
 from celc_runtime.engine.totals import (
     DONE,
     FOUND_FULL,
     PART,
     ROW,
     SHIFT,
-    Measures,
-    changes_of,
     new_found,
     new_stacks,
     totals_update,
