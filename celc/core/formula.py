@@ -829,7 +829,8 @@ class Query:
 
     `total`: the answer are totals of matches; then `output` is empty. `collapsed`: the answer has
     one row for each end of matches, with the union of their positions for each label in `output`.
-    With either `strategy` is ALL, and there is no `limit` and no `per_start`.
+    With either `strategy` is ALL, `strategy_span` is its place, and there is no `limit` and no
+    `per_start`.
     """
 
     name: str

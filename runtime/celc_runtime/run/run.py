@@ -90,7 +90,7 @@ class Run:
         plan = program.plan
         self._program = program
         self._plan = plan
-        self._schema = program.output_schema
+        self._schema = program.match_schema
         self._columns = Columns(
             plan,
             ties_are_errors=ties_are_errors,
@@ -192,11 +192,16 @@ class Run:
         not fit the query. Where simultaneous events have no order, the last instant waits for the
         next batch, or for `rest`.
         """
+        yield from self._pushed(events, positions)
+
+    def _pushed(
+        self, events: pa.RecordBatch, positions: np.ndarray | None
+    ) -> Iterator[pa.RecordBatch]:
         most = self._listing.most_rows
         if most is not None and len(events) > most:
             for start in range(0, len(events), most):
                 given = None if positions is None else positions[start : start + most]
-                yield from self.push(events.slice(start, most), given)
+                yield from self._pushed(events.slice(start, most), given)
         elif self._whole is None:
             yield from self._push(events, positions)
         else:
@@ -208,7 +213,10 @@ class Run:
         """The matches that wait for more events, of which there are none: those that end in an
         instant that is not over, those with an absence at their end, and those that later matches
         could have taken the place of."""
-        yield from self.end_of_instant()
+        yield from self._rest()
+
+    def _rest(self) -> Iterator[pa.RecordBatch]:
+        yield from self._end_of_instant()
         if self._deadlines is not None:
             yield from self._ripe(is_over=True)
             yield from self._deadlines.rest()
@@ -217,6 +225,9 @@ class Run:
 
     def end_of_instant(self) -> Iterator[pa.RecordBatch]:
         """The matches that end in an instant which waits for more events: there are none of it."""
+        yield from self._end_of_instant()
+
+    def _end_of_instant(self) -> Iterator[pa.RecordBatch]:
         if self._whole is not None:
             for events, positions in self._whole.rest():
                 yield from self._push(events, positions, conforms=True)

@@ -1,0 +1,74 @@
+"""The run of a query with TOTAL: its rows are about groups of matches.
+
+Where the automaton decides the formula, no match is listed: the kernel of `engine.totals` finds the
+totals at each end (`CountedTotals`). Otherwise matches are listed, and added up batch by batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.columns import Prepared
+from celc_runtime.arrow.event_store import EventStore
+from celc_runtime.arrow.total_rows import total_rows
+from celc_runtime.engine.arena import ENTRY
+from celc_runtime.engine.measures import measures_of
+from celc_runtime.plan.strategy import Counted
+from celc_runtime.program import Program
+from celc_runtime.run.counted import CountedTotals
+from celc_runtime.run.grouped_run import GroupedRun
+from celc_runtime.run.match_groups import WaitingGroups, groups_of_matches
+from celc_runtime.run.positions import Positions
+
+
+class TotalsRun(GroupedRun):
+    """Feeds batches to a query, and hands out totals of its matches."""
+
+    def __init__(self, program: Program, **options: Any) -> None:
+        totals = program.plan.totals
+        assert totals is not None
+        super().__init__(program, are_of_ends=totals.per == "END", **options)
+        self._measures = measures_of(totals.functions)
+        self._waiting = WaitingGroups()
+        self._counted: CountedTotals | None = None
+        match program.listing:
+            case Counted(tables=tables):
+                self._counted = CountedTotals(tables, program.plan, self._measures)
+                # Nothing of past events is shown.
+                self._events = EventStore(())
+
+    @property
+    def buffer_bytes(self) -> int:
+        """The size of the buffers, and of what waits."""
+        counted = 0 if self._counted is None else self._counted.nbytes
+        return super().buffer_bytes + self._waiting.nbytes + counted
+
+    def _add(self, matches: pa.RecordBatch) -> None:
+        if len(matches):
+            self._waiting.add(groups_of_matches(self._of_groups, self._measures, matches))
+
+    def _taken(self, *, but_last_part: bool) -> Iterator[pa.RecordBatch]:
+        groups = self._waiting.taken(but_last_part=but_last_part)
+        if groups is None:
+            return
+        rows = total_rows(self._of_groups, self._rows_schema, groups)
+        if len(rows):
+            yield rows
+
+    def _listed(self, prepared: Prepared, positions: Positions) -> Iterator[pa.RecordBatch]:
+        if self._counted is None:
+            yield from super()._listed(prepared, positions)
+            return
+        self._memory.counters[ENTRY] += int(np.count_nonzero(prepared.batch.symbols))
+        if not self._lists_matches:
+            self._counted.read_silently(prepared)
+            return
+        for rows, groups in self._counted.read(prepared, positions, self._silent):
+            if len(self._last_ends):
+                parts = np.searchsorted(prepared.parts, rows, side="right") - 1
+                np.maximum.at(self._last_ends, parts, rows)
+            self._waiting.add(groups)
