@@ -34,7 +34,7 @@ LAYERS = {
     "celc_runtime": (
         ("",),
         ("query",),
-        ("stream",),
+        ("expanding", "stream"),
         ("spark",),
         ("display", "run"),
         ("arrow",),

@@ -72,9 +72,9 @@ class FirstMatches:
     No more matches are searched for: a batch is asked for only as long as more are wanted.
     """
 
-    def __init__(self, most: int | None) -> None:
+    def __init__(self, most: int | None, called: str = "max_matches") -> None:
         if most is not None and (type(most) is not int or most < 1):
-            raise ValueError(f"max_matches must be a whole number from 1, not {most!r}")
+            raise ValueError(f"{called} must be a whole number from 1, not {most!r}")
         self._left = most
 
     @property

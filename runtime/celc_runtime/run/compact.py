@@ -1,18 +1,26 @@
-"""The listing of compact answers: the matches that end at an event as a graph, none of them listed.
+"""The listings of compact answers: the matches that end at an event as a graph.
 
-Only where each path below a cell is a match, so that the graph says all. Other queries are refused
-in words that say what cannot be said by a graph.
+Where each path below a cell of the arena is a match, the graph is taken from there, and no match is
+listed. Where a listing chooses some of them, they are listed, and become a tree. Where conditions
+are checked match by match, a graph would cost what the matches cost: that is refused, in words.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from celc_runtime.engine.arena import DONE, OUTPUT_FULL, Memory
-from celc_runtime.engine.listing import Kinds, Output
+from celc_runtime.engine.arena import DEFERS, DONE, OUTPUT_FULL, Memory
+from celc_runtime.engine.listing import Kinds, Output, list_fired, new_output
 from celc_runtime.engine.match_graph import Graphs, graphs_of_fired, new_graphs
+from celc_runtime.plan.compact_form import own_aggregate
 from celc_runtime.plan.errors import EventError
-from celc_runtime.plan.strategy import All, InRuns
+from celc_runtime.plan.strategy import (
+    All,
+    ByDefinition,
+    Checked,
+    InRuns,
+    Listing,
+)
 from celc_runtime.program import Program
 from celc_runtime.run.listings import ListingOfRun
 
@@ -23,22 +31,53 @@ _FIRES = 1 << 12
 def check_is_compact(program: Program) -> None:
     """Raises EventError where the answers of a query cannot be written as graphs."""
     plan, why = program.plan, ""
-    if plan.limit is not None:
-        why = "LIMIT or ANY leaves out matches, and a graph holds all of them"
+    if not plan.is_of_matches:
+        what = "SELECT TOTAL" if plan.totals is not None else "SELECT COLLAPSED"
+        why = f"{what} has one row for many matches already"
     elif plan.per_start is not None:
         why = f"SELECT {plan.per_start} compares matches that end at different events"
     elif plan.deadlines:
         why = "whether a match with an absence at its end counts is known only after that end"
     elif plan.ties is not None:
         why = "events may be simultaneous, and then several events share one end"
-    elif plan.expressions:
-        why = "SELECT has expressions, which are computed match by match"
-    elif not isinstance(program.listing, All | InRuns):
-        why = "conditions or selectors are checked while its matches are listed"
+    elif (column := own_aggregate(plan)) is not None:
+        why = (
+            f"{column!r} calls an aggregate that the query's file declares, whose code no table "
+            "holds"
+        )
+    elif _checks_conditions(program.listing):
+        why = "conditions across events are checked while its matches are listed"
     if why:
         raise EventError(
             f"query {plan.name!r} has no compact answer: {why}; use match_table or match_arrow"
         )
+
+
+def _checks_conditions(listing: Listing) -> bool:
+    match listing:
+        case Checked():
+            return True
+        case ByDefinition(remembers=remembers):
+            return bool(remembers.columns or remembers.texts or remembers.codes)
+        case _:
+            return False
+
+
+def are_graphs(program: Program) -> bool:
+    """Whether the graphs of the answer are those of the arena."""
+    return isinstance(program.listing, All | InRuns) and program.plan.limit is None
+
+
+class DeferredListing(ListingOfRun):
+    """Lists all matches, each by a walk from its last event back, when it is asked to."""
+
+    are_paths = True
+
+    def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
+        memory.counters[DEFERS] = 0
+        status = int(list_fired(memory, output, kinds))
+        memory.counters[DEFERS] = 1
+        return status
 
 
 class CompactListing(ListingOfRun):
@@ -61,7 +100,7 @@ class CompactListing(ListingOfRun):
         return self._graphs
 
     def buffers(self, limit: int | None) -> Output:
-        return super().buffers(None)
+        return new_output(matches=_FIRES, room=1, limit=None)
 
     def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
         graphs = self._with_size(len(memory.nodes))

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from celc_runtime.arrow.compact import compact_schema
+from celc_runtime.arrow.compact import schema_of
 from celc_runtime.arrow.event_tables import batches_of, table_of
 from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.arrow.pandas_frames import frame_of
 from celc_runtime.arrow.paths import received
 from celc_runtime.arrow.sorting import sorted_for
 from celc_runtime.program import Program, Route
-from celc_runtime.run.compact import check_is_compact
+from celc_runtime.run.compact import are_graphs, check_is_compact
+from celc_runtime.run.compact_run import CompactRun
 from celc_runtime.run.deadlines import check_clock_is_known, compares_late, latest_time
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
@@ -58,16 +59,16 @@ def matches_of_table(program: Program, events: Any, first: FirstMatches) -> pa.T
 
 def compact_of_events(program: Program, events: Any) -> Iterator[pa.RecordBatch]:
     """The compact answers of events in any form; see `CompiledQuery.match_compact_arrow`."""
-    return _read(Run(program, compact=True), batches_of(program, events))
+    return _read(CompactRun(program), batches_of(program, events))
 
 
 def compact_of_table(program: Program, events: Any) -> pa.Table:
     """The compact answers of a table; see `CompiledQuery.match_compact`."""
     check_is_compact(program)
     table, numbered = sorted_for(program.plan, table_of(program, events))
-    run = Run(program, numbered=numbered, compact=True)
+    run = CompactRun(program, numbered=numbered)
     batches = _read(run, table.to_batches(max_chunksize=1 << 22))
-    return pa.Table.from_batches(batches, compact_schema(program.plan, program.output_schema))
+    return pa.Table.from_batches(batches, schema_of(program.plan, listed=not are_graphs(program)))
 
 
 def matches_of_frame(program: Program, frame: pandas.DataFrame) -> pandas.DataFrame:

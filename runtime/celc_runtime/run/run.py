@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.columns import Columns, Prepared
-from celc_runtime.arrow.compact import compact_batch, compact_schema
 from celc_runtime.arrow.event_store import INSTANT_POSITION, EventStore
 from celc_runtime.arrow.instants import WholeInstants
 from celc_runtime.arrow.output import LabelEntries, matches_batch
@@ -50,7 +49,6 @@ from celc_runtime.engine.listing import with_more_room
 from celc_runtime.plan.errors import EventWarning, WorkLimitError
 from celc_runtime.program import Program
 from celc_runtime.run.by_definition import DefinitionListing
-from celc_runtime.run.compact import CompactListing, check_is_compact
 from celc_runtime.run.deadlines import Deadlines, undecided_words
 from celc_runtime.run.history import measured
 from celc_runtime.run.listing_of import instants_of_program, kinds_of, listing_of
@@ -70,8 +68,7 @@ class Run:
     begin near the limits of smaller numbers. `first_position`: the position of the first event;
     `continues`: its partition was entered before. `numbered`: the column with the numbers of the
     rows, for messages, where rows are not in their original order. `clock`, `since`: for matches
-    that are decided later than they end (`Deadlines`). `compact`: the matches of an end come as one
-    row (`arrow.compact`).
+    that are decided later than they end (`Deadlines`).
     """
 
     def __init__(
@@ -85,7 +82,6 @@ class Run:
         numbered: str | None = None,
         clock: int | None = None,
         since: int | None = None,
-        compact: bool = False,
     ) -> None:
         plan = program.plan
         self._program = program
@@ -101,14 +97,7 @@ class Run:
         self._instants = instants_of_program(program)
         self._whole = None if plan.ties is None else WholeInstants(plan)
         self._update = update_of(program, first_position=first_position)
-        self._compact: CompactListing | None = None
-        if compact:
-            check_is_compact(program)
-            self._compact = CompactListing()
-            self._schema = compact_schema(plan, self._schema)
-        self._listing: ListingOfRun = self._compact or listing_of(
-            program, self._instants, with_letters=self._update.has_contexts
-        )
+        self._listing = self._new_listing(program)
         self._memory = new_memory(self._update.piles, first_node=first_node)
         self._memory.counters[SHIFT] = -first_position
         self._deadlines: Deadlines | None = None
@@ -464,6 +453,10 @@ class Run:
                 stacklevel=3,
             )
 
+    def _new_listing(self, program: Program) -> ListingOfRun:
+        """The listing of a program."""
+        return listing_of(program, self._instants, with_letters=self._update.has_contexts)
+
     # --- the loop around the kernel ---------------------------------------------------------------
 
     def _advance(self, prepared: Prepared, positions: Positions) -> Iterator[None]:
@@ -520,9 +513,6 @@ class Run:
 
     def _take(self, prepared: Prepared) -> Iterator[pa.RecordBatch]:
         """Take the matches out of the buffers, and hand them out or to the choice by starts."""
-        if self._compact is not None:
-            yield self._take_compact(self._compact, prepared)
-            return
         found = self._entries()
         numbers = self._listing.deadlines(self._output)
         if self._choice is not None:
@@ -557,14 +547,6 @@ class Run:
                 yield batch
         else:
             self._choice.add(batch, found.starts, found.ends)
-
-    def _take_compact(self, listing: CompactListing, prepared: Prepared) -> pa.RecordBatch:
-        read = int(self._memory.counters[ENTRY])
-        graphs, events = listing.graphs, prepared.events
-        batch = compact_batch(self._plan, self._schema, graphs, events, self._events, read)
-        listing.taken()
-        self._output.used[:] = 0
-        return batch
 
     def _entries(self) -> LabelEntries:
         return self._listing.entries(self._plan.label_names, self._output, self._kinds)

@@ -15,6 +15,13 @@ _STREAM = "CREATE STREAM S {{ {} }}\n".format(
 )
 
 
+_OWN = """AGGREGATE own(a: INT): INT
+  STATE most: INT = NULL
+  STEP most = GREATEST(most, a)
+  RESULT most
+"""
+
+
 def _events(types: str, seed: int = 1) -> pa.Table:
     rng = random.Random(seed)
     ids = pa.array([rng.randrange(2) for _ in types], pa.int32())
@@ -28,6 +35,11 @@ def _events(types: str, seed: int = 1) -> pa.Table:
         "SELECT * WHERE (A AS x)+ ; B AS y WITHIN 9 EVENTS",
         "SELECT * WHERE (A OR B)+ ; !C ; C PARTITION BY [id] WITHIN 12 EVENTS",
         "SELECT a[id] WHERE (A AS a ; B+ ; C) WITHIN 8 EVENTS CONSUME BY ANY",
+        "SELECT COUNT(a) AS n, SUM(a.id) / 2 AS s, b WHERE A+ AS a ; B AS b WITHIN 6 EVENTS",
+        "SELECT * WHERE A ; B WITHIN 9 EVENTS LIMIT 2",
+        "SELECT LAST * WHERE A ; B WITHIN 9 EVENTS",
+        "SELECT MAX * WHERE A+ ; B WITHIN 9 EVENTS",
+        "SELECT * WHERE (A AS x OR A AS y)+ ; (B AS b OR B AS c) WITHIN 9 EVENTS LIMIT 7",
     ],
 )
 def test_an_expanded_answer_is_the_answer(query: str) -> None:
@@ -54,18 +66,30 @@ def test_a_graph_grows_with_the_events_and_not_with_the_matches() -> None:
 
 
 @pytest.mark.parametrize(
-    "query",
+    ("query", "why"),
     [
-        "SELECT * WHERE A ; B LIMIT 2",
-        "SELECT LAST * WHERE A ; B WITHIN 9 EVENTS",
-        "SELECT COUNT(a) AS n WHERE A+ AS a ; B",
-        "SELECT * WHERE (A AS a ; B AS b) FILTER a.id < b.id",
+        ("SELECT * WHERE (A AS a ; B AS b) FILTER a.id < b.id", "conditions across events"),
+        ("SELECT * WHERE A ; !B FOR 5 EVENTS", "an absence at its end"),
+        ("SELECT LONGEST * WHERE A ; B", "matches that end at different events"),
+        ("SELECT TOTAL COUNT(*) AS n WHERE A ; B", "one row for many matches already"),
+        ("SELECT COLLAPSED * WHERE A ; B", "one row for many matches already"),
+        (f"{_OWN}SELECT own(a.id) AS n WHERE A+ AS a ; B", "whose code no table holds"),
     ],
 )
-def test_what_no_graph_can_say_is_an_error_that_says_why(query: str) -> None:
+def test_what_no_graph_can_say_is_an_error_that_says_why(query: str, why: str) -> None:
     matcher = celc.compile(_STREAM + query, order_by="ts")
-    with pytest.raises(EventError, match=r"has no compact answer: .*; use match_table"):
-        matcher.match_compact(_events("AB"))
+    for match in (matcher.match_compact, lambda events: list(matcher.match_compact_arrow(events))):
+        with pytest.raises(EventError, match=rf"has no compact answer: .*{why}.*; use match_table"):
+            match(_events("AB"))
+
+
+def test_the_first_matches_cost_nothing_of_the_others() -> None:
+    """An event of a window of 60 ends 2⁶⁰ matches: no pass over them would ever end."""
+    matcher = celc.compile(_STREAM + "SELECT * WHERE A+ ; B", order_by="ts")
+    compact = matcher.match_compact(_events("A" * 60 + "B"))
+    assert len(compact) == 1
+    assert expand(compact, limit=10).read_all().num_rows == 10
+    assert len(expand(compact).read_next_batch()) > 1000
 
 
 def test_expand_refuses_a_table_that_is_no_compact_answer() -> None:

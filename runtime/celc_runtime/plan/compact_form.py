@@ -1,0 +1,221 @@
+"""What the columns of a compact answer mean, as the text that its schema carries.
+
+So a table of compact answers can be expanded without the query: also where it was written to a file
+or sent to another process. The text is JSON, because anybody can read it; an expression of SELECT
+is an object with the name of its class and its fields. An aggregate of the query's own file is
+code, which no such text holds.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from dataclasses import dataclass, fields
+from typing import Any
+
+import pyarrow as pa
+
+from celc_runtime.plan.expressions import (
+    Absolute,
+    Aggregate,
+    Arithmetic,
+    Cast,
+    Computed,
+    Constant,
+    Negation,
+    OwnAggregate,
+    Tree,
+)
+from celc_runtime.plan.names import unused_name
+from celc_runtime.plan.plan import DDL_TYPES, Plan, quoted
+
+_VERSION = 1
+_CLASSES = {
+    one.__name__: one
+    for one in (Absolute, Aggregate, Arithmetic, Cast, Computed, Constant, Negation)
+}
+
+NODE = pa.struct([(name, pa.int32()) for name in ("event", "mark", "child", "next")])
+"""A node of a graph; see `arrow.compact`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLabel:
+    """A label column: the number of the label, and the fields of an event that it shows, as places
+    in its struct."""
+
+    label: int
+    fields: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompactForm:
+    """The meaning of compact answers.
+
+    output: the columns of a match. keys: how many of them are of the partition. positions: whether
+    the answer shows them; `pos` is then the first field of an event. time: the place of the first
+    order column among the fields of an event, −1: there is none. attributes: the fields of an event
+    behind its position. labels: the names of all labels. items: the columns of SELECT. marks: for
+    each mark whether an event with it begins a match, and the numbers of its labels.
+    """
+
+    output: pa.Schema
+    keys: int
+    positions: bool
+    time: int
+    attributes: tuple[str, ...]
+    labels: tuple[str, ...]
+    items: tuple[ShownLabel | Computed, ...]
+    marks: tuple[tuple[bool, tuple[int, ...]], ...]
+
+    def to_text(self) -> str:
+        """The form as a text."""
+        return json.dumps(
+            {
+                "version": _VERSION,
+                "output": b64encode(self.output.serialize().to_pybytes()).decode(),
+                "keys": self.keys,
+                "positions": self.positions,
+                "time": self.time,
+                "attributes": self.attributes,
+                "labels": self.labels,
+                "items": [
+                    {"label": item.label, "fields": item.fields}
+                    if isinstance(item, ShownLabel)
+                    else {"expression": _written(item)}
+                    for item in self.items
+                ],
+                "marks": [{"begins": begins, "labels": labels} for begins, labels in self.marks],
+            }
+        )
+
+    @classmethod
+    def of_text(cls, text: str) -> CompactForm:
+        """The form that `to_text` wrote. Raises ValueError for another version's."""
+        said = json.loads(text)
+        if said["version"] != _VERSION:
+            raise ValueError(f"version {said['version']} and not {_VERSION}")
+        return cls(
+            pa.ipc.read_schema(pa.py_buffer(b64decode(said["output"]))),
+            said["keys"],
+            said["positions"],
+            said["time"],
+            tuple(said["attributes"]),
+            tuple(said["labels"]),
+            tuple(
+                _read(item["expression"])
+                if "expression" in item
+                else ShownLabel(item["label"], tuple(item["fields"]))
+                for item in said["items"]
+            ),
+            tuple((mark["begins"], tuple(mark["labels"])) for mark in said["marks"]),
+        )
+
+
+def compact_form(plan: Plan, *, listed: bool) -> CompactForm:
+    """The form of a query's compact answers. listed: graphs are made of listed matches; whether an
+    event begins one is then not said by its kind, so each kind has two marks."""
+    attributes = plan.stored_attributes
+    places = {name: number + plan.positions for number, name in enumerate(attributes)}
+    of_label = {label.name: number for number, label in enumerate(plan.labels)}
+    items: list[ShownLabel | Computed] = []
+    for item in plan.items:
+        if isinstance(item, Computed):
+            items.append(item)
+        else:
+            shown = tuple(places[name] for name in item.attributes)
+            shown = (0, *shown) if plan.positions else shown
+            items.append(ShownLabel(of_label[item.name], shown))
+    marks = [(kind.starts, kind.columns) for kind in plan.kinds]
+    if listed:
+        marks = [(begins, kind.columns) for kind in plan.kinds for begins in (False, True)]
+    return CompactForm(
+        plan.output_schema(),
+        len(plan.key_columns),
+        plan.positions,
+        places[plan.order_by[0]] if plan.order_by else -1,
+        attributes,
+        plan.label_names,
+        tuple(items),
+        tuple(marks),
+    )
+
+
+def own_aggregate(plan: Plan) -> str | None:
+    """The first column of SELECT that calls an aggregate of the query's own file."""
+    return next((item.name for item in plan.expressions if _calls_own(item.value)), None)
+
+
+def _calls_own(tree: Tree) -> bool:
+    match tree:
+        case OwnAggregate():
+            return True
+        case Arithmetic():
+            return _calls_own(tree.left) or _calls_own(tree.right)
+        case Cast() | Negation() | Absolute():
+            return _calls_own(tree.operand)
+        case _:
+            return False
+
+
+def _written(value: Any) -> Any:
+    name = type(value).__name__
+    if name not in _CLASSES:
+        return value
+    return {"is": name} | {f.name: _written(getattr(value, f.name)) for f in fields(value)}
+
+
+def _read(said: Any) -> Any:
+    if not isinstance(said, dict):
+        return said
+    return _CLASSES[said["is"]](**{k: _read(v) for k, v in said.items() if k != "is"})
+
+
+# --- columns --------------------------------------------------------------------------------------
+
+
+def compact_schema(plan: Plan) -> pa.Schema:
+    """The columns of a compact answer, without their meaning."""
+    output = plan.output_schema()
+    header = [output.field(place) for place in range(len(plan.key_columns))]
+    header += [output.field(_place_of(output, plan, name)) for name in _ends(plan)]
+    types = plan.input_schema()
+    event = [pa.field("pos", pa.int64())] if plan.positions else []
+    event += [pa.field(name, types.field(name).type) for name in plan.stored_attributes]
+    events, nodes = _names(plan)
+    return pa.schema(
+        [
+            *header,
+            pa.field(events, pa.list_(pa.struct(event))),
+            pa.field(nodes, pa.list_(NODE)),
+        ]
+    )
+
+
+def compact_ddl(plan: Plan) -> list[tuple[str, str]]:
+    """The names of these columns, and their types as Spark SQL spells them."""
+    output, known = plan.output_schema(), plan.ddl_columns()
+    places = [*range(len(plan.key_columns)), *(_place_of(output, plan, n) for n in _ends(plan))]
+    event = [("pos", "BIGINT")] if plan.positions else []
+    for name in plan.stored_attributes:
+        type = plan.type_of(name)
+        event.append((name, DDL_TYPES.get(type, type)))
+    node = [(field.name, "INT") for field in NODE]
+    return [known[place] for place in places] + [
+        (name, f"ARRAY<STRUCT<{', '.join(f'{quoted(n)}: {t}' for n, t in parts)}>>")
+        for name, parts in zip(_names(plan), (event, node), strict=True)
+    ]
+
+
+def _ends(plan: Plan) -> list[str]:
+    return [*(["end_pos"] if plan.positions else []), *(["end_time"] if plan.order_by else [])]
+
+
+def _place_of(output: pa.Schema, plan: Plan, name: str) -> int:
+    """The place of a column behind the keys, of which one can be called so too."""
+    return output.names.index(name, len(plan.key_columns))
+
+
+def _names(plan: Plan) -> tuple[str, str]:
+    taken = [*plan.partition_by, "end_pos", "end_time"]
+    return unused_name("events", taken), unused_name("nodes", taken)
