@@ -83,7 +83,7 @@ def interpreted(*, formatted: bool = False) -> Iterator[None]:
 def plain_totals() -> Iterator[None]:
     """Totals are added up by plain Python inside: there is a kernel for each number of measures,
     and to compile one takes seconds."""
-    wide, elements, plain = map(_in_python, (wide_numbers, total_elements, totals))
+    wide, elements, plain = map(in_python, (wide_numbers, total_elements, totals))
     for reader, read in ((elements, wide), (plain, wide), (plain, elements)):
         for name in vars(reader).keys() & vars(read).keys():
             if inspect.isfunction(getattr(read, name)):
@@ -94,10 +94,10 @@ def plain_totals() -> Iterator[None]:
         yield
 
 
-def _in_python(module: ModuleType) -> Any:
+def in_python(module: ModuleType) -> Any:
     """A copy of a module whose functions are not compiled."""
     assert module.__file__ is not None
-    spec = importlib.util.spec_from_file_location(f"{module.__name__}_in_python", module.__file__)
+    spec = importlib.util.spec_from_file_location(f"{module.__name__}in_python", module.__file__)
     assert spec is not None
     assert spec.loader is not None
     copy = importlib.util.module_from_spec(spec)

@@ -23,7 +23,7 @@ from celc_runtime import CompiledQuery, EventError, EventWarning, expand
 from celc_runtime.arrow import expanding
 from celc_runtime.plan.errors import WorkLimitError
 from celc_runtime.run import compact as compact_listings
-from celc_runtime.run.compact import are_graphs
+from celc_runtime.run.compact import are_graphs, check_is_compact
 from engines import batches_of, engines, in_parts, interpreted, only_query, table_of
 from strategies import EVERYTHING, LOOKING_BACK, OF_TIMES, SHORTER, Feature
 from test_random import TOO_LARGE, Tally, cramped
@@ -55,13 +55,13 @@ def answers_differ(
     """What tells expanded answers from the matches, by each way on one machine; None where the
     query has no compact answers, or too many matches."""
     plan, table = one.plan, table_of(one.plan, events)
+    try:
+        check_is_compact(one.program)
+    except EventError:
+        return None
+    compact = one.match_compact(table)
     wanted = one.match_table(table, max_matches=_MOST_MATCHES)
     if len(wanted) == _MOST_MATCHES:
-        return None
-    try:
-        compact = one.match_compact(table)
-    except EventError as error:
-        assert "has no compact answer" in str(error)
         return None
     one_part = not plan.partition_by or plan.interleaves
     ordered = table if one_part else table_of(plan, in_parts(plan, events))
@@ -174,17 +174,25 @@ def _answered(one: CompiledQuery, events: Events, rng: random.Random) -> str | N
 # --- tests ----------------------------------------------------------------------------------------
 
 
-_NEVER = {"15-correlation", "18-aggregate-filters", "26-absence-after", "27-simultaneous"}
-"""Files of cases of which hardly any has a compact answer."""
+_REFUSED = {
+    *("15-correlation", "16-correlated-selectors", "17-prev-prior", "18-aggregate-filters"),
+    *("19-correlated-negation", "20-scopes", "21-prev-in-or", "26-absence-after"),
+    *("27-simultaneous", "33-per-start", "34-own-aggregates"),
+}
+"""Files of cases of which few have a compact answer."""
 
 
-@pytest.mark.parametrize("stem", [stem for stem in case_stems() if stem not in _NEVER])
-def test_cases(stem: str) -> None:
-    """Every second case, one engine each."""
+@pytest.mark.parametrize(
+    ("stem", "every"),
+    [
+        *((stem, 3) for stem in case_stems() if stem not in _REFUSED),
+        *(pytest.param(stem, 1, marks=pytest.mark.long) for stem in case_stems()),
+    ],
+)
+def test_cases(stem: str, every: int) -> None:
+    """Of every third case one engine in the suite."""
     rng, problems, compared = random.Random(stem), [], 0
-    for number, case in enumerate(load_cases(stem)):
-        if number % 2:
-            continue
+    for case in load_cases(stem)[::every]:
         with interpreted():
             options = Options(case.order_by, ties=case.ties, at_end=case.at_end)
             one = only_query(rng.choice([*engines(case.query, options).values()]))
@@ -192,17 +200,17 @@ def test_cases(stem: str) -> None:
         compared += differs is not None
         problems += [f"{case.name}: {differs}"] if differs else []
     assert not problems, "\n".join(problems)
-    print(f"{stem}: {compared}")
+    assert compared or stem in _REFUSED
 
 
 def test_random_compact_answers() -> None:
     """Dozens of queries on some streams, by every engine."""
     tally = Counts()
-    for seed in range(60):
-        check(seed, tally)
-    assert len(tally.texts) >= 30, tally
-    assert tally.pairs_with_matches >= 60, tally
-    assert tally.chosen >= 12, tally
+    for seed in range(28):
+        check(seed, tally, streams=2)
+    assert len(tally.texts) >= 12, tally
+    assert tally.pairs_with_matches >= 30, tally
+    assert tally.chosen >= 8, tally
 
 
 @pytest.mark.long

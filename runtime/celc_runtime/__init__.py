@@ -1,7 +1,7 @@
 """The runtime of generated modules: kernels, Arrow columns, and the ways to run a query."""
 
-from celc_runtime.expanding import expand
 from celc_runtime.display import as_html
+from celc_runtime.expanding import expand
 from celc_runtime.plan.conditions import TextComparison, TextCondition
 from celc_runtime.plan.errors import (
     EventError,

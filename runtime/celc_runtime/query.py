@@ -26,7 +26,8 @@ from celc_runtime.run.matching import (
 )
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
-from celc_runtime.spark.match import spark_matches, spark_plan
+from celc_runtime.spark.compact import compact_route, is_spark_frame
+from celc_runtime.spark.match import spark_compact, spark_matches, spark_plan
 from celc_runtime.spark.progress import watched
 from celc_runtime.spark.sql import TaskStream, registered
 from celc_runtime.spark.tasks import batch_route
@@ -171,17 +172,31 @@ class CompiledQuery:
             )
         return found
 
-    def match_compact(self, events: Any) -> pa.Table:
-        """All matches of a table as graphs: one row for each event that ends matches.
+    def match_compact(
+        self, events: Any, *, ranges: int | None = None, presorted: bool = False
+    ) -> Any:
+        """All matches as graphs: one row for each event that ends matches.
 
-        events: as for `match_table`. A row has the partition attributes, the end, and the matches
-        as `events` and `nodes`; its size is bounded by the events of the window and the query,
-        however many matches there are. `celc_runtime.expand` gives the rows of `match_table` back.
+        events: as for `match_table`, which gives a pyarrow Table; or a DataFrame of Spark, which
+        gives a DataFrame, by the plan of `match`. ranges, presorted: as for `match`, for Spark
+        alone. A row has the partition attributes, the end, and the matches as `events` and `nodes`;
+        its size is bounded by the events of the window and the query, however many matches there
+        are. `celc_runtime.expand` gives the rows of `match_table` back.
 
-        Raises EventError where the matches are no graph (LIMIT, selectors or conditions that are
-        checked while matches are listed, expressions in SELECT), and as `match_table` does.
+        Raises EventError where no graph says which matches there are (conditions across events,
+        SELECT FIRST and LONGEST, absences at the end, simultaneous events, aggregates of the
+        query's file), and as `match_table` and `match` do.
         """
+        if is_spark_frame(events):
+            return spark_compact(self.program, events, ranges, presorted=presorted)
+        if ranges is not None or presorted:
+            raise ValueError("ranges and presorted are for a DataFrame of Spark: leave them out")
         return compact_of_table(self.program, events)
+
+    @property
+    def compact_task_route(self) -> Route:
+        """The function of the tasks of a job with compact answers; see `spark/compact`."""
+        return compact_route(self.program)
 
     @property
     def match_compact_arrow(self) -> Route:

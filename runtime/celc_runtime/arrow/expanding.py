@@ -82,11 +82,28 @@ def matches_of_compact(
     form: CompactForm, batches: Iterable[pa.RecordBatch], limit: int | None
 ) -> Iterator[pa.RecordBatch]:
     """The matches of batches of compact answers, at most `limit` in all."""
-    expansion = _Expansion(form, limit)
+    first, expansion = FirstMatches(limit, "limit"), _Expansion(form, limit)
     found = (
-        matches for batch in batches for part in _parts(batch) for matches in expansion.of(part)
+        matches
+        for batch in batches
+        for part in _parts(_columns_of(form, batch))
+        for matches in expansion.of(part)
     )
-    return FirstMatches(limit, "limit").of(found)
+    return first.of(found)
+
+
+def _columns_of(form: CompactForm, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The columns of the form, among which there may be others. Raises EventError for one that is
+    not there."""
+    known = batch.schema.names
+    if known == [*form.columns]:
+        return batch
+    if lacking := [name for name in form.columns if known.count(name) != 1]:
+        raise EventError(
+            f"expand needs the columns {', '.join(map(repr, form.columns))} of match_compact, each "
+            f"once; it finds {', '.join(map(repr, known))}, without {lacking[0]!r} or twice with it"
+        )
+    return batch.select([*form.columns])
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -125,11 +142,11 @@ class _Expansion:
 
     def of(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """The matches of some rows, batch by batch."""
-        # By their places, since a key can be called like these.
         events, nodes = rows.column(rows.num_columns - 2), rows.column(rows.num_columns - 1)
         bits = int(self._kinds.bits[0])
         memory = _arena(nodes.flatten(), _sizes(nodes), _sizes(events), bits)
-        shown = events.flatten().flatten()
+        fields = events.flatten().flatten()
+        shown = [_of_type(a, f.type) for a, f in zip(fields, self._form.event, strict=True)]
         status = None
         while status != DONE:
             status = int(list_fired(memory, self._output, self._kinds))
@@ -159,7 +176,8 @@ class _Expansion:
             at += 1
         if form.time >= 0:
             columns += [events[form.time].take(starts), rows.column(at).take(places)]
-        fields = {name: n + form.positions for n, name in enumerate(form.attributes)}
+        # A field can be called like the position, which is the first one.
+        fields = {f.name: n for n, f in enumerate(form.event) if n >= form.positions}
 
         def look_up(name: str, entries: np.ndarray) -> pa.Array:
             return events[fields[name]].take(pa.array(entries))
@@ -174,7 +192,14 @@ class _Expansion:
             structs = structs_of([events[n].take(under) for n in item.fields], type, len(under))
             offsets = pa.array(found.offsets[item.label])
             columns.append(pa.ListArray.from_arrays(offsets, structs))
-        return pa.RecordBatch.from_arrays(columns, schema=form.output)
+        typed = [_of_type(a, f.type) for a, f in zip(columns, form.output, strict=True)]
+        return pa.RecordBatch.from_arrays(typed, schema=form.output)
+
+
+def _of_type(column: pa.Array, type: pa.DataType) -> pa.Array:
+    """The column in its own type again: Spark and files give times another zone, and texts another
+    form."""
+    return column if column.type == type else column.cast(type)
 
 
 def _arena(nodes: pa.StructArray, sizes: np.ndarray, events: np.ndarray, bits: int) -> Memory:

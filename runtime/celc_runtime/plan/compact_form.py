@@ -52,18 +52,22 @@ class ShownLabel:
 class CompactForm:
     """The meaning of compact answers.
 
-    output: the columns of a match. keys: how many of them are of the partition. positions: whether
-    the answer shows them; `pos` is then the first field of an event. time: the place of the first
-    order column among the fields of an event, −1: there is none. attributes: the fields of an event
-    behind its position. labels: the names of all labels. items: the columns of SELECT. marks: for
-    each mark whether an event with it begins a match, and the numbers of its labels.
+    columns: the names of the columns: those of the partition, `end_pos` and `end_time` where the
+    answer shows them, the events, the nodes. event: the fields of an event. output: the columns of
+    a match; ddl: the same as Spark SQL spells them. keys: how many of them are of the partition.
+    positions: whether the answer shows them; `pos` is then the first field of an event. time: the
+    place of the first order column among the fields of an event, −1: there is none. labels: the
+    names of all labels. items: the columns of SELECT. marks: for each mark whether an event with it
+    begins a match, and the numbers of its labels.
     """
 
+    columns: tuple[str, ...]
+    event: pa.Schema
     output: pa.Schema
+    ddl: tuple[tuple[str, str], ...]
     keys: int
     positions: bool
     time: int
-    attributes: tuple[str, ...]
     labels: tuple[str, ...]
     items: tuple[ShownLabel | Computed, ...]
     marks: tuple[tuple[bool, tuple[int, ...]], ...]
@@ -73,16 +77,20 @@ class CompactForm:
         return json.dumps(
             {
                 "version": _VERSION,
-                "output": b64encode(self.output.serialize().to_pybytes()).decode(),
+                "columns": self.columns,
+                "event": _written_schema(self.event),
+                "output": _written_schema(self.output),
+                "ddl": self.ddl,
                 "keys": self.keys,
                 "positions": self.positions,
                 "time": self.time,
-                "attributes": self.attributes,
                 "labels": self.labels,
                 "items": [
-                    {"label": item.label, "fields": item.fields}
-                    if isinstance(item, ShownLabel)
-                    else {"expression": _written(item)}
+                    (
+                        {"label": item.label, "fields": item.fields}
+                        if isinstance(item, ShownLabel)
+                        else {"expression": _written(item)}
+                    )
                     for item in self.items
                 ],
                 "marks": [{"begins": begins, "labels": labels} for begins, labels in self.marks],
@@ -96,16 +104,20 @@ class CompactForm:
         if said["version"] != _VERSION:
             raise ValueError(f"version {said['version']} and not {_VERSION}")
         return cls(
-            pa.ipc.read_schema(pa.py_buffer(b64decode(said["output"]))),
+            tuple(said["columns"]),
+            _read_schema(said["event"]),
+            _read_schema(said["output"]),
+            tuple((name, type) for name, type in said["ddl"]),
             said["keys"],
             said["positions"],
             said["time"],
-            tuple(said["attributes"]),
             tuple(said["labels"]),
             tuple(
-                _read(item["expression"])
-                if "expression" in item
-                else ShownLabel(item["label"], tuple(item["fields"]))
+                (
+                    _read(item["expression"])
+                    if "expression" in item
+                    else ShownLabel(item["label"], tuple(item["fields"]))
+                )
                 for item in said["items"]
             ),
             tuple((mark["begins"], tuple(mark["labels"])) for mark in said["marks"]),
@@ -129,12 +141,16 @@ def compact_form(plan: Plan, *, listed: bool) -> CompactForm:
     marks = [(kind.starts, kind.columns) for kind in plan.kinds]
     if listed:
         marks = [(begins, kind.columns) for kind in plan.kinds for begins in (False, True)]
+    schema = compact_schema(plan)
+    event = schema.field(len(schema) - 2).type.value_type
     return CompactForm(
+        tuple(schema.names),
+        pa.schema(list(event)),
         plan.output_schema(),
+        tuple(plan.ddl_columns()),
         len(plan.key_columns),
         plan.positions,
         places[plan.order_by[0]] if plan.order_by else -1,
-        attributes,
         plan.label_names,
         tuple(items),
         tuple(marks),
@@ -156,6 +172,14 @@ def _calls_own(tree: Tree) -> bool:
             return _calls_own(tree.operand)
         case _:
             return False
+
+
+def _written_schema(schema: pa.Schema) -> str:
+    return b64encode(schema.serialize().to_pybytes()).decode()
+
+
+def _read_schema(text: str) -> pa.Schema:
+    return pa.ipc.read_schema(pa.py_buffer(b64decode(text)))
 
 
 def _written(value: Any) -> Any:
@@ -213,7 +237,8 @@ def _ends(plan: Plan) -> list[str]:
 
 def _place_of(output: pa.Schema, plan: Plan, name: str) -> int:
     """The place of a column behind the keys, of which one can be called so too."""
-    return output.names.index(name, len(plan.key_columns))
+    names: list[str] = output.names
+    return names.index(name, len(plan.key_columns))
 
 
 def _names(plan: Plan) -> tuple[str, str]:

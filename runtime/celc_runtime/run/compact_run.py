@@ -11,7 +11,13 @@ from celc_runtime.arrow.columns import Prepared
 from celc_runtime.arrow.compact import compact_batch, schema_of
 from celc_runtime.engine.arena import ENTRY
 from celc_runtime.engine.match_graph import Graphs
-from celc_runtime.engine.match_tree import add_matches, close_tree, new_trees, with_room, without_whole
+from celc_runtime.engine.match_tree import (
+    add_matches,
+    close_tree,
+    new_trees,
+    with_room,
+    without_whole,
+)
 from celc_runtime.plan.strategy import All, InRuns
 from celc_runtime.program import Program
 from celc_runtime.run.compact import (
@@ -77,6 +83,4 @@ class CompactRun(Run):
 
     def _rows(self, graphs: Graphs, prepared: Prepared) -> pa.RecordBatch:
         read, store = int(self._memory.counters[ENTRY]), self._events
-        return compact_batch(
-            self._plan, self._rows_schema, graphs, prepared.events, store, read
-        )
+        return compact_batch(self._plan, self._rows_schema, graphs, prepared.events, store, read)

@@ -28,6 +28,7 @@ from celc_runtime.plan.errors import EventError, PlanWarning
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
+from celc_runtime.run.compact import check_is_compact
 from celc_runtime.spark.columns import (
     Counting,
     column_named,
@@ -35,6 +36,7 @@ from celc_runtime.spark.columns import (
     needed_columns,
     unordered_error,
 )
+from celc_runtime.spark.compact import compact_reader, compact_wire_ddl, with_form
 from celc_runtime.spark.event_types import is_of_types
 from celc_runtime.spark.hot_keys import HotKey, hot_keys, range_numbers, sampled_keys
 from celc_runtime.spark.key_columns import with_key_columns
@@ -124,11 +126,28 @@ def spark_plan(
     """
     _check_options(ranges, presorted=presorted)
     planner = _Planner(program, events, counting, undecided)
+    return _planned(planner, ranges, presorted=presorted)
+
+
+def _planned(planner: _Planner, ranges: int | None, *, presorted: bool) -> SparkPlan:
     if presorted:
         return planner.presorted()
-    if program.plan.partition_by and not program.plan.interleaves:
+    if planner.plan.partition_by and not planner.plan.interleaves:
         return planner.by_key(ranges)
     return planner.without_key(ranges)
+
+
+def spark_compact(
+    program: Program, events: DataFrame, ranges: int | None, *, presorted: bool
+) -> DataFrame:
+    """The compact answers of a DataFrame as a DataFrame, by the plan of `match`; see
+    `CompiledQuery.match_compact`."""
+    check_is_compact(program)
+    _check_options(ranges, presorted=presorted)
+    plan = _planned(_Planner(program, events, is_compact=True), ranges, presorted=presorted)
+    if plan.warning:
+        warnings.warn(plan.warning, PlanWarning, stacklevel=3)
+    return with_form(program, plan.matches)
 
 
 def _check_options(ranges: int | None, *, presorted: bool) -> None:
@@ -144,11 +163,11 @@ def _check_options(ranges: int | None, *, presorted: bool) -> None:
 # --- the columns and rows that are read -----------------------------------------------------------
 
 
-def _check(plan: Plan, events: DataFrame) -> None:
+def _check(plan: Plan, events: DataFrame, called: str) -> None:
     if events.isStreaming:
         raise EventError(
-            f"query {plan.name!r}: match reads a DataFrame that is there as a whole, and this one "
-            "is a stream: use match_stream, or read the data with spark.read"
+            f"query {plan.name!r}: {called} reads a DataFrame that is there as a whole, and this "
+            "one is a stream: use match_stream, or read the data with spark.read"
         )
     if not plan.order_by:
         raise unordered_error(plan)
@@ -183,9 +202,12 @@ class _Planner:
         events: DataFrame,
         counting: Counting | None = None,
         undecided: Observation | None = None,
+        *,
+        is_compact: bool = False,
     ) -> None:
         plan = program.plan
-        _check(plan, events)
+        _check(plan, events, "match_compact" if is_compact else "match")
+        self._is_compact = is_compact
         narrow = needed_columns(plan, events)
         clock = ""
         if plan.asks_for_clock:
@@ -222,6 +244,11 @@ class _Planner:
         self._sort = [column_named(name) for name in sort]
         self._sort_in_key = [column_named(name) for name in sort if name not in plan.key_columns]
         self._is_numbered = bool(unfiltered) and not why_not_numbered(plan)
+
+    @property
+    def plan(self) -> Plan:
+        """The query's plan."""
+        return self._plan
 
     # --- plans ------------------------------------------------------------------------------------
 
@@ -299,7 +326,11 @@ class _Planner:
         if made := set(self._plan.chosen_columns):
             kept = [name for name in ordered.columns if name not in made]
             ordered = ordered.select(*map(column_named, kept))
-        shipped, ddl = tuple(part.shipped for part in ranges), wire_ddl(self._plan)
+        shipped = tuple(part.shipped for part in ranges)
+        if self._is_compact:
+            reader = compact_reader(self._program, columns, shipped)
+            return mapped(ordered, reader, compact_wire_ddl(self._plan), self._counting)
+        ddl = wire_ddl(self._plan)
         observation = self._undecided
         if observation is None:
             reader = task_reader(self._program, columns, shipped)

@@ -17,6 +17,7 @@ from celc_runtime.arrow.paths import received
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import ARROW_TYPES, Plan
 from celc_runtime.program import Program, Route
+from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
 from celc_runtime.spark.single_labels import with_single_fields
 from celc_runtime.spark.undecided import with_undecided
@@ -91,15 +92,17 @@ def matches_of_task(
     ranges: tuple[ShippedRange, ...],
     batches: Iterable[pa.RecordBatch],
     tell_undecided: Callable[[int], object] = int,
+    new_run: Callable[..., Run] = run_of,
 ) -> Iterator[pa.RecordBatch]:
     """The matches of one task, which reads one of `ranges`, or several told apart by a column, or
     whole partitions. In the end `tell_undecided` is told how many matches were left undecided.
+    `new_run` makes a run of the program.
 
     Raises EventError where two rows of a partition are equal in their order, and where a range has
     not as many rows as were counted.
     """
-    whole = _WholeReader(program)
-    alone = _RangeReader(program, ranges[0]) if ranges and not columns.range else None
+    whole = _WholeReader(program, new_run)
+    alone = _RangeReader(program, ranges[0], new_run) if ranges and not columns.range else None
     reader, number, undecided = alone or whole, 0, 0
     for batch in batches:
         rows = _Rows.of(program.plan, columns, batch)
@@ -108,7 +111,8 @@ def matches_of_task(
             if in_range != number:
                 yield from reader.rest()
                 undecided += reader.finish()
-                reader = _RangeReader(program, ranges[in_range - 1]) if in_range else whole
+                of_range = ranges[in_range - 1] if in_range else None
+                reader = whole if of_range is None else _RangeReader(program, of_range, new_run)
                 number = in_range
             yield from reader.push(rows.slice(start, end))
     yield from reader.rest()
@@ -176,8 +180,8 @@ def _stretches(values: np.ndarray) -> Iterator[tuple[int, int]]:
 class _WholeReader:
     """Reads whole partitions, one after another."""
 
-    def __init__(self, program: Program) -> None:
-        self._run = run_of(program, ties_are_errors=True)
+    def __init__(self, program: Program, new_run: Callable[..., Run]) -> None:
+        self._run = new_run(program, ties_are_errors=True)
 
     def push(self, rows: _Rows) -> Iterator[pa.RecordBatch]:
         positions = None if rows.numbers is None else rows.numbers - 1
@@ -204,10 +208,12 @@ class _WholeReader:
 class _RangeReader:
     """Reads one range; only matches that end in its own events are listed."""
 
-    def __init__(self, program: Program, shipped: ShippedRange) -> None:
+    def __init__(
+        self, program: Program, shipped: ShippedRange, new_run: Callable[..., Run]
+    ) -> None:
         self._program = program
         self._start, self._first_position, self._expected, self._later = shipped
-        self._run = run_of(
+        self._run = new_run(
             program, ties_are_errors=True, first_position=self._first_position, continues=True
         )
         self._seen = 0

@@ -5,8 +5,13 @@ from __future__ import annotations
 import random
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from celc_runtime import EventError, expand
+from celc_runtime.arrow import expanding
+from celc_runtime.engine import listing
+from counting import lines_of
+from engines import in_python, interpreted
 
 import celc
 
@@ -20,6 +25,11 @@ _OWN = """AGGREGATE own(a: INT): INT
   STEP most = GREATEST(most, a)
   RESULT most
 """
+
+
+def _matcher(query: str) -> celc.Matcher:
+    with interpreted():
+        return celc.compile(_STREAM + query, order_by="ts")
 
 
 def _events(types: str, seed: int = 1) -> pa.Table:
@@ -43,7 +53,7 @@ def _events(types: str, seed: int = 1) -> pa.Table:
     ],
 )
 def test_an_expanded_answer_is_the_answer(query: str) -> None:
-    matcher = celc.compile(_STREAM + query, order_by="ts")
+    matcher = _matcher(query, 
     events = _events("".join(random.Random(3).choices("ABC", k=60)))
     wanted = matcher.match_table(events)
     compact = matcher.match_compact(events)
@@ -56,7 +66,7 @@ def test_an_expanded_answer_is_the_answer(query: str) -> None:
 
 
 def test_a_graph_grows_with_the_events_and_not_with_the_matches() -> None:
-    matcher = celc.compile(_STREAM + "SELECT * WHERE A+ ; B", order_by="ts")
+    matcher = _matcher("SELECT * WHERE A+ ; B", 
     sizes = []
     for count in (20, 40, 80):
         (row,) = matcher.match_compact(_events("A" * count + "B")).to_pylist()
@@ -77,21 +87,59 @@ def test_a_graph_grows_with_the_events_and_not_with_the_matches() -> None:
     ],
 )
 def test_what_no_graph_can_say_is_an_error_that_says_why(query: str, why: str) -> None:
-    matcher = celc.compile(_STREAM + query, order_by="ts")
+    matcher = _matcher(query, 
     for match in (matcher.match_compact, lambda events: list(matcher.match_compact_arrow(events))):
         with pytest.raises(EventError, match=rf"has no compact answer: .*{why}.*; use match_table"):
             match(_events("AB"))
 
 
-def test_the_first_matches_cost_nothing_of_the_others() -> None:
-    """An event of a window of 60 ends 2⁶⁰ matches: no pass over them would ever end."""
-    matcher = celc.compile(_STREAM + "SELECT * WHERE A+ ; B", order_by="ts")
-    compact = matcher.match_compact(_events("A" * 60 + "B"))
-    assert len(compact) == 1
-    assert expand(compact, limit=10).read_all().num_rows == 10
-    assert len(expand(compact).read_next_batch()) > 1000
+def test_the_first_matches_cost_nothing_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last of 61 events ends 2⁶⁰ matches, of 601 events 2⁶⁰⁰: no pass over them would end."""
+    matcher = _matcher("SELECT * WHERE A+ ; B", 
+    few, many = (matcher.match_compact(_events("A" * count + "B")) for count in (60, 600))
+    monkeypatch.setattr(expanding, "list_fired", in_python(listing).list_fired)
+
+    def steps(compact: pa.Table, limit: int) -> int:
+        found = expand(compact, limit=limit)
+        return lines_of(lambda: found.read_all(), "_walk")
+
+    assert expand(few, limit=10).read_all().num_rows == 10
+    assert steps(few, 10) == steps(many, 10) < 600
+    assert steps(many, 200) <= 25 * steps(many, 10)
+
+
+def test_matches_come_in_batches_of_bounded_size() -> None:
+    matcher = _matcher("SELECT * WHERE A+ ; B", 
+    found = expand(matcher.match_compact(_events("A" * 60 + "B")))
+    for _ in range(3):
+        assert 1_000 <= len(found.read_next_batch()) <= 1 << 16
+
+
+def test_a_table_says_what_it_means() -> None:
+    """Its metadata survive files and other columns, and its values another form."""
+    matcher = _matcher("SELECT * WHERE A ; B PARTITION BY id", 
+    events = _events("".join(random.Random(3).choices("ABC", k=60)))
+    compact = matcher.match_compact(events)
+    sink = pa.BufferOutputStream()
+    pq.write_table(compact.append_column("mine", compact["id"]), sink)
+    kept = pq.read_table(pa.BufferReader(sink.getvalue()))
+    assert expand(kept.to_reader()).read_all().equals(matcher.match_table(events))
+    with pytest.raises(EventError, match=r"needs the columns 'id', .* without 'events'"):
+        expand(kept.drop_columns("events")).read_all()
+    odd = kept.replace_schema_metadata({"celc.compact": '{"version": 2}'})
+    with pytest.raises(EventError, match="another version of celc may have made it"):
+        expand(odd)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1.0, True])
+def test_limits_that_cannot_be(limit: object) -> None:
+    compact = _matcher("SELECT * WHERE A", .match_compact(_events("A"))
+    with pytest.raises(ValueError, match="limit must be a whole number from 1"):
+        expand(compact, limit=limit)  # type: ignore[arg-type]
 
 
 def test_expand_refuses_a_table_that_is_no_compact_answer() -> None:
     with pytest.raises(EventError, match="expand takes what match_compact gave"):
         expand(_events("AB"))
+    with pytest.raises(TypeError, match="expand takes the compact answers of match_compact"):
+        expand([1])

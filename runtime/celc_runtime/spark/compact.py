@@ -1,0 +1,142 @@
+"""Compact answers on Spark: what tasks send, and the matches that come out of it again.
+
+What the columns mean travels as the metadata of the column of nodes, since a DataFrame has none of
+its own. Spark keeps the metadata of a column in plans and in its files. `expand` reads it on the
+driver and sends it, with the runtime, to the workers, where nothing of celc need be installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from celc_runtime.arrow.compact import KEY, schema_of
+from celc_runtime.arrow.expanding import form_of, matches_of_compact
+from celc_runtime.arrow.output import FirstMatches
+from celc_runtime.arrow.paths import received
+from celc_runtime.jit.shipping import pickled
+from celc_runtime.plan.compact_form import CompactForm, compact_ddl
+from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.plan import Plan
+from celc_runtime.program import Program, Route
+from celc_runtime.run.compact import are_graphs
+from celc_runtime.run.compact_run import CompactRun
+from celc_runtime.spark.columns import column_named, mapped
+from celc_runtime.spark.tasks import ShippedRange, TaskColumns, matches_of_task
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_META = KEY.decode()
+
+_TASK = f"from {__name__} import ExpandTask\n\nQUERIES = {{'expand': ExpandTask}}\n"
+"""A module with the function of tasks, as `jit.shipping` sends modules of queries."""
+
+
+def is_spark_frame(events: Any) -> bool:
+    """Whether this is a DataFrame of Spark, classic or Connect."""
+    return any(
+        one.__name__ == "DataFrame" and one.__module__.partition(".")[0] == "pyspark"
+        for one in type(events).__mro__
+    )
+
+
+# --- compact answers ------------------------------------------------------------------------------
+
+
+def compact_route(program: Program) -> Route:
+    """The function of Spark tasks: from the names of columns, the ranges, and batches."""
+
+    def compact_task(
+        program: Program,
+        columns: tuple[str, str, str],
+        ranges: tuple[ShippedRange, ...],
+        batches: Iterable[pa.RecordBatch],
+    ) -> Iterator[pa.RecordBatch]:
+        events = map(received, batches)
+        found = matches_of_task(program, TaskColumns(*columns), ranges, events, new_run=CompactRun)
+        return map(_sent, found)
+
+    return Route(program, "compact_task_route", compact_task)
+
+
+def compact_reader(program: Program, columns: TaskColumns, ranges: tuple[ShippedRange, ...]) -> Any:
+    """The function that `mapInArrow` gets; its batches have `compact_wire_ddl`."""
+    return partial(compact_route(program), tuple(columns), ranges)
+
+
+def compact_wire_ddl(plan: Plan) -> str:
+    """The columns on their way, named by their places, in Spark's notation."""
+    return _wire_ddl([type for _, type in compact_ddl(plan)])
+
+
+def with_form(program: Program, found: DataFrame) -> DataFrame:
+    """The compact answers under their names, with the form of the nodes."""
+    names = [name for name, _ in compact_ddl(program.plan)]
+    text = schema_of(program.plan, listed=not are_graphs(program)).metadata[KEY].decode()
+    columns = [column_named(_wire_name(place)).alias(name) for place, name in enumerate(names)]
+    nodes = column_named(_wire_name(len(names) - 1))
+    return found.select(*columns[:-1], nodes.alias(names[-1], metadata={_META: text}))
+
+
+# --- matches --------------------------------------------------------------------------------------
+
+
+def expand_frame(compact: DataFrame, limit: int | None) -> DataFrame:
+    """The matches of compact answers as a DataFrame; see `celc_runtime.expand`."""
+    FirstMatches(limit, "limit")  # refuses a number that cannot be
+    texts = [f.metadata[_META] for f in compact.schema.fields if _META in f.metadata]
+    form = form_of(texts[0] if texts else None)
+    known = compact.columns
+    if lacking := [name for name in form.columns if known.count(name) != 1]:
+        raise EventError(
+            f"expand needs the columns {', '.join(map(repr, form.columns))} of match_compact, each "
+            f"once, and {lacking[0]!r} is not: {', '.join(map(repr, known))}"
+        )
+    rows = compact.select(*map(column_named, form.columns))
+    found = mapped(rows, ExpandTask(form, limit), _wire_ddl([type for _, type in form.ddl]))
+    if limit is not None:
+        found = found.limit(limit)
+    return found.select(
+        *(column_named(_wire_name(n)).alias(name) for n, (name, _) in enumerate(form.ddl))
+    )
+
+
+class ExpandTask:
+    """What a task does with rows of compact answers: at most `limit` matches of them."""
+
+    def __init__(self, form: CompactForm, limit: int | None) -> None:
+        self._form = form
+        self._limit = limit
+
+    @classmethod
+    def with_options(cls, *, form: str, limit: int | None) -> ExpandTask:
+        """The task out of what its pickle holds."""
+        return cls(form_of(form), limit)
+
+    def __call__(self, batches):  # type: ignore[no-untyped-def]
+        # No annotation; see `Route`.
+        found = matches_of_compact(self._form, map(received, batches), self._limit)
+        return map(_sent, found)
+
+    def __reduce__(self) -> Any:
+        options = {"form": self._form.to_text(), "limit": self._limit}
+        return pickled({"__celc_text__": _TASK}, options, "expand")
+
+
+def _wire_name(place: int) -> str:
+    return f"column_{place}"
+
+
+def _wire_ddl(types: Iterable[str]) -> str:
+    return ", ".join(f"{_wire_name(place)} {type}" for place, type in enumerate(types))
+
+
+def _sent(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch under the names of the way, without its metadata."""
+    return pa.RecordBatch.from_arrays(
+        batch.columns, list(map(_wire_name, range(batch.num_columns)))
+    )
