@@ -53,7 +53,7 @@ def _events(types: str, seed: int = 1) -> pa.Table:
     ],
 )
 def test_an_expanded_answer_is_the_answer(query: str) -> None:
-    matcher = _matcher(query, 
+    matcher = _matcher(query)
     events = _events("".join(random.Random(3).choices("ABC", k=60)))
     wanted = matcher.match_table(events)
     compact = matcher.match_compact(events)
@@ -66,7 +66,7 @@ def test_an_expanded_answer_is_the_answer(query: str) -> None:
 
 
 def test_a_graph_grows_with_the_events_and_not_with_the_matches() -> None:
-    matcher = _matcher("SELECT * WHERE A+ ; B", 
+    matcher = _matcher("SELECT * WHERE A+ ; B")
     sizes = []
     for count in (20, 40, 80):
         (row,) = matcher.match_compact(_events("A" * count + "B")).to_pylist()
@@ -87,7 +87,7 @@ def test_a_graph_grows_with_the_events_and_not_with_the_matches() -> None:
     ],
 )
 def test_what_no_graph_can_say_is_an_error_that_says_why(query: str, why: str) -> None:
-    matcher = _matcher(query, 
+    matcher = _matcher(query)
     for match in (matcher.match_compact, lambda events: list(matcher.match_compact_arrow(events))):
         with pytest.raises(EventError, match=rf"has no compact answer: .*{why}.*; use match_table"):
             match(_events("AB"))
@@ -95,7 +95,7 @@ def test_what_no_graph_can_say_is_an_error_that_says_why(query: str, why: str) -
 
 def test_the_first_matches_cost_nothing_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last of 61 events ends 2⁶⁰ matches, of 601 events 2⁶⁰⁰: no pass over them would end."""
-    matcher = _matcher("SELECT * WHERE A+ ; B", 
+    matcher = _matcher("SELECT * WHERE A+ ; B")
     few, many = (matcher.match_compact(_events("A" * count + "B")) for count in (60, 600))
     monkeypatch.setattr(expanding, "list_fired", in_python(listing).list_fired)
 
@@ -109,7 +109,7 @@ def test_the_first_matches_cost_nothing_of_the_others(monkeypatch: pytest.Monkey
 
 
 def test_matches_come_in_batches_of_bounded_size() -> None:
-    matcher = _matcher("SELECT * WHERE A+ ; B", 
+    matcher = _matcher("SELECT * WHERE A+ ; B")
     found = expand(matcher.match_compact(_events("A" * 60 + "B")))
     for _ in range(3):
         assert 1_000 <= len(found.read_next_batch()) <= 1 << 16
@@ -117,7 +117,7 @@ def test_matches_come_in_batches_of_bounded_size() -> None:
 
 def test_a_table_says_what_it_means() -> None:
     """Its metadata survive files and other columns, and its values another form."""
-    matcher = _matcher("SELECT * WHERE A ; B PARTITION BY id", 
+    matcher = _matcher("SELECT * WHERE A ; B PARTITION BY id")
     events = _events("".join(random.Random(3).choices("ABC", k=60)))
     compact = matcher.match_compact(events)
     sink = pa.BufferOutputStream()
@@ -133,7 +133,7 @@ def test_a_table_says_what_it_means() -> None:
 
 @pytest.mark.parametrize("limit", [0, -1, 1.0, True])
 def test_limits_that_cannot_be(limit: object) -> None:
-    compact = _matcher("SELECT * WHERE A", .match_compact(_events("A"))
+    compact = _matcher("SELECT * WHERE A").match_compact(_events("A"))
     with pytest.raises(ValueError, match="limit must be a whole number from 1"):
         expand(compact, limit=limit)  # type: ignore[arg-type]
 
