@@ -178,6 +178,31 @@ def test_more_matches_than_38_digits_are_an_error() -> None:
     assert row["n"] == float("inf")
 
 
+_KEYED = """CREATE STREAM S { EVENT A { id: LONG, n: LONG, v: DOUBLE }, EVENT B { id: LONG } }
+SELECT TOTAL COUNT(*) AS n, COUNT(x) AS readings, SUM(x.n) AS s, AVG(x.v) AS mean, MIN(x.n) AS least
+FROM S WHERE ((A AS x)+ ; B AS y) FILTER x.id = y.id"""
+
+
+def test_keys_are_counted_by_nodes() -> None:
+    """Two keys, and 2¹⁰⁰ − 1 matches of each, in which each event is as often."""
+    with interpreted():
+        one = only_query(celc.compile(_KEYED))
+        assert one.program.listing == United(weighs=True)
+        table = pa.table(
+            {
+                "type": ["A"] * 200 + ["B"],
+                "id": [1, 2] * 100 + [2],
+                "n": [7, -3] * 100 + [None],
+                "v": [1e300, 0.1] * 100 + [None],
+            }
+        )
+        (row,) = one.match_table(table).to_pylist()
+    each = 100 * 2**99
+    assert (row["n"], row["readings"]) == (2**100 - 1, each)
+    assert (row["s"], row["least"]) == (-3 * each, -3)
+    assert row["mean"] == pytest.approx(0.1, rel=1e-12)
+
+
 @pytest.mark.parametrize("clauses", ["", " WITHIN 2000 EVENTS", " WITHIN 20 EVENTS"])
 def test_work_is_linear(clauses: str) -> None:
     """Whatever the window and the number of matches, of which there are up to 2⁸⁰⁰."""

@@ -111,6 +111,8 @@ def asked_of(rng: random.Random, query: Drawn, *, streams: bool = False) -> Aske
     groups = ["", "", "", "PER END", *([] if streams else ["PER PARTITION"])]
     if spans:
         groups += ["PER 2 SECONDS", "PER 1 SECOND", "PER 3 SECONDS 500 MILLISECONDS"]
+    if streams:
+        groups += [f"PER {rng.choice((1, 2, 5, 1000))} MILLISECONDS"]
     per = rng.choice(groups)
     more += [per] if per else []
     if rng.random() < 0.3:

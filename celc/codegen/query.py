@@ -181,8 +181,8 @@ def _listing(
         case Checked():
             checks, read = checks_literal(number, listing, program, code, own)
             return StrategyPart(f"CHECKS_{number}", (checks,), frozenset(read))
-        case United():
-            return StrategyPart(imports.call("United"))
+        case United(weighs=weighs):
+            return StrategyPart(imports.call("United", *(["weighs=True"] if weighs else [])))
         case Counted():
             return StrategyPart(imports.call("Counted", f"TABLES_{number}"))
         case LongestRuns(run=run, checks=conditions):

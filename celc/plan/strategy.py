@@ -217,8 +217,10 @@ class Latest:
 
 @dataclass(frozen=True, slots=True)
 class United:
-    """The union of all matches that the update finds at an event."""
+    """The union of all matches that the update finds at an event; weighs: with the number of
+    matches that each event is in."""
 
+    weighs: bool
     reason: str
 
 
@@ -310,17 +312,20 @@ def choose(given: ChoiceInput, updates: frozenset[type[Update]] = EVERY_UPDATE) 
         update = UnionLists("totals are found by the tables alone")
         counted = Counted("the automaton has one run for each match, and its runs are added up")
         return _strategy(tables, update, counted)
-    if query.collapsed:
-        return _united(_chosen(given, updates))
+    if query.collapsed or query.total is not None:
+        return _united(_chosen(given, updates), weighs=query.total is not None)
     return _chosen(given, updates)
 
 
-def _united(found: Strategy) -> Strategy:
-    """The strategy for unions, which need no list where each run of the update is a match."""
+def _united(found: Strategy, *, weighs: bool) -> Strategy:
+    """The strategy for all matches of an end together, which need no list where each run of the
+    update is a match."""
     match found.listing:
         case All() | InRuns():
-            listing = United("the events of all of them are those of the nodes below their end")
-            return Strategy(found.tables, found.update, listing)
+            reason = "the events of all of them are those of the nodes below their end"
+            if weighs:
+                reason = "the nodes below their end tell in how many of them each event is"
+            return Strategy(found.tables, found.update, United(weighs, reason))
         case _:
             return found
 

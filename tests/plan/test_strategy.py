@@ -26,6 +26,7 @@ from celc.plan.strategy import (
     BranchFree,
     ByDefinition,
     Checked,
+    Counted,
     EarliestInWindow,
     InRuns,
     InWindow,
@@ -35,6 +36,7 @@ from celc.plan.strategy import (
     LongestRuns,
     StraightLine,
     UnionLists,
+    United,
     Update,
 )
 
@@ -165,6 +167,15 @@ _CHOICES: list[tuple[str, type[Update], str, type[Listing], str]] = [
         Checked,
         "SELECT FIRST compares",
     ),
+    ("TOTAL COUNT(*) AS n FROM S WHERE A+ ; B", UnionLists, "alone", Counted, "one run for each"),
+    (
+        "TOTAL COUNT(*) AS n FROM S WHERE (A AS a ; B AS b) FILTER a.id = b.id",
+        Keyed,
+        "apart by key",
+        United,
+        "in how many of them",
+    ),
+    ("COLLAPSED * FROM S WHERE A+ ; B", BranchFree, "as it is", United, "below their end"),
 ]
 
 

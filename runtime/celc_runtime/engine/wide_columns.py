@@ -53,6 +53,11 @@ class WideColumn:
         return total
 
 
+def column_of(words: np.ndarray) -> WideColumn:
+    """uint64[rows, 2] (high, low) as a column, in memory of its own."""
+    return WideColumn(words[:, 0].copy(), words[:, 1].copy())
+
+
 def wide(values: np.ndarray) -> WideColumn:
     """int64[rows], or Python's numbers of at most 127 bits (object[rows]), as a wide column."""
     if values.dtype != object:

@@ -214,7 +214,10 @@ class Latest:
 
 @dataclass(frozen=True, slots=True)
 class United:
-    """The union of all matches that the update finds at an event, from the nodes below it."""
+    """The union of all matches that the update finds at an event, from the nodes below it; weighs:
+    with the number of matches that each event is in."""
+
+    weighs: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -57,8 +57,8 @@ def listing_of(program: Program, instants: Instants | None, *, with_letters: boo
             return EarliestListing(listing, plan, with_letters=with_letters)
         case Latest():
             return LatestListing()
-        case United():
-            return UnitedListing()
+        case United(weighs=weighs):
+            return UnitedListing(weighs=weighs)
         case Counted():
             return CountedListing()
         case LongestRuns():

@@ -98,7 +98,8 @@ class ManyMatches:
             f"query {self._plan.name!r}: {number} matches end at position {position:,}; for fewer, "
             "use SELECT NXT, LAST or MAX, SELECT LONGEST DISJOINT, LIMIT, a smaller WITHIN, or "
             "leave labels out of SELECT; for one row about all of them, SELECT TOTAL COUNT(*) AS "
-            "matches or SELECT COLLAPSED *; to stop after some, celc run --max-matches or match_table(…, max_matches=…)",
+            "matches or SELECT COLLAPSED *; to stop after some, celc run --max-matches or "
+            "match_table(…, max_matches=…)",
             EventWarning,
             stacklevel=4,
         )

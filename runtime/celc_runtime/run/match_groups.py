@@ -3,7 +3,8 @@ wait."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +27,9 @@ from celc_runtime.engine.measures import (
     real_values,
     whole_values,
 )
-from celc_runtime.engine.wide_columns import sums_between, wide
+from celc_runtime.engine.unions import Found
+from celc_runtime.engine.weighted_sums import weighted_sums
+from celc_runtime.engine.wide_columns import column_of, sums_between, wide
 from celc_runtime.plan.plan import Plan
 
 _MOST_GROUPS = 1 << 16
@@ -50,6 +53,50 @@ def groups_of_matches(plan: Plan, measures: MeasureSet, matches: pa.RecordBatch)
         None if times is None else times.take(pa.array(lasts)),
         sums,
     )
+
+
+class Weights(NamedTuple):
+    """Of the events under a label, in how many matches each is: words (uint64[events, 2]), and its
+    share of the matches of its row (float64[events])."""
+
+    words: np.ndarray
+    shares: np.ndarray
+
+
+def groups_of_unions(
+    plan: Plan,
+    measures: MeasureSet,
+    unions: pa.RecordBatch,
+    found: Found,
+    weights: Mapping[str, Weights],
+) -> Groups:
+    """The groups of a batch whose rows are the unions of all matches with one end, one for each
+    row. found: of the whole batch; weights: by label."""
+    ends = np.asarray(unions.column("end_pos"))
+    times = unions.column("end_time") if plan.order_by else None
+    rows = np.arange(len(unions))
+    events = _Events(unions, rows, rows + 1)
+    shape = measures.shape
+    whole = []
+    for measure in measures.whole:
+        values = whole_values(measure, *events.values(measure))
+        words = np.zeros((len(rows), 4), np.uint64)
+        weighted_sums(values, weights[measure.label].words, *events.between(measure.label), words)
+        whole.append(WholeSum(column_of(words[:, :2]), column_of(words[:, 2:])))
+    reals = np.zeros((len(rows), 1 + shape.real))
+    if shape.real >= 0:
+        reals[:, 0] = found.sizes
+    for place, measure in enumerate(measures.real, 1):
+        values = real_values(measure, *events.values(measure))
+        shares = weights[measure.label].shares
+        with np.errstate(all="ignore"):
+            # An infinite value is in some match, even where its share is too small for a number.
+            parts = np.where(shares > 0, values * shares, np.where(np.isfinite(values), 0, values))
+            reals[:, place] = found.sizes * real_sums(parts, *events.between(measure.label))
+    least = _least(measures, events, len(rows))
+    sums = GroupSums(column_of(found.counts), tuple(whole), reals, found.scales, least)
+    keys = tuple(unions.column(name) for name in plan.partition_by)
+    return Groups(keys, places_of(plan, ends, times), ends, times, sums)
 
 
 def places_of(plan: Plan, ends: np.ndarray, times: pa.Array | None) -> np.ndarray:
@@ -106,12 +153,17 @@ def _sums(
         values = real_values(measure, *events.values(measure))
         with np.errstate(all="ignore"):
             reals[:, place] = real_sums(values, *events.between(measure.label))
-    least = np.zeros((len(counts), shape.ordered), np.int64)
+    least = _least(measures, events, len(counts))
+    return GroupSums(wide(counts), tuple(whole), reals, np.zeros(len(counts), np.int64), least)
+
+
+def _least(measures: MeasureSet, events: _Events, rows: int) -> np.ndarray:
+    least = np.zeros((rows, measures.shape.ordered), np.int64)
     for place, measure in enumerate(measures.ordered):
         values, known = events.values(measure)
         keys = ordered_keys(measure, keys_in_order(values), known)
         least[:, place] = least_keys(keys, *events.between(measure.label))
-    return GroupSums(wide(counts), tuple(whole), reals, np.zeros(len(counts), np.int64), least)
+    return least
 
 
 def keys_in_order(values: np.ndarray) -> np.ndarray:

@@ -1,11 +1,14 @@
 """The run of a query with TOTAL: its rows are about groups of matches.
 
 Where the automaton decides the formula, no match is listed: the kernel of `engine.totals` finds the
-totals at each end (`CountedTotals`). Otherwise matches are listed, and added up batch by batch.
+totals at each end (`CountedTotals`). Where the update finds the matches and no others, as it does
+with keys, each event of all matches with one end is added up as often as there are matches with it
+(`UnitedListing`). Otherwise matches are listed, and added up batch by batch.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,12 +20,19 @@ from celc_runtime.arrow.event_store import EventStore
 from celc_runtime.arrow.total_rows import total_rows
 from celc_runtime.engine.arena import ENTRY
 from celc_runtime.engine.measures import measures_of
+from celc_runtime.engine.unions import Found
 from celc_runtime.plan.strategy import Counted
 from celc_runtime.program import Program
 from celc_runtime.run.counted import CountedTotals
 from celc_runtime.run.grouped_run import GroupedRun
-from celc_runtime.run.match_groups import WaitingGroups, groups_of_matches
+from celc_runtime.run.match_groups import (
+    WaitingGroups,
+    Weights,
+    groups_of_matches,
+    groups_of_unions,
+)
 from celc_runtime.run.positions import Positions
+from celc_runtime.run.united import UnitedListing
 
 
 class TotalsRun(GroupedRun):
@@ -34,6 +44,8 @@ class TotalsRun(GroupedRun):
         super().__init__(program, are_of_ends=totals.per == "END", **options)
         self._measures = measures_of(totals.functions)
         self._waiting = WaitingGroups()
+        # What was found beside the unions of matches that are on their way to `_add`.
+        self._coming: deque[tuple[Found, dict[str, Weights]]] = deque()
         self._counted: CountedTotals | None = None
         match program.listing:
             case Counted(tables=tables):
@@ -47,8 +59,25 @@ class TotalsRun(GroupedRun):
         counted = 0 if self._counted is None else self._counted.nbytes
         return super().buffer_bytes + self._waiting.nbytes + counted
 
+    def _take(self, prepared: Prepared) -> Iterator[pa.RecordBatch]:
+        if isinstance(self._listing, UnitedListing):
+            output = self._output
+            rows, events = map(int, output.used)
+            found = self._listing.found(rows, events)
+            kinds = output.tags[:events] & ((1 << int(self._kinds.bits[0])) - 1)
+            weights = {}
+            for name, belongs in zip(self._plan.label_names, self._kinds.belongs, strict=True):
+                under = belongs[kinds] != 0
+                weights[name] = Weights(found.weights[under], found.shares[under])
+            self._coming.append((found, weights))
+        yield from super()._take(prepared)
+
     def _add(self, matches: pa.RecordBatch) -> None:
-        if len(matches):
+        if self._coming:
+            found, weights = self._coming.popleft()
+            groups = groups_of_unions(self._of_groups, self._measures, matches, found, weights)
+            self._waiting.add(groups)
+        elif len(matches):
             self._waiting.add(groups_of_matches(self._of_groups, self._measures, matches))
 
     def _taken(self, *, but_last_part: bool) -> Iterator[pa.RecordBatch]:

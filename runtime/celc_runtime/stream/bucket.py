@@ -74,6 +74,9 @@ class BucketReader:
         self._window_length = window_length(program)
         self._deadlines = sorted({deadline_length(plan, one) for one in plan.deadlines})
         self._waits = waits(plan)
+        self._span = None
+        if plan.totals is not None and isinstance(plan.totals.per, int):
+            self._span = plan.totals.per
         self._forgets = key_ttl is not None or not plan.positions
         # What nested selectors know of the past has no end, and positions have none.
         stays = plan.positions or len(program.contexts) > 0
@@ -90,7 +93,7 @@ class BucketReader:
         watermark: int | None,
     ) -> Step:
         """Take in the events that arrived, and run the events up to the watermark (microseconds;
-        None: there is none yet).
+        None: there is none yet); with PER of a duration, up to the last end of a span before it.
 
         number: of the bucket. header: of the state before, None if there is none; load: the bytes
         stored under a number, None if there are none. Raises EventError where events are equal in
@@ -100,6 +103,7 @@ class BucketReader:
         state = self._states.fresh(number) if header is None else self._states.read(header, number)
         segments = Segments(state, self._states, load)
         step = Step(late=self._layout.nothing)
+        clock, watermark = watermark, self._end_of_spans(watermark)
         waits = [block for block in arrived if watermark is None or block.least > watermark]
         if watermark is not None:
             first_new = state.next_segment
@@ -120,7 +124,7 @@ class BucketReader:
         segments.add_waiting(waits)
         self._merge(state, segments, watermark)
         segments.cut_searched()
-        self._set_timer(step, state, segments, watermark)
+        self._set_timer(step, state, self._due(state, segments, watermark), clock)
         step.waiting = sum(
             len(self._waiting_in(state, segments, segment)) for segment in state.of_kind(WAITING)
         )
@@ -373,17 +377,27 @@ class BucketReader:
 
     # --- timers -----------------------------------------------------------------------------------
 
+    def _end_of_spans(self, watermark: int | None) -> int | None:
+        """The watermark; with PER of a duration, the last moment of the last whole span before it.
+
+        So all matches that end in a span are found in one micro-batch. Rejected: to keep the sums
+        of spans beside the events, and to run each event when the watermark passes it; that is a
+        second state to store, for queries whose windows are shorter than their spans.
+        """
+        if self._span is None or watermark is None or has_ended(watermark):
+            return watermark
+        return (watermark + 1) // self._span * self._span - 1
+
     def _set_timer(
-        self, step: Step, state: BucketState, segments: Segments, watermark: int | None
+        self, step: Step, state: BucketState, due: int | None, watermark: int | None
     ) -> None:
         """Set the one timer of a bucket: at the earliest time at which the watermark makes work
-        although no event comes.
+        although no event comes (`due`).
 
         A timer that is too early stays: it goes off once for nothing. A timer that the watermark
         has reached is unset here, because Spark would report it within this micro-batch, after the
         bucket's step.
         """
-        due = self._due(state, segments, watermark)
         if due is not None and watermark is not None and 1000 * due <= watermark:
             due = None  # the time is that of the stream's end
         if state.timer is not None and (
@@ -417,8 +431,11 @@ class BucketReader:
             moments.append(state.next_deadline)
         if not moments:
             return None
+        moment = min(moments)
+        if self._span is not None:
+            moment = (moment // self._span + 1) * self._span - 1
         # Events before 1970 wait as well: for the first watermark, since Spark begins with 0.
-        return max(1, -(-min(*moments, _LAST_TIMER) // 1000))
+        return max(1, -(-min(moment, _LAST_TIMER) // 1000))
 
     def _next(self, times: np.ndarray, watermark: int | None) -> list[int]:
         """The first of these times (int64) that is inside the window of a later event, if any."""

@@ -228,11 +228,18 @@ def _check_choice(program: Program) -> None:
 def _check_groups(program: Program) -> None:
     """Raises EventError where a row stands for matches that a stream finds at different times."""
     plan = program.plan
-    if plan.totals is not None and plan.totals.per != "END":
-        per = "PARTITION" if plan.totals.per == "PARTITION" else "a duration"
+    per = "END" if plan.totals is None else plan.totals.per
+    if per == "PARTITION":
         raise EventError(
-            f"query {plan.name!r}: a stream gives totals for each end only, and this query has PER "
-            f"{per}: write PER END, and add up its rows with Spark (groupBy with window), or use "
+            f"query {plan.name!r}: a partition of a stream is never over, so PER PARTITION has no "
+            "rows there: write PER 1 HOUR, or another duration, or PER END, or use match on the "
+            "events as a table"
+        )
+    if isinstance(per, int) and plan.deadlines:
+        raise EventError(
+            f"query {plan.name!r}: the matches of a span are decided at different times, because "
+            "they end with an absence, and a stream cannot wait with PER of a duration for all of "
+            "them: write PER END, and add up its rows with Spark (groupBy with window), or use "
             "match on the events as a table"
         )
     if not decides_ends_at_once(program):
