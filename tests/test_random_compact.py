@@ -22,10 +22,11 @@ from cases_io import case_stems, load_cases
 from celc_runtime import CompiledQuery, EventError, EventWarning, expand
 from celc_runtime.arrow import expanding
 from celc_runtime.plan.errors import WorkLimitError
+from celc_runtime.plan.strategy import Keyed
 from celc_runtime.run import compact as compact_listings
 from celc_runtime.run.compact import are_graphs, check_is_compact
 from engines import batches_of, engines, in_parts, interpreted, only_query, table_of
-from strategies import EVERYTHING, LOOKING_BACK, OF_TIMES, SHORTER, Feature
+from strategies import ACROSS, EVERYTHING, OF_TIMES, SHORTER, Feature
 from test_random import TOO_LARGE, Tally, cramped
 from test_random_across import Events, Language, drawn, stream_for
 
@@ -39,7 +40,7 @@ _LANGUAGES = tuple(
         EVERYTHING | SHORTER,
         EVERYTHING | SHORTER,
         (EVERYTHING | SHORTER) - {Feature.LIMIT},
-        LOOKING_BACK,
+        ACROSS,
         OF_TIMES | {Feature.NOT_BEFORE, Feature.LOCAL_WINDOW},
     )
 )
@@ -112,11 +113,12 @@ def _rows(table: pa.Table) -> Counter[str]:
 
 @dataclass
 class Counts(Tally):
-    """What has been compared; refused: queries without compact answers, chosen: queries whose
-    graphs are of listed matches."""
+    """What has been compared; refused: streams of queries without compact answers, chosen: of those
+    whose graphs are of listed matches, keyed: of those with tables of keys."""
 
     refused: int = 0
     chosen: int = 0
+    keyed: int = 0
 
 
 def check(seed: int, tally: Counts, *, streams: int = 4, by_numba: bool = False) -> None:
@@ -156,6 +158,7 @@ def check(seed: int, tally: Counts, *, streams: int = 4, by_numba: bool = False)
             tally.pairs_with_matches += len(one.match_table(table_of(one.plan, events))) > 0
             tally.texts.add(query.text)
             tally.chosen += not are_graphs(one.program)
+            tally.keyed += isinstance(one.program.update, Keyed)
 
 
 def _answered(one: CompiledQuery, events: Events, rng: random.Random) -> str | None:
@@ -240,7 +243,7 @@ def main() -> None:
     tally = Counts()
     for seed in range(asked.first, asked.end):
         check(seed, tally, by_numba=asked.numba)
-    print(tally, f"chosen {tally.chosen}, refused {tally.refused}")
+    print(tally, f"chosen {tally.chosen}, keyed {tally.keyed}, refused {tally.refused}")
 
 
 if __name__ == "__main__":

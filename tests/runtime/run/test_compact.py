@@ -46,6 +46,9 @@ def _events(types: str, seed: int = 1) -> pa.Table:
         "SELECT * WHERE (A OR B)+ ; !C ; C PARTITION BY [id] WITHIN 12 EVENTS",
         "SELECT a[id] WHERE (A AS a ; B+ ; C) WITHIN 8 EVENTS CONSUME BY ANY",
         "SELECT COUNT(a) AS n, SUM(a.id) / 2 AS s, b WHERE A+ AS a ; B AS b WITHIN 6 EVENTS",
+        "SELECT * WHERE (A AS x ; B AS y ; C AS z) FILTER x.id = y.id AND y.id = z.id "
+        "WITHIN 20 EVENTS",
+        "SELECT NONE WHERE A+ ; B WITHIN 9 EVENTS",
         "SELECT * WHERE A ; B WITHIN 9 EVENTS LIMIT 2",
         "SELECT LAST * WHERE A ; B WITHIN 9 EVENTS",
         "SELECT MAX * WHERE A+ ; B WITHIN 9 EVENTS",
