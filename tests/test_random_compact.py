@@ -27,8 +27,9 @@ from celc_runtime.run import compact as compact_listings
 from celc_runtime.run.compact import are_graphs, check_is_compact
 from engines import batches_of, engines, in_parts, interpreted, only_query, table_of
 from strategies import ACROSS, EVERYTHING, OF_TIMES, SHORTER, Feature
+from strategies_across import WIDE_DECLARATION
 from test_random import TOO_LARGE, Tally, cramped
-from test_random_across import Events, Language, drawn, stream_for
+from test_random_across import Drawn, Events, Language, drawn, stream_for
 
 import celc
 from celc import CelError, Matcher
@@ -45,6 +46,33 @@ _LANGUAGES = tuple(
     )
 )
 _MOST_MATCHES = 3_000
+
+
+_TIED = (
+    "(A AS x ; B AS y) FILTER x.K = y.K",
+    "(A AS x ; B AS y ; C AS z) FILTER x.K = y.K AND y.K = z.K",
+    "(A AS x ; B AS y ; C AS z) FILTER x.K = y.K AND y.L = z.L",
+    "((A OR B) AS x ; (B OR C) AS y ; A AS z) FILTER x.K = y.L AND y.K = z.K",
+    "((A AS x ; B AS y) FILTER x.K = y.K) ; C+",
+    "(((A AS x ; B AS y) FILTER x.K = y.K) OR D AS u)+ ; C AS z",
+    "((A AS x ; B AS y) FILTER x.K = y.K)+",
+)
+
+
+def tied(rng: random.Random) -> Drawn:
+    """A query whose labels are tied by equalities, most of which are keys."""
+    formula = rng.choice(_TIED)
+    for name in "KL":
+        formula = formula.replace(f".{name}", f".{rng.choice(('id', 'id', 'name', 'number'))}")
+    clauses = [
+        rng.choice(("", "WITHIN 5 EVENTS", "WITHIN 9 EVENTS", "WITHIN 4 [ts]")),
+        rng.choice(("", "", "", "CONSUME BY ANY", "LIMIT 2")),
+    ]
+    select = rng.choice(("*", "*", "*", "NONE"))
+    lines = [f"SELECT {select}", "FROM S", f"WHERE {formula}", *filter(None, clauses)]
+    return Drawn(
+        WIDE_DECLARATION.replace("ts: LONG", "ts: LONG, seq: LONG") + "\n".join(lines), None
+    )
 
 
 # --- comparing ------------------------------------------------------------------------------------
@@ -124,7 +152,7 @@ class Counts(Tally):
 def check(seed: int, tally: Counts, *, streams: int = 4, by_numba: bool = False) -> None:
     """Compare the answers of one random query on some streams, and count them."""
     rng = random.Random(seed)
-    query = drawn(rng, rng.choice(_LANGUAGES), 2 + seed % 2)
+    query = tied(rng) if seed % 6 == 0 else drawn(rng, rng.choice(_LANGUAGES), 2 + seed % 2)
     tally.drawn += 1
     order = None if query.order_by is None else (query.order_by,)
     try:
@@ -214,6 +242,7 @@ def test_random_compact_answers() -> None:
     assert len(tally.texts) >= 40, tally
     assert tally.pairs_with_matches >= 100, tally
     assert tally.chosen >= 30, tally
+    assert tally.keyed >= 15, tally
 
 
 @pytest.mark.long
