@@ -52,7 +52,7 @@ _TIED = (
     "(A AS x ; B AS y) FILTER x.K = y.K",
     "(A AS x ; B AS y ; C AS z) FILTER x.K = y.K AND y.K = z.K",
     "(A AS x ; B AS y ; C AS z) FILTER x.K = y.K AND y.L = z.L",
-    "((A OR B) AS x ; (B OR C) AS y ; A AS z) FILTER x.K = y.L AND y.K = z.K",
+    "((A OR B) AS x ; (B OR C) AS y ; A AS z) FILTER x.K = y.K AND y.L = z.L",
     "((A AS x ; B AS y) FILTER x.K = y.K) ; C+",
     "(((A AS x ; B AS y) FILTER x.K = y.K) OR D AS u)+ ; C AS z",
     "((A AS x ; B AS y) FILTER x.K = y.K)+",

@@ -12,6 +12,7 @@ import pyarrow as pa
 from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.display import queries_html, query_text
 from celc_runtime.engine.union_lists import update_by_tables
+from celc_runtime.expanding import expand
 from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import BranchFree, Keyed, StraightLine, UnionLists
@@ -192,6 +193,10 @@ class CompiledQuery:
         if ranges is not None or presorted:
             raise ValueError("ranges and presorted are for a DataFrame of Spark: leave them out")
         return compact_of_table(self.program, events)
+
+    def expand(self, compact: Any, limit: int | None = None) -> Any:
+        """`celc_runtime.expand`, also where a standalone module brings the runtime."""
+        return expand(compact, limit)
 
     @property
     def compact_task_route(self) -> Route:
@@ -397,6 +402,7 @@ _MODULE_NAMES = (
     "OUTPUT_DDL",
     "OUTPUT_SCHEMA",
     "QUERY_NAME",
+    "expand",
     "explain_plan",
     "match",
     "match_arrow",

@@ -86,7 +86,7 @@ def test_a_row_for_each_end_which_files_keep(spark: Any, tmp_path: Path) -> None
     some = kept.where("id = 1").withColumn("mine", kept["end_pos"] + 1).selectExpr("mine", "*")
     whole = one.match_table(events).to_pylist()
     assert expand(some).count() == sum(row["id"] == 1 for row in whole)
-    first = expand(kept, limit=7).toArrow()
+    first = one.expand(kept, limit=7).toArrow()
     assert len(first) == 7
     assert not _rows(first, one.output_schema) - Counter(map(repr, whole))
 

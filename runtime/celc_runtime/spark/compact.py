@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 
 _META = KEY.decode()
 
-_TASK = f"from {__name__} import ExpandTask\n\nQUERIES = {{'expand': ExpandTask}}\n"
-"""A module with the function of tasks, as `jit.shipping` sends modules of queries."""
+_TASK = "from celc_runtime.spark.compact import ExpandTask\n\nQUERIES = {'expand': ExpandTask}\n"
+"""A module with the function of tasks, as `jit.shipping` sends modules of queries: a worker gives
+the runtime its own name there."""
 
 
 def is_spark_frame(events: Any) -> bool:

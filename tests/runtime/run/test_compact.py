@@ -65,7 +65,7 @@ def test_an_expanded_answer_is_the_answer(query: str) -> None:
         "PARTITION" in query
     )
     assert expand(compact).read_all().equals(wanted)
-    assert expand(compact, limit=3).read_all().equals(wanted.slice(0, 3))
+    assert matcher.expand(compact, limit=3).read_all().equals(wanted.slice(0, 3))
 
 
 def test_a_graph_grows_with_the_events_and_not_with_the_matches() -> None:
