@@ -203,8 +203,10 @@ def _of_type(column: pa.Array, type: pa.DataType) -> pa.Array:
 
 
 def _arena(nodes: pa.StructArray, sizes: np.ndarray, events: np.ndarray, bits: int) -> Memory:
-    """An arena with the graphs of all rows, each of which fires. Its entries are the numbers of the
-    events of all rows."""
+    """An arena with the graphs of all rows, each of which fires if it has a node.
+
+    Its entries are the numbers of the events of all rows.
+    """
     count = len(nodes)
     event, mark, child, following = (np.asarray(part).astype(np.int64) for part in nodes.flatten())
     first_node = np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
@@ -215,10 +217,11 @@ def _arena(nodes: pa.StructArray, sizes: np.ndarray, events: np.ndarray, bits: i
     into[:, CHILD] = np.where(child < 0, 0, child + first_node)
     into[:, NEXT] = np.where(following < 0, 0, following + first_node)
     into[:, SINCE] = 0
-    fires = memory.fires[: len(sizes)]
-    fires[:, 0], fires[:, 1], fires[:, 2] = np.cumsum(sizes), np.arange(len(sizes)), 1
+    rows = np.flatnonzero(sizes)
+    fires = memory.fires[: len(rows)]
+    fires[:, 0], fires[:, 1], fires[:, 2] = np.cumsum(sizes)[rows], rows, 1
     fires[:, 3] = ALWAYS
     counters = memory.counters
-    counters[NEXT_NODE], counters[LOWEST], counters[FIRED] = count + 1, 1, len(sizes)
+    counters[NEXT_NODE], counters[LOWEST], counters[FIRED] = count + 1, 1, len(rows)
     counters[LISTED] = counters[STACK_SIZE] = 0
     return memory

@@ -134,6 +134,30 @@ def test_a_table_says_what_it_means() -> None:
         expand(odd)
 
 
+def test_rows_that_are_cut_or_empty() -> None:
+    matcher = _matcher("SELECT COUNT(A) AS n WHERE A ; B WITHIN 9 EVENTS")
+    compact = matcher.match_compact(_events("AABABABB"))
+    rows = compact.to_pylist()
+    wanted = matcher.match_table(_events("AABABABB"))
+    last = expand(compact.slice(len(rows) - 1)).read_all()
+    assert last.equals(wanted.filter(pa.compute.equal(wanted["end_pos"], 7)))
+    rows[1] |= {"events": None, "nodes": None}
+    rows[2] |= {"events": [], "nodes": []}
+    holes = pa.Table.from_pylist(rows, compact.schema)
+    kept = [row for row in wanted.to_pylist() if row["end_pos"] not in (4, 6)]
+    assert expand(holes).read_all().to_pylist() == kept
+    assert not expand(matcher.match_compact(_events("AAA"))).read_all().num_rows
+
+
+def test_answers_without_positions_and_times() -> None:
+    with interpreted():
+        matcher = celc.compile(f"{_STREAM}SELECT COUNT(A) AS n WHERE A+ ; B")
+    (one,) = matcher.queries.values()
+    compact = one.with_options(positions=False).match_compact(_events("AAB"))
+    assert compact.schema.names == ["events", "nodes"]
+    assert sorted(expand(compact).read_all()["n"].to_pylist()) == [1, 1, 2]
+
+
 @pytest.mark.parametrize("limit", [0, -1, 1.0, True])
 def test_limits_that_cannot_be(limit: object) -> None:
     compact = _matcher("SELECT * WHERE A").match_compact(_events("A"))
