@@ -34,7 +34,7 @@ LAYERS = {
     "celc_runtime": (
         ("",),
         ("query",),
-        ("stream",),
+        ("many", "stream"),
         ("spark",),
         ("display", "run"),
         ("arrow",),

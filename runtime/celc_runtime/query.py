@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 import pyarrow as pa
@@ -12,6 +12,9 @@ import pyarrow as pa
 from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.display import queries_html, query_text
 from celc_runtime.engine.union_lists import update_by_tables
+from celc_runtime.many.answers import rows_of
+from celc_runtime.many.on_spark import all_task_route, matches_of_all_on_spark
+from celc_runtime.many.tables import matches_of_all
 from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import BranchFree, Keyed, StraightLine, UnionLists
@@ -308,6 +311,11 @@ class CompiledQuery:
         return registered(self.program, spark, name)
 
     @property
+    def all_task_route(self) -> Route:
+        """The function of the tasks of `match_all` on Spark; see `many/on_spark`."""
+        return all_task_route(self.program)
+
+    @property
     def task_stream(self) -> TaskStream:
         """The run that all instances of the table function share in a task."""
         return TaskStream(self.program)
@@ -357,6 +365,41 @@ class CompiledQuery:
         return self.program.shipped.__reduce__()
 
 
+class AllQueries:
+    """All queries of a generated module, run in one pass over the events."""
+
+    def __init__(self, queries: Mapping[str, CompiledQuery]) -> None:
+        self._programs = {name: query.program for name, query in queries.items()}
+
+    def match_all(self, events: DataFrame) -> DataFrame:
+        """The answers of all queries to a Spark DataFrame, with one scan and one shuffle.
+
+        Each row answers one query: `query` has its name, and a column that is called like it has
+        the row as a struct; the columns of the other queries are NULL. `rows` gives the answer of
+        one query as its `match` does. Queries without PARTITION BY are read by one task.
+
+        Raises EventError where a query names no order column, the DataFrame does not fit the
+        queries, or their names cannot be columns of one table.
+        """
+        return matches_of_all_on_spark(self._programs, events)
+
+    def match_all_table(self, events: Any) -> dict[str, pa.Table]:
+        """The answers of all queries to a table, by name, on this machine and without Spark.
+
+        events: as `match_table` takes them. Raises what `match_table` does.
+        """
+        return matches_of_all(self._programs, events)
+
+    def rows(self, answers: Any, name: str) -> Any:
+        """One query's part of what `match_all` or `match_all_table` has returned.
+
+        Raises ValueError for a query that is not there, TypeError for other answers.
+        """
+        return rows_of(answers, name, self._programs)
+
+
+_NAMES_OF_ALL = ("match_all", "match_all_table", "rows")
+
 _MODULE_NAMES = (
     "INPUT_SCHEMA",
     "ORDER_BY",
@@ -377,16 +420,19 @@ _MODULE_NAMES = (
 def module_names(
     queries: dict[str, CompiledQuery],
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a generated module: its queries by name, and in a module of
-    one query its attributes as well."""
+    """`__getattr__` and `__dir__` of a generated module: its queries by name, the ways to run all
+    of them at once, and in a module of one query its attributes as well."""
     of_query = _MODULE_NAMES if len(queries) == 1 else ()
-    names = [*queries, *of_query]
+    of_all = AllQueries(queries)
+    names = [*queries, *of_query, *_NAMES_OF_ALL]
 
     def attribute(name: str) -> Any:
         # A query may be called like one of these names; QUERIES has it then.
         if name in of_query:
             (query,) = queries.values()
             return getattr(query, name)
+        if name in _NAMES_OF_ALL:
+            return getattr(of_all, name)
         if name in queries:
             return queries[name]
         raise AttributeError(f"a module of celc with {', '.join(names)} has no {name!r}")

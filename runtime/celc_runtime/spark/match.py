@@ -144,7 +144,8 @@ def _check_options(ranges: int | None, *, presorted: bool) -> None:
 # --- the columns and rows that are read -----------------------------------------------------------
 
 
-def _check(plan: Plan, events: DataFrame) -> None:
+def check_events(plan: Plan, events: DataFrame) -> None:
+    """Raises EventError for a stream, and for a query that names no order column."""
     if events.isStreaming:
         raise EventError(
             f"query {plan.name!r}: match reads a DataFrame that is there as a whole, and this one "
@@ -154,7 +155,7 @@ def _check(plan: Plan, events: DataFrame) -> None:
         raise unordered_error(plan)
 
 
-def _with_clock(program: Program, rows: DataFrame) -> tuple[Program, str]:
+def with_clock(program: Program, rows: DataFrame) -> tuple[Program, str]:
     """The program with its clock, and a line that says where that is from.
 
     Without an event, the clock stays unknown.
@@ -185,11 +186,11 @@ class _Planner:
         undecided: Observation | None = None,
     ) -> None:
         plan = program.plan
-        _check(plan, events)
+        check_events(plan, events)
         narrow = needed_columns(plan, events)
         clock = ""
         if plan.asks_for_clock:
-            program, clock = _with_clock(program, narrow)
+            program, clock = with_clock(program, narrow)
             plan = program.plan
         self._program = program
         self._plan = plan
