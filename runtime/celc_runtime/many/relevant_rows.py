@@ -151,7 +151,7 @@ class RelevantRows:
         """bool[rows]: where a test may be true; it may say so of more rows, and never of fewer."""
         column = self._events.column(test.attribute)
         if test.operator in ("is_null", "is_not_null"):
-            null = np.asarray(column.is_null())[rows]
+            null: np.ndarray = np.asarray(column.is_null())[rows]
             return null if test.operator == "is_null" else ~null
         if pa.types.is_string(column.type) or pa.types.is_dictionary(column.type):
             return self._holds_of_texts(test, rows)
