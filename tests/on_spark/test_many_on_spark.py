@@ -21,7 +21,7 @@ _DECLARED = """CREATE STREAM S {
 """
 _QUERIES = {
     "hot": "SELECT * FROM S WHERE (A AS x ; B AS y) FILTER x.v > 6 PARTITION BY id WINDOW",
-    "named": "SELECT x[name], y FROM S WHERE (A AS x ; B AS y) FILTER x.name = 'n3' PARTITION BY id WINDOW",
+    "named": "SELECT x[id] FROM S WHERE (A AS x ; B) FILTER x.name = 'n3' PARTITION BY id WINDOW",
     "by name": "SELECT * FROM S WHERE (B AS x ; B AS y) FILTER x.v < 1 PARTITION BY name WINDOW",
     "apart": "SELECT * FROM S WHERE (A AS x ; B AS y) FILTER x.v > 8 AND y.v > 8 WINDOW",
     "taken": "SELECT * FROM S WHERE A ; B PARTITION BY id WINDOW CONSUME BY PARTITION",

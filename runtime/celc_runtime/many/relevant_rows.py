@@ -41,6 +41,7 @@ class RelevantRows:
         self._of_types: dict[tuple[str, str], _Rows] | None = None
         self._tests: dict[tuple[tuple[str, str], AttributeTest], np.ndarray] = {}
         self._values: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        self._coded: dict[str, tuple[np.ndarray, list[str]]] = {}
         self._by_value: dict[tuple[tuple[str, str], str], dict[object, _Rows]] = {}
 
     def of(self, plan: Plan) -> _Rows:
@@ -90,10 +91,10 @@ class RelevantRows:
         plan, rows = self._plan, len(self._events)
         if plan.type_name not in self._events.schema.names:
             return {plan.declared_types[0]: np.arange(rows)}
-        codes, names = _codes(self._events.column(plan.type_name))
+        codes, names = self._texts(plan.type_name)
         streams, of_streams = np.zeros(rows, np.int64), [""]
         if plan.stream_column:
-            streams, of_streams = _codes(self._events.column("stream"))
+            streams, of_streams = self._texts("stream")
         groups = _grouped(streams * len(names) + codes)
         if plan.stream_column:
             pairs = [(stream, name) for stream in of_streams for name in names]
@@ -127,10 +128,8 @@ class RelevantRows:
         rows = self._rows(type)
         column = self._events.column(name)
         if pa.types.is_string(column.type) or pa.types.is_dictionary(column.type):
-            text = coded(column.take(pa.array(rows)))
-            values = text.dictionary.to_pylist()
-            codes = np.asarray(text.indices.fill_null(-1))
-            groups = _grouped(codes.astype(np.int64))
+            codes, values = self._texts(name)
+            groups = _grouped(codes[rows])
             found: dict[object, _Rows] = {}
             for code, group in groups.items():
                 if code >= 0:
@@ -169,14 +168,18 @@ class RelevantRows:
 
     def _holds_of_texts(self, test: AttributeTest, rows: _Rows) -> np.ndarray:
         """The same of texts, each different one tested once."""
-        text = coded(self._events.column(test.attribute))
-        known = [
-            value is not None and _holds_of_text(test, value)
-            for value in text.dictionary.to_pylist()
-        ]
-        codes = np.asarray(text.indices.fill_null(-1))[rows]
-        found: np.ndarray = np.array([*known, False])[codes]
+        codes, values = self._texts(test.attribute)
+        known = [value is not None and _holds_of_text(test, value) for value in values]
+        found: np.ndarray = np.array([*known, False])[codes[rows]]
         return found
+
+    def _texts(self, name: str) -> tuple[np.ndarray, list[str]]:
+        """int64[rows]: the codes of texts, −1 for NULL; and the texts that they stand for."""
+        if name not in self._coded:
+            text = coded(self._events.column(name))
+            codes = np.asarray(text.indices.fill_null(-1)).astype(np.int64)
+            self._coded[name] = codes, text.dictionary.to_pylist()
+        return self._coded[name]
 
 
 def _holds_of_text(test: AttributeTest, value: str) -> bool:
@@ -192,12 +195,6 @@ def _holds_of_text(test: AttributeTest, value: str) -> bool:
         case _:
             # Patterns and the order of texts are left to the query.
             return True
-
-
-def _codes(column: pa.Array) -> tuple[np.ndarray, list[str]]:
-    """int64[rows] and the texts that they stand for."""
-    text = coded(column)
-    return np.asarray(text.indices).astype(np.int64), text.dictionary.to_pylist()
 
 
 def _grouped(codes: np.ndarray) -> dict[int, _Rows]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pyarrow as pa
 
+from celc_runtime.arrow.arrays import coded
 from celc_runtime.arrow.columns import Columns, Prepared
 from celc_runtime.arrow.conforming import names_read
 from celc_runtime.many.groups import ReadingGroup
@@ -53,7 +54,7 @@ class ManyRuns:
     def push(self, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Read a batch of events; yields rows of answers, with the names of their queries."""
         prepared = self._columns.prepare(batch)
-        events = prepared.events
+        events = with_coded_texts(prepared.events)
         if not len(events):
             return
         positions = self._positions(prepared)
@@ -111,6 +112,14 @@ class ManyRuns:
         positions: np.ndarray = rows - firsts
         self._next_position = int(positions[-1]) + 1
         return positions
+
+
+def with_coded_texts(events: pa.RecordBatch) -> pa.RecordBatch:
+    """The same events with texts that are coded once, and not by each query again."""
+    columns = [
+        coded(column) if pa.types.is_string(column.type) else column for column in events.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, events.schema.names)
 
 
 def can_do_without_rows(plan: Plan) -> bool:
