@@ -16,7 +16,6 @@ the function is compiled as if there were none.
 
 from __future__ import annotations
 
-import dis
 import hashlib
 import io
 import pickle
@@ -213,13 +212,16 @@ def _content(function: Callable[..., Any], options: dict[str, Any]) -> str | Non
 def _code_content(code: CodeType, module: dict[str, Any]) -> str | None:
     """What a function of a generated module does, whatever it and its constants are called; None
     where it uses something whose content cannot be known."""
-    names = list(code.co_names)
-    for instruction in dis.get_instructions(code):
-        if instruction.opname == "LOAD_GLOBAL" and instruction.argval in module:
-            known = _value_content(module[instruction.argval])
-            if known is None:
-                return None
-            names[code.co_names.index(instruction.argval)] = known
+    names: list[object] = []
+    for name in code.co_names:
+        if name not in module:
+            names.append(name)
+            continue
+        # It may be an attribute of the same name as well, so its own name is kept.
+        known = _value_content(module[name])
+        if known is None:
+            return None
+        names.append((_UNNUMBERED.sub("", name), known))
     if any(isinstance(constant, CodeType) for constant in code.co_consts):
         return None
     arguments = code.co_argcount, code.co_varnames
