@@ -19,7 +19,7 @@ LAYERS = {
         ("__main__",),
         ("cli",),
         ("",),  # celc itself: `compile` and `check`
-        ("explain", "loader", "standalone"),
+        ("explain", "loader", "standalone", "together"),
         ("pipeline",),
         ("verify", "codegen", "options"),
         ("plan",),
@@ -34,7 +34,7 @@ LAYERS = {
     "celc_runtime": (
         ("",),
         ("query",),
-        ("expanding", "stream"),
+        ("expanding", "many", "stream"),
         ("spark",),
         ("display", "run"),
         ("arrow",),

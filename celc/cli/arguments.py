@@ -23,7 +23,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"celc {VERSION}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    compile_ = _command(commands, "compile", "write the Python module of a query")
+    compile_ = _command(commands, "compile", "write the Python module of queries", several=True)
     compile_.add_argument("-o", "--output", type=Path, help="default: the file's name + _udf.py")
     compile_.add_argument("--force", action="store_true", help="overwrite a file that is not ours")
 
@@ -126,7 +126,8 @@ def _command(
 ) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(name, help=help, description=help)
     if several:
-        more = "files, folders of .cel files, or - for standard input"
+        more = "files, folders of .cel files"
+        more += ", or - for standard input" if name == "check" else "; several become one module"
         parser.add_argument("source", type=Path, nargs="+", metavar="query.cel", help=more)
     else:
         parser.add_argument("source", type=Path, metavar="query.cel")

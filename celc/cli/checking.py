@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from celc.cli.output import say, tell
 from celc.cli.problems import FILE_WRONG, FINE, QUERY_WRONG, CommandProblem, words
+from celc.cli.queries import query_files
 from celc.diagnostics.errors import CelError, Diagnostic, render_all
 from celc.diagnostics.source import Source, Span, visible
 from celc.options import Options
@@ -24,7 +25,6 @@ from celc.version import VERSION
 STANDARD_INPUT = Path("-")
 
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_SUFFIX = ".cel"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def check_paths(
     read: gives the text of a file, or raises CommandProblem where it has none. Such a problem is
     told on standard error, and the other files are checked all the same.
     """
-    files, wrong = _files(paths)
+    files, wrong = query_files(paths)
     checked: list[CheckedFile] = []
     for path in files:
         try:
@@ -80,21 +80,6 @@ def check_paths(
     if wrong:
         return FILE_WRONG
     return QUERY_WRONG if any(one.errors for one in checked) else FINE
-
-
-def _files(paths: Iterable[Path]) -> tuple[list[Path], list[str]]:
-    """The files that the paths name, each once, and the problems of folders."""
-    files: dict[Path, None] = {}
-    wrong = []
-    for path in paths:
-        if not path.is_dir():
-            files[path] = None
-            continue
-        below = sorted(one for one in path.rglob(f"*{_SUFFIX}") if one.is_file())
-        if not below:
-            wrong.append(f"{path}: there is no {_SUFFIX} file in this folder")
-        files.update(dict.fromkeys(below))
-    return list(files), wrong
 
 
 def _standard_input() -> Source:

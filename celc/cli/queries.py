@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from celc.cli.output import tell
 from celc.cli.problems import CommandProblem, words
-from celc.diagnostics.errors import render_all
 from celc.diagnostics.source import Source
 from celc.options import Options
 
 if TYPE_CHECKING:
-    from celc.pipeline import Compilation, Stages
+    from celc.pipeline import Stages
+    from celc.together import CompiledFiles
 
 MAX_BYTES = 4 << 20
+
+SUFFIX = ".cel"
 
 
 def options_of(arguments: argparse.Namespace) -> Options:
@@ -32,25 +35,42 @@ def options_of(arguments: argparse.Namespace) -> Options:
     )
 
 
-def compiled(arguments: argparse.Namespace) -> Compilation:
-    """The compiled query file that the arguments name; its warnings go to standard error."""
-    from celc.pipeline import compile_source
+def compiled(arguments: argparse.Namespace, paths: Sequence[Path]) -> CompiledFiles:
+    """The compiled query files, for one module; their warnings go to standard error."""
+    from celc.together import compile_files
 
-    compilation = compile_source(read_source(arguments.source), options_of(arguments))
-    if compilation.warnings:
-        tell(render_all(compilation.source, compilation.warnings))
+    compilation = compile_files(list(map(read_source, paths)), options_of(arguments))
+    if shown := compilation.rendered_warnings():
+        tell(shown)
     return compilation
 
 
-def chosen_queries(compilation: Compilation, name: str | None) -> tuple[Stages, ...]:
-    """The queries of a file that `--query` chooses; all queries without it."""
+def chosen_queries(compilation: CompiledFiles, name: str | None) -> tuple[Stages, ...]:
+    """The queries that `--query` chooses; all queries without it."""
     if name is None:
         return compilation.queries
     found = tuple(stages for stages in compilation.queries if stages.query.name == name)
     if not found:
         names = ", ".join(stages.query.name for stages in compilation.queries)
-        raise CommandProblem(f"there is no query '{name}' in the file; its queries: {names}")
+        where = "the file" if len(compilation.files) == 1 else "the files"
+        raise CommandProblem(f"there is no query '{name}' in {where}; its queries: {names}")
     return found
+
+
+def query_files(paths: Iterable[Path]) -> tuple[list[Path], list[str]]:
+    """The query files that paths of files and folders name, each once, and the problems of
+    folders."""
+    files: dict[Path, None] = {}
+    wrong = []
+    for path in paths:
+        if not path.is_dir():
+            files[path] = None
+            continue
+        below = sorted(one for one in path.rglob(f"*{SUFFIX}") if one.is_file())
+        if not below:
+            wrong.append(f"{path}: there is no {SUFFIX} file in this folder")
+        files.update(dict.fromkeys(below))
+    return list(files), wrong
 
 
 def _columns(text: str) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from celc.cli.output import (
 )
 from celc.cli.problems import FINE, CommandProblem
 from celc.cli.progress import shown
-from celc.cli.queries import chosen_queries, compiled
+from celc.cli.queries import SUFFIX, chosen_queries, compiled, query_files
 from celc.cli.stream import EventStream
 from celc.cli.times import EPOCH_UNITS, TimeForm
 from celc.cli.wanted import Wanted
@@ -45,16 +45,17 @@ def run(arguments: argparse.Namespace) -> int:
     check_name(arguments.output)
     format = match_formats.format_of(arguments.output, arguments.format)
     form = _form(arguments)
-    compilation = compiled(arguments)
+    paths, events_of = _queries_and_events(arguments)
+    compilation = compiled(arguments, paths)
     chosen = chosen_queries(compilation, arguments.query)
     if len(chosen) > 1 and format != "json":
         names = ", ".join(stages.query.name for stages in chosen)
         raise CommandProblem(f"name a query with --query ({names}), or use --format json")
-    origins = origins_of(arguments.events, arguments.input_format)
+    origins = origins_of(events_of, arguments.input_format)
     try:
         if arguments.output is not None:
             read = [origin.path for origin in origins if origin.path is not None]
-            inputs = [arguments.source, *read]
+            inputs = [*paths, *read]
             check_output(arguments.output, force=arguments.force, inputs=inputs)
         _check_form(arguments, origins)
         matcher = Matcher(compilation.module_text("celc run"))
@@ -76,6 +77,19 @@ def run(arguments: argparse.Namespace) -> int:
         count = f"{arguments.max_matches:,} match{'' if arguments.max_matches == 1 else 'es'}"
         tell(f"celc: stopped after {count} (--max-matches); there may be more")
     return FINE
+
+
+def _queries_and_events(arguments: argparse.Namespace) -> tuple[list[Path], list[str]]:
+    """The query files and the names of events: whatever stands before the first name that does not
+    end as query files do is one, and so are the files of a folder that stands first."""
+    given: list[str] = arguments.events
+    more = next((n for n, name in enumerate(given) if not name.endswith(SUFFIX)), len(given))
+    paths, wrong = query_files([arguments.source, *map(Path, given[:more])])
+    if wrong:
+        raise CommandProblem("; ".join(wrong))
+    if more == len(given):
+        raise CommandProblem("name files of events behind the query files, or - for standard input")
+    return paths, given[more:]
 
 
 def _form(arguments: argparse.Namespace) -> Form:

@@ -72,7 +72,8 @@ class Classifier(TemplateView):
     """The beginning of a query: a legend of its numbers, and the function `classify`.
 
     `title` says which query it is, where the module has several. `columns` and `texts` are the
-    numbers of the columns of values and of truths that the conditions read. `sum` are the lines of
+    numbers of the columns of values and of truths that the conditions read, `constants` those of
+    the constants that the function is given first, in a tuple. `sum` are the lines of
     an expression for the symbol of an event.
     """
 
@@ -88,6 +89,7 @@ class Classifier(TemplateView):
     types: tuple[TypeCode, ...]
     columns: range
     texts: range
+    constants: range
     sum: tuple[str, ...]
 
 
@@ -119,8 +121,10 @@ def classifier(
     symbols: tuple[LegendLine, ...],
     types: TypesCode,
     code: ConditionCode,
+    constants: int,
 ) -> Classifier:
-    """The beginning of a query, when all of its conditions have been written by `code`."""
+    """The beginning of a query, when all of its conditions have been written by `code`;
+    `constants`: how many constants the function is given."""
     code.imports.use("BLOCK", "njit")
     if code.attributes:
         code.imports.use("block_of")
@@ -140,6 +144,7 @@ def classifier(
         types=types.types,
         columns=range(len(code.attributes)),
         texts=range(len(code.texts)),
+        constants=range(constants),
         sum=tuple(f"{'+ ' if place else ''}{term}" for place, term in enumerate(types.terms))
         or ("0",),
     )

@@ -63,7 +63,9 @@ class ConditionCode:
     `query`: the number of the query in its file, which ends the names of `members`. `imports`:
     the imports of the module. `attributes`: name → number of its column. `texts`: Python source of
     each condition on texts → number of its truth column. `text_attributes`: the attributes that
-    these read. `members`: name → (values, dtype) of long IN lists.
+    these read. `members`: name → (values, dtype) of long IN lists. `constants`: the literals of
+    numbers that conditions take from variables `constant_0` and so on, so that queries which differ
+    in them alone have the same code; None: they stand in the conditions.
     """
 
     query: int
@@ -72,6 +74,7 @@ class ConditionCode:
     texts: dict[str, int] = field(default_factory=dict)
     members: dict[str, tuple[tuple[int | float, ...], str]] = field(default_factory=dict)
     text_attributes: set[str] = field(default_factory=set)
+    constants: list[str] | None = field(default=None, kw_only=True)
 
     @property
     def attributes_read(self) -> set[str]:
@@ -212,8 +215,14 @@ class ConditionCode:
         if isinstance(value, bool):
             return str(int(value))
         if isinstance(value, float) and type is DataType.FLOAT:
-            return self._float(repr(value))
-        return repr(value)
+            return self._float(self._number(value))
+        return self._number(value)
+
+    def _number(self, value: object) -> str:
+        if self.constants is None:
+            return repr(value)
+        self.constants.append(repr(value))
+        return f"constant_{len(self.constants) - 1}"
 
     def _float(self, value: str) -> str:
         self.imports.use("np")

@@ -12,7 +12,7 @@ _NAMES_OF = {
         *("Absolute", "Aggregate", "Arithmetic", "Attribute", "AttributeTest", "Cast"),
         *("ChosenKey", "CompiledQuery", "Computed", "Constant", "Deadline", "Kind", "Label"),
         *("Negation", "OwnAggregate", "PerStart", "Plan", "Program", "Relevant", "TextComparison"),
-        *("TextCondition", "Window", "module_names"),
+        *("TextCondition", "Window", "module_names", "with_constants"),
     ),
     "celc_runtime.engine.arena": (
         *(

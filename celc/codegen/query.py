@@ -45,14 +45,15 @@ from celc.plan.strategy import (
 class QueryEnd(TemplateView):
     """The end of a query: the `CompiledQuery` made of all of it.
 
-    `updated_by` and `listed_by` are constructor calls of the two parts of its strategy;
-    `listing_header` says how matches are listed, and why.
+    `classified_by` is the function that finds symbols; `updated_by` and `listed_by` are constructor
+    calls of the two parts of its strategy; `listing_header` says how matches are listed, and why.
     """
 
     template: ClassVar[str] = "query"
 
     number: int
     plan: tuple[PlanArgument, ...]
+    classified_by: str
     updated_by: str
     listed_by: str
     listing_header: str
@@ -86,7 +87,13 @@ def query_parts(
     query = program.query
     look(query.formula.span, "writing the module")
     code = ConditionCode(number, imports)
+    if not alone:
+        code.constants = []
     types = types_code(program, code)
+    constants, code.constants = tuple(code.constants or ()), None
+    classify = f"classify_{number}"
+    if constants:
+        classify = imports.call("with_constants", classify, tuple_text(constants))
     symbols = symbol_legend(program)
     own = OwnAggregateCode(number, imports, code.members)
     listing = _listing(number, program, code, own)
@@ -108,11 +115,11 @@ def query_parts(
     header = f"Matches are {how}, because {program.listing.reason}."
     return [
         # The constants of the classifier hold the long IN lists of the listing's conditions too.
-        classifier(number, title, program, symbols, types, code),
+        classifier(number, title, program, symbols, types, code, len(constants)),
         *update.before,
         *([own.view()] if own.functions else []),
         *listing.before,
-        QueryEnd(number, plan, update.call, listing.call, header),
+        QueryEnd(number, plan, classify, update.call, listing.call, header),
     ]
 
 

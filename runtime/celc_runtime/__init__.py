@@ -31,7 +31,7 @@ from celc_runtime.plan.plan import (
     Window,
 )
 from celc_runtime.plan.relevance import AttributeTest, Relevant
-from celc_runtime.program import Program
+from celc_runtime.program import Program, with_constants
 from celc_runtime.query import CompiledQuery, module_names
 from celc_runtime.spark.union_streams import union_streams
 from celc_runtime.stream.finish import finish
@@ -73,4 +73,5 @@ __all__ = [
     "monitor",
     "split_late",
     "union_streams",
+    "with_constants",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -160,6 +160,13 @@ class Program:
 
     def __reduce__(self) -> Any:
         return getattr, (self.shipped, "program")
+
+
+def with_constants(
+    classify: Callable[..., None], constants: tuple[int | float, ...]
+) -> Callable[..., None]:
+    """The kernel `classify` with the constants of a query, which it takes first."""
+    return partial(classify, constants)
 
 
 class ShippedQuery:

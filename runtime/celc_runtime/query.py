@@ -13,6 +13,8 @@ from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.display import queries_html, query_text
 from celc_runtime.engine.union_lists import update_by_tables
 from celc_runtime.expanding import expand
+from celc_runtime.many.all_queries import AllQueries
+from celc_runtime.many.on_spark import all_task_route
 from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import BranchFree, Keyed, StraightLine, UnionLists
@@ -347,6 +349,11 @@ class CompiledQuery:
         return registered(self.program, spark, name)
 
     @property
+    def all_task_route(self) -> Route:
+        """The function of the tasks of `match_all` on Spark; see `many/on_spark`."""
+        return all_task_route(self.program)
+
+    @property
     def task_stream(self) -> TaskStream:
         """The run that all instances of the table function share in a task."""
         return TaskStream(self.program)
@@ -396,6 +403,8 @@ class CompiledQuery:
         return self.program.shipped.__reduce__()
 
 
+_NAMES_OF_ALL = ("match_all", "match_all_table", "rows")
+
 _MODULE_NAMES = (
     "INPUT_SCHEMA",
     "ORDER_BY",
@@ -419,16 +428,19 @@ _MODULE_NAMES = (
 def module_names(
     queries: dict[str, CompiledQuery],
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a generated module: its queries by name, and in a module of
-    one query its attributes as well."""
+    """`__getattr__` and `__dir__` of a generated module: its queries by name, the ways to run all
+    of them at once, and in a module of one query its attributes as well."""
     of_query = _MODULE_NAMES if len(queries) == 1 else ()
-    names = [*queries, *of_query]
+    of_all = AllQueries({name: query.program for name, query in queries.items()})
+    names = [*queries, *of_query, *_NAMES_OF_ALL]
 
     def attribute(name: str) -> Any:
         # A query may be called like one of these names; QUERIES has it then.
         if name in of_query:
             (query,) = queries.values()
             return getattr(query, name)
+        if name in _NAMES_OF_ALL:
+            return getattr(of_all, name)
         if name in queries:
             return queries[name]
         raise AttributeError(f"a module of celc with {', '.join(names)} has no {name!r}")

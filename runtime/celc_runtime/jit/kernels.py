@@ -20,13 +20,16 @@ import hashlib
 import io
 import pickle
 import platform
+import re
 import sys
 from collections.abc import Callable
 from functools import cache
+from types import CodeType, ModuleType
 from typing import Any
 
 import llvmlite
 import numba
+import numpy as np
 from numba.core import config, sigutils
 from numba.core.compiler import CompileResult
 from numba.core.environment import Environment, lookup_environment
@@ -37,6 +40,9 @@ from celc_runtime.jit.bootstrap import cache_root, digest_of, store, stored, war
 from celc_runtime.jit.shipping import runtime_sources, text_of
 
 _DIGEST = "__celc_digest__"
+_SHARED = "__celc_shared__"
+_UNNUMBERED = re.compile(r"_\d+$")
+"""The number of a query at the end of a name."""
 _SWITCHES = (
     *("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE"),
     *("ENABLE_AVX", "NRT_STATS", "FULL_TRACEBACKS"),
@@ -50,14 +56,27 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         return lambda given: njit(given, **options)
     caches = options.pop("cache", True)
     content = _content(function, options) if caches and not config.DISABLE_JIT else None
+    shared = _shared_in(function) if content is not None else {}
+    if content in shared:
+        return shared[content]
     if content is not None and (function.__closure__ or not _is_of_runtime(function.__globals__)):
         # Machine code and its constants are found by names made of the function's name, its types,
         # and a number that another process may have given to another query's function.
         function.__qualname__ += f"_{content[:16]}"
     dispatcher = numba.njit(**options)(function)
     if content is not None:
-        dispatcher._cache = KernelCache(function.__name__, content)
+        dispatcher._cache = KernelCache(_UNNUMBERED.sub("", function.__name__), content)
+        shared[content] = dispatcher
     return dispatcher
+
+
+def _shared_in(function: Callable[..., Any]) -> dict[str | None, Any]:
+    """The kernels of a generated module by their content: queries that differ in constants alone
+    have the same ones. The runtime's kernels are there once anyway."""
+    if function.__closure__ or _is_of_runtime(function.__globals__):
+        return {}
+    kept: dict[str | None, Any] = function.__globals__.setdefault(_SHARED, {})
+    return kept
 
 
 class KernelCache:
@@ -180,9 +199,48 @@ def _content(function: Callable[..., Any], options: dict[str, Any]) -> str | Non
     module = _module_content(function.__globals__)
     if module is None:
         return None
+    if not cells and not _is_of_runtime(function.__globals__):
+        code = _code_content(function.__code__, function.__globals__)
+        if code is not None:
+            parts = [_runtime_digest(), __name__, code, repr(sorted(options.items()))]
+            return digest_of({str(number): part for number, part in enumerate(parts)})
     place = f"{function.__qualname__} {function.__code__.co_firstlineno}"
     parts = [module, place, repr(sorted(options.items())), *cells]
     return digest_of({str(number): part for number, part in enumerate(parts)})
+
+
+def _code_content(code: CodeType, module: dict[str, Any]) -> str | None:
+    """What a function of a generated module does, whatever it and its constants are called; None
+    where it uses something whose content cannot be known."""
+    names: list[object] = []
+    for name in code.co_names:
+        if name not in module:
+            names.append(name)
+            continue
+        # It may be an attribute of the same name as well, so its own name is kept.
+        known = _value_content(module[name])
+        if known is None:
+            return None
+        names.append((_UNNUMBERED.sub("", name), known))
+    if any(isinstance(constant, CodeType) for constant in code.co_consts):
+        return None
+    arguments = code.co_argcount, code.co_varnames
+    return repr((code.co_code, names, code.co_consts, arguments))
+
+
+def _value_content(value: Any) -> str | None:
+    """What a global of a generated module is; None where that cannot be told."""
+    known = getattr(getattr(value, "_cache", None), "content", None)
+    if known is not None:
+        return f"kernel {known}"
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return f"array {value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
+    if isinstance(value, ModuleType | type):
+        return f"{type(value).__name__} {value.__name__}"
+    values = value if type(value) is tuple else (value,)
+    if all(type(one) in (int, bool, float, str) for one in values):
+        return f"constant {value!r}"
+    return None
 
 
 def _module_content(module: dict[str, Any]) -> str | None:

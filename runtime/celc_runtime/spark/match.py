@@ -163,7 +163,9 @@ def _check_options(ranges: int | None, *, presorted: bool) -> None:
 # --- the columns and rows that are read -----------------------------------------------------------
 
 
-def _check(plan: Plan, events: DataFrame, called: str) -> None:
+def check_events(plan: Plan, events: DataFrame, called: str) -> None:
+    """Raises EventError for a stream, and for a query that names no order column; called: the
+    method that was called."""
     if events.isStreaming:
         raise EventError(
             f"query {plan.name!r}: {called} reads a DataFrame that is there as a whole, and this "
@@ -173,7 +175,7 @@ def _check(plan: Plan, events: DataFrame, called: str) -> None:
         raise unordered_error(plan)
 
 
-def _with_clock(program: Program, rows: DataFrame) -> tuple[Program, str]:
+def with_clock(program: Program, rows: DataFrame) -> tuple[Program, str]:
     """The program with its clock, and a line that says where that is from.
 
     Without an event, the clock stays unknown.
@@ -206,12 +208,12 @@ class _Planner:
         is_compact: bool = False,
     ) -> None:
         plan = program.plan
-        _check(plan, events, "match_compact" if is_compact else "match")
+        check_events(plan, events, "match_compact" if is_compact else "match")
         self._is_compact = is_compact
         narrow = needed_columns(plan, events)
         clock = ""
         if plan.asks_for_clock:
-            program, clock = _with_clock(program, narrow)
+            program, clock = with_clock(program, narrow)
             plan = program.plan
         self._program = program
         self._plan = plan

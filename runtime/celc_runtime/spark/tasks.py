@@ -106,7 +106,7 @@ def matches_of_task(
     reader, number, undecided = alone or whole, 0, 0
     for batch in batches:
         rows = _Rows.of(program.plan, columns, batch)
-        for start, end in _stretches(rows.ranges):
+        for start, end in stretches_of(rows.ranges):
             in_range = int(rows.ranges[start])
             if in_range != number:
                 yield from reader.rest()
@@ -168,7 +168,7 @@ def _order_of(plan: Plan, batch: pa.RecordBatch, row: int) -> str:
     return ", ".join(f"{name}={shown(batch.column(name)[row])}" for name in names)
 
 
-def _stretches(values: np.ndarray) -> Iterator[tuple[int, int]]:
+def stretches_of(values: np.ndarray) -> Iterator[tuple[int, int]]:
     """The first row of each stretch of equal values, and the row behind it."""
     if not len(values):
         return
@@ -253,7 +253,7 @@ class _RangeReader:
             is_own &= ~known | (values >= self._start)
         if self._later is not None:
             is_own &= ~known | (values < self._later)
-        for start, end in _stretches(is_own):
+        for start, end in stretches_of(is_own):
             yield bool(is_own[start]), rows.slice(start, end)
 
     def _push(self, rows: _Rows) -> Iterator[pa.RecordBatch]:

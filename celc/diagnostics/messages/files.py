@@ -1,0 +1,33 @@
+"""Messages about files that are compiled together: each alone is fine.
+
+A place in the first file cannot be shown beside one in the second, so it is told in words.
+"""
+
+from __future__ import annotations
+
+from celc.diagnostics.errors import Diagnostic, error
+from celc.diagnostics.messages.wording import quote
+from celc.diagnostics.source import Span
+
+
+def query_of_two_files(name: str, first: str, span: Span) -> Diagnostic:
+    """`QUERY hot: …` in two files; `first`: file and line of the first one."""
+    return error(
+        "query-of-two-files",
+        span,
+        f"a query called {quote(name)} stands in {first} as well, and both become one module",
+        help=("give each query its own name: QUERY another_name: SELECT …",),
+    )
+
+
+def declared_otherwise(kind: str, name: str, first: str, span: Span) -> Diagnostic:
+    """`CREATE STREAM S { … }` in two files, and not the same; `kind`: of what is declared."""
+    return error(
+        "declared-otherwise",
+        span,
+        f"{kind} {quote(name)} is declared otherwise in {first}, and both become one module",
+        help=(
+            f"write the same declaration in both files, or give one of the two {kind}s another "
+            "name",
+        ),
+    )

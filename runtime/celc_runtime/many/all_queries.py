@@ -1,0 +1,49 @@
+"""The names of a generated module that run all of its queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from celc_runtime.many.answers import rows_of
+from celc_runtime.many.on_spark import matches_of_all_on_spark
+from celc_runtime.many.tables import matches_of_all
+from celc_runtime.program import Program
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class AllQueries:
+    """All queries of a generated module, run in one pass over the events."""
+
+    def __init__(self, programs: Mapping[str, Program]) -> None:
+        self._programs = dict(programs)
+
+    def match_all(self, events: DataFrame) -> DataFrame:
+        """The answers of all queries to a Spark DataFrame, with one scan and one shuffle.
+
+        Each row answers one query: `query` has its name, and a column that is called like it has
+        the row as a struct; the columns of the other queries are NULL. `rows` gives the answer of
+        one query as its `match` does. Queries without PARTITION BY are read by one task.
+
+        Raises EventError where a query names no order column, the DataFrame does not fit the
+        queries, or their names cannot be columns of one table.
+        """
+        return matches_of_all_on_spark(self._programs, events)
+
+    def match_all_table(self, events: Any) -> dict[str, pa.Table]:
+        """The answers of all queries to a table, by name, on this machine and without Spark.
+
+        events: as `match_table` takes them. Raises what `match_table` does.
+        """
+        return matches_of_all(self._programs, events)
+
+    def rows(self, answers: Any, name: str) -> Any:
+        """One query's part of what `match_all` or `match_all_table` has returned.
+
+        Raises ValueError for a query that is not there, TypeError for other answers.
+        """
+        return rows_of(answers, name, self._programs)

@@ -1,0 +1,95 @@
+"""The answers of many queries in one table: a column `query`, and a column for each query."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+
+from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.plan import quoted
+from celc_runtime.program import Program
+
+QUERY = "query"
+"""The column with the name of the query that a row answers."""
+
+_CHUNK = 1 << 13
+"""Rows of a batch at most: of each, the columns of all other queries are NULL."""
+
+
+def check_names(programs: Mapping[str, Program]) -> None:
+    """Raises EventError where names of queries cannot be columns beside each other."""
+    alike = Counter(name.casefold() for name in (QUERY, *programs))
+    for name in programs:
+        if alike[name.casefold()] > 1:
+            raise EventError(
+                f"query {name!r}: match_all has a column for each query beside the column 'query', "
+                "and Spark does not tell names apart that differ in case only: give the query "
+                f"another name, as in QUERY {name}_1:"
+            )
+
+
+def ddl_of(programs: Mapping[str, Program]) -> str:
+    """The columns of the answers in Spark's notation."""
+    columns = [f"{quoted(name)} STRUCT<{program.output_ddl}>" for name, program in programs.items()]
+    return ", ".join([f"{QUERY} STRING", *columns])
+
+
+class WideRows:
+    """Makes rows of one table from the rows of each query."""
+
+    def __init__(self, programs: Mapping[str, Program]) -> None:
+        self._types = {name: pa.struct(p.output_schema) for name, p in programs.items()}
+        self._names = [QUERY, *programs]
+
+    def of(self, name: str, answer: pa.RecordBatch) -> list[pa.RecordBatch]:
+        """The rows of a query's answer."""
+        return [
+            self._wide(name, answer.slice(start, _CHUNK)) for start in range(0, len(answer), _CHUNK)
+        ]
+
+    def _wide(self, name: str, answer: pa.RecordBatch) -> pa.RecordBatch:
+        rows = len(answer)
+        columns: list[pa.Array] = [pa.repeat(pa.scalar(name, pa.string()), rows)]
+        for other, type in self._types.items():
+            if other == name:
+                columns.append(pa.StructArray.from_arrays(answer.columns, fields=list(type)))
+            else:
+                columns.append(_nulls(type).slice(0, rows))
+        return pa.RecordBatch.from_arrays(columns, self._names)
+
+
+@cache
+def _nulls(type: pa.DataType) -> pa.Array:
+    """NULLs that all batches share: with many queries most of an answer is made of them."""
+    return pa.nulls(_CHUNK, type)
+
+
+def rows_of(answers: Any, name: str, programs: Mapping[str, Program]) -> Any:
+    """One query's part of the answers: of the tables by name that `match_all_table` returns, or of
+    a DataFrame of Spark or a pyarrow Table with the columns of `match_all`.
+
+    Raises ValueError for a query that the module does not have, TypeError for other answers.
+    """
+    if name not in programs:
+        raise ValueError(f"there is no query {name!r}; the queries are: {', '.join(programs)}")
+    if isinstance(answers, Mapping):
+        return answers[name]
+    if isinstance(answers, pa.Table):
+        import pyarrow.compute as pc
+
+        of_query = answers.filter(pc.equal(answers.column(QUERY), name)).column(name)
+        batches = [pa.RecordBatch.from_struct_array(chunk) for chunk in of_query.chunks]
+        return pa.Table.from_batches(batches, programs[name].output_schema)
+    if type(answers).__module__.split(".")[0] == "pyspark":
+        from pyspark.sql import functions
+
+        chosen = answers.where(functions.col(QUERY) == functions.lit(name))
+        return chosen.select(f"{quoted(name)}.*")
+    raise TypeError(
+        f"{type(answers).__name__} is no answer of match_all or match_all_table: give what one of "
+        "them has returned"
+    )

@@ -1,0 +1,77 @@
+"""Queries that can share one reading of the events, and the plan of that reading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.plan import Attribute, Plan
+from celc_runtime.program import Program
+
+
+@dataclass(frozen=True, eq=False)
+class ReadingGroup:
+    """Queries whose events come in one order, with the same partitions and positions.
+
+    programs: by name. reading: a program that reads all attributes of theirs, and is not run.
+    """
+
+    programs: Mapping[str, Program]
+    reading: Program
+
+    @property
+    def plan(self) -> Plan:
+        """What the group reads, and in which order."""
+        return self.reading.plan
+
+
+def reading_groups(programs: Iterable[Program]) -> list[ReadingGroup]:
+    """The groups of queries, in the order of their first query."""
+    found: dict[Any, dict[str, Program]] = {}
+    for program in programs:
+        found.setdefault(_reading(program.plan), {})[program.name] = program
+    return [ReadingGroup(group, reading_all(group)) for group in found.values()]
+
+
+def _reading(plan: Plan) -> tuple[Any, ...]:
+    """What plans have in common that read their events in one way."""
+    order = tuple(a for a in plan.attributes if a.name in plan.order_by)
+    types = frozenset(plan.declared_types), plan.type_column, plan.stream_column, plan.type_name
+    keys = plan.partition_by, plan.chosen_keys, plan.interleaves
+    return types, keys, order, plan.order_by, plan.tiebreak, plan.ties, plan.at_end, plan.clock
+
+
+def reading_all(programs: Mapping[str, Program]) -> Program:
+    """A program that reads all columns that any of the queries reads, and is not run.
+
+    Raises EventError where two queries read a column in two types.
+    """
+    first = next(iter(programs.values()))
+    attributes: dict[str, Attribute] = {}
+    reader: dict[str, str] = {}
+    tiebreak: dict[str, None] = {}
+    for program in programs.values():
+        tiebreak |= dict.fromkeys(program.plan.tiebreak)
+        for a in program.plan.attributes:
+            if attributes.setdefault(a.name, a) != a:
+                raise EventError(
+                    f"query {program.name!r} reads {a.name!r} as {a.type}, and query "
+                    f"{reader[a.name]!r} as {attributes[a.name].type}: queries that are run "
+                    "together have one type for a column; rename the attribute in one of them"
+                )
+            reader.setdefault(a.name, program.name)
+    # Types are only told apart, and no row is left out.
+    plan = replace(
+        first.plan,
+        attributes=tuple(attributes.values()),
+        tiebreak=tuple(tiebreak),
+        type_column=any(program.plan.type_column for program in programs.values()),
+        stream_column=any(program.plan.stream_column for program in programs.values()),
+        window=None,
+        local_windows=(),
+        deadlines=(),
+        relevant=None,
+    )
+    return replace(first, plan=plan)

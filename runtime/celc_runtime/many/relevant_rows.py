@@ -1,0 +1,207 @@
+"""The rows of a batch that can matter to each of many queries, with each condition tested once.
+
+`Plan.relevant` says it for a query: conditions on the events of each type that it names. Many
+queries name the same types, and test the same attributes. So rows are sorted out by type once, by
+the values of an attribute once for all equalities with it, and each other condition is tested once.
+A query with an equality then costs what its rows cost, and not what the batch costs.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.arrays import coded, numbers
+from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.relevance import AttributeTest, Relevant
+
+_COMPARISONS = {
+    "=": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+_Rows = np.ndarray
+_NO_ROWS = np.zeros(0, np.int64)
+
+
+class RelevantRows:
+    """The rows of one batch by types and conditions; events: conforming, of declared types only.
+
+    plan: of the group that reads the batch.
+    """
+
+    def __init__(self, plan: Plan, events: pa.RecordBatch) -> None:
+        self._plan = plan
+        self._events = events
+        self._of_types: dict[tuple[str, str], _Rows] | None = None
+        self._tests: dict[tuple[tuple[str, str], AttributeTest], np.ndarray] = {}
+        self._values: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        self._coded: dict[str, tuple[np.ndarray, list[str]]] = {}
+        self._by_value: dict[tuple[tuple[str, str], str], dict[object, _Rows]] = {}
+
+    def of(self, plan: Plan) -> _Rows:
+        """int64: the rows that can matter to a query, in their order; no others where the query
+        says so (`relevant`)."""
+        assert plan.relevant is not None
+        found = [self._of_type(relevant) for relevant in plan.relevant]
+        found = [rows for rows in found if len(rows)]
+        if not found:
+            return _NO_ROWS
+        return found[0] if len(found) == 1 else np.sort(np.concatenate(found))
+
+    def _of_type(self, relevant: Relevant) -> _Rows:
+        type = relevant.stream, relevant.type
+        if not relevant.ways:
+            return self._rows(type)
+        found = [self._on_way(type, way) for way in relevant.ways]
+        return found[0] if len(found) == 1 else reduce(np.union1d, found)
+
+    def _on_way(self, type: tuple[str, str], way: tuple[tuple[AttributeTest, ...], ...]) -> _Rows:
+        rest = list(way)
+        equal = [(n, c[0]) for n, c in enumerate(way) if len(c) == 1 and self._is_looked_up(c[0])]
+        if not equal:
+            rows, masks = self._rows(type), [self._any(type, clause) for clause in rest]
+            return rows[np.logical_and.reduce(masks)] if masks else rows
+        candidates = [(self._equal(type, test), n) for n, test in equal]
+        rows, number = min(candidates, key=lambda candidate: len(candidate[0]))
+        del rest[number]
+        for clause in rest:
+            if not len(rows):
+                break
+            hold = [self._holds(test, rows) for test in clause]
+            rows = rows[np.logical_or.reduce(hold)]
+        return rows
+
+    @staticmethod
+    def _is_looked_up(test: AttributeTest) -> bool:
+        return test.operator in ("=", "in") and test.type not in ("FLOAT", "DOUBLE")
+
+    def _rows(self, type: tuple[str, str]) -> _Rows:
+        """The rows of an event type."""
+        if self._of_types is None:
+            self._of_types = self._by_type()
+        return self._of_types.get(type, _NO_ROWS)
+
+    def _by_type(self) -> dict[tuple[str, str], _Rows]:
+        plan, rows = self._plan, len(self._events)
+        if plan.type_name not in self._events.schema.names:
+            return {plan.declared_types[0]: np.arange(rows)}
+        codes, names = self._texts(plan.type_name)
+        streams, of_streams = np.zeros(rows, np.int64), [""]
+        if plan.stream_column:
+            streams, of_streams = self._texts("stream")
+        groups = _grouped(streams * len(names) + codes)
+        if plan.stream_column:
+            pairs = [(stream, name) for stream in of_streams for name in names]
+            return {pairs[code]: group for code, group in groups.items()}
+        declared = {name: (stream, name) for stream, name in plan.declared_types}
+        return {declared[names[code]]: group for code, group in groups.items()}
+
+    def _any(self, type: tuple[str, str], clause: tuple[AttributeTest, ...]) -> np.ndarray:
+        """bool, of the rows of a type: where one of the tests is true."""
+        found = []
+        for test in clause:
+            if (type, test) not in self._tests:
+                self._tests[type, test] = self._holds(test, self._rows(type))
+            found.append(self._tests[type, test])
+        truth: np.ndarray = np.logical_or.reduce(found)
+        return truth
+
+    def _equal(self, type: tuple[str, str], test: AttributeTest) -> _Rows:
+        """The rows of a type with one of the values that a test asks for."""
+        key = type, test.attribute
+        if key not in self._by_value:
+            self._by_value[key] = self._by_values(*key)
+        found = [self._by_value[key].get(value, _NO_ROWS) for value in dict.fromkeys(test.operands)]
+        if len(found) == 1:
+            return found[0]
+        rows = np.concatenate([_NO_ROWS, *found])
+        rows.sort()
+        return rows
+
+    def _by_values(self, type: tuple[str, str], name: str) -> dict[object, _Rows]:
+        rows = self._rows(type)
+        column = self._events.column(name)
+        if pa.types.is_string(column.type) or pa.types.is_dictionary(column.type):
+            codes, values = self._texts(name)
+            groups = _grouped(codes[rows])
+            found: dict[object, _Rows] = {}
+            for code, group in groups.items():
+                if code >= 0:
+                    found[values[code]] = rows[group]
+            return found
+        values_of, valid = self._numbers(name)
+        known = rows[valid[rows]]
+        return {value: known[group] for value, group in _grouped(values_of[known]).items()}
+
+    def _numbers(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        if name not in self._values:
+            values, valid = numbers(self._events.column(name))
+            whole = np.broadcast_to(valid, values.shape)
+            self._values[name] = values, whole
+        return self._values[name]
+
+    def _holds(self, test: AttributeTest, rows: _Rows) -> np.ndarray:
+        """bool[rows]: where a test may be true; it may say so of more rows, and never of fewer."""
+        column = self._events.column(test.attribute)
+        if test.operator in ("is_null", "is_not_null"):
+            null: np.ndarray = np.asarray(column.is_null())[rows]
+            return null if test.operator == "is_null" else ~null
+        if pa.types.is_string(column.type) or pa.types.is_dictionary(column.type):
+            return self._holds_of_texts(test, rows)
+        values, valid = self._numbers(test.attribute)
+        values, valid = values[rows], valid[rows]
+        if test.operator in ("in", "not_in"):
+            inside = np.isin(values, np.array(test.operands, values.dtype))
+            truth = inside if test.operator == "in" else ~inside
+        else:
+            truth = _COMPARISONS[test.operator](values, test.operands[0])
+        if values.dtype.kind == "f":
+            truth = truth | np.isnan(values)
+        found: np.ndarray = truth & valid
+        return found
+
+    def _holds_of_texts(self, test: AttributeTest, rows: _Rows) -> np.ndarray:
+        """The same of texts, each different one tested once."""
+        codes, values = self._texts(test.attribute)
+        known = [value is not None and _holds_of_text(test, value) for value in values]
+        found: np.ndarray = np.array([*known, False])[codes[rows]]
+        return found
+
+    def _texts(self, name: str) -> tuple[np.ndarray, list[str]]:
+        """int64[rows]: the codes of texts, −1 for NULL; and the texts that they stand for."""
+        if name not in self._coded:
+            text = coded(self._events.column(name))
+            codes = np.asarray(text.indices.fill_null(-1)).astype(np.int64)
+            self._coded[name] = codes, text.dictionary.to_pylist()
+        return self._coded[name]
+
+
+def _holds_of_text(test: AttributeTest, value: str) -> bool:
+    match test.operator:
+        case "=":
+            return value == test.operands[0]
+        case "!=":
+            return value != test.operands[0]
+        case "in":
+            return value in test.operands
+        case "not_in":
+            return value not in test.operands
+        case _:
+            # Patterns and the order of texts are left to the query.
+            return True
+
+
+def _grouped(codes: np.ndarray) -> dict[int, _Rows]:
+    """For each number the places at which it stands, in their order."""
+    order = np.argsort(codes, kind="stable")
+    ordered = codes[order]
+    cuts = np.flatnonzero(np.diff(ordered)) + 1
+    firsts = np.concatenate([[0], cuts]) if len(ordered) else cuts
+    stretches = np.split(order, cuts)
+    return dict(zip(ordered[firsts].tolist(), stretches, strict=False))

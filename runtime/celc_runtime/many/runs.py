@@ -1,0 +1,127 @@
+"""The runs of many queries over the same sorted batches."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.arrays import coded
+from celc_runtime.arrow.columns import Columns, Prepared
+from celc_runtime.arrow.conforming import names_read
+from celc_runtime.many.groups import ReadingGroup
+from celc_runtime.many.relevant_rows import RelevantRows
+from celc_runtime.plan.errors import EventWarning
+from celc_runtime.plan.plan import Plan
+from celc_runtime.run.run import Run
+from celc_runtime.run.run_of import run_of
+from celc_runtime.spark.numbering import why_not_numbered
+
+_LARGE_PART = 0.5
+"""From this part of a batch on it is cheaper to hand on the whole batch than to copy the rows."""
+
+
+class ManyRuns:
+    """Feeds batches to the queries of a group, each the rows that can matter to it.
+
+    What can be wrong with events is checked once for all queries, on all rows. numbered: the column
+    with the numbers of the rows, where they are not in their original order. clocks: by query, for
+    those whose matches are decided by a time that is known before (`Deadlines`).
+    """
+
+    def __init__(
+        self,
+        group: ReadingGroup,
+        *,
+        ties_are_errors: bool = False,
+        numbered: str | None = None,
+        clocks: Mapping[str, int | None] | None = None,
+    ) -> None:
+        self._plan = group.plan
+        self._numbered = numbered
+        self._columns = Columns(self._plan, ties_are_errors=ties_are_errors, numbered=numbered)
+        self._programs = dict(group.programs)
+        self._runs: dict[str, Run] = {}
+        for name, program in group.programs.items():
+            clock = None if clocks is None else clocks.get(name)
+            run = run_of(program, ties_are_errors=ties_are_errors, numbered=numbered, clock=clock)
+            run.counts_undeclared = False  # `finish` tells it once
+            self._runs[name] = run
+        self._next_position = 0
+
+    def push(self, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """Read a batch of events; yields rows of answers, with the names of their queries."""
+        prepared = self._columns.prepare(batch)
+        events = with_coded_texts(prepared.events)
+        if not len(events):
+            return
+        positions = self._positions(prepared)
+        relevant = RelevantRows(self._plan, events)
+        for name, run in self._runs.items():
+            plan = self._programs[name].plan
+            part = events.select(self._read(plan, events))
+            if positions is None or not can_do_without_rows(plan):
+                found = run.push(part)
+            else:
+                rows = relevant.of(plan)
+                if not len(rows):
+                    continue
+                if len(rows) < _LARGE_PART * len(events):
+                    found = run.push(part.take(pa.array(rows)), positions[rows])
+                else:
+                    found = run.push(part, positions)
+            for answer in found:
+                yield name, answer
+
+    def rest(self) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """The rows that wait for more events, of which there are none."""
+        for name, run in self._runs.items():
+            for answer in run.rest():
+                yield name, answer
+
+    def finish(self) -> None:
+        """Warn of rows of undeclared types and of undecided matches; call it at the end."""
+        for run in self._runs.values():
+            run.finish()
+        undeclared = self._columns.undeclared
+        if undeclared.total:
+            declared = [name for _, name in self._plan.declared_types]
+            warnings.warn(
+                f"{undeclared.total:,} of the rows have a type that none of the streams declares: "
+                f"{undeclared.words(declared)}; they are not part of the streams of "
+                f"{', '.join(self._runs)}",
+                EventWarning,
+                stacklevel=3,
+            )
+
+    def _read(self, plan: Plan, events: pa.RecordBatch) -> list[str]:
+        """The columns of a query, and at least one, which tells how many rows there are."""
+        read = {*names_read(plan), *([] if self._numbered is None else [self._numbered])}
+        return [name for name in events.schema.names if name in read] or events.schema.names[:1]
+
+    def _positions(self, prepared: Prepared) -> np.ndarray | None:
+        """int64[rows]: the positions of the rows in their partitions; None: those are not read one
+        after another."""
+        if self._plan.interleaves:
+            return None
+        rows = np.arange(len(prepared.events), dtype=np.int64)
+        part = np.searchsorted(prepared.parts, rows, side="right")
+        firsts = np.concatenate([[-self._next_position], prepared.parts])[part]
+        positions: np.ndarray = rows - firsts
+        self._next_position = int(positions[-1]) + 1
+        return positions
+
+
+def with_coded_texts(events: pa.RecordBatch) -> pa.RecordBatch:
+    """The same events with texts that are coded once, and not by each query again."""
+    columns = [
+        coded(column) if pa.types.is_string(column.type) else column for column in events.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, events.schema.names)
+
+
+def can_do_without_rows(plan: Plan) -> bool:
+    """Whether a run needs the relevant rows alone, if it is given their positions."""
+    return plan.relevant is not None and not plan.deadlines and not why_not_numbered(plan)

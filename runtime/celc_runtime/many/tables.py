@@ -1,0 +1,46 @@
+"""Many queries over a table, on one machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from celc_runtime.arrow.event_tables import table_of
+from celc_runtime.arrow.sorting import sorted_for
+from celc_runtime.many.groups import reading_all, reading_groups
+from celc_runtime.many.runs import ManyRuns
+from celc_runtime.program import Program
+from celc_runtime.run.deadlines import compares_late, latest_time
+
+_ROWS = 1 << 20
+"""Rows of a batch: enough that a query costs little beside its rows."""
+
+
+def matches_of_all(programs: Mapping[str, Program], events: Any) -> dict[str, pa.Table]:
+    """The answer of each query to a table of events; see `match_all_table` of a module."""
+    found: dict[str, list[pa.RecordBatch]] = {name: [] for name in programs}
+    groups = reading_groups(programs.values())
+    if len(groups) > 1 and not isinstance(events, pa.Table):
+        # A source that can be read once is read here.
+        events = table_of(reading_all(programs), events)
+    for group in groups:
+        table, numbered = sorted_for(group.plan, table_of(group.reading, events))
+        batches = table.to_batches(max_chunksize=_ROWS)
+        clocks = {
+            name: latest_time(program, batches)
+            for name, program in group.programs.items()
+            if program.plan.clock is None and compares_late(program)
+        }
+        runs = ManyRuns(group, numbered=numbered, clocks=clocks)
+        for batch in batches:
+            for name, answer in runs.push(batch):
+                found[name].append(answer)
+        for name, answer in runs.rest():
+            found[name].append(answer)
+        runs.finish()
+    return {
+        name: pa.Table.from_batches(found[name], program.output_schema)
+        for name, program in programs.items()
+    }
