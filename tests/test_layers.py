@@ -19,7 +19,7 @@ LAYERS = {
         ("__main__",),
         ("cli",),
         ("",),  # celc itself: `compile` and `check`
-        ("explain", "loader", "standalone", "together"),
+        ("explain", "loader", "standalone"),
         ("pipeline",),
         ("verify", "codegen", "options"),
         ("plan",),

@@ -13,8 +13,8 @@ from celc.diagnostics.source import Source
 from celc.options import Options
 
 if TYPE_CHECKING:
+    from celc.cli.together import CompiledFiles
     from celc.pipeline import Stages
-    from celc.together import CompiledFiles
 
 MAX_BYTES = 4 << 20
 
@@ -37,7 +37,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
 
 def compiled(arguments: argparse.Namespace, paths: Sequence[Path]) -> CompiledFiles:
     """The compiled query files, for one module; their warnings go to standard error."""
-    from celc.together import compile_files
+    from celc.cli.together import compile_files
 
     compilation = compile_files(list(map(read_source, paths)), options_of(arguments))
     if shown := compilation.rendered_warnings():

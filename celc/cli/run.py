@@ -83,12 +83,11 @@ def _queries_and_events(arguments: argparse.Namespace) -> tuple[list[Path], list
     """The query files and the names of events: whatever stands before the first name that does not
     end as query files do is one, and so are the files of a folder that stands first."""
     given: list[str] = arguments.events
-    more = next((n for n, name in enumerate(given) if not name.endswith(SUFFIX)), len(given))
+    events = (n for n, name in enumerate(given) if not name.endswith(SUFFIX))
+    more = next(events, len(given) - 1)
     paths, wrong = query_files([arguments.source, *map(Path, given[:more])])
     if wrong:
         raise CommandProblem("; ".join(wrong))
-    if more == len(given):
-        raise CommandProblem("name files of events behind the query files, or - for standard input")
     return paths, given[more:]
 
 
