@@ -1,0 +1,195 @@
+"""Messages about parameter sets, and about queries FOR EACH of their rows.
+
+Each docstring shows what causes the message; `rule` is a parameter set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from celc.diagnostics.errors import Diagnostic, Fix, Related, error
+from celc.diagnostics.messages.wording import available, guess, guessed, quote, written
+from celc.diagnostics.source import Span
+
+# --- declarations ---------------------------------------------------------------------------------
+
+
+def duplicate_set(name: str, span: Span, first: Span) -> Diagnostic:
+    """`PARAMETERS rule { … }` twice."""
+    return error(
+        "duplicate-parameters",
+        span,
+        f"parameter set {quote(name)} is declared twice",
+        help=("give each parameter set its own name",),
+        related=(Related(first, "first declared here"),),
+    )
+
+
+def duplicate_parameter(name: str, owner: str, span: Span, first: Span) -> Diagnostic:
+    """`PARAMETERS rule { id: INT, id: LONG }`."""
+    return error(
+        "duplicate-attribute",
+        span,
+        f"attribute {quote(name)} is declared twice in parameter set {quote(owner)}",
+        help=("declare each attribute once",),
+        related=(Related(first, "first declared here"),),
+    )
+
+
+def event_type_and_set(name: str, span: Span, declared: Span) -> Diagnostic:
+    """`EVENT rule { … }` beside `PARAMETERS rule { … }`."""
+    return error(
+        "called-like-parameters",
+        span,
+        f"{quote(name)} is an event type as well, and its events have that label",
+        help=("give the parameter set another name",),
+        related=(Related(declared, "the event type"),),
+    )
+
+
+# --- FOR EACH -------------------------------------------------------------------------------------
+
+
+def unknown_set(name: str, declared: Collection[str], span: Span) -> Diagnostic:
+    """`FOR EACH rules`."""
+    hints = [*guess(name, declared), *available("parameter sets", declared)]
+    if not declared:
+        hints = [f"declare one beside the streams: PARAMETERS {written(name)} {{ id: LONG }}"]
+    return error(
+        "unknown-parameters",
+        span,
+        f"no parameter set is called {quote(name)}",
+        help=hints,
+        fixes=guessed(name, declared, span),
+    )
+
+
+def label_and_set(name: str, span: Span, clause: Span) -> Diagnostic:
+    """`A AS rule` in a query FOR EACH rule."""
+    return error(
+        "called-like-parameters",
+        span,
+        f"a label cannot be called {quote(name)} here: {written(name)}.… is a value of the "
+        "parameter set",
+        help=("give the label another name",),
+        related=(Related(clause, "the parameter set of this query"),),
+    )
+
+
+def not_for_each(name: str, span: Span) -> Diagnostic:
+    """`A FILTER A.id = rule.id` in a query without FOR EACH rule."""
+    return error(
+        "parameters-without-for-each",
+        span,
+        f"{quote(name)} is a parameter set, and this query does not name it",
+        help=(f"write FOR EACH {written(name)} before WHERE",),
+    )
+
+
+def other_set(name: str, named: str, span: Span, clause: Span) -> Diagnostic:
+    """`other.id` in a query FOR EACH rule."""
+    return error(
+        "parameters-without-for-each",
+        span,
+        f"{quote(name)} is a parameter set, but this query is FOR EACH {written(named)}",
+        help=("a query has one parameter set: declare all that it needs in one",),
+        related=(Related(clause, "the parameter set of this query"),),
+    )
+
+
+def not_yet(what: str, span: Span, clause: Span) -> Diagnostic:
+    """`SELECT TOTAL … FOR EACH rule` and `SELECT COLLAPSED … FOR EACH rule`."""
+    return error(
+        "for-each-unsupported",
+        span,
+        f"{what} cannot stand beside FOR EACH yet",
+        help=("leave FOR EACH out, and run the query with the values of each row",),
+        related=(Related(clause, "FOR EACH"),),
+    )
+
+
+# --- values of a set ------------------------------------------------------------------------------
+
+
+def unknown_parameter(name: str, owner: str, offered: Collection[str], span: Span) -> Diagnostic:
+    """`rule.z`."""
+    return error(
+        "unknown-parameter",
+        span,
+        f"parameter set {quote(owner)} has no attribute {quote(name)}",
+        help=(*guess(name, offered), *available("attributes", offered)),
+        fixes=guessed(name, offered, span),
+    )
+
+
+def parameter_in_function(function: str, text: str, span: Span) -> Diagnostic:
+    """`SUM(rule.v)`, `COUNT(rule)` and `PREV(rule.v)`."""
+    return error(
+        "parameter-in-function",
+        span,
+        f"{text} is one value for all events, and {function} is taken of the events of a label",
+        help=("write the value itself, such as rule.a, or a label",),
+    )
+
+
+def set_as_label(name: str, span: Span) -> Diagnostic:
+    """`rule[a > 1]` and `rule IS R` in a condition."""
+    return error(
+        "parameter-in-function",
+        span,
+        f"{quote(name)} is a parameter set, and has no events",
+        help=(f"compare its values: {written(name)}.a > 1",),
+    )
+
+
+def pattern_of_label(operator: str, text: str, span: Span) -> Diagnostic:
+    """`x.name LIKE y.name`."""
+    return error(
+        "unexpected",
+        span,
+        f"the pattern of {operator} cannot be {text}, the attribute of an event",
+        help=("expected a text such as 'a%', or an attribute of a parameter set",),
+    )
+
+
+def pattern_of_computed(operator: str, span: Span) -> Diagnostic:
+    """`MIN(x.name) LIKE rule.pattern` and `'abc' LIKE rule.pattern`."""
+    return error(
+        "for-each-unsupported",
+        span,
+        f"only an attribute of an event can be compared with a pattern of a parameter set by "
+        f"{operator} yet",
+        help=("write x.a, PREV(x.a), FIRST(x.a) or LAST(x.a) before it",),
+    )
+
+
+def pattern_type(operator: str, type: str, span: Span) -> Diagnostic:
+    """`x.name LIKE rule.id` where id is a number."""
+    return error(
+        "pattern-type",
+        span,
+        f"the pattern of {operator} must be a STRING, and this attribute is {type}",
+        help=("declare it as STRING",),
+    )
+
+
+def no_event_to_judge(text: str, span: Span) -> Diagnostic:
+    """`PROJECT[NONE…]` around all labels: `COUNT(x) > rule.n` where the part binds no label."""
+    return error(
+        "for-each-unsupported",
+        span,
+        f"{text} compares a function with a parameter where the formula before FILTER may bind no "
+        "label, which cannot be compiled yet",
+        help=("keep a label of an event that is in every match",),
+    )
+
+
+def parameter_in_window(name: str, span: Span, mended: Fix | None) -> Diagnostic:
+    """`WITHIN rule.n EVENTS`."""
+    return error(
+        "parameter-in-window",
+        span,
+        f"a window cannot depend on {quote(name)}: its size is a number in the text",
+        help=("compare the times of two labels in FILTER: y.ts - x.ts <= rule.span",),
+        fixes=() if mended is None else (mended,),
+    )
