@@ -36,6 +36,7 @@ LAYERS = {
         ("query",),
         ("stream",),
         ("spark",),
+        ("rules",),
         ("display", "run"),
         ("arrow",),
         ("engine",),

@@ -23,6 +23,7 @@ from celc_runtime.run.matching import (
     sorted_route,
 )
 from celc_runtime.run.run import Run
+from celc_runtime.rules.matching import matches_for_each
 from celc_runtime.spark.match import spark_matches, spark_plan
 from celc_runtime.spark.progress import watched
 from celc_runtime.spark.sql import TaskStream, registered
@@ -143,7 +144,9 @@ class CompiledQuery:
         """The function of the tasks of a batch job on Spark; see `spark/tasks`."""
         return batch_route(self.program)
 
-    def match_table(self, events: Any, *, max_matches: int | None = None) -> pa.Table:
+    def match_table(
+        self, events: Any, *, max_matches: int | None = None, **parameters: Any
+    ) -> pa.Table:
         """All matches of a table, on this machine and without Spark.
 
         events: a pyarrow Table, RecordBatch, RecordBatchReader or dataset, record batches one
@@ -152,13 +155,18 @@ class CompiledQuery:
         file. Of other columns than the query reads nothing is copied. Rows are sorted by PARTITION
         BY and the order columns where they are not sorted yet; rows equal in all of them keep their
         order. max_matches: stop after so many in all, with an EventWarning that says so; LIMIT in a
-        query is for each event that ends a match.
+        query is for each event that ends a match. parameters: of a query FOR EACH the table of its
+        parameter set, by the name of the set and in any form that events can have; of equal rows
+        one counts.
 
         Raises TypeError for what is no table, EventError where it does not fit the query, and
         ValueError for a number of matches that cannot be.
         """
         first = FirstMatches(max_matches)
-        found = matches_of_table(self.program, events, first)
+        if self.plan.parameters is not None or parameters:
+            found = matches_for_each(self.program, events, parameters, first)
+        else:
+            found = matches_of_table(self.program, events, first)
         if first.are_all:
             warnings.warn(
                 f"query {self.name!r} was stopped after {max_matches:,} "

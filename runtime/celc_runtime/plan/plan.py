@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from celc_runtime.plan.expressions import Computed, attributes_of
 from celc_runtime.plan.names import unused_name
+from celc_runtime.plan.parameters import Parameters
 from celc_runtime.plan.relevance import Relevant
 
 DECIDED_TIME = "decided_time"
@@ -140,7 +141,8 @@ class Plan:
     all are passed; `clock`: the time up to which the input is known to reach, a TIMESTAMP in
     microseconds and a DATE in days since 1970, None: the events tell. `ties`: "simultaneous" where
     events that are equal in all order columns are one instant. `per_start`: what is still to choose
-    among the matches with one start; `limit` is then None.
+    among the matches with one start; `limit` is then None. `parameters`: of a query FOR EACH, which
+    is run as `rules/rows` says; other fields are then as in the text.
     """
 
     name: str
@@ -179,6 +181,7 @@ class Plan:
     at_end: str = "open"
     clock: int | float | None = None
     per_start: PerStart | None = None
+    parameters: Parameters | None = None
 
     def type_of(self, attribute: str) -> str:
         """The declared type of a column that the query reads, or of one of `key_columns`."""
@@ -358,6 +361,8 @@ class Plan:
     def output_schema(self) -> pa.Schema:
         """The columns of a match, in the order that the language fixes."""
         fields = [pa.field(name, ARROW_TYPES[self.type_of(name)]) for name in self.partition_by]
+        if self.parameters is not None:
+            fields.append(pa.field(self.parameters.name, self.row_type))
         if self.positions:
             fields += [pa.field("start_pos", pa.int64()), pa.field("end_pos", pa.int64())]
         if self.order_by:
@@ -372,6 +377,12 @@ class Plan:
                 fields.append(pa.field(item.name, pa.list_(self.struct_type(item))))
         return pa.schema(fields)
 
+    @property
+    def row_type(self) -> pa.StructType:
+        """The type of the column of the parameter set."""
+        shown = () if self.parameters is None else self.parameters.shown_attributes
+        return pa.struct([pa.field(one.name, ARROW_TYPES[one.type]) for one in shown])
+
     def struct_type(self, label: Label) -> pa.StructType:
         """The type of one event under a label."""
         fields = [pa.field(name, ARROW_TYPES[self.type_of(name)]) for name in label.attributes]
@@ -384,6 +395,8 @@ class Plan:
     def ddl_columns(self) -> list[tuple[str, str]]:
         """The names of the output's columns, and their types as Spark SQL spells them."""
         columns = [(name, self._ddl_type(name)) for name in self.partition_by]
+        if self.parameters is not None:
+            columns.append((self.parameters.name, self._row_ddl(self.parameters)))
         if self.positions:
             columns += [("start_pos", "BIGINT"), ("end_pos", "BIGINT")]
         if self.order_by:
@@ -403,6 +416,10 @@ class Plan:
         """The names and types of the fields of one event under a label."""
         fields = [(name, self._ddl_type(name)) for name in label.attributes]
         return [("pos", "BIGINT"), *fields] if self.positions else fields
+
+    def _row_ddl(self, parameters: Parameters) -> str:
+        types = ((one.name, DDL_TYPES.get(one.type, one.type)) for one in parameters.shown_attributes)
+        return f"STRUCT<{', '.join(f'{quoted(name)}: {type}' for name, type in types)}>"
 
     def _ddl_type(self, attribute: str) -> str:
         type = self.type_of(attribute)

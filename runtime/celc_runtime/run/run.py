@@ -47,6 +47,7 @@ from celc_runtime.engine.instants import (
 )
 from celc_runtime.engine.listing import with_more_room
 from celc_runtime.plan.errors import EventWarning, WorkLimitError
+from celc_runtime.plan.parameters import no_table
 from celc_runtime.program import Program
 from celc_runtime.run.by_definition import DefinitionListing
 from celc_runtime.run.deadlines import Deadlines, undecided_words
@@ -83,6 +84,8 @@ class Run:
         since: int | None = None,
     ) -> None:
         plan = program.plan
+        if plan.parameters is not None:
+            raise no_table(plan.name, plan.parameters)
         self._program = program
         self._plan = plan
         self._schema = program.output_schema
@@ -192,6 +195,26 @@ class Run:
             for whole, given in self._whole.of(events, positions):
                 yield from self._push(whole, given, conforms=True)
 
+    def push_parts(
+        self, events: pa.RecordBatch, codes: np.ndarray, parts: np.ndarray, positions: np.ndarray
+    ) -> Iterator[pa.RecordBatch]:
+        """Read whole partitions, whose events conform and are in order; yields the matches that end
+        in them.
+
+        codes: int32[rows], the places of their types in `plan.declared_types`; parts: int64, the
+        rows at which partitions begin; positions as `push` takes them.
+        """
+        most = self._listing.most_rows
+        if most is not None and len(events) > most:
+            yield from self.push(events, positions)
+            return
+        none_absent = np.zeros(len(events), np.bool_)
+        prepared = self._columns.prepare_stretches(events, codes, parts.tolist(), none_absent)
+        self._classify(prepared)
+        of_rows = GivenPositions(prepared, positions)
+        self._listing.look(prepared, of_rows)
+        yield from self._looked_at(prepared, of_rows)
+
     def rest(self) -> Iterator[pa.RecordBatch]:
         """The matches that wait for more events, of which there are none: those that end in an
         instant that is not over, those with an absence at their end, and those that later matches
@@ -221,6 +244,10 @@ class Run:
         self._classify(prepared)
         of_rows = self._positions(prepared, positions)
         self._listing.look(prepared, of_rows)
+        yield from self._looked_at(prepared, of_rows)
+
+    def _looked_at(self, prepared: Prepared, of_rows: Positions) -> Iterator[pa.RecordBatch]:
+        """Read a batch that the listing has looked at, or let it wait for its deadlines."""
         if self._deadlines is None:
             yield from self._read_batch(prepared, of_rows)
         else:
