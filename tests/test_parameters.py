@@ -47,4 +47,4 @@ def test_one_case_with_machine_code() -> None:
 @pytest.mark.parametrize("case", load_refused(FOLDER), ids=lambda case: str(case.name))
 def test_refused(case: Case) -> None:
     with pytest.raises(CelError):
-        celc.check(case.query)
+        celc.compile(case.query, order_by=case.order_by)

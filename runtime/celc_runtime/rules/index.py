@@ -128,9 +128,9 @@ class _Way:
         self._second = (second or ordered[1:])[:1]
         for _, ranks in (*equal, *self._first, *self._second):
             rows = rows[ranks.of_rows[rows] >= 0]  # NULL satisfies no comparison
-        keys = self._keys_of(rows)
+        keys, self._combinations = self._keys_of(rows)
         places = np.argsort(keys, kind="stable")
-        self._keys = keys[places]
+        self._places = Places(keys[places])
         self._order = rows[places].astype(np.int32)
         self._tree = np.zeros(0, np.int64)
         if self._second:
@@ -138,18 +138,20 @@ class _Way:
             of_rows = ranks.of_rows[self._order]
             self._tree = tree_of(-of_rows if _is_upper(test) else of_rows)
 
-    def _keys_of(self, rows: np.ndarray) -> np.ndarray:
+    def _keys_of(self, rows: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+        """int64: the keys of rows, and for each equality but the first the numbers of the
+        combinations that there are, so that many attributes cannot overflow."""
         keys = np.zeros(len(rows), np.int64)
-        self._dense: list[np.ndarray] = []
-        for _, ranks in self._equal:
-            # Numbers of the combinations that there are, so that many keys cannot overflow.
-            combined = keys * (ranks.count + 1) + ranks.of_rows[rows]
-            distinct, keys = np.unique(combined, return_inverse=True)
-            self._dense.append(distinct)
-            keys = keys.astype(np.int64)
+        combinations: list[np.ndarray] = []
+        for number, (_, ranks) in enumerate(self._equal):
+            keys = keys * (ranks.count + 1) + ranks.of_rows[rows]
+            if number:
+                distinct, inverse = np.unique(keys, return_inverse=True)
+                combinations.append(distinct)
+                keys = inverse.astype(np.int64)
         for _, ranks in self._first:
             keys = keys * (ranks.count + 1) + ranks.of_rows[rows]
-        return keys
+        return keys, combinations
 
     def find(self, events: np.ndarray, columns: pa.RecordBatch) -> Found:
         """The rows that events concern by this way."""
@@ -157,23 +159,25 @@ class _Way:
             column = columns.column(test.attribute)
             events = events[truth_of(test, _taken(column, events))]
         keys = np.zeros(len(events), np.int64)
-        for (test, ranks), distinct in zip(self._equal, self._dense, strict=True):
+        for number, (test, ranks) in enumerate(self._equal):
             below, upto, known = ranks.find(_taken(columns.column(test.attribute), events))
             there = known & (upto > below)
-            events, keys, below = events[there], keys[there], below[there]
-            combined = keys * (ranks.count + 1) + below
-            places = np.searchsorted(distinct, combined)
-            there = places < len(distinct)
-            there[there] = distinct[places[there]] == combined[there]
-            events, keys = events[there], places[there]
+            if not there.all():
+                events, keys, below = events[there], keys[there], below[there]
+            keys = keys * (ranks.count + 1) + below
+            if number:
+                distinct = self._combinations[number - 1]
+                places = np.searchsorted(distinct, keys)
+                there = places < len(distinct)
+                there[there] = distinct[places[there]] == keys[there]
+                events, keys = events[there], places[there]
         low_keys, high_keys = keys, keys + 1
         for test, ranks in self._first:
             least, most, known = _bounds(test, ranks, _taken(columns.column(test.attribute), events))
             base = keys * (ranks.count + 1)
             events, base = events[known], base[known]
             low_keys, high_keys = base + least[known], base + most[known]
-        low = np.searchsorted(self._keys, low_keys)
-        high = np.searchsorted(self._keys, high_keys)
+        low, high = self._places.of(low_keys), self._places.of(high_keys)
         at_least = np.zeros(0, np.int64)
         if self._second:
             test, ranks = self._second[0]
@@ -181,6 +185,31 @@ class _Way:
             at_least = 1 - most if _is_upper(test) else least
             high = np.where(known, high, low)
         return Found(events, low, high, self._order, self._tree, at_least)
+
+
+_MOST_TABLE = 1 << 22
+
+
+class Places:
+    """How many of the keys, int64 and ascending, are less than others: from a table where the keys
+    are small numbers, else by binary search."""
+
+    def __init__(self, keys: np.ndarray) -> None:
+        self._keys = keys
+        self._table = np.zeros(0, np.int64)
+        if not len(keys) or keys[-1] < _MOST_TABLE:
+            self._table = np.zeros(int(keys[-1]) + 2 if len(keys) else 1, np.int64)
+            if len(keys):
+                np.cumsum(np.bincount(keys), out=self._table[1:])
+
+    def of(self, keys: np.ndarray) -> np.ndarray:
+        """int64, for keys that are not negative."""
+        found: np.ndarray
+        if len(self._table):
+            found = self._table[np.minimum(keys, len(self._table) - 1)]
+        else:
+            found = np.searchsorted(self._keys, keys)
+        return found
 
 
 def _taken(column: pa.Array, events: np.ndarray) -> pa.Array:

@@ -54,7 +54,6 @@ def _ranks_of_numbers(column: pa.Array, type: str) -> Ranks:
 
     def find(events: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         wanted, known = number_keys(events, type)
-        # Neighbours are often equal; events have fewer distinct values than there are events.
         below = np.searchsorted(distinct, wanted, side="left")
         upto = below.copy()
         inside = below < len(distinct)

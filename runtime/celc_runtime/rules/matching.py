@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import coded, in_one_piece, whole_numbers
+from celc_runtime.arrow.arrays import in_one_piece, whole_numbers
 from celc_runtime.arrow.columns import Columns
 from celc_runtime.arrow.event_tables import batches_of, table_of
 from celc_runtime.arrow.event_types import type_numbers
@@ -27,6 +26,7 @@ from celc_runtime.rules.inner import over_events, over_pairs, parameters_of
 from celc_runtime.rules.pairs import AllPairs, Pairs
 from celc_runtime.rules.patterns import answers
 from celc_runtime.rules.rows import Rows, given_rows
+from celc_runtime.rules.texts import with_one_dictionary
 from celc_runtime.run.positions import InterleavedPositions
 from celc_runtime.run.run import Run
 
@@ -72,13 +72,6 @@ class Events:
     positions: np.ndarray
     clock: int | None
 
-    @cached_property
-    def coded(self) -> pa.RecordBatch:
-        """The columns with coded texts, of which many copies can be taken."""
-        columns = [
-            coded(one) if pa.types.is_string(one.type) else one for one in self.columns.columns
-        ]
-        return pa.RecordBatch.from_arrays(columns, self.columns.schema.names)
 
 
 def read_events(program: Program, table: pa.Table, numbered: str | None) -> Events:
@@ -135,13 +128,18 @@ def _matches(program: Program, rows: Rows, events: Events) -> Iterator[pa.Record
     inner = over_pairs(program)
     if not rows.count or not len(events.columns):
         return
+    columns, of_rows = with_one_dictionary(program.plan, events.columns, rows.columns)
+    shown, rows = rows, replace(rows, columns=of_rows)
+    events = replace(events, columns=columns)
     pairs = pairs_of(program.plan, rows, events)
     if parameters.row_by_row:
         for row in range(rows.count):
-            yield from _of_row(program, inner, rows, events, pairs, row)
+            for matches in _of_row(inner, parameters, rows, events, pairs, row):
+                numbers = np.full(len(matches), row, np.int64)
+                yield with_rows(program, shown, matches, numbers)
         return
     run = Run(inner, clock=events.clock)
-    for first, behind in pairs.chunks(_PAIRS):
+    for first, behind in pairs.chunks(min(_PAIRS, run.most_rows or _PAIRS)):
         of_rows, chosen = pairs.of(first, behind)
         if not len(chosen):
             continue
@@ -156,9 +154,9 @@ def _matches(program: Program, rows: Rows, events: Events) -> Iterator[pa.Record
             events.positions[chosen],
         )
         for matches in found:
-            yield with_rows(program, rows, matches)
+            yield with_rows(program, shown, matches)
     for matches in run.rest():
-        yield with_rows(program, rows, matches)
+        yield with_rows(program, shown, matches)
     run.finish()
 
 
@@ -172,7 +170,7 @@ def pairs_of(plan: Plan, rows: Rows, events: Events) -> Pairs:
     for number, type in enumerate(plan.declared_types):
         of_type = np.flatnonzero(events.types == number)
         if len(of_type):
-            found += index.find(type, of_type, events.coded)
+            found += index.find(type, of_type, events.columns)
     return Pairs(found, rows.count)
 
 
@@ -186,10 +184,10 @@ def pair_batch(
     """Pairs as events of `over_pairs`: rows by their numbers (int64), events by their places
     (int32)."""
     places, numbers = pa.array(chosen), pa.array(of_rows)
-    source = events.coded
+    source = events.columns
     columns = {name: source.column(name).take(places) for name in source.schema.names}
     for column, name in parameters.columns:
-        columns[column] = coded_text(rows.columns[name]).take(numbers)
+        columns[column] = rows.columns[name].take(numbers)
     for pattern in parameters.patterns:
         columns[pattern.column] = _answers(pattern, rows, events, of_rows, chosen)
     if parameters.position is not None:
@@ -199,30 +197,24 @@ def pair_batch(
     return pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
 
 
-def coded_text(column: pa.Array) -> pa.Array:
-    """A column of texts dictionary-coded; any other as it is."""
-    return coded(column) if pa.types.is_string(column.type) else column
-
-
 def _answers(
     pattern: Pattern, rows: Rows, events: Events, of_rows: np.ndarray, chosen: np.ndarray
 ) -> pa.Array:
-    texts = events.coded.column(pattern.attribute)
+    texts = events.columns.column(pattern.attribute)
     return answers(pattern, texts, rows.columns[pattern.parameter], chosen, of_rows)
 
 
 def _of_row(
-    program: Program, inner: Program, rows: Rows, events: Events, pairs: Pairs, row: int
+    inner: Program, parameters: Parameters, rows: Rows, events: Events, pairs: Pairs, row: int
 ) -> Iterator[pa.RecordBatch]:
     """The matches of one row by a run of its own: its partitions interleave."""
     of_rows, chosen = pairs.of(row, row + 1)
     if not len(chosen):
         return
-    parameters = parameters_of(program.plan)
     batch = pair_batch(parameters, rows, events, of_rows, chosen)
     run = Run(inner, clock=events.clock)
-    for matches in (*run.push(batch, events.positions[chosen]), *run.rest()):
-        yield with_rows(program, rows, matches, np.full(len(matches), row, np.int64))
+    yield from run.push(batch, events.positions[chosen])
+    yield from run.rest()
     run.finish()
 
 

@@ -87,18 +87,18 @@ def _in_order(found: list[Found]) -> _Entries:
     none = np.zeros(0, np.int64)
     events = np.concatenate([none, *(one.events for one in found)])
     # Of runs that ascend, which is what these are, a merge sort takes linear time.
-    sorting = np.argsort(events, kind="stable")
+    sorting = np.argsort(events, kind="stable") if len(found) > 1 else None
 
     def joined(parts: list[np.ndarray]) -> np.ndarray:
-        values: np.ndarray = np.concatenate([none, *parts])[sorting]
-        return values
+        values: np.ndarray = np.concatenate([none, *parts])
+        return values if sorting is None else values[sorting]
 
     def repeated(values: Iterable[int]) -> np.ndarray:
         parts = [np.full(length, value) for length, value in zip(lengths, values, strict=True)]
         return joined(parts)
 
     return _Entries(
-        events[sorting],
+        joined([one.events for one in found]),
         joined([one.low + start for one, start in zip(found, orders[:-1], strict=True)]),
         joined([one.high + start for one, start in zip(found, orders[:-1], strict=True)]),
         np.concatenate([np.zeros(0, np.int32), *(one.order for one in found)]),

@@ -195,6 +195,11 @@ class Run:
             for whole, given in self._whole.of(events, positions):
                 yield from self._push(whole, given, conforms=True)
 
+    @property
+    def most_rows(self) -> int | None:
+        """How many rows are read at a time; None: any number."""
+        return self._listing.most_rows
+
     def push_parts(
         self, events: pa.RecordBatch, codes: np.ndarray, parts: np.ndarray, positions: np.ndarray
     ) -> Iterator[pa.RecordBatch]:
