@@ -21,6 +21,7 @@ from celc.automata.predicates import Alphabet, symbol_classes
 from celc.core.formula import MAX_FORMULA_DEPTH, Query
 from celc.diagnostics.deadline import Deadline, look
 from celc.diagnostics.errors import CelError, Diagnostic, Diagnostics
+from celc.diagnostics.messages.costs import totals_by_listing
 from celc.diagnostics.source import Source, Span
 from celc.normal.divide import Definitions, Division, Exact, Roles, Windowed, divide
 from celc.normal.flat_form import asks_for_types
@@ -37,8 +38,10 @@ from celc.plan.strategy import (
     EVERY_UPDATE,
     Checked,
     ChoiceInput,
+    Counted,
     LongestRuns,
     StraightLine,
+    United,
     Update,
     choose,
 )
@@ -161,8 +164,21 @@ def _stages(
         deadline,
         lambda pair: _passes(pair[0], pair[1], source, options, updates),
     )
+    diagnostics.extend(_of_listed_totals(stages))
     brief = [one.query.span for one in stages if _searches_briefly(one)]
     return stages, tuple(w for w in diagnostics.in_order() if not _is_idle(w, brief))
+
+
+def _of_listed_totals(stages: Iterable[Stages]) -> Iterator[Diagnostic]:
+    """The warnings that totals or unions need the list of all matches."""
+    for one in stages:
+        query, listing = one.query, one.program.listing
+        if isinstance(listing, Counted | United):
+            continue
+        if query.total is not None:
+            yield totals_by_listing("counted", listing.reason, query.total.span)
+        elif query.collapsed:
+            yield totals_by_listing("united", listing.reason, query.strategy_span or query.span)
 
 
 def _searches_briefly(stages: Stages) -> bool:

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import datetime as dt
 import importlib
+import importlib.util
+import inspect
 import pkgutil
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 import black
 import celc_runtime
+import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery, Plan
+from celc_runtime.engine import total_elements, totals, wide_numbers
 from celc_runtime.jit import kernels, shipping
+from celc_runtime.run import counted
 
 from celc import Matcher
 from celc.diagnostics.source import Source
 from celc.options import Options
 from celc.pipeline import compile_source
-from celc.plan.strategy import GENERAL_ENGINE, LongestRuns, UnionLists
+from celc.plan.strategy import GENERAL_ENGINE, Counted, LongestRuns, UnionLists
 
 # What the runtime loads only when a query needs it must not be loaded first inside `interpreted`.
 for _module in pkgutil.walk_packages(celc_runtime.__path__, "celc_runtime."):
@@ -73,6 +79,33 @@ def interpreted(*, formatted: bool = False) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def plain_totals() -> Iterator[None]:
+    """Totals are added up by plain Python inside: there is a kernel for each number of measures,
+    and to compile one takes seconds."""
+    wide, elements, plain = map(_in_python, (wide_numbers, total_elements, totals))
+    for reader, read in ((elements, wide), (plain, wide), (plain, elements)):
+        for name in vars(reader).keys() & vars(read).keys():
+            if inspect.isfunction(getattr(read, name)):
+                setattr(reader, name, getattr(read, name))
+    plain.parts_of_totals = elements.parts_of_totals
+    with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):
+        patch.setattr(counted, "totals_update", plain.totals_update)
+        yield
+
+
+def _in_python(module: ModuleType) -> Any:
+    """A copy of a module whose functions are not compiled."""
+    assert module.__file__ is not None
+    spec = importlib.util.spec_from_file_location(f"{module.__name__}_in_python", module.__file__)
+    assert spec is not None
+    assert spec.loader is not None
+    copy = importlib.util.module_from_spec(spec)
+    with interpreted():
+        spec.loader.exec_module(copy)
+    return copy
+
+
 def engines(text: str, options: Options | None = None) -> dict[str, Matcher]:
     """The file compiled as it is (`chosen`), and for the general engine in any case (`general`).
 
@@ -83,7 +116,7 @@ def engines(text: str, options: Options | None = None) -> dict[str, Matcher]:
     chosen = compile_source(source, options)
     programs = [stages.program for stages in chosen.queries]
     if all(
-        isinstance(p.update, UnionLists) and not isinstance(p.listing, LongestRuns)
+        isinstance(p.update, UnionLists) and not isinstance(p.listing, LongestRuns | Counted)
         for p in programs
     ):
         return {"general": Matcher(chosen.module_text("test"), chosen.warnings)}

@@ -6,13 +6,14 @@ import json
 import math
 from collections.abc import Callable
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-from celc_runtime.plan.plan import DECIDED_TIME
+from celc_runtime.plan.plan import DECIDED_TIME, MATCHES
 from celc_runtime.query import CompiledQuery
 
 from celc.cli.output import is_written_directly
@@ -63,9 +64,12 @@ def format_of(output: Path | None, named: str | None) -> str:
 
 
 def json_lines(query: CompiledQuery, out: IO[bytes]) -> Writer:
-    """One object per line, as the language page fixes it."""
+    """One object per line, as the language page fixes it; rows of totals and unions have theirs."""
+    if query.plan.totals is not None:
+        return _lines_of_totals(query, out)
     partition_by, labels = query.plan.partition_by, [label.name for label in query.plan.labels]
     computed = [item.name for item in query.plan.expressions]
+    decided = query.plan.shows_decided_time and not query.plan.collapsed
 
     def write(matches: pa.RecordBatch | None) -> None:
         for row in [] if matches is None else matches.to_pylist():
@@ -74,7 +78,8 @@ def json_lines(query: CompiledQuery, out: IO[bytes]) -> Writer:
                 "partition": {name: _json_ready(row[name]) for name in partition_by},
                 "start": row["start_pos"],
                 "end": row["end_pos"],
-                **({DECIDED_TIME: row[DECIDED_TIME]} if query.plan.shows_decided_time else {}),
+                **({DECIDED_TIME: row[DECIDED_TIME]} if decided else {}),
+                **({MATCHES: _json_ready(row[MATCHES])} if query.plan.collapsed else {}),
                 "labels": {name: [event["pos"] for event in row[name]] for name in labels},
                 "values": {name: _json_ready(row[name]) for name in computed},
             }
@@ -83,10 +88,23 @@ def json_lines(query: CompiledQuery, out: IO[bytes]) -> Writer:
     return write
 
 
+def _lines_of_totals(query: CompiledQuery, out: IO[bytes]) -> Writer:
+    """One object for each row: its columns, with the query's name."""
+
+    def write(rows: pa.RecordBatch | None) -> None:
+        for row in [] if rows is None else rows.to_pylist():
+            line = {"query": query.name, "row": _json_ready(row)}
+            out.write((json.dumps(line, default=str, ensure_ascii=False) + "\n").encode())
+
+    return write
+
+
 def _json_ready(value: object) -> object:
     """A value in which numbers that JSON lacks are texts, as Spark's `to_json` writes them, and
-    durations microseconds."""
+    durations microseconds. A DECIMAL is a text, because readers take long numbers for DOUBLEs."""
     match value:
+        case Decimal():
+            return str(value)
         case float() if not math.isfinite(value):
             return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
         case timedelta():

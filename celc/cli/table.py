@@ -38,6 +38,7 @@ class Table:
         self, query: CompiledQuery, out: IO[bytes], most: int, width: int, *, warn_beyond: bool
     ) -> None:
         self._names = [visible(name) for name in query.output_schema.names]
+        self._are_matches = query.plan.is_of_matches
         self._out = out
         self._most = most
         self._width = width
@@ -70,7 +71,8 @@ class Table:
 
     def _end(self) -> str:
         count, most = self._count, self._most
-        text = f"{count:,} match{'es' if count != 1 else ''}"
+        one, many = ("match", "matches") if self._are_matches else ("row", "rows")
+        text = f"{count:,} {one if count == 1 else many}"
         if count > most:
             text += f", the first {most:,} shown"
             if self._warn_beyond:

@@ -20,6 +20,7 @@ from celc.plan.strategy import (
     BranchFree,
     ByDefinition,
     Checked,
+    Counted,
     EarliestInWindow,
     InRuns,
     InWindow,
@@ -29,6 +30,7 @@ from celc.plan.strategy import (
     LongestRuns,
     StraightLine,
     UnionLists,
+    United,
     Update,
 )
 
@@ -134,6 +136,10 @@ def describe_listing(listing: Listing) -> str:
             return "by the earliest events of each window"
         case Latest():
             return "by the latest events of each window"
+        case United():
+            return "as their unions"
+        case Counted():
+            return "not at all"
         case LongestRuns():
             return "as runs of events"
         case ByDefinition():

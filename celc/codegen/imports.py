@@ -76,10 +76,14 @@ _NAMES_OF = {
     ),
     "celc_runtime.engine.runs": ("list_runs",),
     "celc_runtime.plan.strategy": (
-        *("All", "BranchFree", "ByDefinition", "Checked", "EarliestInWindow", "InRuns"),
+        *("All", "BranchFree", "ByDefinition", "Checked", "Counted", "EarliestInWindow", "InRuns"),
         *("InWindow", "KeyTable", "KeyTerm", "Keyed", "Latest", "LongestRuns", "NearestEvent"),
         "Remembers",
-        *("StraightLine", "UnionLists", "WatchedPart", "Way"),
+        *("StraightLine", "UnionLists", "United", "WatchedPart", "Way"),
+    ),
+    "celc_runtime.plan.totals": (
+        *("Compared", "Every", "IsNull", "ItemAbsolute", "ItemArithmetic", "ItemCast"),
+        *("ItemNegation", "ItemValue", "OneOf", "Some", "TotalItem", "TotalOf", "Totals"),
     ),
     "celc_runtime.plan.transitions": (
         *("EVENTS", "FLOORS", "KEYS", "NO_WINDOW", "earliest", "selection", "tables"),

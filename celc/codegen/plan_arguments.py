@@ -11,6 +11,7 @@ from celc.codegen.imports import Imports
 from celc.codegen.output import attributes_in, expression_fields
 from celc.codegen.own_aggregates import OwnAggregateCode
 from celc.codegen.parameters import columns_added, parameters_call
+from celc.codegen.totals import attributes_in_totals, totals_field
 from celc.core import formula as core
 from celc.core.limits import SIMULTANEOUS
 from celc.core.traversal import is_one_event, windows_in
@@ -77,6 +78,7 @@ def plan_arguments(
         "texts": tuple_text(code.texts),
         "labels": _labels(program, imports),
         **expression_fields(query, imports, own),
+        **_hidden(query),
         "kinds": _kinds(query, program.output_kinds, imports),
         "kind_bits": str(program.kind_bits),
         "partition_by": string_tuple(
@@ -112,6 +114,9 @@ def plan_arguments(
         fields["ties"] = string_literal(SIMULTANEOUS)
     if program.per_start is not None:
         fields["per_start"] = _per_start(program.per_start, query.limit, imports)
+    fields |= totals_field(query, imports)
+    if query.collapsed:
+        fields["collapsed"] = "True"
     if has_selectors(query.formula):
         fields["nested_selectors"] = "True"
     if relevant is not None:
@@ -159,6 +164,8 @@ def attributes_read(query: core.Query, read: Set[str]) -> list[core.AttributeDec
             needed |= {a.name for a in item.attributes}
         else:
             needed |= attributes_in(item.value)
+    for attributes in attributes_in_totals(query).values():
+        needed |= {*attributes}
     found: dict[str, core.AttributeDeclaration] = {}
     for stream in query.streams:
         for event_type in stream.event_types:
@@ -201,13 +208,16 @@ def _attributes(attributes: Iterable[core.AttributeDeclaration], imports: Import
 
 def _labels(program: Program, imports: Imports) -> str:
     single = at_start = at_end = frozenset[str]()
-    # By definition matches are found without tables.
-    if not isinstance(program.listing, ByDefinition):
+    # By definition matches are found without tables, and a union has more events than a match.
+    if not (isinstance(program.listing, ByDefinition) or program.query.collapsed):
         single = single_labels(program.tables)
         # A match of simultaneous events begins and ends with whole instants, not with its events.
         if not program.query.simultaneous:
             at_start, at_end = labels_at_start(program.tables), labels_at_end(program.tables)
-    labels = []
+    labels = [
+        imports.call("Label", string_literal(label), string_tuple(attributes))
+        for label, attributes in attributes_in_totals(program.query).items()
+    ]
     for item in program.query.output:
         if isinstance(item, core.OutputLabel):
             fields = [string_literal(item.label), string_tuple(a.name for a in item.attributes)]
@@ -217,6 +227,14 @@ def _labels(program: Program, imports: Imports) -> str:
                 fields += ["last=True"] if item.label in at_end else []
             labels.append(imports.call("Label", *fields))
     return tuple_text(labels)
+
+
+def _hidden(query: core.Query) -> dict[str, str]:
+    """The labels that no total names, which tell matches apart all the same; none: no field."""
+    if query.total is None:
+        return {}
+    hidden = output_labels(query)[len(attributes_in_totals(query)) :]
+    return {"hidden": string_tuple(hidden)} if hidden else {}
 
 
 def _kinds(query: core.Query, kinds: Iterable[Kind], imports: Imports) -> str:

@@ -28,6 +28,7 @@ from celc.plan.strategy import (
     BranchFree,
     ByDefinition,
     Checked,
+    Counted,
     EarliestInWindow,
     InRuns,
     InWindow,
@@ -36,6 +37,7 @@ from celc.plan.strategy import (
     LongestRuns,
     StraightLine,
     UnionLists,
+    United,
 )
 
 
@@ -100,8 +102,10 @@ def query_parts(
         own=own,
         sees_all_events=listing.sees_all_events,
     )
-    how = describe_listing(program.listing)
-    header = f"Matches are listed {how}, because {program.listing.reason}."
+    how = f"listed {describe_listing(program.listing)}"
+    if isinstance(program.listing, Counted | United):
+        how = "not listed" if isinstance(program.listing, Counted) else "united, not listed"
+    header = f"Matches are {how}, because {program.listing.reason}."
     return [
         # The constants of the classifier hold the long IN lists of the listing's conditions too.
         classifier(number, title, program, symbols, types, code),
@@ -177,6 +181,10 @@ def _listing(
         case Checked():
             checks, read = checks_literal(number, listing, program, code, own)
             return StrategyPart(f"CHECKS_{number}", (checks,), frozenset(read))
+        case United(weighs=weighs):
+            return StrategyPart(imports.call("United", *(["weighs=True"] if weighs else [])))
+        case Counted():
+            return StrategyPart(imports.call("Counted", f"TABLES_{number}"))
         case LongestRuns(run=run, checks=conditions):
             code.imports.use("LongestRuns")
             arguments = [tuple_text(map(str, listing.kinds)), str(run.least), str(run.contiguous)]

@@ -864,7 +864,8 @@ class Query:
 
     `total`: the answer are totals of matches; then `output` is empty. `collapsed`: the answer has
     one row for each end of matches, with the union of their positions for each label in `output`.
-    With either `strategy` is ALL, and there is no `limit` and no `per_start`.
+    With either `strategy` is ALL, `strategy_span` is its place, and there is no `limit` and no
+    `per_start`.
 
     `parameters` of FOR EACH: the streams have the columns of its rows as well, and so has
     `partition_by`. Variables in `output` are attributes of the set.

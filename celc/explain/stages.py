@@ -36,6 +36,7 @@ from celc.plan.strategy import (
     BranchFree,
     ByDefinition,
     Checked,
+    Counted,
     EarliestInWindow,
     InRuns,
     InWindow,
@@ -44,6 +45,7 @@ from celc.plan.strategy import (
     LongestRuns,
     StraightLine,
     UnionLists,
+    United,
 )
 from celc.plan.tables import Kind, Tables
 
@@ -362,7 +364,16 @@ def _strategy_lines(program: Program) -> list[str]:
                 f"  the automaton has {selection.tables.states} states, its tracker "
                 f"{len(selection.following)}"
             )
-        case All() | InRuns() | Checked() | Latest() | LongestRuns() | ByDefinition():
+        case (
+            All()
+            | InRuns()
+            | Checked()
+            | Latest()
+            | United()
+            | Counted()
+            | LongestRuns()
+            | ByDefinition()
+        ):
             pass
         case _:
             assert_never(listing)

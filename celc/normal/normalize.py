@@ -109,13 +109,14 @@ def normalize(
 def output_labels(query: core.Query) -> tuple[str, ...]:
     """The labels that a query projects on: its label columns, then those in expressions only.
 
-    Totals are of matches with all their labels, and name some that may be gone with their branches.
+    Totals are of matches with all their labels, of which those come first that they name; some of
+    these may be gone with their branches.
     """
     if query.total is not None:
         nodes = [node for item in query.total.items for node in nodes_of(item.value)]
         named = [node.label for node in nodes if isinstance(node, core.TotalOf)]
-        all_labels = labels_bound(query.formula) | {label for label in named if label is not None}
-        return tuple(sorted(all_labels))
+        known = dict.fromkeys(label for label in named if label is not None)
+        return (*known, *sorted(labels_bound(query.formula) - known.keys()))
     shown = [item.label for item in query.output if isinstance(item, core.OutputLabel)]
     asked = [item.labels for item in query.output if isinstance(item, core.OutputExpression)]
     return tuple(dict.fromkeys([*shown, *(label for labels in asked for label in labels)]))

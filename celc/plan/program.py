@@ -12,12 +12,14 @@ from celc.plan.strategy import (
     All,
     ByDefinition,
     Checked,
+    Counted,
     EarliestInWindow,
     InRuns,
     InWindow,
     Latest,
     Listing,
     LongestRuns,
+    United,
     Update,
 )
 from celc.plan.tables import Kind, Tables
@@ -46,7 +48,9 @@ class Program:
             case Latest():
                 # Each kind twice: its second number is for events that do not begin their match.
                 return (*kinds, *(Kind(kind.marks, starts=False) for kind in kinds))
-            case All() | InRuns() | Checked() | LongestRuns() | ByDefinition():
+            case (
+                All() | InRuns() | Checked() | United() | Counted() | LongestRuns() | ByDefinition()
+            ):
                 return kinds
             case _:
                 assert_never(self.listing)
@@ -79,7 +83,9 @@ class Program:
         match self.listing:
             case Checked() | LongestRuns() | ByDefinition():
                 return False
-            case All() | InRuns() | InWindow() | EarliestInWindow() | Latest():
+            case (
+                All() | InRuns() | InWindow() | EarliestInWindow() | Latest() | United() | Counted()
+            ):
                 return self.query.consume_by != "NONE"
             case _:
                 assert_never(self.listing)

@@ -216,6 +216,22 @@ class Latest:
 
 
 @dataclass(frozen=True, slots=True)
+class United:
+    """The union of all matches that the update finds at an event; weighs: with the number of
+    matches that each event is in."""
+
+    weighs: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """No match: totals of the matches that end at each event are found by the tables."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class LongestRuns:
     """The longest matches, which are runs of events, read off the events without an update.
 
@@ -243,7 +259,16 @@ class ByDefinition:
 
 
 Listing: TypeAlias = (
-    All | InRuns | Checked | InWindow | EarliestInWindow | Latest | LongestRuns | ByDefinition
+    All
+    | InRuns
+    | Checked
+    | InWindow
+    | EarliestInWindow
+    | Latest
+    | United
+    | Counted
+    | LongestRuns
+    | ByDefinition
 )
 
 
@@ -283,8 +308,31 @@ def choose(given: ChoiceInput, updates: frozenset[type[Update]] = EVERY_UPDATE) 
     Raises CelError where a selector's automaton has too many states.
     """
     query, tables = given.query, given.tables
-    if query.total is not None or query.collapsed:
-        raise NotImplementedError("no strategy answers TOTAL and COLLAPSED yet")
+    if query.total is not None and StraightLine in updates and why_not_counted(given) is None:
+        update = UnionLists("totals are found by the tables alone")
+        counted = Counted("the automaton has one run for each match, and its runs are added up")
+        return _strategy(tables, update, counted)
+    if query.collapsed or query.total is not None:
+        return _united(_chosen(given, updates), weighs=query.total is not None)
+    return _chosen(given, updates)
+
+
+def _united(found: Strategy, *, weighs: bool) -> Strategy:
+    """The strategy for all matches of an end together, which need no list where each run of the
+    update is a match."""
+    match found.listing:
+        case All() | InRuns():
+            reason = "the events of all of them are those of the nodes below their end"
+            if weighs:
+                reason = "the nodes below their end tell in how many of them each event is"
+            return Strategy(found.tables, found.update, United(weighs, reason))
+        case _:
+            return found
+
+
+def _chosen(given: ChoiceInput, updates: frozenset[type[Update]]) -> Strategy:
+    """The strategy of a query whose matches are listed."""
+    query, tables = given.query, given.tables
     runs = _longest_runs(given, updates)
     if runs is not None:
         return runs
@@ -300,6 +348,31 @@ def choose(given: ChoiceInput, updates: frozenset[type[Update]] = EVERY_UPDATE) 
             reason = "the events of a match alone do not decide its conditions"
             listing = ByDefinition(form, sees_all, given.max_work, reason)
             return _strategy(tables, _update(piles, updates, forgets=False), listing)
+        case _:
+            assert_never(given.rest)
+
+
+def why_not_counted(given: ChoiceInput) -> str | None:
+    """Why totals need the list of all matches; None where the automaton alone gives them."""
+    if given.query.simultaneous:
+        return "simultaneous events are read up to the end of their instant"
+    if interleaves(given.query):
+        return "CONSUME BY ANY reads all partitions in one order"
+    match given.rest:
+        case Exact():
+            return None
+        case Roles(flat=flat):
+            if flat.clauses or flat.absent or flat.first:
+                return "conditions compare the events of a match"
+            if flat.windows or flat.absent_parts:
+                return "windows hold for parts of a match"
+            if flat.looks_outside:
+                return "events before or after a match can rule it out"
+            return "matches can look alike" if looks_alike(given.minimal) else None
+        case WindowSelector():
+            return "a selector compares matches"
+        case Definitions():
+            return "the events of a match alone do not decide its conditions"
         case _:
             assert_never(given.rest)
 

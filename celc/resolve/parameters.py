@@ -107,6 +107,18 @@ class ForEach:
         self.read[attribute.text] = None
         return core.Variable(attribute.text, self.set.attributes[attribute.text], span)
 
+    def value_of_row(
+        self, attribute: syntax.Name, span: Span, found: Diagnostics
+    ) -> core.Expression | None:
+        """`rule.a` beside totals, which no event has: a key of the partition holds it."""
+        value = self.value(attribute, span, found)
+        if value is None:
+            return None
+        if value.type is DataType.STRING:
+            found.add(messages.text_beside_totals(found.source.slice(span), span))
+            return None
+        return core.AttributeValue(self.set.name, self.column(value.name), value.type, span)
+
     def pattern(
         self, operator: Literal["LIKE", "RLIKE"], attribute: str, parameter: str
     ) -> str:
@@ -147,9 +159,6 @@ def for_each_of(
     prefix, taken = name, tuple(attributes)
     while any(one.startswith((f"{prefix}.", f"{prefix}#")) for one in taken):
         prefix = f".{prefix}"
-    together = None if node.select is None else node.select.together
-    if together is not None:
-        found.add(messages.not_yet(together.kind, together.span, span))
     return ForEach(declared[name], span, prefix)
 
 

@@ -131,7 +131,7 @@ def _query(
         needs_stream_column=len(schema.masks) < len(schema.event_types),
         formula=formula,
         strategy=strategy,
-        strategy_span=strategy_span,
+        strategy_span=together.span if together is not None else strategy_span,
         output=selection.items,
         partition_by=around.partition_by,
         window=window,

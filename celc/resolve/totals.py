@@ -44,6 +44,7 @@ from celc.resolve.expressions import (
     attribute_type,
     binding_of,
     expression,
+    named_set,
     numeric,
     refuse_star,
 )
@@ -203,8 +204,7 @@ class _Totals:
             case syntax.Call():
                 return self._call(node, site)
             case syntax.Attribute():
-                self._attribute(node, site)
-                return None
+                return self._attribute(node, site)
             case syntax.Conditional():
                 raise AssertionError("the parser knows IF in the declaration of an aggregate alone")
 
@@ -212,16 +212,20 @@ class _Totals:
         """Labels are looked up in the plain site."""
         raise AssertionError("an item has no condition")
 
-    def _attribute(self, node: syntax.Attribute, site: Site) -> None:
+    def _attribute(self, node: syntax.Attribute, site: Site) -> Expression | None:
         assert node.label is not None, "the parser refuses bare attributes"
+        each = named_set(node, self.plain)
+        if each is not None:
+            return each.value_of_row(node.attribute, node.span, site.found)
         data_type = attribute_type(node.label.text, node.label.span, node.attribute, self.plain)
         if data_type is None:
-            return
+            return None
         text = site.found.source.slice(node.span)
         functions = ["SUM", "AVG"] if data_type.is_numeric else []
         functions += [] if data_type is DataType.STRING else ["MIN", "MAX"]
         choices = [f"{function}({text})" for function in functions]
         site.found.add(messages.attribute_in_total(text, choices, node.span))
+        return None
 
     def _of_all(self, node: syntax.CallOfAll, site: Site) -> Expression | None:
         name = node.function.text.upper()
@@ -371,6 +375,8 @@ class _Names:
                 if name not in self.named:
                     site.found.add(messages.unknown_item(name, self.items, node.span))
                 return None
+            case syntax.Attribute() if (each := named_set(node, site)) is not None:
+                return each.value_of_row(node.attribute, node.span, site.found)
             case syntax.Attribute():
                 assert node.label is not None
                 self.no_label(node.label.text, node.span, site)

@@ -18,6 +18,7 @@ from celc.plan.strategy import (
     BranchFree,
     ByDefinition,
     Checked,
+    Counted,
     EarliestInWindow,
     InRuns,
     InWindow,
@@ -26,6 +27,7 @@ from celc.plan.strategy import (
     LongestRuns,
     StraightLine,
     UnionLists,
+    United,
 )
 from celc.plan.tables import Contexts, SelectionTables, Step, Tables
 from celc.verify.violations import Violation, Violations
@@ -332,6 +334,7 @@ def checks(found: Checked, keys: KeyPlan | None) -> Violations:
 LATEST_OF_PILES = "the latest event first is found on piles"
 KEYS_BEFORE_DEFINITIONS = "what the definitions decide, keys do not"
 KINDS_OF_RUNS = "each symbol has a kind in a run, or none"
+COUNTED_TOTALS = "totals alone are found without a list of matches, by the tables"
 BOUNDED = "what takes long at one event has a bound on its work"
 
 
@@ -357,7 +360,7 @@ def program(found: Program) -> Violations:
         case _:
             assert_never(update)
     match listing:
-        case All() | InRuns():
+        case All() | InRuns() | United():
             pass
         case Checked(max_work=max_work):
             yield from checks(listing, keys)
@@ -369,6 +372,9 @@ def program(found: Program) -> Violations:
         case Latest():
             if isinstance(update, UnionLists):
                 yield Violation(LATEST_OF_PILES, "the general engine runs the query")
+        case Counted():
+            if not isinstance(update, UnionLists) or found.query.total is None:
+                yield Violation(COUNTED_TOTALS, "something else is asked for")
         case LongestRuns(kinds=kinds):
             if any(kind >= len(of.kinds) for kind in kinds) or len(kinds) != of.symbols:
                 yield Violation(KINDS_OF_RUNS, f"they are {kinds}")

@@ -50,6 +50,7 @@ def described(plan: Plan) -> list[tuple[str, str]]:
     """A query in pairs of a word and a text of one line: reads, order, window, returns, …"""
     read = [f"{_name(name)} {plan.input_type(name)}" for name in plan.input_schema().names]
     labels = {label.name for label in plan.items if not isinstance(label, Computed)}
+    labels = set() if plan.totals is not None else labels
     returned = [
         f"{_name(name)}[]" if name in labels else _name(name) for name in plan.output_schema().names
     ]
@@ -71,6 +72,12 @@ def described(plan: Plan) -> list[tuple[str, str]]:
         lines.append(("of each start", str(chosen)))
     if limit is not None:
         lines.append(("limit", f"{limit:,} for each event that ends a match"))
+    if plan.totals is not None:
+        per = plan.totals.per
+        group = f"span of {per:,} microseconds" if isinstance(per, int) else per.lower()
+        lines.append(("totals", f"of the matches of each {group}"))
+    elif plan.collapsed:
+        lines.append(("unions", "of the matches of each end"))
     return [*lines, ("returns", ", ".join(returned))]
 
 

@@ -83,9 +83,14 @@ class Program:
 
     @cached_property
     def output_schema(self) -> pa.Schema:
-        """The columns of a match. Runs of a few events ask for it, and making it takes longer than
-        they do."""
+        """The columns of the answer. Runs of a few events ask for it, and making it takes longer
+        than they do."""
         return self.plan.output_schema()
+
+    @cached_property
+    def match_schema(self) -> pa.Schema:
+        """The columns of a match, which are the answer's where its rows are matches."""
+        return self.plan.match_schema()
 
     @property
     def output_ddl(self) -> str:

@@ -23,7 +23,8 @@ from celc_runtime.run.matching import (
     sorted_route,
 )
 from celc_runtime.run.run import Run
-from celc_runtime.rules.matching import matches_for_each
+from celc_runtime.run.run_of import run_of
+from celc_runtime.rules.tables import matches_for_each
 from celc_runtime.spark.match import spark_matches, spark_plan
 from celc_runtime.spark.progress import watched
 from celc_runtime.spark.sql import TaskStream, registered
@@ -107,7 +108,7 @@ class CompiledQuery:
 
     def run(self, *, ties_are_errors: bool = False) -> Run:
         """A fresh run, to be fed batch by batch."""
-        return Run(self.program, ties_are_errors=ties_are_errors)
+        return run_of(self.program, ties_are_errors=ties_are_errors)
 
     @property
     def match_arrow(self) -> Route:

@@ -349,12 +349,10 @@ def _collapsed(matches: Sequence[Match]) -> Match:
     for match in matches:
         for label, places in match.labels:
             union[label] |= {*places}
-    times = [match.decided_time for match in matches if match.decided_time is not None]
     return Match(
         first.partition,
         min(match.start for match in matches),
         first.end,
         tuple((label, tuple(sorted(places))) for label, places in union.items()),
-        decided_time=min(times, default=None),
         matches=len(matches),
     )

@@ -97,7 +97,8 @@ def with_row(query: Query, kinds: Mapping[str, Kind], row: Row) -> Query:
     if items is not None:
         items = tuple(changed(one) for one in items if one not in hidden)
     formula: Formula = changed(query.formula)
-    return replace(query, formula=formula, items=items, for_each=None)
+    having = changed(query.having)
+    return replace(query, formula=formula, items=items, having=having, for_each=None)
 
 
 def shown_values(query: Query, kinds: Mapping[str, Kind], row: Row) -> tuple[tuple[str, Any], ...]:

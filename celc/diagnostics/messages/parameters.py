@@ -97,14 +97,13 @@ def other_set(name: str, named: str, span: Span, clause: Span) -> Diagnostic:
     )
 
 
-def not_yet(what: str, span: Span, clause: Span) -> Diagnostic:
-    """`SELECT TOTAL … FOR EACH rule` and `SELECT COLLAPSED … FOR EACH rule`."""
+def text_beside_totals(text: str, span: Span) -> Diagnostic:
+    """`HAVING rule.name = 'x'`."""
     return error(
         "for-each-unsupported",
         span,
-        f"{what} cannot stand beside FOR EACH yet",
-        help=("leave FOR EACH out, and run the query with the values of each row",),
-        related=(Related(clause, "FOR EACH"),),
+        f"{text} is a STRING, and items of TOTAL and HAVING have no texts yet",
+        help=("write the condition in the FILTER of a label that every match has",),
     )
 
 

@@ -127,13 +127,22 @@ def never_matches(reason: str, advice: str, span: Span, other: Span | None = Non
     )
 
 
+_OF_ALL = (
+    "for one row that stands for all matches of an event: SELECT TOTAL COUNT(*) AS matches for "
+    "their number, SELECT COLLAPSED * for the events in them",
+    "for one match of many: SELECT MAX * or SELECT LAST * for each end, SELECT LONGEST DISJOINT * "
+    "for the longest ones side by side",
+)
+"""What to write where an event ends too many matches to read them."""
+
+
 def exponential_output(sign: str, span: Span) -> Diagnostic:
     """`A+` or `A{2,}` with neither window nor selector; `sign` is that of the rounds."""
     return warning(
         "exponential-output",
         span,
         f"the number of matches can double with every event that this '{sign}' can take",
-        help=("bound it with WITHIN, or report fewer matches with SELECT ANY or LIMIT",),
+        help=("bound it with WITHIN, or report fewer matches with SELECT ANY or LIMIT", *_OF_ALL),
     )
 
 
@@ -144,7 +153,7 @@ def many_choices(label: str, events: int, most: int, span: Span) -> Diagnostic:
         span,
         f"'+' takes every choice of events that is large enough: of {events:,} events for "
         f"{quote(label)} within the window, more than {most:,} matches end with the last",
-        help=("report fewer with SELECT NXT, LAST, MAX or ANY, or with LIMIT",),
+        help=("report fewer with SELECT NXT, LAST, MAX or ANY, or with LIMIT", *_OF_ALL),
     )
 
 

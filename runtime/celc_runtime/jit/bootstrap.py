@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import importlib.abc
 import importlib.util
+import json
 import marshal
 import os
 import pkgutil
@@ -26,6 +27,7 @@ import sys
 import tempfile
 import time
 import warnings
+import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
@@ -443,20 +445,25 @@ def provide(runtime: dict[str, str]) -> ModuleType:
     return _imported(package, runtime, package)
 
 
+@cache
+def _unpacked(packed: bytes) -> dict[str, str]:
+    texts: dict[str, str] = json.loads(zlib.decompress(packed))
+    return texts
+
+
 # The last function of the file: where it is, the whole file has run (`shipping._LOAD` tests that).
-def restore(files: dict[str, str], options: dict[str, object], query: str) -> object:
+def restore(text: str, packed: bytes, options: dict[str, object], query: str) -> object:
     """The query named `query` out of its module's text, with its options.
 
-    `files` are source texts by name: the generated module under `celc_query.py`, and unless that
-    is a standalone one, the runtime's modules. Processes that already have that very runtime use
-    it; all others use a copy under a name of its own, which no other version can clash with.
+    `packed` are the runtime's modules, source texts by name, as JSON in zlib's format; empty for a
+    standalone module, which brings them. Processes that already have that very runtime use it; all
+    others use a copy under a name of its own, which no other version can clash with.
     """
-    entry = {_ENTRY: files[_ENTRY]}
-    runtime = {file: text for file, text in files.items() if file != _ENTRY}
+    entry = {_ENTRY: text}
     package = _PACKAGE
     try:
-        if runtime and runtime != installed_sources():
-            package = provide(runtime).__name__
+        if packed and _unpacked(packed) != installed_sources():
+            package = provide(_unpacked(packed)).__name__
         name = f"celc_query_{digest_of({**entry, 'package': package})[:16]}"
         module = _imported(name, entry, package)
     except ModuleNotFoundError as problem:

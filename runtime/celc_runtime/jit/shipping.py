@@ -7,6 +7,8 @@ its path. So a pickled query refers to nothing but Python's own `eval` and texts
 from __future__ import annotations
 
 import hashlib
+import json
+import zlib
 from collections.abc import Iterable, Mapping
 from functools import cache
 from types import ModuleType
@@ -59,12 +61,17 @@ def _no_text(module: str) -> str:
 
 def pickled(module: dict[str, Any], options: Mapping[str, object], query: str) -> tuple[Any, ...]:
     """What `__reduce__` of a compiled query returns: how to make it again anywhere."""
-    files = {"celc_query.py": text_of(module)}
-    if BROUGHT not in module:
-        files |= runtime_sources()
+    runtime = b"" if BROUGHT in module else _packed_runtime()
     text = _bootstrap_text()
-    arguments = files, options, query
+    arguments = text_of(module), runtime, options, query
     return eval, (_LOAD, {"name": bootstrap_name(text), "text": text, "arguments": arguments})
+
+
+@cache
+def _packed_runtime() -> bytes:
+    """The texts of the runtime, packed: Spark sends what has more than 2²⁰ bytes as a broadcast,
+    and the workers of `transformWithState` read none."""
+    return zlib.compress(json.dumps(runtime_sources()).encode())
 
 
 @cache

@@ -12,6 +12,11 @@ class WorkLimitError(EventError):
     where, and what to do."""
 
 
+class TotalError(EventError):
+    """A total of matches leaves its type. The message names the event at which they end, and what
+    has no such limit."""
+
+
 class EventWarning(UserWarning):
     """Something odd about the events that leaves the answer right, such as undeclared types."""
 

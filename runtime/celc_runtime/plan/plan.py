@@ -10,9 +10,16 @@ from celc_runtime.plan.expressions import Computed, attributes_of
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.parameters import Parameters
 from celc_runtime.plan.relevance import Relevant
+from celc_runtime.plan.totals import Totals
 
 DECIDED_TIME = "decided_time"
 """The column that says when a match with an absence at its end is decided."""
+
+MATCHES = "matches"
+"""The column of COLLAPSED that says for how many matches a row stands."""
+
+COUNTS = "DECIMAL(38, 0)"
+"""The type of counts of matches."""
 
 ARROW_TYPES: dict[str, pa.DataType] = {
     "BOOLEAN": pa.bool_(),
@@ -24,6 +31,7 @@ ARROW_TYPES: dict[str, pa.DataType] = {
     "TIMESTAMP": pa.timestamp("us", tz="UTC"),
     "DATE": pa.date32(),
     "INTERVAL": pa.duration("us"),
+    "DECIMAL(38, 0)": pa.decimal128(38, 0),
 }
 """The Arrow type of each attribute type."""
 
@@ -136,12 +144,14 @@ class Plan:
     windows of parts of the formula and the lengths of absences, each once. `reaches`: the events
     before a match that can decide whether it is one, as hops from its start: each tuple holds the
     numbers of the local windows that are hopped one after another. `one_event`: every match is of
-    one event, so that a query without a window needs none. `deadlines`: those of the
-    absences at the end of a match, each once; `at_end`: "closed" where the input is over, so that
-    all are passed; `clock`: the time up to which the input is known to reach, a TIMESTAMP in
-    microseconds and a DATE in days since 1970, None: the events tell. `ties`: "simultaneous" where
-    events that are equal in all order columns are one instant. `per_start`: what is still to choose
-    among the matches with one start; `limit` is then None. `parameters`: of a query FOR EACH, which
+    one event, so that a query without a window needs none. `deadlines`: those of the absences at
+    the end of a match, each once; `at_end`: "closed" where the input is over, so that all are
+    passed; `clock`: the time up to which the input is known to reach, a TIMESTAMP in microseconds
+    and a DATE in days since 1970, None: the events tell. `ties`: "simultaneous" where events that
+    are equal in all order columns are one instant. `per_start`: what is still to choose among the
+    matches with one start; `limit` is then None. `totals`: the answer are rows about groups of
+    matches; `labels` are then those that its functions read, and all others are hidden.
+    `collapsed`: the answer has one row for each end of matches. `parameters`: of a query FOR EACH, which
     is run as `rules/rows` says; other fields are then as in the text.
     """
 
@@ -182,6 +192,13 @@ class Plan:
     clock: int | float | None = None
     per_start: PerStart | None = None
     parameters: Parameters | None = None
+    totals: Totals | None = None
+    collapsed: bool = False
+
+    @property
+    def is_of_matches(self) -> bool:
+        """Whether each row of the answer is one match."""
+        return self.totals is None and not self.collapsed
 
     def type_of(self, attribute: str) -> str:
         """The declared type of a column that the query reads, or of one of `key_columns`."""
@@ -359,17 +376,26 @@ class Plan:
         return pa.schema(fields)
 
     def output_schema(self) -> pa.Schema:
-        """The columns of a match, in the order that the language fixes."""
-        fields = [pa.field(name, ARROW_TYPES[self.type_of(name)]) for name in self.partition_by]
-        if self.parameters is not None:
-            fields.append(pa.field(self.parameters.name, self.row_type))
+        """The columns of a row of the answer, in the order that the language fixes."""
+        if self.totals is not None:
+            return self._totals_schema(self.totals)
+        return self._matches_schema(collapsed=self.collapsed)
+
+    def match_schema(self) -> pa.Schema:
+        """The columns of one match, which are the answer's where its rows are matches."""
+        return self._matches_schema(collapsed=False)
+
+    def _matches_schema(self, *, collapsed: bool) -> pa.Schema:
+        fields = self._key_fields()
         if self.positions:
             fields += [pa.field("start_pos", pa.int64()), pa.field("end_pos", pa.int64())]
         if self.order_by:
             time = ARROW_TYPES[self.type_of(self.order_by[0])]
             fields += [pa.field("start_time", time), pa.field("end_time", time)]
-            if self.shows_decided_time:
+            if self.shows_decided_time and not collapsed:
                 fields.append(pa.field(DECIDED_TIME, time))
+        if collapsed:
+            fields.append(pa.field(MATCHES, ARROW_TYPES[COUNTS]))
         for item in self.items:
             if isinstance(item, Computed):
                 fields.append(pa.field(item.name, computed_type(item)))
@@ -382,6 +408,30 @@ class Plan:
         """The type of the column of the parameter set."""
         shown = () if self.parameters is None else self.parameters.shown_attributes
         return pa.struct([pa.field(one.name, ARROW_TYPES[one.type]) for one in shown])
+
+    def _key_fields(self) -> list[pa.Field]:
+        fields = [pa.field(name, ARROW_TYPES[self.type_of(name)]) for name in self.partition_by]
+        if self.parameters is not None:
+            fields.append(pa.field(self.parameters.name, self.row_type))
+        return fields
+
+    def _totals_schema(self, totals: Totals) -> pa.Schema:
+        fields = self._key_fields()
+        for name, type in self._place_columns(totals):
+            fields.append(pa.field(name, ARROW_TYPES[type]))
+        fields += [pa.field(item.name, ARROW_TYPES[item.type]) for item in totals.items]
+        return pa.schema(fields)
+
+    def _place_columns(self, totals: Totals) -> list[tuple[str, str]]:
+        """The columns that tell a group, besides the partition, with their types."""
+        if totals.per == "PARTITION":
+            return []
+        if totals.per != "END":
+            return [("span_start", "TIMESTAMP"), ("span_end", "TIMESTAMP")]
+        shown = [("end_pos", "LONG")] if self.positions else []
+        if self.order_by:
+            shown.append(("end_time", self.type_of(self.order_by[0])))
+        return shown
 
     def struct_type(self, label: Label) -> pa.StructType:
         """The type of one event under a label."""
@@ -397,13 +447,20 @@ class Plan:
         columns = [(name, self._ddl_type(name)) for name in self.partition_by]
         if self.parameters is not None:
             columns.append((self.parameters.name, self._row_ddl(self.parameters)))
+        if self.totals is not None:
+            places = self._place_columns(self.totals)
+            items = [(item.name, item.type) for item in self.totals.items]
+            typed = [(name, DDL_TYPES.get(type, type)) for name, type in (*places, *items)]
+            return columns + typed
         if self.positions:
             columns += [("start_pos", "BIGINT"), ("end_pos", "BIGINT")]
         if self.order_by:
             time = self._ddl_type(self.order_by[0])
             columns += [("start_time", time), ("end_time", time)]
-            if self.shows_decided_time:
+            if self.shows_decided_time and not self.collapsed:
                 columns.append((DECIDED_TIME, time))
+        if self.collapsed:
+            columns.append((MATCHES, COUNTS))
         for item in self.items:
             if isinstance(item, Computed):
                 columns.append((item.name, computed_ddl(item)))

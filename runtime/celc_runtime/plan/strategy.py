@@ -212,6 +212,21 @@ class Latest:
     """The match of the latest events, found from its end back on the piles."""
 
 
+@dataclass(frozen=True, slots=True)
+class United:
+    """The union of all matches that the update finds at an event, from the nodes below it; weighs:
+    with the number of matches that each event is in."""
+
+    weighs: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """No match is listed: totals of the matches that end at each event are found by `tables`."""
+
+    tables: TransitionArrays
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LongestRuns:
     """The longest matches, which are runs of events, read off the events; the update does not run.
@@ -259,5 +274,14 @@ class ByDefinition:
 
 
 Listing: TypeAlias = (
-    All | InRuns | Checked | InWindow | EarliestInWindow | Latest | LongestRuns | ByDefinition
+    All
+    | InRuns
+    | Checked
+    | InWindow
+    | EarliestInWindow
+    | Latest
+    | United
+    | Counted
+    | LongestRuns
+    | ByDefinition
 )

@@ -18,7 +18,8 @@ def parameters_of(plan: Plan) -> Parameters:
 def over_pairs(program: Program) -> Program:
     """The program that reads pairs: events with the columns of their row.
 
-    The number of the row is the first key of its partitions, unless rows are run one by one.
+    The number of the row is the first key of its partitions, unless rows are run one by one. What
+    totals read of the row are keys as well.
     """
     plan = program.plan
     parameters = parameters_of(plan)
@@ -26,17 +27,23 @@ def over_pairs(program: Program) -> Program:
     added += [Attribute(one.column, "BOOLEAN") for one in parameters.patterns]
     if parameters.position is not None:
         added.append(Attribute(parameters.position, "LONG"))
-    if parameters.row_by_row:
-        return replace(program, plan=_changed(plan, (*plan.attributes, *added)))
-    added.append(Attribute(parameters.number, "LONG"))
+    keys = () if plan.totals is None else plan.totals.row_columns
+    if not parameters.row_by_row:
+        added.append(Attribute(parameters.number, "LONG"))
+        keys = (parameters.number, *keys)
+    inner = _changed(plan, (*plan.attributes, *added))
     inner = replace(
-        _changed(plan, (*plan.attributes, *added)),
-        partition_by=(parameters.number, *plan.partition_by),
-        chosen_keys=tuple(replace(one, place=one.place + 1) for one in plan.chosen_keys),
+        inner,
+        partition_by=(*keys, *plan.partition_by),
+        chosen_keys=tuple(replace(one, place=one.place + len(keys)) for one in plan.chosen_keys),
         # All events of a row are one stream.
-        consume_by="PARTITION" if plan.consume_by == "ANY" else plan.consume_by,
+        consume_by=plan.consume_by if parameters.row_by_row else _of_row(plan.consume_by),
     )
     return replace(program, plan=inner)
+
+
+def _of_row(consume_by: str) -> str:
+    return "PARTITION" if consume_by == "ANY" else consume_by
 
 
 def _changed(plan: Plan, attributes: tuple[Attribute, ...]) -> Plan:
@@ -44,17 +51,24 @@ def _changed(plan: Plan, attributes: tuple[Attribute, ...]) -> Plan:
 
 
 def over_events(plan: Plan) -> Plan:
-    """The plan by which events are read before they meet rows: windows on the column of positions
-    have no column yet."""
-    parameters = parameters_of(plan)
+    """The plan by which events are read before they meet rows, whose answers have no column of
+    rows."""
+    return replace(with_event_windows(plan), parameters=None)
 
-    def is_there(window: Window | None) -> bool:
-        return window is not None and window.attribute != parameters.position
 
-    keeps = parameters.position is None or is_there(plan.window)
+def with_event_windows(plan: Plan) -> Plan:
+    """The plan with the windows of EVENTS that are measured on the column of positions."""
+    position = parameters_of(plan).position
+    if position is None:
+        return plan
+
+    def of_events(window: Window) -> Window:
+        if window.attribute != position:
+            return window
+        return Window("EVENTS", window.size, None)
+
     return replace(
         plan,
-        window=plan.window if keeps else None,
-        local_windows=tuple(one for one in plan.local_windows if parameters.position is None or is_there(one)),
-        parameters=None,
+        window=None if plan.window is None else of_events(plan.window),
+        local_windows=tuple(map(of_events, plan.local_windows)),
     )

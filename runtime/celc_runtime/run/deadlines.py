@@ -371,6 +371,14 @@ def _has_no_other(program: Program) -> bool:
             return True
 
 
+def decides_ends_at_once(program: Program) -> bool:
+    """Whether all matches with one end are decided at one time."""
+    deadlines = program.plan.deadlines
+    if not deadlines:
+        return True
+    return len(deadlines) == 1 and not deadlines[0].from_start and _has_no_other(program)
+
+
 def undecided_words(plan: Plan, count: int) -> str:
     """The warning that matches were left undecided."""
     matches = f"{count:,} match{'' if count == 1 else 'es'}"

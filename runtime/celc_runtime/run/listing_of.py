@@ -13,19 +13,22 @@ from celc_runtime.plan.strategy import (
     All,
     ByDefinition,
     Checked,
+    Counted,
     EarliestInWindow,
     InRuns,
     InWindow,
     Latest,
     LongestRuns,
     UnionLists,
+    United,
 )
 from celc_runtime.program import Program
 from celc_runtime.run.by_definition import DefinitionListing
 from celc_runtime.run.checked import CheckedListing
 from celc_runtime.run.latest import LatestListing
-from celc_runtime.run.listings import AllListing, ListingOfRun, RunsListing
+from celc_runtime.run.listings import AllListing, CountedListing, ListingOfRun, RunsListing
 from celc_runtime.run.longest_runs import LongestRunsListing
+from celc_runtime.run.united import UnitedListing
 from celc_runtime.run.window_listings import EarliestListing, SelectorListing
 
 
@@ -54,6 +57,10 @@ def listing_of(program: Program, instants: Instants | None, *, with_letters: boo
             return EarliestListing(listing, plan, with_letters=with_letters)
         case Latest():
             return LatestListing()
+        case United(weighs=weighs):
+            return UnitedListing(weighs=weighs)
+        case Counted():
+            return CountedListing()
         case LongestRuns():
             return LongestRunsListing(listing, plan)
         case ByDefinition():

@@ -14,6 +14,7 @@ import numpy as np
 from celc_runtime.arrow.columns import Prepared
 from celc_runtime.arrow.output import LabelEntries, entries_of_runs, entries_of_tags
 from celc_runtime.engine.arena import (
+    ENTRY,
     LEAVES_FULL,
     PADDING,
     STACK_FULL,
@@ -137,6 +138,24 @@ class AllListing(ListingOfRun):
 
     defers = False
     are_paths = True
+
+
+class CountedListing(ListingOfRun):
+    """Lists nothing: the run finds totals of matches without it."""
+
+    reads_alone = True
+
+    def __init__(self) -> None:
+        self._behind = 0
+
+    def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
+        symbols = prepared.batch.symbols
+        self._behind = int(memory.counters[ENTRY]) + int(np.count_nonzero(symbols))
+        return prepared
+
+    def oldest(self) -> int:
+        """Behind all events: no output refers to them."""
+        return self._behind
 
 
 class RunsListing(ListingOfRun):

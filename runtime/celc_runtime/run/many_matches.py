@@ -96,8 +96,10 @@ class ManyMatches:
             number = f"about 10^{np.log10(found):.0f}" if found < np.inf else "more than 10^308"
         warnings.warn(
             f"query {self._plan.name!r}: {number} matches end at position {position:,}; for fewer, "
-            "use SELECT NXT, LAST or MAX, LIMIT, a smaller WITHIN, or leave labels out of SELECT; "
-            "to stop after some, celc run --max-matches or match_table(…, max_matches=…)",
+            "use SELECT NXT, LAST or MAX, SELECT LONGEST DISJOINT, LIMIT, a smaller WITHIN, or "
+            "leave labels out of SELECT; for one row about all of them, SELECT TOTAL COUNT(*) AS "
+            "matches or SELECT COLLAPSED *; to stop after some, celc run --max-matches or "
+            "match_table(…, max_matches=…)",
             EventWarning,
             stacklevel=4,
         )

@@ -15,6 +15,7 @@ from celc_runtime.arrow.sorting import sorted_for
 from celc_runtime.program import Program, Route
 from celc_runtime.run.deadlines import check_clock_is_known, compares_late, latest_time
 from celc_runtime.run.run import Run
+from celc_runtime.run.run_of import run_of
 
 if TYPE_CHECKING:
     import pandas
@@ -25,8 +26,8 @@ def matches_of_events(program: Program, events: Any) -> Iterator[pa.RecordBatch]
     batches = batches_of(program, events)
     if program.plan.clock is None and compares_late(program):
         batches = list(batches)
-        return _read(Run(program, clock=latest_time(program, batches)), batches)
-    return _read(Run(program), batches)
+        return _read(run_of(program, clock=latest_time(program, batches)), batches)
+    return _read(run_of(program), batches)
 
 
 def matches_of_sorted(
@@ -35,7 +36,7 @@ def matches_of_sorted(
     """The matches of sorted batches from Spark; raises EventError where the order leaves two events
     equal."""
     check_clock_is_known(program.plan, "match_arrow_without_ties")
-    return _read(Run(program, ties_are_errors=True), map(received, batches))
+    return _read(run_of(program, ties_are_errors=True), map(received, batches))
 
 
 def sorted_route(program: Program) -> Route:
@@ -48,7 +49,7 @@ def matches_of_table(program: Program, events: Any, first: FirstMatches) -> pa.T
     table, numbered = sorted_for(program.plan, table_of(program, events))
     batches = table.to_batches(max_chunksize=1 << 22)
     late = program.plan.clock is None and compares_late(program)
-    run = Run(program, numbered=numbered, clock=latest_time(program, batches) if late else None)
+    run = run_of(program, numbered=numbered, clock=latest_time(program, batches) if late else None)
     matches = first.of(_read(run, batches))
     return pa.Table.from_batches(matches, program.output_schema)
 

@@ -88,7 +88,7 @@ class Run:
             raise no_table(plan.name, plan.parameters)
         self._program = program
         self._plan = plan
-        self._schema = program.output_schema
+        self._schema = program.match_schema
         self._columns = Columns(
             plan,
             ties_are_errors=ties_are_errors,
@@ -183,11 +183,16 @@ class Run:
         not fit the query. Where simultaneous events have no order, the last instant waits for the
         next batch, or for `rest`.
         """
+        yield from self._pushed(events, positions)
+
+    def _pushed(
+        self, events: pa.RecordBatch, positions: np.ndarray | None
+    ) -> Iterator[pa.RecordBatch]:
         most = self._listing.most_rows
         if most is not None and len(events) > most:
             for start in range(0, len(events), most):
                 given = None if positions is None else positions[start : start + most]
-                yield from self.push(events.slice(start, most), given)
+                yield from self._pushed(events.slice(start, most), given)
         elif self._whole is None:
             yield from self._push(events, positions)
         else:
@@ -209,9 +214,14 @@ class Run:
         codes: int32[rows], the places of their types in `plan.declared_types`; parts: int64, the
         rows at which partitions begin; positions as `push` takes them.
         """
+        yield from self._pushed_parts(events, codes, parts, positions)
+
+    def _pushed_parts(
+        self, events: pa.RecordBatch, codes: np.ndarray, parts: np.ndarray, positions: np.ndarray
+    ) -> Iterator[pa.RecordBatch]:
         most = self._listing.most_rows
         if most is not None and len(events) > most:
-            yield from self.push(events, positions)
+            yield from self._pushed(events, positions)
             return
         none_absent = np.zeros(len(events), np.bool_)
         prepared = self._columns.prepare_stretches(events, codes, parts.tolist(), none_absent)
@@ -224,7 +234,10 @@ class Run:
         """The matches that wait for more events, of which there are none: those that end in an
         instant that is not over, those with an absence at their end, and those that later matches
         could have taken the place of."""
-        yield from self.end_of_instant()
+        yield from self._rest()
+
+    def _rest(self) -> Iterator[pa.RecordBatch]:
+        yield from self._end_of_instant()
         if self._deadlines is not None:
             yield from self._ripe(is_over=True)
             yield from self._deadlines.rest()
@@ -233,6 +246,9 @@ class Run:
 
     def end_of_instant(self) -> Iterator[pa.RecordBatch]:
         """The matches that end in an instant which waits for more events: there are none of it."""
+        yield from self._end_of_instant()
+
+    def _end_of_instant(self) -> Iterator[pa.RecordBatch]:
         if self._whole is not None:
             for events, positions in self._whole.rest():
                 yield from self._push(events, positions, conforms=True)

@@ -122,6 +122,8 @@ def _way(plan: Plan) -> _Way:
 
 def _single(plan: Plan, header: int) -> Iterator[tuple[int, Label]]:
     """The places of the labels that always hold one event among the columns of the answer."""
+    if not plan.is_of_matches:
+        return
     for at, item in enumerate(plan.items, header):
         if not isinstance(item, Computed) and item.single:
             yield at, item

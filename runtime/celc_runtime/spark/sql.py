@@ -27,6 +27,7 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
 from celc_runtime.run.deadlines import check_clock_is_known
 from celc_runtime.run.run import Run
+from celc_runtime.run.run_of import run_of
 from celc_runtime.spark.columns import unordered_error
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -110,6 +111,7 @@ class TaskStream:
         """Whether matches can wait for the end of a partition."""
         plan = self._program.plan
         late = bool(plan.deadlines) or plan.per_start is not None
+        late |= plan.totals is not None and plan.totals.per != "END"
         return plan.ties is not None or late
 
     def rest(self) -> Iterator[pa.RecordBatch]:
@@ -127,7 +129,7 @@ class TaskStream:
         if not len(events):
             return
         if self._run is None:
-            self._run = Run(self._program, ties_are_errors=True)
+            self._run = run_of(self._program, ties_are_errors=True)
         self._check_partition(events)
         yield from self._run.push(events)
 

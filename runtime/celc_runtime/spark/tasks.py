@@ -17,7 +17,7 @@ from celc_runtime.arrow.paths import received
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import ARROW_TYPES, Plan
 from celc_runtime.program import Program, Route
-from celc_runtime.run.run import Run
+from celc_runtime.run.run_of import run_of
 from celc_runtime.spark.single_labels import with_single_fields
 from celc_runtime.spark.undecided import with_undecided
 
@@ -177,7 +177,7 @@ class _WholeReader:
     """Reads whole partitions, one after another."""
 
     def __init__(self, program: Program) -> None:
-        self._run = Run(program, ties_are_errors=True)
+        self._run = run_of(program, ties_are_errors=True)
 
     def push(self, rows: _Rows) -> Iterator[pa.RecordBatch]:
         positions = None if rows.numbers is None else rows.numbers - 1
@@ -207,7 +207,7 @@ class _RangeReader:
     def __init__(self, program: Program, shipped: ShippedRange) -> None:
         self._program = program
         self._start, self._first_position, self._expected, self._later = shipped
-        self._run = Run(
+        self._run = run_of(
             program, ties_are_errors=True, first_position=self._first_position, continues=True
         )
         self._seen = 0

@@ -89,6 +89,8 @@ def why_not_split(plan: Plan) -> str:
         return f"with CONSUME BY {plan.consume_by} every match depends on those before it"
     if plan.per_start is not None:
         return f"SELECT {plan.per_start} compares matches that can end in different parts"
+    if plan.totals is not None and plan.totals.per != "END":
+        return "a row of totals stands for matches that can end in different parts"
     if plan.nested_selectors:
         return "a selector inside the formula compares matches over the whole stream"
     attribute = plan.window_attribute

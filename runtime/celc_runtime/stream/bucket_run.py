@@ -29,6 +29,7 @@ from celc_runtime.engine.arena import ALWAYS, NEVER
 from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
 from celc_runtime.run.run import Run
+from celc_runtime.run.run_of import run_of
 from celc_runtime.run.stretches import Starts, Stretches
 from celc_runtime.stream.event_order import EventSort
 from celc_runtime.stream.key_table import grouped
@@ -378,7 +379,7 @@ class BucketRun:
         )
         repeats = self._repeats(stretches)
         for first, last in _pieces(stretches.starts, repeats):
-            run = Run(self._program, clock=watermark, since=frontier)
+            run = run_of(self._program, clock=watermark, since=frontier)
             self._run_parts(run, step, stretches, repeats, found, first, last)
         return found
 

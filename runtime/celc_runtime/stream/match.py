@@ -20,6 +20,7 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import ARROW_TYPES, DDL_TYPES, Plan, quoted
 from celc_runtime.program import Program
+from celc_runtime.run.deadlines import decides_ends_at_once
 from celc_runtime.spark.columns import (
     INTERVALS,
     column_named,
@@ -185,6 +186,8 @@ def check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: 
         )
     if waits(plan):
         _check_choice(program)
+    if not plan.is_of_matches:
+        _check_groups(program)
     why = _why_unbounded(program)
     if why and not allow_unbounded_state:
         raise EventError(
@@ -219,6 +222,26 @@ def _check_choice(program: Program) -> None:
             f"query {plan.name!r}: with SELECT {choice} the matches of one end become known at "
             f"different times, so that a stream cannot apply LIMIT {choice.limit}: use SELECT "
             f"{choice} DISJOINT, or leave out LIMIT"
+        )
+
+
+def _check_groups(program: Program) -> None:
+    """Raises EventError where a row stands for matches that a stream finds at different times."""
+    plan = program.plan
+    if plan.totals is not None and plan.totals.per != "END":
+        per = "PARTITION" if plan.totals.per == "PARTITION" else "a duration"
+        raise EventError(
+            f"query {plan.name!r}: a stream gives totals for each end only, and this query has PER "
+            f"{per}: write PER END, and add up its rows with Spark (groupBy with window), or use "
+            "match on the events as a table"
+        )
+    if not decides_ends_at_once(program):
+        kind = "COLLAPSED" if plan.collapsed else "TOTAL"
+        raise EventError(
+            f"query {plan.name!r}: matches with one end are decided at different times, because "
+            f"absences at their end differ or count from the start, and a stream cannot wait with "
+            f"the row of {kind} for all of them: write one absence at the end, without FROM START, "
+            "or use match on the events as a table"
         )
 
 

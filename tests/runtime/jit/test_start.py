@@ -35,6 +35,17 @@ def _compiled(plans: dict[str, str], folder: Path) -> list[str]:
     return names
 
 
+# --- on the way to a worker -----------------------------------------------------------------------
+
+
+def test_a_pickled_query_is_no_broadcast() -> None:
+    """Spark makes a broadcast of functions of more than 2²⁰ bytes, and the workers of streams read
+    none. A quarter of that is left for the query."""
+    for text in PLANS.values():
+        (query,) = celc.compile(DECLARED + text).queries.values()
+        assert len(pickle.dumps(query)) < 3 * 2**18
+
+
 # --- warm -----------------------------------------------------------------------------------------
 
 

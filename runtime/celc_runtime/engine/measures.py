@@ -1,0 +1,109 @@
+"""The numbers that are added up, so that all functions of TOTAL follow from them.
+
+AVG is a sum over a number of values, and a sum of no value is NULL, so a function needs several of
+them. Each is kept once, however many functions need it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from celc_runtime.engine.total_elements import NOTHING, Shape
+from celc_runtime.plan.totals import TotalOf
+
+VALUE, KNOWN, LEAST, GREATEST = "value", "known", "least", "greatest"
+
+_WHOLE = ("INT", "LONG", "INTERVAL")
+_WIDEST = ("LONG", "TIMESTAMP", "INTERVAL")
+"""The types whose greatest value is the one that stands for no value."""
+
+
+class Measure(NamedTuple):
+    """A number of each event under a label: the `VALUE` of its attribute, 1 where that is `KNOWN`
+    (and of every event, without an attribute), or a key in the order of its values (`LEAST`), or in
+    the opposite order (`GREATEST`)."""
+
+    label: str
+    attribute: str | None
+    what: str
+
+
+@dataclass(frozen=True)
+class MeasureSet:
+    """All measures of a query: sums of whole numbers, sums of DOUBLEs, and least keys.
+
+    approximate: whether the number of matches is also wanted as a DOUBLE.
+    """
+
+    whole: tuple[Measure, ...]
+    real: tuple[Measure, ...]
+    ordered: tuple[Measure, ...]
+    approximate: bool
+
+    @property
+    def shape(self) -> Shape:
+        """How many there are of each kind."""
+        counts_reals = bool(self.real) or self.approximate
+        return Shape(len(self.whole), len(self.real) if counts_reals else -1, len(self.ordered))
+
+
+def measures_of(functions: Iterable[TotalOf]) -> MeasureSet:
+    """The measures that the functions of a query follow from."""
+    whole: dict[Measure, None] = {}
+    real: dict[Measure, None] = {}
+    ordered: dict[Measure, None] = {}
+    approximate = False
+    for one in functions:
+        label, attribute = one.label, one.attribute
+        approximate |= one.function == "APPROX_COUNT"
+        if label is None:
+            continue
+        if attribute is None:
+            whole[Measure(label, None, KNOWN)] = None
+            continue
+        value, known = Measure(label, attribute, VALUE), Measure(label, attribute, KNOWN)
+        match one.function:
+            case "SUM":
+                (whole if one.read in _WHOLE else real)[value] = None
+                ordered[known] = None
+            case "AVG" if one.read == "INTERVAL":
+                whole[value] = None
+                whole[known] = None
+            case "AVG":
+                real[value] = None
+                real[known] = None
+            case "MIN" | "MAX":
+                what = LEAST if one.function == "MIN" else GREATEST
+                ordered[Measure(label, attribute, what)] = None
+                if one.read in _WIDEST:
+                    ordered[known] = None
+            case _:
+                raise AssertionError(one.function)
+    return MeasureSet(tuple(whole), tuple(real), tuple(ordered), approximate)
+
+
+def whole_values(measure: Measure, values: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """int64[rows]: what events add to a sum of whole numbers; values may be of any kind of numbers,
+    known: bool[rows]."""
+    if measure.what == KNOWN:
+        return known.astype(np.int64)
+    return np.where(known, values, 0).astype(np.int64)
+
+
+def real_values(measure: Measure, values: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """float64[rows]: what events add to a sum of DOUBLEs."""
+    if measure.what == KNOWN:
+        return known.astype(np.float64)
+    return np.where(known, values.astype(np.float64), 0.0)
+
+
+def ordered_keys(measure: Measure, keys: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """int64[rows]: the keys of events, of which the least is kept; keys: int64[rows], in the order
+    of the values."""
+    if measure.what == KNOWN:
+        return np.where(known, 0, NOTHING)
+    return np.where(known, keys if measure.what == LEAST else ~keys, NOTHING)

@@ -1,0 +1,402 @@
+"""Totals of all matches that end at an event, without listing any of them.
+
+The automaton is I/O-deterministic: each match is one run. So the number of matches is the number of
+runs, and an event is a matrix over the states: its entry at (p, q) counts the ways from p to q (a
+marked move, or the unmarked one). The matches that end at an event are the sum, over the events at
+which they begin, of products of these matrices. In place of numbers the matrices hold elements of a
+commutative semiring: of each set of partial matches the count, and for each function its total over
+them. If an event adds w to a sum, it takes (n, s) to (n, s + n·w), and two parts with (n, s) and
+(m, t) are together (n·m, n·t + m·s): pairs as in automatic differentiation.
+
+Without a window one vector is enough: the totals of the partial matches in each state. A window
+forgets the matches that begin before it, and subtraction does not do that (MIN has none, and
+rounded sums lose digits). So the window is kept on two stacks, as for any associative operation (a
+queue made of two stacks; for sliding windows Tangwongsan, Hirzel and Schneider, VLDB 2015). The
+events up to a *cut* are the front: for each event there that begins matches, `front` holds the
+vector of the matches from it and all later ones on, as they were at the cut. Behind the cut lie the
+matches that begin there, in the vector `back`, and `since`, the product of all matrices since the
+cut. The totals at an event are front · since + back. When the window has left the front behind, the
+cut moves to the event at hand, and the front is made anew by one pass over the events since the
+last cut, from the newest one back. So each event is looked at twice; it changes few rows of a
+matrix, and costs O(moves × states), whatever the window.
+
+Rejected: to sum over the nodes of the arena below each event that ends matches. It costs the same
+where few nodes are in the window, and grows with the window where they are many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from celc_runtime.engine.batch import window_floor
+from celc_runtime.engine.event_programs import ADD, COPY, MOVE, Changes
+from celc_runtime.engine.total_elements import (
+    KERNEL,
+    Elements,
+    Measures,
+    Shape,
+    new_elements,
+    parts_of_totals,
+)
+from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.transitions import EVENTS, FLOORS, KEYS, NO_WINDOW
+
+
+class Stacks(NamedTuple):
+    """The window of one partition on two stacks, and the numbers of a run.
+
+    numbers: int64[NUMBERS]. keys, symbols: int64[room], a ring with the events since the cut, as
+    the window and the tables know them; whole: int64[whole, room], real: float64[real, room],
+    ordered: int64[ordered, room], what they add. front: [room × states], front_keys and
+    front_scales: int64[room], of the events before the cut that begin matches, the oldest one on
+    top. back: [(1 + states) × places], the vector of the matches that begin since the cut, and
+    behind it the rows of the product since the cut; suffix: [places × states], the product of the
+    events behind one; scales: int64[3], of the vector, the product and `suffix`. total: [2], for
+    the event at hand.
+    """
+
+    numbers: np.ndarray
+    keys: np.ndarray
+    symbols: np.ndarray
+    whole: np.ndarray
+    real: np.ndarray
+    ordered: np.ndarray
+    front: Elements
+    front_keys: np.ndarray
+    front_scales: np.ndarray
+    back: Elements
+    suffix: Elements
+    scales: np.ndarray
+    total: Elements
+
+
+ROW = 0  # the next row of the batch
+PART = 1  # the next partition of the batch
+SHIFT = 2  # the row at which the partition at hand begins
+FIRST = 3  # the first event of the ring
+END = 4  # one behind the last event of the ring; both only grow
+TOP = 5  # how many vectors are in front
+OLDEST = 6  # the key of the first event since the cut that begins matches
+CONTEXT = 7  # what the past makes of the next event
+STEPS = 8  # events until reals are scaled again
+NUMBERS = 9
+
+_NEVER = 2**62
+_STEPS = 64
+
+
+def new_stacks(changes: Changes, shape: Shape, *, room: int = 64) -> Stacks:
+    """Empty stacks; room: a power of two, of events since the cut."""
+    places = int(changes.places[0])
+    states = (places - 2) // 2
+    numbers = np.zeros(NUMBERS, np.int64)
+    numbers[OLDEST] = _NEVER
+    return Stacks(
+        numbers,
+        np.zeros(room, np.int64),
+        np.zeros(room, np.int64),
+        np.zeros((shape.whole, room), np.int64),
+        np.zeros((max(shape.real, 0), room), np.float64),
+        np.zeros((shape.ordered, room), np.int64),
+        new_elements(room * states, shape),
+        np.zeros(room, np.int64),
+        np.zeros(room, np.int64),
+        new_elements((1 + states) * places, shape),
+        new_elements(places * states, shape),
+        np.zeros(3, np.int64),
+        new_elements(2, shape),
+    )
+
+
+def with_longer_window(stacks: Stacks) -> Stacks:
+    """The same stacks with twice the room for events."""
+    room = len(stacks.keys)
+    ids = np.arange(stacks.numbers[FIRST], stacks.numbers[END])
+    old, new = ids & (room - 1), ids & (2 * room - 1)
+
+    def ring(values: np.ndarray) -> np.ndarray:
+        wider = np.zeros((*values.shape[:-1], 2 * room), values.dtype)
+        wider[..., new] = values[..., old]
+        return wider
+
+    def twice(values: np.ndarray) -> np.ndarray:
+        return np.concatenate([values, np.zeros_like(values)])
+
+    return stacks._replace(
+        keys=ring(stacks.keys),
+        symbols=ring(stacks.symbols),
+        whole=ring(stacks.whole),
+        real=ring(stacks.real),
+        ordered=ring(stacks.ordered),
+        front=Elements(*map(twice, stacks.front)),
+        front_keys=twice(stacks.front_keys),
+        front_scales=twice(stacks.front_scales),
+    )
+
+
+class Found(NamedTuple):
+    """The events at which matches end, emptied by the caller when full.
+
+    rows: int64[room], the rows of the batch; totals: [room], and scales: int64[room], those of the
+    reals. used: int64[1].
+    """
+
+    rows: np.ndarray
+    totals: Elements
+    scales: np.ndarray
+    used: np.ndarray
+
+
+def new_found(room: int, shape: Shape) -> Found:
+    """Empty buffers for the totals at so many events."""
+    return Found(
+        np.zeros(room, np.int64),
+        new_elements(room, shape),
+        np.zeros(room, np.int64),
+        np.zeros(1, np.int64),
+    )
+
+
+@njit(**KERNEL)
+def _power(scale):  # type: ignore[no-untyped-def]
+    """2 to the power of −scale; 0 where that is below all numbers."""
+    return 0.0 if scale > 1000 else 2.0**-scale
+
+
+# --- the window -----------------------------------------------------------------------------------
+
+
+@cache
+def _cutting(whole: int, real: int, ordered: int) -> Callable[..., None]:
+    """The kernel that moves the cut to the event at hand."""
+    parts = parts_of_totals(whole, real, ordered)
+    clear, set_one, copy, add, move, _, scale_down = parts
+    reals = 1 + real
+
+    def cut(changes, stacks, logged, floor_value):  # type: ignore[no-untyped-def]
+        """The front is made of the events since the last cut, from the newest one back."""
+        numbers, places, back = stacks.numbers, changes.places[0], stacks.back
+        states = (places - 2) // 2
+        suffix, front, scales = stacks.suffix, stacks.front, stacks.scales
+        mask = stacks.keys.shape[0] - 1
+        for row in range((1 + states) * places):
+            clear(back, row)
+        for row in range(places * states):
+            clear(suffix, row)
+        for state in range(states):
+            set_one(suffix, state * states + state)
+            set_one(back, (1 + state) * places + state)
+        scales[0] = scales[1] = scales[2] = 0
+        top, count = 0, _STEPS
+        event = numbers[END] - 1
+        while event >= numbers[FIRST] and stacks.keys[event & mask] >= floor_value:
+            at = event & mask
+            symbol = stacks.symbols[at]
+            for index in range(changes.backward_first[symbol], changes.backward_first[symbol + 1]):
+                step, kind = changes.backward[index, 0], changes.backward[index, 3]
+                source = changes.backward[index, 1] * states
+                target = changes.backward[index, 2] * states
+                for other in range(states):
+                    if step == MOVE:
+                        move(suffix, target + other, suffix, source + other, at, kind, logged)
+                    elif step == COPY:
+                        copy(suffix, target + other, suffix, source + other)
+                    else:
+                        clear(suffix, target + other)
+            if changes.begins[symbol]:
+                # All matches that begin with this event or a later one.
+                first, scale = top * states, scales[2]
+                stacks.front_keys[top], stacks.front_scales[top] = stacks.keys[at], scale
+                for state in range(states):
+                    if top == 0:
+                        clear(front, state)
+                    else:
+                        copy(front, first + state, front, first + state - states)
+                        if reals > 0:
+                            lower = _power(scale - stacks.front_scales[top - 1])
+                            for number in range(reals):
+                                front.reals[first + state, number] *= lower
+                    add(front, first + state, suffix, states * states + state)
+                top += 1
+            count -= 1
+            if count == 0 and reals > 0:
+                count = _STEPS
+                scale_down(suffix, 0, states * states, scales, 2)
+            event -= 1
+        numbers[TOP], numbers[FIRST], numbers[OLDEST] = top, numbers[END], _NEVER
+
+    compiled: Callable[..., None] = njit(**KERNEL)(cut)
+    return compiled
+
+
+# --- the update -----------------------------------------------------------------------------------
+
+DONE = 0  # the batch is read
+FOUND_FULL = 1  # take what was found, then read on
+WINDOW_FULL = 2  # the window needs more room, then read on
+
+
+@cache
+def totals_update(whole: int, real: int, ordered: int) -> Callable[..., int]:
+    """The kernel (batch, tables, changes, measures, stacks, found) that reads the events of a batch
+    from `numbers[ROW]` on, for measures of one `Shape`; it returns a status."""
+    # Longer than 60 lines: calls with all these arrays took longer than an event.
+    parts = parts_of_totals(whole, real, ordered)
+    clear, set_one, copy, add, move, add_product, scale_down = parts
+    cut = _cutting(whole, real, ordered)
+    reals = 1 + real
+
+    def update(batch, tables, changes, measures, stacks, found):  # type: ignore[no-untyped-def]
+        symbols, numbers, scales = batch.symbols, stacks.numbers, stacks.scales
+        window, size, consumes = tables.settings[0], tables.settings[1], tables.settings[2]
+        states, rows, mask = tables.skip.shape[0], symbols.shape[0], stacks.keys.shape[0] - 1
+        back, total = stacks.back, stacks.total
+        places = changes.places[0]
+        has_contexts = tables.following.shape[0] > 0
+        # The measures of past events, as those of the batch.
+        logged = Measures(
+            stacks.whole,
+            measures.whole_belongs,
+            stacks.real,
+            measures.real_belongs,
+            stacks.ordered,
+            measures.ordered_belongs,
+        )
+        row = numbers[ROW]
+        while row < rows:
+            if row >= batch.part_starts[numbers[PART]]:
+                while row >= batch.part_starts[numbers[PART] + 1]:
+                    numbers[PART] += 1
+                numbers[SHIFT] = batch.part_starts[numbers[PART]]
+                numbers[PART] += 1
+                for state in range(states):
+                    clear(back, state)
+                _forget(numbers, scales)
+                if batch.contexts.shape[0] > 0:
+                    numbers[CONTEXT] = batch.contexts[numbers[PART] - 1]
+            symbol = np.int64(symbols[row])
+            before = numbers[CONTEXT]
+            if has_contexts:
+                numbers[CONTEXT] = tables.following[before, symbol]
+                symbol = tables.letters[before, symbol]
+            if tables.idle[symbol]:
+                row += 1
+                continue
+            key, floor_value = row - numbers[SHIFT], np.int64(-_NEVER)
+            if window == EVENTS:
+                floor_value = key - size
+            elif window == KEYS:
+                key = batch.keys[row]
+                floor_value = window_floor(key, size)
+            elif window == FLOORS:
+                key = batch.keys[row]
+                floor_value = batch.floors[row]
+            if found.used[0] == found.rows.shape[0]:
+                numbers[ROW], numbers[CONTEXT] = row, before
+                return FOUND_FULL
+            if window != NO_WINDOW and numbers[END] - numbers[FIRST] > mask:
+                # Events that the window has left behind give way.
+                first = numbers[FIRST]
+                while first < numbers[END] and stacks.keys[first & mask] < floor_value:
+                    first += 1
+                numbers[FIRST] = first
+                if 2 * (numbers[END] - first) > mask:
+                    numbers[ROW], numbers[CONTEXT] = row, before
+                    return WINDOW_FULL
+            top = numbers[TOP]
+            while top > 0 and stacks.front_keys[top - 1] < floor_value:
+                top -= 1
+            numbers[TOP] = top
+            if top == 0 and numbers[OLDEST] < floor_value:
+                cut(changes, stacks, logged, floor_value)
+                top = numbers[TOP]
+            # The vector, and each row of the product, times the matrix of the event.
+            vectors = 1 + states if top > 0 else 1
+            for vector in range(vectors):
+                first = vector * places
+                for index in range(
+                    changes.forward_first[symbol], changes.forward_first[symbol + 1]
+                ):
+                    step, kind = changes.forward[index, 0], changes.forward[index, 3]
+                    source = first + changes.forward[index, 1]
+                    target = first + changes.forward[index, 2]
+                    if step == MOVE:
+                        move(back, target, back, source, row, kind, measures)
+                    elif step == ADD:
+                        add(back, target, back, source)
+                    elif step == COPY:
+                        copy(back, target, back, source)
+                    else:
+                        clear(back, target)
+            if key >= floor_value:  # not in a window of less than nothing
+                set_one(back, places - 1)
+                if reals > 0:
+                    back.reals[places - 1, 0] = _power(scales[0])
+                for index in range(changes.starts_first[symbol], changes.starts_first[symbol + 1]):
+                    source, target = changes.starts[index, 1], changes.starts[index, 2]
+                    move(back, target, back, source, row, changes.starts[index, 3], measures)
+                if changes.begins[symbol]:
+                    numbers[OLDEST] = min(numbers[OLDEST], key)
+
+            if changes.ends[symbol]:
+                # The matches that end here: those since the cut, and those of the front.
+                copy(total, 0, back, states)
+                clear(total, 1)
+                for vector in range(1, vectors):
+                    of_front = (top - 1) * states + vector - 1
+                    add_product(total, 1, stacks.front, of_front, back, vector * places + states)
+                for vector in range(vectors):
+                    clear(back, vector * places + states)
+                of_front = total.words[1, 0] | total.words[1, 1]
+                if of_front | total.words[0, 0] | total.words[0, 1]:
+                    scale = scales[0]
+                    if reals > 0 and of_front:
+                        other = stacks.front_scales[top - 1] + scales[1]
+                        for number in range(reals):
+                            total.reals[0, number] *= _power(max(other - scale, np.int64(0)))
+                            total.reals[1, number] *= _power(max(scale - other, np.int64(0)))
+                        scale = max(scale, other)
+                    add(total, 0, total, 1)
+                    place = found.used[0]
+                    found.rows[place], found.scales[place] = row, scale
+                    copy(found.totals, place, total, 0)
+                    found.used[0] = place + 1
+                    if consumes:
+                        for state in range(states):
+                            clear(back, state)
+                        _forget(numbers, scales)
+                        row += 1
+                        continue
+            if reals > 0:
+                numbers[STEPS] -= 1
+                if numbers[STEPS] <= 0:
+                    numbers[STEPS] = _STEPS
+                    scale_down(back, 0, states, scales, 0)
+                    scale_down(back, places, vectors * places, scales, 1)
+            if window != NO_WINDOW:
+                at = numbers[END] & mask
+                stacks.keys[at], stacks.symbols[at] = key, symbol
+                for number in range(whole):
+                    stacks.whole[number, at] = measures.whole[number, row]
+                for number in range(real):
+                    stacks.real[number, at] = measures.real[number, row]
+                for number in range(ordered):
+                    stacks.ordered[number, at] = measures.ordered[number, row]
+                numbers[END] += 1
+            row += 1
+        numbers[ROW] = row
+        return DONE
+
+    compiled: Callable[..., int] = njit(**KERNEL)(update)
+    return compiled
+
+
+@njit(**KERNEL)
+def _forget(numbers, scales):  # type: ignore[no-untyped-def]
+    """Begin with no partial match."""
+    numbers[FIRST], numbers[TOP], numbers[OLDEST] = numbers[END], 0, _NEVER
+    numbers[CONTEXT] = scales[0] = 0

@@ -1,0 +1,199 @@
+"""SELECT TOTAL as data: the functions of all matches of a group, the items made of them, and
+HAVING.
+
+`arrow/total_rows` evaluates them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from celc_runtime.plan.expressions import Constant, ParameterValue
+
+
+@dataclass(frozen=True, slots=True)
+class TotalOf:
+    """A function of all matches of a group: COUNT, APPROX_COUNT, SUM, AVG, MIN or MAX.
+
+    label: None for `*`, the matches themselves. attribute: None for counts. type: that of its
+    value; read: that of the attribute.
+    """
+
+    function: str
+    label: str | None = None
+    attribute: str | None = None
+    type: str = "DECIMAL(38, 0)"
+    read: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemValue:
+    """The value of an item, in HAVING."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCast:
+    """A number as one of another type, or a DATE as the TIMESTAMP of its midnight in UTC."""
+
+    operand: TotalTree
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class ItemNegation:
+    """`-e`; what leaves the type is an error."""
+
+    operand: TotalTree
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class ItemAbsolute:
+    """`ABS(e)`; what leaves the type is an error."""
+
+    operand: TotalTree
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class ItemArithmetic:
+    """`left operator right` for + - * / %, with the type of the result, which whole numbers and
+    times must not leave. By zero it is NULL."""
+
+    operator: str
+    left: TotalTree
+    right: TotalTree
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class TotalItem:
+    """A column of totals: `type` as the language names it, `value` a tree with `TotalOf` in it."""
+
+    name: str
+    type: str
+    value: TotalTree
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """`left operator right`, both sides of one type."""
+
+    operator: str
+    left: TotalTree
+    right: TotalTree
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """`operand [NOT] IN values`; `has_null`: the list held a NULL as well."""
+
+    operand: TotalTree
+    values: tuple[int | float | str | bool, ...]
+    has_null: bool = False
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """`operand IS [NOT] NULL`."""
+
+    operand: TotalTree
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """An AND."""
+
+    parts: tuple[Having, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """An OR."""
+
+    parts: tuple[Having, ...]
+
+
+TotalTree: TypeAlias = (
+    Constant
+    | TotalOf
+    | ItemValue
+    | ParameterValue
+    | ItemCast
+    | ItemNegation
+    | ItemAbsolute
+    | ItemArithmetic
+)
+
+Having: TypeAlias = Compared | OneOf | IsNull | Every | Some
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The rows of a query with TOTAL.
+
+    per: END, PARTITION, or the length of a span in microseconds, as a whole number. having: keeps
+    the rows of which it is TRUE; None: all.
+    """
+
+    items: tuple[TotalItem, ...]
+    per: str | int = "END"
+    having: Having | None = None
+
+    @property
+    def functions(self) -> tuple[TotalOf, ...]:
+        """The functions in the items, each once."""
+        return tuple(dict.fromkeys(one for item in self.items for one in _functions_in(item.value)))
+
+    @property
+    def row_columns(self) -> tuple[str, ...]:
+        """The columns of the parameter set that items and HAVING read, each once."""
+        trees = [item.value for item in self.items]
+        if self.having is not None:
+            trees += _trees_of(self.having)
+        found = (one for tree in trees for one in _row_columns_in(tree))
+        return tuple(dict.fromkeys(found))
+
+
+def _functions_in(tree: TotalTree) -> Iterator[TotalOf]:
+    match tree:
+        case TotalOf():
+            yield tree
+        case ItemArithmetic():
+            yield from _functions_in(tree.left)
+            yield from _functions_in(tree.right)
+        case ItemCast() | ItemNegation() | ItemAbsolute():
+            yield from _functions_in(tree.operand)
+        case Constant() | ItemValue() | ParameterValue():
+            pass
+
+
+def _trees_of(having: Having) -> Iterator[TotalTree]:
+    match having:
+        case Every() | Some():
+            for part in having.parts:
+                yield from _trees_of(part)
+        case Compared():
+            yield having.left
+            yield having.right
+        case OneOf() | IsNull():
+            yield having.operand
+
+
+def _row_columns_in(tree: TotalTree) -> Iterator[str]:
+    match tree:
+        case ParameterValue():
+            yield tree.column
+        case ItemArithmetic():
+            yield from _row_columns_in(tree.left)
+            yield from _row_columns_in(tree.right)
+        case ItemCast() | ItemNegation() | ItemAbsolute():
+            yield from _row_columns_in(tree.operand)
+        case Constant() | ItemValue() | TotalOf():
+            pass

@@ -1,0 +1,148 @@
+"""The run of a query with COLLAPSED: one row for each end, with the union of its matches."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.columns import Prepared
+from celc_runtime.arrow.total_rows import decimals, range_error
+from celc_runtime.engine.wide_columns import (
+    WideColumn,
+    leaves_38_digits,
+    sums_of_groups,
+    together,
+    wide,
+)
+from celc_runtime.plan.plan import MATCHES, Plan
+from celc_runtime.program import Program
+from celc_runtime.run.grouped_run import GroupedRun
+from celc_runtime.run.match_groups import changes, partition_numbers
+from celc_runtime.run.united import UnitedListing
+
+_MOST_ROWS = 1 << 16
+
+
+class CollapsedRun(GroupedRun):
+    """Feeds batches to a query, and hands out the unions of the matches with one end."""
+
+    def __init__(self, program: Program, **options: Any) -> None:
+        super().__init__(program, are_of_ends=True, **options)
+        self._waiting: list[pa.RecordBatch] = []
+        self._counts: list[WideColumn] = []
+        self._rows = self._merged = 0
+        # The numbers of matches of the batches that are on their way to `_add`.
+        self._coming: deque[WideColumn] = deque()
+
+    def _take(self, prepared: Prepared) -> Iterator[pa.RecordBatch]:
+        if isinstance(self._listing, UnitedListing):
+            self._coming.append(self._listing.counts(int(self._output.used[0])))
+        yield from super()._take(prepared)
+
+    def _add(self, matches: pa.RecordBatch) -> None:
+        is_united = bool(self._coming)
+        counts = self._coming.popleft() if is_united else wide(np.ones(len(matches), np.int64))
+        if is_united:
+            # An event that is marked in two ways came twice.
+            labels = [item.name for item in self._of_groups.items]
+            matches = united(matches, np.arange(len(matches)), labels)
+        self._keep(matches, counts)
+        if self._rows > max(_MOST_ROWS, 2 * self._merged):
+            self._keep(*self._together()[:2])
+            self._merged = self._rows
+
+    def _keep(self, rows: pa.RecordBatch, counts: WideColumn) -> None:
+        self._waiting.append(rows)
+        self._counts.append(counts)
+        self._rows += len(rows)
+
+    def _taken(self, *, but_last_part: bool) -> Iterator[pa.RecordBatch]:
+        if not self._rows:
+            return
+        rows, counts, parts = self._together()
+        known = int(np.searchsorted(parts, parts[-1])) if but_last_part else len(rows)
+        if known < len(rows):
+            self._keep(rows.slice(known), counts.taken(np.arange(known, len(rows))))
+        if known:
+            shown = counts.taken(np.arange(known))
+            yield shown_rows(self._of_groups, self._rows_schema, rows.slice(0, known), shown)
+
+    def _together(self) -> tuple[pa.RecordBatch, WideColumn, np.ndarray]:
+        """The rows that wait, one for each end, how many matches each is of, and int64[rows] the
+        numbers of their partitions; none wait any longer."""
+        (rows,) = pa.Table.from_batches(self._waiting).combine_chunks().to_batches()
+        counts = together(self._counts)
+        self._waiting, self._counts = [], []
+        self._rows = self._merged = 0
+        keys = [rows.column(name) for name in self._of_groups.partition_by]
+        parts = partition_numbers(keys, len(rows))
+        ends = np.asarray(rows.column("end_pos"))
+        order = np.lexsort((ends, parts))
+        if (np.diff(order) < 0).any():
+            rows, counts = rows.take(pa.array(order)), counts.taken(order)
+            parts, ends = parts[order], ends[order]
+        starts = np.flatnonzero(changes([parts, ends]))
+        if len(starts) == len(rows):
+            return rows, counts, parts
+        labels = [item.name for item in self._of_groups.items]
+        found = united(rows, starts, labels)
+        return found, sums_of_groups(counts, starts, counts=True), parts[starts]
+
+
+def united(rows: pa.RecordBatch, starts: np.ndarray, labels: Sequence[str]) -> pa.RecordBatch:
+    """One row for each group of rows of matches, which begin at `starts` (int64): the least start,
+    and under each label the union of the events, in the order of their positions."""
+    group = np.zeros(len(rows), np.int64)
+    group[starts] = 1
+    group = np.cumsum(group) - 1
+    # The first row of each group with its least start.
+    by_start = np.lexsort((np.asarray(rows.column("start_pos")), group))
+    firsts = pa.array(by_start[starts])
+    columns = []
+    for name, column in zip(rows.schema.names, rows.columns, strict=True):
+        if name in labels:
+            columns.append(_union(column, group, len(starts)))
+        else:
+            columns.append(column.take(firsts))
+    return pa.RecordBatch.from_arrays(columns, schema=rows.schema)
+
+
+def _union(column: pa.ListArray, group: np.ndarray, groups: int) -> pa.ListArray:
+    offsets = np.asarray(column.offsets)
+    of_events = np.repeat(group, np.diff(offsets))
+    events = column.flatten()
+    positions = np.asarray(events.field("pos"))
+    order = np.lexsort((positions, of_events))
+    kept = order[changes([of_events[order], positions[order]])] if len(order) else order
+    counts = np.bincount(of_events[kept], minlength=groups)
+    ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(ends), events.take(pa.array(kept)))
+
+
+def shown_rows(
+    plan: Plan, schema: pa.Schema, rows: pa.RecordBatch, counts: WideColumn
+) -> pa.RecordBatch:
+    """The columns of the answer. Raises TotalError where a count has more than 38 digits."""
+    wrong = leaves_38_digits(counts)
+    if wrong.any():
+        end = rows.column("end_pos")[int(np.argmax(wrong))].as_py()
+        raise range_error(plan, "the number of matches has more than 38 digits", end)
+    columns = []
+    for field in schema:
+        if field.name == MATCHES:
+            columns.append(decimals(counts, None))
+            continue
+        column = rows.column(field.name)
+        if not plan.positions and pa.types.is_list(field.type):
+            events = column.flatten()
+            names = [one.name for one in field.type.value_type]
+            shown = [events.field(name) for name in names]
+            structs = pa.StructArray.from_arrays(shown, fields=list(field.type.value_type))
+            offsets = np.asarray(column.offsets)
+            column = pa.ListArray.from_arrays(pa.array(offsets - offsets[0]), structs)
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -1,0 +1,296 @@
+"""Groups of matches, as a query with TOTAL wants them: of batches of matches, and those that
+wait."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.arrays import numbers, whole_numbers
+from celc_runtime.arrow.total_rows import Groups
+from celc_runtime.engine.batch import order_preserving
+from celc_runtime.engine.group_sums import (
+    GroupSums,
+    WholeSum,
+    all_sums,
+    least_keys,
+    real_sums,
+)
+from celc_runtime.engine.measures import (
+    KNOWN,
+    Measure,
+    MeasureSet,
+    ordered_keys,
+    real_values,
+    whole_values,
+)
+from celc_runtime.engine.unions import Found
+from celc_runtime.engine.weighted_sums import weighted_sums
+from celc_runtime.engine.wide_columns import column_of, sums_between, wide
+from celc_runtime.plan.plan import Plan
+
+_MOST_GROUPS = 1 << 16
+
+
+def groups_of_matches(plan: Plan, measures: MeasureSet, matches: pa.RecordBatch) -> Groups:
+    """The groups of a batch of matches; neighbours of one group are together."""
+    ends = np.asarray(matches.column("end_pos"))
+    times = matches.column("end_time") if plan.order_by else None
+    keys = tuple(matches.column(name) for name in plan.partition_by)
+    places = places_of(plan, ends, times)
+    begins = changes([places, *map(_codes, keys)])
+    starts = np.flatnonzero(begins)
+    stops = np.append(starts[1:], len(ends)) if len(starts) else starts
+    sums = _sums(measures, matches, starts, stops)
+    lasts = stops - 1
+    return Groups(
+        tuple(key.take(pa.array(starts)) for key in keys),
+        places[starts],
+        ends[lasts],
+        None if times is None else times.take(pa.array(lasts)),
+        sums,
+    )
+
+
+class Weights(NamedTuple):
+    """Of the events under a label, in how many matches each is: words (uint64[events, 2]), and its
+    share of the matches of its row (float64[events])."""
+
+    words: np.ndarray
+    shares: np.ndarray
+
+
+def groups_of_unions(
+    plan: Plan,
+    measures: MeasureSet,
+    unions: pa.RecordBatch,
+    found: Found,
+    weights: Mapping[str, Weights],
+) -> Groups:
+    """The groups of a batch whose rows are the unions of all matches with one end, one for each
+    row. found: of the whole batch; weights: by label."""
+    ends = np.asarray(unions.column("end_pos"))
+    times = unions.column("end_time") if plan.order_by else None
+    rows = np.arange(len(unions))
+    events = _Events(unions, rows, rows + 1)
+    shape = measures.shape
+    whole = []
+    for measure in measures.whole:
+        values = whole_values(measure, *events.values(measure))
+        words = np.zeros((len(rows), 4), np.uint64)
+        weighted_sums(values, weights[measure.label].words, *events.between(measure.label), words)
+        whole.append(WholeSum(column_of(words[:, :2]), column_of(words[:, 2:])))
+    reals = np.zeros((len(rows), 1 + shape.real))
+    if shape.real >= 0:
+        reals[:, 0] = found.sizes
+    for place, measure in enumerate(measures.real, 1):
+        values = real_values(measure, *events.values(measure))
+        shares = weights[measure.label].shares
+        with np.errstate(all="ignore"):
+            # An infinite value is in some match, even where its share is too small for a number.
+            parts = np.where(shares > 0, values * shares, np.where(np.isfinite(values), 0, values))
+            reals[:, place] = found.sizes * real_sums(parts, *events.between(measure.label))
+    least = _least(measures, events, len(rows))
+    sums = GroupSums(column_of(found.counts), tuple(whole), reals, found.scales, least)
+    keys = tuple(unions.column(name) for name in plan.partition_by)
+    return Groups(keys, places_of(plan, ends, times), ends, times, sums)
+
+
+def places_of(plan: Plan, ends: np.ndarray, times: pa.Array | None) -> np.ndarray:
+    """int64[matches]: what tells the groups of a partition apart, by the position of the last event
+    of each match and the first order column there."""
+    assert plan.totals is not None
+    match plan.totals.per:
+        case "END":
+            return ends.astype(np.int64)
+        case "PARTITION":
+            return np.zeros(len(ends), np.int64)
+        case int() as length:
+            assert times is not None, "the compiler asks for an order column"
+            spans: np.ndarray = whole_numbers(times) // length
+            return spans
+        case per:
+            raise AssertionError(per)
+
+
+def changes(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """bool[rows]: where a row differs from the one before it."""
+    found = np.zeros(len(columns[0]), np.bool_)
+    found[:1] = True
+    for column in columns:
+        found[1:] |= column[1:] != column[:-1]
+    return found
+
+
+def _codes(column: pa.Array) -> np.ndarray:
+    """int32[rows]: a number for each value, in the order in which they come; −1: NULL."""
+    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    return np.asarray(coded.indices.fill_null(-1).to_numpy(zero_copy_only=False))
+
+
+# --- measures of matches --------------------------------------------------------------------------
+
+
+def _sums(
+    measures: MeasureSet, matches: pa.RecordBatch, starts: np.ndarray, stops: np.ndarray
+) -> GroupSums:
+    counts = (stops - starts).astype(np.int64)
+    events = _Events(matches, starts, stops)
+    shape = measures.shape
+    whole = []
+    for measure in measures.whole:
+        values = whole_values(measure, *events.values(measure))
+        first, last = events.between(measure.label)
+        sizes = np.abs(values).view(np.uint64)  # the size of −2⁶³ is right as well
+        whole.append(WholeSum(sums_between(values, first, last), sums_between(sizes, first, last)))
+    reals = np.zeros((len(counts), 1 + shape.real))
+    if shape.real >= 0:
+        reals[:, 0] = counts
+    for place, measure in enumerate(measures.real, 1):
+        values = real_values(measure, *events.values(measure))
+        with np.errstate(all="ignore"):
+            reals[:, place] = real_sums(values, *events.between(measure.label))
+    least = _least(measures, events, len(counts))
+    return GroupSums(wide(counts), tuple(whole), reals, np.zeros(len(counts), np.int64), least)
+
+
+def _least(measures: MeasureSet, events: _Events, rows: int) -> np.ndarray:
+    least = np.zeros((rows, measures.shape.ordered), np.int64)
+    for place, measure in enumerate(measures.ordered):
+        values, known = events.values(measure)
+        keys = ordered_keys(measure, keys_in_order(values), known)
+        least[:, place] = least_keys(keys, *events.between(measure.label))
+    return least
+
+
+def keys_in_order(values: np.ndarray) -> np.ndarray:
+    """int64[rows] in the order of numbers or truths; NaN is the greatest."""
+    if values.dtype.kind != "f":
+        return values.astype(np.int64)
+    reals = values.astype(np.float64)
+    return order_preserving(np.where(np.isnan(reals), np.nan, reals))
+
+
+def measured(measure: Measure, column: pa.Array | None, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of the attribute of a measure, and bool[rows] where they are known; without an
+    attribute all are."""
+    if column is None:
+        assert measure.what == KNOWN
+        return np.zeros(rows, np.int64), np.ones(rows, np.bool_)
+    return numbers(column)
+
+
+class _Events:
+    """The events of matches under their labels, and where those of each group lie."""
+
+    def __init__(self, matches: pa.RecordBatch, starts: np.ndarray, stops: np.ndarray) -> None:
+        self._matches = matches
+        self._starts, self._stops = starts, stops
+
+    def between(self, label: str) -> tuple[np.ndarray, np.ndarray]:
+        """int64[groups] twice: the first event of each group, and the one behind its last."""
+        column = self._matches.column(label)
+        offsets = np.asarray(column.offsets).astype(np.int64)
+        offsets = offsets - offsets[0]
+        return offsets[self._starts], offsets[self._stops]
+
+    def values(self, measure: Measure) -> tuple[np.ndarray, np.ndarray]:
+        """`measured` for all events under the label of a measure."""
+        events = self._matches.column(measure.label).flatten()
+        column = None if measure.attribute is None else events.field(measure.attribute)
+        return measured(measure, column, len(events))
+
+
+# --- groups that wait -----------------------------------------------------------------------------
+
+
+class WaitingGroups:
+    """The groups of a run whose rows have not been handed out."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Groups] = []
+        self._rows = self._merged = 0
+
+    @property
+    def nbytes(self) -> int:
+        """About the size of what waits."""
+        return 100 * self._rows
+
+    def add(self, groups: Groups) -> None:
+        """Take in groups; those that are there already get larger."""
+        if not len(groups):
+            return
+        self._waiting.append(groups)
+        self._rows += len(groups)
+        if self._rows > max(_MOST_GROUPS, 2 * self._merged):
+            self._keep(self._together()[0])
+            self._merged = self._rows
+
+    def taken(self, *, but_last_part: bool = False) -> Groups | None:
+        """All groups, each once, partition by partition in the order of their places; they wait no
+        longer. `but_last_part`: those of the partition that came last go on waiting. None: there
+        are none."""
+        if not self._waiting:
+            return None
+        groups, parts = self._together()
+        self._waiting, self._rows, self._merged = [], 0, 0
+        if but_last_part:
+            known = int(np.searchsorted(parts, parts[-1]))
+            self._keep(groups.taken(np.arange(known, len(groups))))
+            groups = groups.taken(np.arange(known))
+        return groups if len(groups) else None
+
+    def _keep(self, groups: Groups) -> None:
+        self._waiting, self._rows = [groups], len(groups)
+
+    def _together(self) -> tuple[Groups, np.ndarray]:
+        """All groups, each once, and int64[groups] the numbers of their partitions, ascending."""
+        groups = _joined(self._waiting)
+        parts = partition_numbers(groups.keys, len(groups))
+        rises = (np.diff(parts) > 0) | ((np.diff(parts) == 0) & (np.diff(groups.places) > 0))
+        if rises.all():  # each is there once, in order
+            return groups, parts
+        order = np.lexsort((groups.places, parts))
+        groups, parts = groups.taken(order), parts[order]
+        starts = np.flatnonzero(changes([groups.places, parts]))
+        lasts = np.append(starts[1:], len(parts)) - 1
+        ends = np.maximum.reduceat(groups.ends, starts)
+        times = None if groups.times is None else groups.times.take(pa.array(lasts))
+        keys = tuple(key.take(pa.array(starts)) for key in groups.keys)
+        sums = groups.sums.summed(starts)
+        return Groups(keys, groups.places[starts], ends, times, sums), parts[starts]
+
+
+def _joined(parts: Sequence[Groups]) -> Groups:
+    if len(parts) == 1:
+        return parts[0]
+    return Groups(
+        tuple(_chained(same) for same in zip(*(one.keys for one in parts), strict=True)),
+        np.concatenate([one.places for one in parts]),
+        np.concatenate([one.ends for one in parts]),
+        None if parts[0].times is None else _chained([one.times for one in parts]),
+        all_sums([one.sums for one in parts]),
+    )
+
+
+def _chained(arrays: Sequence[pa.Array]) -> pa.Array:
+    return pa.chunked_array(list(arrays)).combine_chunks()
+
+
+def partition_numbers(keys: Sequence[pa.Array], rows: int) -> np.ndarray:
+    """int64[rows]: the number of each row's partition, in the order in which they come."""
+    if not keys:
+        return np.zeros(rows, np.int64)
+    number = np.zeros(rows, np.int64)
+    for key in keys:
+        codes = _codes(key).astype(np.int64) + 1
+        number = number * (int(codes.max()) + 1) + codes
+        # Small again, and in the order in which they come, so that the next product has room.
+        distinct, first, number = np.unique(number, return_index=True, return_inverse=True)
+        rank = np.empty(len(distinct), np.int64)
+        rank[np.argsort(first)] = np.arange(len(distinct))
+        number = rank[number]
+    return number

@@ -1,0 +1,51 @@
+"""The listing of a run whose rows are about all matches with one end, and which lists none."""
+
+from __future__ import annotations
+
+from celc_runtime.engine.arena import Memory
+from celc_runtime.engine.listing import Kinds, Output
+from celc_runtime.engine.unions import Found, new_found, union_scratch, unite_fired
+from celc_runtime.engine.wide_columns import WideColumn, column_of
+from celc_runtime.run.listings import ListingOfRun
+
+
+class UnitedListing(ListingOfRun):
+    """Hands out one row for each event that fired, with the events of all its matches.
+
+    weighs: whether it is also found in how many matches each event is.
+    """
+
+    def __init__(self, *, weighs: bool) -> None:
+        self._weighs = weighs
+        self._scratch = union_scratch(0, weighs=weighs)
+        self._found = new_found(0, 0, weighs=weighs)
+
+    @property
+    def nbytes(self) -> int:
+        return int(sum(array.nbytes for array in (*self._scratch, *self._found)))
+
+    def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
+        nodes, rows, room = len(memory.nodes), len(output.rows), len(output.tags)
+        if len(self._scratch.seen) != nodes:
+            self._scratch = union_scratch(nodes, weighs=self._weighs)
+        old = self._found
+        if len(old.counts) != rows or len(old.weights) != (room if self._weighs else 0):
+            self._found = new_found(rows, room, weighs=self._weighs)
+            for before, after in zip(old, self._found, strict=True):
+                after[: len(before)] = before[: len(after)]
+        return int(unite_fired(memory, output, kinds, self._scratch, self._found))
+
+    def counts(self, rows: int) -> WideColumn:
+        """The numbers of matches of the first rows in the buffers."""
+        return column_of(self._found.counts[:rows])
+
+    def found(self, rows: int, events: int) -> Found:
+        """What was found of the first rows and events in the buffers, in memory of its own."""
+        found = self._found
+        return Found(
+            found.counts[:rows].copy(),
+            found.sizes[:rows].copy(),
+            found.scales[:rows].copy(),
+            found.weights[:events].copy(),
+            found.shares[:events].copy(),
+        )

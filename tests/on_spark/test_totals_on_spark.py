@@ -1,0 +1,188 @@
+"""The cases of TOTAL and COLLAPSED by each way to run a query on Spark, and as a stream."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from cases_io import Case, load_cases
+from cases_on_spark import matcher
+from celc_runtime import CompiledQuery, EventError
+from celc_runtime.plan.strategy import Counted, United
+from conftest import ON_SPARK
+from engines import only_query
+from places import TESTS
+from reference import difference, totals_difference
+from spark_routes import ROUTES, has_table_functions, table
+from stream_routes import (
+    END,
+    SETTINGS,
+    events,
+    files,
+    parts,
+    query,
+    run,
+    settings,
+    write_files,
+)
+from stream_routes import table as stream_table
+
+_ROUTES = list(ROUTES)
+
+
+def _cases(route: str) -> list[Case]:
+    """A share of the cases for each route, without those that no list of matches answers."""
+    found = []
+    for stem in ("28-totals", "29-collapsed"):
+        for case in load_cases(stem, TESTS / "cases_totals"):
+            one = only_query(matcher(case.query, case.ties, case.at_end))
+            is_long = int(case.name[-3:]) <= 16
+            listed = not isinstance(one.program.listing, Counted | United)
+            if case.run_error is None and not (is_long and listed) and _has_ts(case):
+                found.append(case)
+    place, step = _ROUTES.index(route), 4 if ON_SPARK == "classic" else 8
+    return found[place::step]
+
+
+def _has_ts(case: Case) -> bool:
+    plain = all(isinstance(event.get("ts"), int) for event in case.events)
+    return plain and not {key for event in case.events for key in event} - {*_NAMES}
+
+
+_NAMES = ("type", "id", "value", "name", "ts", "src", "dst", "mileage")
+
+
+def _rows(one: CompiledQuery, way: str, frames: list[tuple[Any, Any]]) -> list[list[Any]]:
+    from pyspark.sql import functions
+
+    found: list[list[Any]] = [[] for _ in frames]
+    made = [
+        ROUTES[way](query, frame).select(
+            functions.lit(number).alias("number"),
+            functions.to_json(functions.struct("*"), {"ignoreNullFields": "false"}).alias("json"),
+        )
+        for number, (query, frame) in enumerate(frames)
+    ]
+    while len(made) > 1:
+        made = [
+            made[at].unionAll(made[at + 1]) if at + 1 < len(made) else made[at]
+            for at in range(0, len(made), 2)
+        ]
+    for row in made[0].collect():
+        found[row.number].append(json.loads(row.json))
+    return found
+
+
+def _told(case: Case, one: CompiledQuery, rows: list[dict[str, Any]]) -> str:
+    """What tells the rows from the case's; times are those of `ts`, which not all cases show."""
+    if case.rows is None:
+        written = [
+            {
+                "partition": {name: row[name] for name in one.plan.partition_by},
+                "start": row["start_pos"],
+                "end": row["end_pos"],
+                "matches": str(row["matches"]),
+                "labels": {x.name: [e["pos"] for e in row[x.name]] for x in one.plan.labels},
+            }
+            for row in rows
+        ]
+        return difference(written, case.expected)
+    kept = {name for row in case.rows for name in row}
+    types = {field.name: field.type for field in one.output_schema}
+    found = [{k: _plain(v, types[k]) for k, v in row.items() if k in kept} for row in rows]
+    return totals_difference(found, case.rows)
+
+
+def _plain(value: Any, type: pa.DataType) -> Any:
+    if pa.types.is_decimal(type) and value is not None:
+        return str(value)
+    if pa.types.is_floating(type) and value is not None:
+        return float(value)
+    if pa.types.is_timestamp(type) and isinstance(value, str):
+        return dt.datetime.fromisoformat(value)
+    return value
+
+
+@pytest.mark.parametrize("route", _ROUTES)
+def test_cases(route: str, spark: Any) -> None:
+    if route == "sql" and not has_table_functions():
+        return
+    cases = _cases(route)
+    assert len(cases) >= (20 if ON_SPARK == "classic" else 10)
+    queries = [only_query(matcher(case.query, case.ties, case.at_end)) for case in cases]
+    frames = [
+        (one, spark.createDataFrame(table(case.events)))
+        for one, case in zip(queries, cases, strict=True)
+    ]
+    found = _rows(queries[0], route, frames)
+    problems = [
+        f"{case.name}: {told}"
+        for case, one, rows in zip(cases, queries, found, strict=True)
+        if (told := _told(case, one, rows))
+    ]
+    assert not problems, "\n".join(problems)
+    assert sum(map(len, found)) >= 30
+
+
+_TOTAL = """SELECT TOTAL COUNT(*) AS n, SUM(A.id) AS s, MAX(A.v) AS most
+WHERE A+ ; B PARTITION BY id WITHIN 3 SECONDS [ts]"""
+_COLLAPSED = "SELECT COLLAPSED A[v], B WHERE A+ ; B PARTITION BY id WITHIN 3 SECONDS [ts]"
+
+
+@pytest.mark.parametrize("text", [_TOTAL, _COLLAPSED])
+def test_streams_give_the_rows_of_a_table(text: str, spark: Any, tmp_path: Path) -> None:
+    one, rows = query(text, tiebreak="row"), events(90, 4)
+    pieces = [stream_table(part) for part in [*parts(rows, 4), [END]]]
+    write_files(tmp_path / "in", pieces)
+    with settings(spark, SETTINGS):
+        frame = one.match_stream(files(spark, tmp_path / "in"), watermark="1 second")
+        run(frame, tmp_path)
+    found = spark.read.parquet(str(tmp_path / "out")).toPandas()
+    wanted = one.match_table(stream_table(rows)).to_pandas()
+    assert len(wanted) >= 20
+    order = ["id", "end_pos"]
+    left = found.sort_values(order).reset_index(drop=True)[["id", "end_pos", *_counted(one)]]
+    right = wanted.sort_values(order).reset_index(drop=True)[["id", "end_pos", *_counted(one)]]
+    assert left.astype(str).equals(right.astype(str))
+
+
+def _counted(one: CompiledQuery) -> list[str]:
+    return ["matches", "start_pos"] if one.plan.collapsed else ["n", "s", "most"]
+
+
+def test_streams_refuse_groups_of_many_ends(spark: Any, tmp_path: Path) -> None:
+    write_files(tmp_path / "in", [stream_table(events(3, 1))])
+    frame = files(spark, tmp_path / "in")
+    for per in ("PARTITION", "1 HOUR"):
+        one = query(f"{_TOTAL} PER {per}", tiebreak="row")
+        with settings(spark, SETTINGS), pytest.raises(EventError, match="PER END"):
+            one.match_stream(frame)
+
+
+def test_ranges_of_a_stream(spark: Any) -> None:
+    """Totals for each end are found in time ranges side by side; those of a part are not."""
+    rnd = random.Random(3)
+    rows = [
+        {"type": rnd.choice("AB"), "id": 1, "value": float(n), "name": "x", "ts": n}
+        for n in range(400)
+    ]
+    frame = spark.createDataFrame(table(rows))
+    text = (
+        "CREATE STREAM S { EVENT A { id: INT, value: DOUBLE, ts: LONG }, "
+        "EVENT B { id: INT, value: DOUBLE, ts: LONG } }\n"
+        "SELECT TOTAL COUNT(*) AS n, SUM(A.value) AS s WHERE A+ ; B WITHIN 9 [ts]"
+    )
+    for per, reason in (("", ""), (" PER PARTITION", "a row of totals stands for matches")):
+        one = only_query(matcher(text + per))
+        if reason:
+            assert reason in one.explain_plan(frame, ranges=4)
+        found = one.match(frame, ranges=None if reason else 4).toPandas()
+        wanted = one.match_table(table(rows)).to_pandas()
+        order = list(wanted.columns)
+        left = found.sort_values(order).reset_index(drop=True)
+        assert left.astype(str).equals(wanted.sort_values(order).reset_index(drop=True).astype(str))
