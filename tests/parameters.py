@@ -23,13 +23,14 @@ def rows_table(query: CompiledQuery, rows: Sequence[Mapping[str, Any]]) -> pa.Ta
     )
 
 
-def answer_for_each(query: CompiledQuery, matches: pa.Table, events: Sequence[Event]) -> list[Row]:
+def answer_for_each(
+    query: CompiledQuery, matches: Sequence[Mapping[str, Any]], events: Sequence[Event]
+) -> list[Row]:
     """The rows of an answer in the form of the cases, held against the events."""
-    assert matches.schema.equals(query.output_schema)
     parameters = query.plan.parameters
     assert parameters is not None
-    by_row: dict[str, list[Row]] = {}
-    for row in matches.to_pylist():
+    by_row: dict[str, list[Mapping[str, Any]]] = {}
+    for row in matches:
         by_row.setdefault(repr(row[parameters.name]), []).append(row)
     found: list[Row] = []
     for rows in by_row.values():
@@ -49,4 +50,5 @@ def matches_for_each(
     assert parameters is not None
     table = table_of(query.plan, events)
     found = query.match_table(table, **{parameters.name: rows_table(query, rows)})
-    return answer_for_each(query, found, events)
+    assert found.schema.equals(query.output_schema)
+    return answer_for_each(query, found.to_pylist(), events)

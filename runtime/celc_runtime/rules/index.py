@@ -46,6 +46,16 @@ class Found:
     at_least: np.ndarray
 
 
+def index_of(rows: Rows, concerns: Sequence[Concern] | None) -> RowIndex | None:
+    """The index of the rows of a query, which is made once; None: an event concerns all rows."""
+    if concerns is None:
+        return None
+    if "index" not in rows.kept:
+        rows.kept["index"] = RowIndex(rows, concerns)
+    found: RowIndex = rows.kept["index"]
+    return found
+
+
 class RowIndex:
     """An index of rows for the conditions of a query."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,12 @@ from celc_runtime.program import Program
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of a table, numbered from 0. `columns`: the attributes of the set."""
+    """The rows of a table, numbered from 0. `columns`: the attributes of the set. `kept` is for
+    what is made of them once, as an index is."""
 
     count: int
     columns: Mapping[str, pa.Array]
+    kept: dict[str, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     def take(self, numbers: np.ndarray) -> Rows:
         """Rows by their numbers (int64)."""
@@ -68,6 +70,16 @@ def rows_of(query: str, parameters: Parameters, table: Any) -> Rows:
     columns = {one.name: plain(batch.column(one.name)) for one in parameters.attributes}
     rows = Rows(len(batch), columns)
     return rows.take(_first_of_equal(rows))
+
+
+def batch_of_rows(rows: Rows) -> pa.RecordBatch:
+    """The rows in a form that can be sent to other processes."""
+    return pa.RecordBatch.from_arrays(list(rows.columns.values()), list(rows.columns))
+
+
+def rows_of_batch(batch: pa.RecordBatch) -> Rows:
+    """The rows of `batch_of_rows`."""
+    return Rows(len(batch), dict(zip(batch.schema.names, batch.columns, strict=True)))
 
 
 def _reader(query: str, parameters: Parameters) -> Program:

@@ -23,7 +23,7 @@ from celc_runtime.arrow.columns import Columns, Prepared
 from celc_runtime.arrow.event_types import type_numbers
 from celc_runtime.plan.errors import EventWarning
 from celc_runtime.program import Program
-from celc_runtime.rules.index import RowIndex
+from celc_runtime.rules.index import index_of
 from celc_runtime.rules.inner import over_events, over_pairs, parameters_of
 from celc_runtime.rules.matching import Events, pair_batch, pairs_of, with_rows
 from celc_runtime.rules.rows import Rows
@@ -67,8 +67,6 @@ class ForEachRun:
         self._reader = Columns(
             self._plan, ties_are_errors=ties_are_errors, continues=continues, numbered=numbered
         )
-        concerns = parameters.concerns
-        self._index = None if concerns is None else RowIndex(rows, concerns)
         self._run: Run | None = None
         self._finished: list[Run] = []
         self._asks_for_clock = plan.asks_for_clock and plan.clock is None
@@ -198,7 +196,8 @@ class ForEachRun:
             return
         columns, of_rows = with_one_dictionary(self._plan, events.columns, self._rows.columns)
         events, rows = replace(events, columns=columns), replace(self._rows, columns=of_rows)
-        pairs = pairs_of(self._plan, self._index, rows.count, events)
+        index = index_of(self._rows, self._parameters.concerns)
+        pairs = pairs_of(self._plan, index, rows.count, events)
         if self._parameters.row_by_row:
             yield from self._row_by_row(events, rows, pairs)
             return
@@ -246,6 +245,12 @@ class ForEachRun:
             found = found.filter(pa.array((ends >= first) & (ends < behind)))
         if len(found):
             yield found
+
+
+def run_for(program: Program, rows: Rows | None, **options: Any) -> Run | ForEachRun:
+    """A fresh run, of a query FOR EACH for the rows of its table; the options are those of
+    `Run`."""
+    return run_of(program, **options) if rows is None else ForEachRun(program, rows, **options)
 
 
 def _together(parts: list[Events]) -> Events:

@@ -278,6 +278,9 @@ class Run:
 
     def _positions(self, prepared: Prepared, given: np.ndarray | None) -> Positions:
         if given is not None:
+            if self._plan.interleaves:
+                # Makes room for partitions that have not been seen.
+                self._update.positions(prepared, self._memory, self._columns.partitions_seen)
             known = prepared.known
             return GivenPositions(prepared, given if known is None else given[known])
         if self._deadlines is not None:

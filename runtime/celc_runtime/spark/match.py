@@ -28,6 +28,8 @@ from celc_runtime.plan.errors import EventError, PlanWarning
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
+from celc_runtime.rules.inner import with_event_windows
+from celc_runtime.rules.rows import Rows
 from celc_runtime.spark.columns import (
     Counting,
     column_named,
@@ -41,6 +43,7 @@ from celc_runtime.spark.key_columns import with_key_columns
 from celc_runtime.spark.numbering import RangeColumns, numbered, why_not_numbered
 from celc_runtime.spark.order_column import OrderColumn, ValueColumn
 from celc_runtime.spark.probe import is_spread_by, most_rows, parallelism, why_not_read_twice
+from celc_runtime.spark.parameters import rules_line
 from celc_runtime.spark.pushdown import can_matter, why_not_filtered
 from celc_runtime.spark.single_labels import wire_ddl, with_lists
 from celc_runtime.spark.tasks import EVENTS_ALONE, TaskColumns, task_reader
@@ -94,13 +97,21 @@ def spark_matches(
     ranges: int | None,
     *,
     presorted: bool,
+    rules: Rows | None = None,
     counting: Counting | None = None,
     undecided: Observation | None = None,
 ) -> DataFrame:
-    """All matches of a DataFrame as a DataFrame; see `CompiledQuery.match`. `counting` counts the
-    rows that are read, and `undecided` the matches that are left undecided."""
+    """All matches of a DataFrame as a DataFrame; see `CompiledQuery.match`. `rules` are the rows of
+    the parameter table, `counting` counts the rows that are read, and `undecided` the matches that
+    are left undecided."""
     plan = spark_plan(
-        program, events, ranges, presorted=presorted, counting=counting, undecided=undecided
+        program,
+        events,
+        ranges,
+        presorted=presorted,
+        rules=rules,
+        counting=counting,
+        undecided=undecided,
     )
     if plan.warning:
         warnings.warn(plan.warning, PlanWarning, stacklevel=3)
@@ -113,17 +124,18 @@ def spark_plan(
     ranges: int | None,
     *,
     presorted: bool,
+    rules: Rows | None = None,
     counting: Counting | None = None,
     undecided: Observation | None = None,
 ) -> SparkPlan:
-    """The plan of a query on a DataFrame.
+    """The plan of a query on a DataFrame; `rules`: the rows of its parameter table.
 
     Raises EventError where the query names no order column, because a distributed table has no
     order of its own, and where the DataFrame does not have the columns that the query reads;
     ValueError for options that cannot be.
     """
     _check_options(ranges, presorted=presorted)
-    planner = _Planner(program, events, counting, undecided)
+    planner = _Planner(program, events, rules, counting, undecided)
     if presorted:
         return planner.presorted()
     if program.plan.partition_by and not program.plan.interleaves:
@@ -174,6 +186,11 @@ def _with_clock(program: Program, rows: DataFrame) -> tuple[Program, str]:
     return replace(program, plan=replace(plan, clock=latest)), line
 
 
+def _planned(program: Program, rules: Rows | None) -> Plan:
+    """The plan of a query as it reads events."""
+    return program.plan if rules is None else with_event_windows(program.plan)
+
+
 class _Planner:
     """Makes the plan of one query on one DataFrame, and describes it in words."""
 
@@ -181,17 +198,19 @@ class _Planner:
         self,
         program: Program,
         events: DataFrame,
+        rules: Rows | None = None,
         counting: Counting | None = None,
         undecided: Observation | None = None,
     ) -> None:
-        plan = program.plan
+        plan = _planned(program, rules)
         _check(plan, events)
         narrow = needed_columns(plan, events)
         clock = ""
         if plan.asks_for_clock:
             program, clock = _with_clock(program, narrow)
-            plan = program.plan
+            plan = _planned(program, rules)
         self._program = program
+        self._rules = rules
         self._plan = plan
         self._counting = counting
         self._undecided = undecided if leaves_undecided(plan) else None
@@ -209,6 +228,8 @@ class _Planner:
         ]
         if clock:
             self._lines.append(clock)
+        if rules is not None:
+            self._lines.append(rules_line(program.plan, rules.count))
         if leaves_undecided(plan):
             self._lines.append(_UNDECIDED)
         self._rows = with_key_columns(plan, self._rows)
@@ -300,12 +321,12 @@ class _Planner:
             kept = [name for name in ordered.columns if name not in made]
             ordered = ordered.select(*map(column_named, kept))
         shipped, ddl = tuple(part.shipped for part in ranges), wire_ddl(self._plan)
-        observation = self._undecided
+        observation, rules = self._undecided, self._rules
         if observation is None:
-            reader = task_reader(self._program, columns, shipped)
+            reader = task_reader(self._program, columns, shipped, rules)
             found = mapped(ordered, reader, ddl, self._counting)
         else:
-            reader = task_reader(self._program, columns, shipped, counts_undecided=True)
+            reader = task_reader(self._program, columns, shipped, rules, counts_undecided=True)
             wider = f"{ddl}, {UNDECIDED_DDL}" if ddl else UNDECIDED_DDL
             found = without_counts(mapped(ordered, reader, wider, self._counting), observation)
         return with_lists(self._plan, found)
@@ -414,6 +435,8 @@ class _Planner:
 
     def _why_not_cut(self) -> str:
         """Why the query cannot be run on parts of the stream, or of a key."""
+        if self._rules is not None and not self._plan.positions:
+            return "matches of a query FOR EACH are told apart by positions, which were left out"
         return why_not_split(self._plan) or self._order.why_not_cut
 
     def _time_ranges(self, ranges: int | None) -> tuple[list[TimeRange], str, str]:

@@ -17,7 +17,8 @@ from celc_runtime.arrow.paths import received
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import ARROW_TYPES, Plan
 from celc_runtime.program import Program, Route
-from celc_runtime.run.run_of import run_of
+from celc_runtime.rules.rows import Rows, batch_of_rows, rows_of_batch
+from celc_runtime.rules.run import run_for
 from celc_runtime.spark.single_labels import with_single_fields
 from celc_runtime.spark.undecided import with_undecided
 
@@ -51,18 +52,22 @@ EVENTS_ALONE = TaskColumns()
 
 def batch_route(program: Program) -> Route:
     """The function of Spark tasks: from the names of columns, the ranges, whether undecided matches
-    are counted, and batches."""
+    are counted, the rows of the parameter table (None: there is none), and batches."""
 
     def match_task(
         program: Program,
         columns: tuple[str, str, str],
         ranges: tuple[ShippedRange, ...],
         counts_undecided: bool,
+        table: pa.RecordBatch | None,
         batches: Iterable[pa.RecordBatch],
     ) -> Iterator[pa.RecordBatch]:
         undecided: list[int] = []
         events = map(received, batches)
-        found = matches_of_task(program, TaskColumns(*columns), ranges, events, undecided.append)
+        rules = None if table is None else rows_of_batch(table)
+        found = matches_of_task(
+            program, TaskColumns(*columns), ranges, events, undecided.append, rules
+        )
         sent = (with_single_fields(program.plan, batch) for batch in found)
         if not counts_undecided:
             return sent
@@ -77,12 +82,15 @@ def task_reader(
     program: Program,
     columns: TaskColumns,
     ranges: tuple[ShippedRange, ...] = (),
+    rules: Rows | None = None,
     *,
     counts_undecided: bool = False,
 ) -> Any:
     """The function that `mapInArrow` gets; its batches have `single_labels.wire_ddl`, and with
     `counts_undecided` the column of `undecided` behind it."""
-    return partial(batch_route(program), tuple(columns), ranges, counts_undecided)
+    # What a worker reads before it has this runtime is of other packages.
+    table = None if rules is None else batch_of_rows(rules)
+    return partial(batch_route(program), tuple(columns), ranges, counts_undecided, table)
 
 
 def matches_of_task(
@@ -91,15 +99,17 @@ def matches_of_task(
     ranges: tuple[ShippedRange, ...],
     batches: Iterable[pa.RecordBatch],
     tell_undecided: Callable[[int], object] = int,
+    rules: Rows | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The matches of one task, which reads one of `ranges`, or several told apart by a column, or
     whole partitions. In the end `tell_undecided` is told how many matches were left undecided.
+    `rules`: the rows of the parameter table.
 
     Raises EventError where two rows of a partition are equal in their order, and where a range has
     not as many rows as were counted.
     """
-    whole = _WholeReader(program)
-    alone = _RangeReader(program, ranges[0]) if ranges and not columns.range else None
+    whole = _WholeReader(program, rules)
+    alone = _RangeReader(program, ranges[0], rules) if ranges and not columns.range else None
     reader, number, undecided = alone or whole, 0, 0
     for batch in batches:
         rows = _Rows.of(program.plan, columns, batch)
@@ -108,7 +118,7 @@ def matches_of_task(
             if in_range != number:
                 yield from reader.rest()
                 undecided += reader.finish()
-                reader = _RangeReader(program, ranges[in_range - 1]) if in_range else whole
+                reader = _RangeReader(program, ranges[in_range - 1], rules) if in_range else whole
                 number = in_range
             yield from reader.push(rows.slice(start, end))
     yield from reader.rest()
@@ -176,8 +186,8 @@ def _stretches(values: np.ndarray) -> Iterator[tuple[int, int]]:
 class _WholeReader:
     """Reads whole partitions, one after another."""
 
-    def __init__(self, program: Program) -> None:
-        self._run = run_of(program, ties_are_errors=True)
+    def __init__(self, program: Program, rules: Rows | None) -> None:
+        self._run = run_for(program, rules, ties_are_errors=True)
 
     def push(self, rows: _Rows) -> Iterator[pa.RecordBatch]:
         positions = None if rows.numbers is None else rows.numbers - 1
@@ -204,11 +214,15 @@ class _WholeReader:
 class _RangeReader:
     """Reads one range; only matches that end in its own events are listed."""
 
-    def __init__(self, program: Program, shipped: ShippedRange) -> None:
+    def __init__(self, program: Program, shipped: ShippedRange, rules: Rows | None) -> None:
         self._program = program
         self._start, self._first_position, self._expected, self._later = shipped
-        self._run = run_of(
-            program, ties_are_errors=True, first_position=self._first_position, continues=True
+        self._run = run_for(
+            program,
+            rules,
+            ties_are_errors=True,
+            first_position=self._first_position,
+            continues=True,
         )
         self._seen = 0
         self._is_in_own: bool | None = None
