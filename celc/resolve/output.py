@@ -61,17 +61,23 @@ def select(
         case syntax.NoItems():
             return Selection((), frozenset())
         case _:
-            of_set = [item for item in items if _is_of_set(item, site)]
+            of_set = [item for item in items if is_of_set(item, site)]
             labels = tuple(item for item in items if item not in of_set)
             found = _listed(labels, site, source, partition_by)
             return replace(found, parameters=_shown(of_set, site))
 
 
-def _is_of_set(item: syntax.SelectItem, site: Site) -> bool:
+def is_of_set(item: syntax.SelectItem, site: Site) -> bool:
     """Whether it is the item `rule` or `rule[a]` of the parameter set."""
     each = site.schema.for_each
     is_label = isinstance(item, syntax.LabelItem)
     return each is not None and is_label and item.label.text == each.set.name
+
+
+def shown_of_set(items: Items | None, site: Site) -> tuple[str, ...] | None:
+    """The attributes that the column of the parameter set shows beside totals; None: all."""
+    written = items if isinstance(items, tuple) else ()
+    return _shown([item for item in written if is_of_set(item, site)], site)
 
 
 def _shown(items: Sequence[syntax.SelectItem], site: Site) -> tuple[str, ...] | None:

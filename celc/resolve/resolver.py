@@ -15,7 +15,7 @@ from celc.resolve.formulas import Builder
 from celc.resolve.labels import Annotator
 from celc.resolve.local_windows import is_bounded, lift_windows
 from celc.resolve.multitude import check_counts
-from celc.resolve.output import Selection, check_columns, select
+from celc.resolve.output import Selection, check_columns, select, shown_of_set
 from celc.resolve.own_aggregates import declare_aggregates
 from celc.resolve.query_clauses import (
     QueryClauses,
@@ -185,7 +185,7 @@ def _selection(
     order_by, order_is_known = around.order_by, around.order_is_known
     total = total_of(node, order_by, order_is_known, places, site, decided=decided)
     if total is not None:
-        return Selection((), frozenset()), total
+        return Selection((), frozenset(), shown_of_set(items, site)), total
     together = None if node.select is None else node.select.together
     if together is not None and items is not None:
         check_collapsed(items, source, site.found)

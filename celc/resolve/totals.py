@@ -48,7 +48,7 @@ from celc.resolve.expressions import (
     numeric,
     refuse_star,
 )
-from celc.resolve.output import OWN_COLUMNS, Column, Items, check_names
+from celc.resolve.output import OWN_COLUMNS, Column, Items, check_names, is_of_set
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Frame
 
@@ -109,6 +109,8 @@ def total_of(
     per = _per(node.per, order_by, order_is_known, site.schema, site.found)
     own = OWN_COLUMNS + (("decided_time",) if decided else ())
     own += ("span_start", "span_end") if isinstance(per, PerSpan) else ()
+    each = site.schema.for_each
+    own += () if each is None else (each.set.name,)
     columns = [Column("partition attribute", name, span) for name, span in partition_by.items()]
     columns += [Column("item", item.name, item.span) for item in items]
     check_names(own, columns, site.found)
@@ -133,7 +135,8 @@ def _items(written: Items, partition_by: Mapping[str, Span], site: Site) -> tupl
     items: list[TotalItem] = []
     for item in written:
         if isinstance(item, syntax.LabelItem):
-            _label(item, written, partition_by, site)
+            if not is_of_set(item, site):
+                _label(item, written, partition_by, site)
             continue
         node, text = item.expression, found.source.slice(item.expression.span)
         value = expression(node, replace(site, declared=_Totals(site)))

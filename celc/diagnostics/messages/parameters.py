@@ -28,7 +28,7 @@ def duplicate_set(name: str, span: Span, first: Span) -> Diagnostic:
 def duplicate_parameter(name: str, owner: str, span: Span, first: Span) -> Diagnostic:
     """`PARAMETERS rule { id: INT, id: LONG }`."""
     return error(
-        "duplicate-attribute",
+        "duplicate-parameter",
         span,
         f"attribute {quote(name)} is declared twice in parameter set {quote(owner)}",
         help=("declare each attribute once",),
@@ -67,7 +67,7 @@ def unknown_set(name: str, declared: Collection[str], span: Span) -> Diagnostic:
 def label_and_set(name: str, span: Span, clause: Span) -> Diagnostic:
     """`A AS rule` in a query FOR EACH rule."""
     return error(
-        "called-like-parameters",
+        "label-and-parameters",
         span,
         f"a label cannot be called {quote(name)} here: {written(name)}.… is a value of the "
         "parameter set",
@@ -89,7 +89,7 @@ def not_for_each(name: str, span: Span) -> Diagnostic:
 def other_set(name: str, named: str, span: Span, clause: Span) -> Diagnostic:
     """`other.id` in a query FOR EACH rule."""
     return error(
-        "parameters-without-for-each",
+        "several-parameters",
         span,
         f"{quote(name)} is a parameter set, but this query is FOR EACH {written(named)}",
         help=("a query has one parameter set: declare all that it needs in one",),
@@ -100,7 +100,7 @@ def other_set(name: str, named: str, span: Span, clause: Span) -> Diagnostic:
 def text_beside_totals(text: str, span: Span) -> Diagnostic:
     """`HAVING rule.name = 'x'`."""
     return error(
-        "for-each-unsupported",
+        "text-beside-totals",
         span,
         f"{text} is a STRING, and items of TOTAL and HAVING have no texts yet",
         help=("write the condition in the FILTER of a label that every match has",),
@@ -121,20 +121,10 @@ def unknown_parameter(name: str, owner: str, offered: Collection[str], span: Spa
     )
 
 
-def parameter_in_function(function: str, text: str, span: Span) -> Diagnostic:
-    """`SUM(rule.v)`, `COUNT(rule)` and `PREV(rule.v)`."""
-    return error(
-        "parameter-in-function",
-        span,
-        f"{text} is one value for all events, and {function} is taken of the events of a label",
-        help=("write the value itself, such as rule.a, or a label",),
-    )
-
-
 def set_as_label(name: str, span: Span) -> Diagnostic:
-    """`rule[a > 1]` and `rule IS R` in a condition."""
+    """`rule[a > 1]`, `rule IS R` and `SUM(rule.a)` in a condition."""
     return error(
-        "parameter-in-function",
+        "parameters-as-label",
         span,
         f"{quote(name)} is a parameter set, and has no events",
         help=(f"compare its values: {written(name)}.a > 1",),
@@ -144,7 +134,7 @@ def set_as_label(name: str, span: Span) -> Diagnostic:
 def pattern_of_label(operator: str, text: str, span: Span) -> Diagnostic:
     """`x.name LIKE y.name`."""
     return error(
-        "unexpected",
+        "pattern-of-label",
         span,
         f"the pattern of {operator} cannot be {text}, the attribute of an event",
         help=("expected a text such as 'a%', or an attribute of a parameter set",),
@@ -154,7 +144,7 @@ def pattern_of_label(operator: str, text: str, span: Span) -> Diagnostic:
 def pattern_of_computed(operator: str, span: Span) -> Diagnostic:
     """`MIN(x.name) LIKE rule.pattern` and `'abc' LIKE rule.pattern`."""
     return error(
-        "for-each-unsupported",
+        "computed-pattern",
         span,
         f"only an attribute of an event can be compared with a pattern of a parameter set by "
         f"{operator} yet",
@@ -175,20 +165,9 @@ def pattern_type(operator: str, type: str, span: Span) -> Diagnostic:
 def no_event_to_judge(text: str, span: Span) -> Diagnostic:
     """`PROJECT[NONE…]` around all labels: `COUNT(x) > rule.n` where the part binds no label."""
     return error(
-        "for-each-unsupported",
+        "parameter-without-event",
         span,
         f"{text} compares a function with a parameter where the formula before FILTER may bind no "
         "label, which cannot be compiled yet",
         help=("keep a label of an event that is in every match",),
-    )
-
-
-def parameter_in_window(name: str, span: Span, mended: Fix | None) -> Diagnostic:
-    """`WITHIN rule.n EVENTS`."""
-    return error(
-        "parameter-in-window",
-        span,
-        f"a window cannot depend on {quote(name)}: its size is a number in the text",
-        help=("compare the times of two labels in FILTER: y.ts - x.ts <= rule.span",),
-        fixes=() if mended is None else (mended,),
     )
