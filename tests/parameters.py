@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from celc_runtime import CompiledQuery
 from celc_runtime.plan.plan import ARROW_TYPES
-from engines import Event, Row, answer_of, table_of
+from engines import Event, Row, answer_of, column, table_of
 
 
 def rows_table(query: CompiledQuery, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
@@ -17,7 +17,7 @@ def rows_table(query: CompiledQuery, rows: Sequence[Mapping[str, Any]]) -> pa.Ta
     assert parameters is not None
     return pa.table(
         {
-            one.name: pa.array([row.get(one.name) for row in rows], ARROW_TYPES[one.type])
+            one.name: column([row.get(one.name) for row in rows], ARROW_TYPES[one.type])
             for one in parameters.attributes
         }
     )

@@ -60,7 +60,9 @@ def plan_arguments(
     imports = code.imports
     parameters, added = query.parameters, columns_added(query.parameters)
     relevant = None
-    if parameters is None:
+    if parameters is not None:
+        read = {*read, *(one.attribute for one in parameters.patterns)}
+    else:
         relevant = relevant_events(program, sees_all_events=sees_all_events)
     fields = {
         "name": string_literal(query.name),

@@ -115,7 +115,7 @@ def _in_order(found: list[Found]) -> _Entries:
     )
 
 
-@njit(nogil=True)
+@njit(nogil=True, cache=True)
 def _next(order, trees, root, size, start, place, least):  # type: ignore[no-untyped-def]
     """The first place of `order` from `place` on whose key reaches `least`; a large number where
     there is none."""
@@ -134,7 +134,7 @@ def _next(order, trees, root, size, start, place, least):  # type: ignore[no-unt
         node += 1
 
 
-@njit(nogil=True)
+@njit(nogil=True, cache=True)
 def _count(  # type: ignore[no-untyped-def]
     events, low, high, order, trees, roots, sizes, starts, at_least, last, counts
 ):
@@ -154,7 +154,7 @@ def _count(  # type: ignore[no-untyped-def]
             place += 1
 
 
-@njit(nogil=True)
+@njit(nogil=True, cache=True)
 def _write(  # type: ignore[no-untyped-def]
     events, low, high, order, trees, roots, sizes, starts, at_least, last, ends, written
 ):

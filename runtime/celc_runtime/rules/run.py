@@ -20,8 +20,10 @@ import pyarrow as pa
 
 from celc_runtime.arrow.arrays import in_one_piece, plain, whole_numbers
 from celc_runtime.arrow.columns import Columns, Prepared
+from celc_runtime.arrow.conforming import names_read
 from celc_runtime.arrow.event_types import type_numbers
 from celc_runtime.plan.errors import EventWarning
+from celc_runtime.plan.names import unused_name
 from celc_runtime.program import Program
 from celc_runtime.rules.index import index_of
 from celc_runtime.rules.inner import over_events, over_pairs, parameters_of
@@ -63,7 +65,8 @@ class ForEachRun:
         self._rows = rows
         self._inner = over_pairs(program)
         self._plan = over_events(plan)
-        self._numbered = numbered
+        # Columns with the numbers of rows: those of the input, and those of batches with strangers.
+        self._numbers = {numbered, unused_name("row", names_read(self._plan))}
         self._reader = Columns(
             self._plan, ties_are_errors=ties_are_errors, continues=continues, numbered=numbered
         )
@@ -164,8 +167,8 @@ class ForEachRun:
             latest = int(whole_numbers(events.column(self._plan.order_by[0])).max())
             self._latest = latest if self._latest is None else max(latest, self._latest)
         types = type_numbers(self._plan, events, "a row")
-        if self._numbered is not None:
-            events = events.drop_columns([self._numbered])
+        kept = [name for name in events.schema.names if name not in self._numbers]
+        events = events.select(kept)
         self._waiting.append(Events(events, types, parts, positions))
 
     def _mark_own(self, positions: np.ndarray) -> None:
