@@ -2,8 +2,8 @@
 
     python benchmarks/many.py [--events N] [--record]
 
-Events are quotes of 10,000 symbols. Three shapes: `pair`, an event with a low and a later one with a
-high price of the rule's symbol; `rise`, three or more of the rule's symbol, each higher than the
+Events are quotes of 10,000 symbols. Three shapes: `pair`, an event with a low and a later one with
+a high price of the rule's symbol; `rise`, three or more of the rule's symbol, each higher than the
 one before by the rule's factor; `range`, one event whose price lies between two bounds, of which
 ten rules in all have the same. In `pair` and `rise` an event concerns as many rules as there are
 for a symbol: 10 of 100,000. `set_up` is the time of a call with one event, which is what reading

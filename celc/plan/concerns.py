@@ -25,8 +25,8 @@ _MOST_WAYS = 64
 
 @dataclass(frozen=True, slots=True)
 class OfEvent:
-    """A condition on an attribute of an event and constants; `operator` is a comparison, in, not_in,
-    is_null or is_not_null."""
+    """A condition on an attribute of an event and constants; `operator` is a comparison, in,
+    not_in, is_null or is_not_null."""
 
     operator: str
     attribute: str
@@ -98,9 +98,7 @@ def concerns_of(program: Program, *, sees_all_events: bool) -> Concerns:
     return Concerns(tuple(found))
 
 
-def _concern(
-    conditions: TypeConditions, truths: set[int], columns: Mapping[str, str]
-) -> Concern:
+def _concern(conditions: TypeConditions, truths: set[int], columns: Mapping[str, str]) -> Concern:
     # A set of conditions lets through no event that a part of the set does not.
     least = [truth for truth in truths if not any(t != truth and t & truth == t for t in truths)]
     ways = tuple(_way(conditions, truth, columns) for truth in sorted(least))
@@ -108,9 +106,7 @@ def _concern(
     return Concern(conditions.type, ways if asked else ())
 
 
-def _way(
-    conditions: TypeConditions, truth: int, columns: Mapping[str, str]
-) -> tuple[_Clause, ...]:
+def _way(conditions: TypeConditions, truth: int, columns: Mapping[str, str]) -> tuple[_Clause, ...]:
     """The clauses of the groups in a bit set, without those that no index can answer."""
     clauses = [
         _clause(clause, columns)

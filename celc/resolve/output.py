@@ -70,8 +70,9 @@ def select(
 def is_of_set(item: syntax.SelectItem, site: Site) -> bool:
     """Whether it is the item `rule` or `rule[a]` of the parameter set."""
     each = site.schema.for_each
-    is_label = isinstance(item, syntax.LabelItem)
-    return each is not None and is_label and item.label.text == each.set.name
+    if each is None or not isinstance(item, syntax.LabelItem):
+        return False
+    return item.label.text == each.set.name
 
 
 def shown_of_set(items: Items | None, site: Site) -> tuple[str, ...] | None:

@@ -119,9 +119,7 @@ class ForEach:
             return None
         return core.AttributeValue(self.set.name, self.column(value.name), value.type, span)
 
-    def pattern(
-        self, operator: Literal["LIKE", "RLIKE"], attribute: str, parameter: str
-    ) -> str:
+    def pattern(self, operator: Literal["LIKE", "RLIKE"], attribute: str, parameter: str) -> str:
         """The column with the answer to `x.attribute LIKE rule.parameter`."""
         column = f"{self.prefix}#{operator} {parameter}.{attribute}"
         self.patterns[column] = core.ParameterPattern(column, operator, attribute, parameter)
@@ -248,9 +246,7 @@ def _on_labels(clause: core.Clause, labels: tuple[str, ...], each: ForEach) -> c
     return core.Clause(predicates, (*named,), clause.span)
 
 
-def _of_events(
-    predicate: core.Predicate, labels: tuple[str, ...], each: ForEach
-) -> core.Predicate:
+def _of_events(predicate: core.Predicate, labels: tuple[str, ...], each: ForEach) -> core.Predicate:
     chosen = labels_chosen_from(predicate)
     default = next((label for label in chosen if label in labels), labels[0])
 
@@ -300,9 +296,7 @@ def _moved(formula: core.Formula, clause: core.Clause, each: ForEach) -> core.Fo
 
     match formula:
         case core.Atom():
-            return core.Filter(
-                formula, (_on_labels(clause, (formula.label,), each),), clause.span
-            )
+            return core.Filter(formula, (_on_labels(clause, (formula.label,), each),), clause.span)
         case core.Sequence() | core.Disjunction():
             return replace(formula, operands=tuple(map(moved, formula.operands)))
         case core.Conjunction() | core.All() | core.Absence():
@@ -381,7 +375,9 @@ def on_rows(query: core.Query, each: ForEach, shown: tuple[str, ...] | None) -> 
         name=each.set.name,
         attributes=tuple(AttributeDeclaration(*one) for one in each.set.attributes.items()),
         shown=tuple(each.set.attributes) if shown is None else shown,
-        columns=tuple((each.column(name), name) for name in each.set.attributes if name in each.read),
+        columns=tuple(
+            (each.column(name), name) for name in each.set.attributes if name in each.read
+        ),
         patterns=tuple(each.patterns.values()),
         number=number.name,
         position=position.name if counts else None,
@@ -417,7 +413,7 @@ _Window = TypeVar("_Window", core.Window, core.Window | None)
 
 
 def _on_position(window: _Window, position: AttributeDeclaration | None) -> _Window:
-    """A window of EVENTS, measured on the column of positions: events are left out of the stream."""
+    """A window of EVENTS, measured on the column of positions: the stream lacks events."""
     if window is None or position is None or window.unit is not core.WindowUnit.EVENTS:
         return window
     return replace(window, unit=core.WindowUnit.VALUE, attribute=position)

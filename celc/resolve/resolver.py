@@ -17,13 +17,13 @@ from celc.resolve.local_windows import is_bounded, lift_windows
 from celc.resolve.multitude import check_counts
 from celc.resolve.output import Selection, check_columns, select, shown_of_set
 from celc.resolve.own_aggregates import declare_aggregates
+from celc.resolve.parameters import declare_parameters, on_rows
 from celc.resolve.query_clauses import (
     QueryClauses,
     check_window_length,
     clauses_of_query,
     window_of,
 )
-from celc.resolve.parameters import declare_parameters, on_rows
 from celc.resolve.schema import PARAMETER_TYPES, Declarations, declare, schema_of
 from celc.resolve.scopes import Frame
 from celc.resolve.simultaneous import check_simultaneous

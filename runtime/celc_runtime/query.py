@@ -16,6 +16,7 @@ from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import BranchFree, Keyed, StraightLine, UnionLists
 from celc_runtime.program import Program, Route
+from celc_runtime.rules.tables import matches_for_each
 from celc_runtime.run.matching import (
     matches_of_events,
     matches_of_frame,
@@ -24,7 +25,6 @@ from celc_runtime.run.matching import (
 )
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
-from celc_runtime.rules.tables import matches_for_each
 from celc_runtime.spark.match import spark_matches, spark_plan
 from celc_runtime.spark.parameters import given_rules
 from celc_runtime.spark.progress import watched

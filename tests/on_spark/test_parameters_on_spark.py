@@ -135,9 +135,9 @@ def test_what_does_not_fit_is_an_error(spark: Any) -> None:
         query.match(frame)
     with pytest.raises(TypeError, match=r"takes no argument 'rules': its parameter set is 'rule'"):
         query.match(frame, rules=rules)
-    with pytest.raises(EventError, match="parameters 'rule': .*'factor'"):
+    with pytest.raises(EventError, match=r"parameters 'rule': .*'factor'"):
         query.match(frame, rule=rules.drop("factor"))
-    with pytest.raises(EventError, match="parameters 'rule': .*'low' as DOUBLE"):
+    with pytest.raises(EventError, match=r"parameters 'rule': .*'low' as DOUBLE"):
         query.match(frame, rule=rules.withColumn("low", rules.symbol))
     with pytest.raises(EventError, match="a stream, but its rows are fixed"):
         query.match(frame, rule=spark.readStream.format("rate").load())
@@ -147,7 +147,7 @@ def test_what_does_not_fit_is_an_error(spark: Any) -> None:
     stream = spark.readStream.format("rate").load()
     with pytest.raises(EventError, match="a stream takes no table of parameters yet"):
         query.match_stream(stream)
-    with pytest.raises((TypeError, RuntimeError), match="FOR EACH rule|PySpark 4.1"):
+    with pytest.raises((TypeError, RuntimeError), match=r"FOR EACH rule|PySpark 4\.1"):
         query.register(spark)
 
 
@@ -156,9 +156,9 @@ def test_cases(spark: Any) -> None:
     from pyspark.sql import functions
 
     step = 3 if ON_SPARK == "classic" else 6
-    cases = [
-        case for case in load_cases(folder=TESTS / "cases_parameters") if _has_ts(case)
-    ][::step]
+    cases = [case for case in load_cases(folder=TESTS / "cases_parameters") if _has_ts(case)][
+        ::step
+    ]
     queries = [only_query(matcher(case.query, case.ties, case.at_end)) for case in cases]
     made = []
     for number, (case, query) in enumerate(zip(cases, queries, strict=True)):

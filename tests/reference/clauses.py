@@ -31,8 +31,8 @@ class Match:
 
     `labels` are in the order of the columns, each with its ascending positions; `values` are those
     of SELECT's expressions. `decided_time` is None where the answer has no such column. `matches`
-    is how many complex events a row of COLLAPSED stands for. `parameters` is the name of the parameter
-    set with what its column shows.
+    is how many complex events a row of COLLAPSED stands for. `parameters` is the name of the
+    parameter set with what its column shows.
     """
 
     partition: tuple[tuple[str, Any], ...]
@@ -106,8 +106,8 @@ def open_stream(
     at_end: str = "open",
     row: Mapping[str, Any] | None = None,
 ) -> Stream:
-    """The query and its stream, checked; the arguments are those of `evaluate`. `row` is that of the
-    parameter table."""
+    """The query and its stream, checked; the arguments are those of `evaluate`. `row` is that of
+    the parameter table."""
     file = parse(text)
     asked = pick_query(file, query)
     if asked.for_each is not None:

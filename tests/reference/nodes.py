@@ -533,8 +533,8 @@ class Query:
     A key of `partition_by` holds the attributes of which an event's type has one. `per_start` is
     FIRST or LONGEST, which compare matches with one start, or empty; `disjoint`: of these, each
     that starts after the end of the one before. `collapsed`: one row for each end. `per`: TOTAL
-    with one row for each END, each PARTITION or each span of so many microseconds; None: no TOTAL. `for_each`: the name
-    of the parameter set.
+    with one row for each END, each PARTITION or each span of so many microseconds; None: no
+    TOTAL. `for_each`: the name of the parameter set.
     """
 
     name: str | None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from celc.diagnostics.errors import Diagnostic, Fix, Related, error
+from celc.diagnostics.errors import Diagnostic, Related, error
 from celc.diagnostics.messages.wording import available, guess, guessed, quote, written
 from celc.diagnostics.source import Span
 

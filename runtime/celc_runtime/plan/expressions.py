@@ -98,14 +98,7 @@ class Arithmetic:
 
 
 Tree: TypeAlias = (
-    Constant
-    | Aggregate
-    | OwnAggregate
-    | ParameterValue
-    | Cast
-    | Negation
-    | Absolute
-    | Arithmetic
+    Constant | Aggregate | OwnAggregate | ParameterValue | Cast | Negation | Absolute | Arithmetic
 )
 
 

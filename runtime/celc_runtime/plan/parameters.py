@@ -1,5 +1,4 @@
-"""FOR EACH as data: the parameter set of a query, and the rows of its table that an event concerns.
-"""
+"""FOR EACH as data: the parameter set of a query, and the rows that an event concerns."""
 
 from __future__ import annotations
 
@@ -116,6 +115,6 @@ def no_table(query: str, parameters: Parameters) -> TypeError:
     name = parameters.name
     return TypeError(
         f"query {query!r} is FOR EACH {name}, and needs a table of its rows: use "
-        f"match_table(events, {name}=rows), or match(df, {name}=rows) on Spark; other routes take no "
-        "parameters yet"
+        f"match_table(events, {name}=rows), or match(df, {name}=rows) on Spark; other routes take "
+        "no parameters yet"
     )

@@ -151,8 +151,8 @@ class Plan:
     are equal in all order columns are one instant. `per_start`: what is still to choose among the
     matches with one start; `limit` is then None. `totals`: the answer are rows about groups of
     matches; `labels` are then those that its functions read, and all others are hidden.
-    `collapsed`: the answer has one row for each end of matches. `parameters`: of a query FOR EACH, which
-    is run as `rules/rows` says; other fields are then as in the text.
+    `collapsed`: the answer has one row for each end of matches. `parameters`: of a query FOR
+    EACH, which is run as `rules/run` says; other fields are then as in the text.
     """
 
     name: str
@@ -475,7 +475,9 @@ class Plan:
         return [("pos", "BIGINT"), *fields] if self.positions else fields
 
     def _row_ddl(self, parameters: Parameters) -> str:
-        types = ((one.name, DDL_TYPES.get(one.type, one.type)) for one in parameters.shown_attributes)
+        types = (
+            (one.name, DDL_TYPES.get(one.type, one.type)) for one in parameters.shown_attributes
+        )
         return f"STRUCT<{', '.join(f'{quoted(name)}: {type}' for name, type in types)}>"
 
     def _ddl_type(self, attribute: str) -> str:

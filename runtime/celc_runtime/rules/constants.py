@@ -43,7 +43,8 @@ def truth_of(test: OfEvent | OfRow, column: pa.Array) -> np.ndarray:
         case _:
             assert operator == ">="
             truth = keys >= constants[0]
-    return truth & known
+    truth &= known
+    return truth
 
 
 def _array(test: OfEvent | OfRow) -> pa.Array:

@@ -154,27 +154,27 @@ class _Way:
         keys = np.zeros(len(rows), np.int64)
         combinations: list[np.ndarray] = []
         for number, (_, ranks) in enumerate(self._equal):
-            keys = keys * (ranks.count + 1) + ranks.of_rows[rows]
+            keys = keys * (ranks.size + 1) + ranks.of_rows[rows]
             if number:
                 distinct, inverse = np.unique(keys, return_inverse=True)
                 combinations.append(distinct)
                 keys = inverse.astype(np.int64)
         for _, ranks in self._first:
-            keys = keys * (ranks.count + 1) + ranks.of_rows[rows]
+            keys = keys * (ranks.size + 1) + ranks.of_rows[rows]
         return keys, combinations
 
     def find(self, events: np.ndarray, columns: pa.RecordBatch) -> Found:
         """The rows that events concern by this way."""
-        for test in self._of_events:
-            column = columns.column(test.attribute)
-            events = events[truth_of(test, _taken(column, events))]
+        for of_event in self._of_events:
+            column = columns.column(of_event.attribute)
+            events = events[truth_of(of_event, _taken(column, events))]
         keys = np.zeros(len(events), np.int64)
         for number, (test, ranks) in enumerate(self._equal):
             below, upto, known = ranks.find(_taken(columns.column(test.attribute), events))
             there = known & (upto > below)
             if not there.all():
                 events, keys, below = events[there], keys[there], below[there]
-            keys = keys * (ranks.count + 1) + below
+            keys = keys * (ranks.size + 1) + below
             if number:
                 distinct = self._combinations[number - 1]
                 places = np.searchsorted(distinct, keys)
@@ -183,15 +183,19 @@ class _Way:
                 events, keys = events[there], places[there]
         low_keys, high_keys = keys, keys + 1
         for test, ranks in self._first:
-            least, most, known = _bounds(test, ranks, _taken(columns.column(test.attribute), events))
-            base = keys * (ranks.count + 1)
+            least, most, known = _bounds(
+                test, ranks, _taken(columns.column(test.attribute), events)
+            )
+            base = keys * (ranks.size + 1)
             events, base = events[known], base[known]
             low_keys, high_keys = base + least[known], base + most[known]
         low, high = self._places.of(low_keys), self._places.of(high_keys)
         at_least = np.zeros(0, np.int64)
         if self._second:
             test, ranks = self._second[0]
-            least, most, known = _bounds(test, ranks, _taken(columns.column(test.attribute), events))
+            least, most, known = _bounds(
+                test, ranks, _taken(columns.column(test.attribute), events)
+            )
             at_least = 1 - most if _is_upper(test) else least
             high = np.where(known, high, low)
         return Found(events, low, high, self._order, self._tree, at_least)
@@ -241,7 +245,7 @@ def _bounds(
     """int64[events]: the first rank of the rows that satisfy a comparison, and the one behind their
     last; and bool[events] where the event's value is not NULL."""
     below, upto, known = ranks.find(events)
-    zeros, all_ranks = np.zeros(len(below), np.int64), np.full(len(below), ranks.count, np.int64)
+    zeros, all_ranks = np.zeros(len(below), np.int64), np.full(len(below), ranks.size, np.int64)
     match test.operator:
         case ">":
             return zeros, below, known
@@ -255,8 +259,8 @@ def _bounds(
 
 
 def tree_of(keys: np.ndarray) -> np.ndarray:
-    """int64[2 · 2^k]: node n has the larger of nodes 2n and 2n + 1; the keys are the last 2^k nodes,
-    with smallest numbers behind them."""
+    """int64[2 · 2^k]: node n has the larger of nodes 2n and 2n + 1; the keys are the last 2^k
+    nodes, with smallest numbers behind them."""
     size = 1
     while size < len(keys):
         size *= 2

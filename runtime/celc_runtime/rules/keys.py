@@ -26,7 +26,7 @@ class Ranks(NamedTuple):
     are not greater: `find` gives both (int64[events]) and bool[events] where it is not NULL."""
 
     of_rows: np.ndarray
-    count: int
+    size: int
     find: Callable[[pa.Array], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 

@@ -2,8 +2,8 @@
 
 Two passes over what the index has found: the first counts the pairs of each row, the second writes
 them where they belong, so that nothing is sorted (a counting sort). Events come in their order, and
-so they do within each row. A row that an event concerns by several ways comes once: a pass remembers
-the last event of each row.
+so they do within each row. A row that an event concerns by several ways comes once: a pass
+remembers the last event of each row.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Pairs:
         _write(*entries, last, self.offsets[:-1].copy(), self._events)
 
     def of(self, first: int, behind: int) -> tuple[np.ndarray, np.ndarray]:
-        """The pairs of rows from `first` to before `behind`: int64 the rows, ascending, and for each
-        row ascending the events (int32)."""
+        """The pairs of rows from `first` to before `behind`: int64 the rows, ascending, and for
+        each row ascending the events (int32)."""
         counts = np.diff(self.offsets[first : behind + 1])
         events = self._events[self.offsets[first] : self.offsets[behind]]
         return np.repeat(np.arange(first, behind), counts), events
@@ -42,7 +42,9 @@ class Pairs:
         """Ranges of rows with about so many pairs at most; a row is never divided."""
         first, rows = 0, len(self.offsets) - 1
         while first < rows:
-            behind = int(np.searchsorted(self.offsets, self.offsets[first] + most, side="right")) - 1
+            behind = (
+                int(np.searchsorted(self.offsets, self.offsets[first] + most, side="right")) - 1
+            )
             behind = min(rows, max(first + 1, behind))
             yield first, behind
             first = behind

@@ -47,7 +47,7 @@ def given_rows(program: Program, tables: Mapping[str, Any]) -> Rows:
             known = f"its parameter set is {wanted[0]!r}" if wanted else "it has no parameter set"
             raise TypeError(f"query {program.name!r} takes no argument {name!r}: {known}")
     if parameters is None:
-        raise AssertionError('a query without parameters has other routes')
+        raise AssertionError("a query without parameters has other routes")
     if parameters.name not in tables:
         raise TypeError(
             f"query {program.name!r} is FOR EACH {parameters.name}: give a table of its rows, as "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -24,7 +24,7 @@ def matches_for_each(
     table, numbered = sorted_for(over_events(program.plan), table_of(program, events))
     run = ForEachRun(program, rows, numbered=numbered)
 
-    def found():  # type: ignore[no-untyped-def]
+    def found() -> Iterator[pa.RecordBatch]:
         for batch in table.to_batches(max_chunksize=1 << 22):
             yield from run.push(batch)
         yield from run.rest()

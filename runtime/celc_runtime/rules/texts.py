@@ -35,8 +35,9 @@ def with_one_dictionary(
 
 def _is_text(column: pa.Array) -> bool:
     type = column.type
-    return pa.types.is_string(type) or (
-        pa.types.is_dictionary(type) and pa.types.is_string(type.value_type)
+    return bool(
+        pa.types.is_string(type)
+        or (pa.types.is_dictionary(type) and pa.types.is_string(type.value_type))
     )
 
 

@@ -42,8 +42,8 @@ from celc_runtime.spark.hot_keys import HotKey, hot_keys, range_numbers, sampled
 from celc_runtime.spark.key_columns import with_key_columns
 from celc_runtime.spark.numbering import RangeColumns, numbered, why_not_numbered
 from celc_runtime.spark.order_column import OrderColumn, ValueColumn
-from celc_runtime.spark.probe import is_spread_by, most_rows, parallelism, why_not_read_twice
 from celc_runtime.spark.parameters import rules_line
+from celc_runtime.spark.probe import is_spread_by, most_rows, parallelism, why_not_read_twice
 from celc_runtime.spark.pushdown import can_matter, why_not_filtered
 from celc_runtime.spark.single_labels import wire_ddl, with_lists
 from celc_runtime.spark.tasks import EVENTS_ALONE, TaskColumns, task_reader
