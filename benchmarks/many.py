@@ -4,10 +4,11 @@
 
 Events are quotes of 10,000 symbols. Three shapes: `pair`, an event with a low and a later one with
 a high price of the rule's symbol; `rise`, three or more of the rule's symbol, each higher than the
-one before by the rule's factor; `range`, one event whose price lies between two bounds,
-which one event in ten does for some rule, however many rules there are. In `pair` and `rise` an
-event concerns as many rules as there are for its symbol: 10 of 100,000, and 40 of 400,000. `set_up` is the time of a call with one event, which is what reading
-the table and its index cost; `run` is a call with all events, from an Arrow table to matches.
+one before by the rule's factor; `range`, one event whose price lies between two bounds, as the
+price of one event in ten does, however many rules there are. In `pair` and `rise` an event concerns
+as many rules as there are for its symbol: 10 of 100,000, and 40 of 400,000. `set_up_seconds` is
+the time of a call with one event, which is what reading the table and its index cost;
+`events_per_second` are of a call with all events, from an Arrow table to matches.
 
 Every figure is CPU time of one thread, the best of several runs; ratios to the calibration kernel
 of `common.py`, timed in the same run, are what to compare between machines.
