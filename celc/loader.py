@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ from celc_runtime.arrow.sorting import is_sorted_stream
 from celc_runtime.display import file_text, queries_html
 from celc_runtime.jit.shipping import module_of
 from celc_runtime.query import CompiledQuery
+from celc_runtime.rules.inner import over_events
 
 from celc.diagnostics.errors import Diagnostic
 
@@ -77,24 +78,28 @@ class Matcher:
 
 
 def matches_of(
-    query: CompiledQuery, read: Callable[[], Iterable[pa.RecordBatch]]
+    query: CompiledQuery,
+    read: Callable[[], Iterable[pa.RecordBatch]],
+    tables: Mapping[str, Any] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The matches in events that can be read more than once, in bounded memory if they are sorted.
 
     Where the query needs an order, a first reading finds out whether the events have it. Sorted
-    events are matched batch by batch; other events are gathered and sorted.
+    events are matched batch by batch; other events are gathered and sorted, and so are all events
+    of a query with a parameter set, whose table is in `tables`.
     """
+    plan = query.plan if query.plan.parameters is None else over_events(query.plan)
 
     def conformed() -> Iterator[pa.RecordBatch]:
         # Files can have one column in several types, whose values do not compare.
         rows = 0
         for batch in read():
-            yield conforming(query.plan, batch, rows)
+            yield conforming(plan, batch, rows)
             rows += len(batch)
 
-    if is_sorted_stream(query.plan, conformed()):
+    if query.plan.parameters is None and is_sorted_stream(plan, conformed()):
         yield from query.match_arrow(conformed())
         return
-    tables = [pa.Table.from_batches([plain_batch(batch)]) for batch in conformed()]
-    table = pa.concat_tables(tables, promote_options="default")
-    yield from query.match_table(table).to_batches()
+    gathered = [pa.Table.from_batches([plain_batch(batch)]) for batch in conformed()]
+    table = pa.concat_tables(gathered, promote_options="default")
+    yield from query.match_table(table, **(tables or {})).to_batches()

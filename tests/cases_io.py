@@ -20,6 +20,7 @@ class Case:
 
     `options` are those of the call. `error`: why the query is refused, in place of an answer.
     `rows`: the answer of totals. `run_error`: the event at which their run ends with an error.
+    `parameters`: the table of each parameter set.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Case:
     error: str = ""
     rows: list[dict[str, Any]] | None = None
     run_error: dict[str, Any] | None = None
+    parameters: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """ValueError for an option that no route of the tests gives to its call."""

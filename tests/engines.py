@@ -145,7 +145,7 @@ def table_of(plan: Plan, events: Sequence[Event]) -> pa.Table:
     if "ts" not in read and any(isinstance(event.get("ts"), dt.datetime) for event in events):
         types["ts"] = COLUMNS["at"]
     return pa.table(
-        {name: _column([event.get(name) for event in events], type) for name, type in types.items()}
+        {name: column([event.get(name) for event in events], type) for name, type in types.items()}
     )
 
 
@@ -210,7 +210,7 @@ def _coded(column: pa.Array, rng: random.Random) -> pa.Array:
     return column.cast(pa.dictionary(coded, pa.string()))
 
 
-def _column(values: Sequence[Any], type: pa.DataType | None) -> pa.Array:
+def column(values: Sequence[Any], type: pa.DataType | None) -> pa.Array:
     if type is None or not pa.types.is_duration(type):
         return pa.array(values, type)
     # Arrow takes all durations of Python but the smallest one.

@@ -36,6 +36,7 @@ LAYERS = {
         ("query",),
         ("expanding", "many", "stream"),
         ("spark",),
+        ("rules",),
         ("display", "run"),
         ("arrow",),
         ("engine",),

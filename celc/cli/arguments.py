@@ -77,6 +77,13 @@ def _add_run(commands: Any) -> None:
         metavar="N",
         help="stop after this many matches in all (LIMIT: for each event that ends a match)",
     )
+    run.add_argument(
+        "--parameters",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="the rows of a parameter set (FOR EACH NAME), in a file like those of events",
+    )
     _add_input_options(run)
 
 

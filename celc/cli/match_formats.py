@@ -75,6 +75,7 @@ def json_lines(query: CompiledQuery, out: IO[bytes]) -> Writer:
         for row in [] if matches is None else matches.to_pylist():
             line = {
                 "query": query.name,
+                **_parameters(query, row),
                 "partition": {name: _json_ready(row[name]) for name in partition_by},
                 "start": row["start_pos"],
                 "end": row["end_pos"],
@@ -93,10 +94,18 @@ def _lines_of_totals(query: CompiledQuery, out: IO[bytes]) -> Writer:
 
     def write(rows: pa.RecordBatch | None) -> None:
         for row in [] if rows is None else rows.to_pylist():
-            line = {"query": query.name, "row": _json_ready(row)}
+            line = {"query": query.name, **_parameters(query, row), "row": _json_ready(row)}
             out.write((json.dumps(line, default=str, ensure_ascii=False) + "\n").encode())
 
     return write
+
+
+def _parameters(query: CompiledQuery, row: dict[str, object]) -> dict[str, object]:
+    """The row of the parameter set, which is then none of the other columns."""
+    parameters = query.plan.parameters
+    if parameters is None:
+        return {}
+    return {"parameters": {parameters.name: _json_ready(row.pop(parameters.name))}}
 
 
 def _json_ready(value: object) -> object:
@@ -155,7 +164,7 @@ class _ParquetWriter(pyarrow.parquet.ParquetWriter):  # type: ignore[misc]
 def _flat(matches: pa.RecordBatch) -> pa.RecordBatch:
     columns = []
     for field, column in zip(matches.schema, matches.columns, strict=True):
-        if pa.types.is_list(field.type):
+        if pa.types.is_list(field.type) or pa.types.is_struct(field.type):
             texts = [json.dumps(_json_ready(events), default=str) for events in column.to_pylist()]
             column = pa.array(texts, pa.string())
         columns.append(column)

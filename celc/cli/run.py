@@ -6,7 +6,7 @@ import argparse
 import shutil
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from celc.cli.output import (
     tell,
     written,
 )
+from celc.cli.parameter_tables import check_sets, named_files, tables_of
 from celc.cli.problems import FINE, CommandProblem
 from celc.cli.progress import shown
 from celc.cli.queries import SUFFIX, chosen_queries, compiled, query_files
@@ -59,13 +60,16 @@ def run(arguments: argparse.Namespace) -> int:
             check_output(arguments.output, force=arguments.force, inputs=inputs)
         _check_form(arguments, origins)
         matcher = Matcher(compilation.module_text("celc run"))
+        files = named_files(arguments.parameters)
+        check_sets(files, [matcher.queries[stages.query.name] for stages in chosen])
         first = FirstMatches(arguments.max_matches)
         with _output(arguments.output, format) as out:
             for stages in chosen:
                 query = _typed(matcher.queries[stages.query.name], arguments.type_column)
                 write = _writer(format, query, out, in_file=arguments.output is not None)
                 events = EventStream(origins, Wanted.of(stages.query, query), form)
-                _match(query, events, first, _live(write, out, arguments.output))
+                tables = tables_of(query, files, form)
+                _match(query, events, first, _live(write, out, arguments.output), tables)
                 if first.are_all:
                     break  # the rest of the events was not read, and may have what these lack
                 _tell_lacking(events, strict=arguments.strict_schema)
@@ -156,12 +160,13 @@ def _match(
     events: EventStream,
     first: FirstMatches,
     write: Callable[[Any], None],
+    tables: Mapping[str, Any],
 ) -> None:
-    """The matches of one query."""
+    """The matches of one query; `tables`: of its parameter set."""
     try:
         with shown(events.size) as bar:
             read = partial(events.batches, bar.read if bar is not None else None)
-            for batch in first.of(matches_of(query, read)):
+            for batch in first.of(matches_of(query, read, tables)):
                 if bar is not None:
                     bar.found(len(batch))
                 write(batch)

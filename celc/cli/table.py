@@ -108,7 +108,7 @@ class Times:
         """The lines of a cell."""
         if isinstance(value, list):
             return [line for item in value for line in self._item(item)]
-        return [self._text(value)]
+        return self._item(value) if isinstance(value, dict) else [self._text(value)]
 
     def _item(self, item: object) -> Lines:
         if not isinstance(item, dict):
@@ -116,6 +116,8 @@ class Times:
         told = ", ".join(
             f"{visible(name)}={self._text(value)}" for name, value in item.items() if name != "pos"
         )
+        if "pos" not in item:
+            return [told]  # the row of a parameter set
         return [f"#{item['pos']}" + (f" {told}" if told else "")]
 
     def _text(self, value: object) -> str:

@@ -120,6 +120,8 @@ class _Known:
                 found.add(messages.query_of_two_files(query.name, first, query.span))
         for stream in file.streams:
             self._declare("stream", stream.name, stream, source, found)
+        for parameters in file.parameters:
+            self._declare("parameter set", parameters.name, parameters, source, found)
         for aggregate in file.aggregates:
             self._declare("aggregate", aggregate.name, aggregate, source, found)
 

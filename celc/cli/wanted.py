@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from celc_runtime.query import CompiledQuery
+from celc_runtime.rules.inner import over_events
 
 from celc.cli.problems import CommandProblem
+from celc.codegen.parameters import columns_added
 from celc.core.formula import Query
 from celc.diagnostics.messages.wording import available, guess, quote, quoted
 
@@ -39,10 +41,17 @@ class Wanted:
     def of(cls, query: Query, compiled: CompiledQuery) -> Wanted:
         """The columns that a compiled query reads, and the names that its streams declare."""
         plan = compiled.plan
+        added: frozenset[str] = frozenset()
+        if plan.parameters is not None:
+            # What comes from the parameter table is in no file of events.
+            added = columns_added(query.parameters)
+            plan = over_events(plan)
         owners: dict[str, frozenset[str]] = {}
         types = [one for stream in query.streams for one in stream.event_types]
         for one in types:
             for attribute in one.attributes:
+                if attribute.name in added:
+                    continue
                 owners[attribute.name] = owners.get(attribute.name, frozenset()) | {one.name}
         # A file may have no events of the types that have one of a key's attributes.
         read = {attribute.name for attribute in plan.attributes}

@@ -10,8 +10,18 @@ from celc.codegen.layout import LINE_LENGTH
 _NAMES_OF = {
     "celc_runtime": (
         *("Absolute", "Aggregate", "Arithmetic", "Attribute", "AttributeTest", "Cast"),
-        *("ChosenKey", "CompiledQuery", "Computed", "Constant", "Deadline", "Kind", "Label"),
-        *("Negation", "OwnAggregate", "PerStart", "Plan", "Program", "Relevant", "TextComparison"),
+        *(
+            "ChosenKey",
+            "CompiledQuery",
+            "Computed",
+            "Concern",
+            "Constant",
+            "Deadline",
+            "Kind",
+            "Label",
+        ),
+        *("Negation", "OfBoth", "OfEvent", "OfRow", "OwnAggregate", "Parameter", "ParameterValue"),
+        *("Parameters", "Pattern", "PerStart", "Plan", "Program", "Relevant", "TextComparison"),
         *("TextCondition", "Window", "module_names", "with_constants"),
     ),
     "celc_runtime.engine.arena": (

@@ -7,6 +7,7 @@ the query get there as string literals only.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -21,7 +22,9 @@ from celc.normal.normalize import output_labels
 def expression_fields(query: core.Query, imports: Imports, own: OwnAggregateCode) -> dict[str, str]:
     """The fields of the plan for the expressions of a query; no fields where it has none. `own`
     writes the functions of aggregates that the file declares."""
-    code = _ExpressionCode(imports, own)
+    parameters = query.parameters
+    columns = {} if parameters is None else {name: one for one, name in parameters.columns}
+    code = _ExpressionCode(imports, own, columns)
     computed = [
         code.computed(place, item)
         for place, item in enumerate(query.output)
@@ -51,10 +54,12 @@ def attributes_in(value: core.Expression | core.Collection) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class _ExpressionCode:
-    """Writes expressions as constructor calls."""
+    """Writes expressions as constructor calls; `parameters` are the columns of the attributes of
+    the parameter set."""
 
     imports: Imports
     own: OwnAggregateCode
+    parameters: Mapping[str, str]
 
     def computed(self, place: int, item: core.OutputExpression) -> str:
         """The expression that is item number `place` of SELECT."""
@@ -90,7 +95,10 @@ class _ExpressionCode:
                 return call("Cast", self._tree(value.operand), string_literal(value.type.value))
             case core.Previous():
                 raise AssertionError("the resolver refuses PREV in SELECT")
-            case core.Variable() | core.Choice() | core.Conditional():
+            case core.Variable():
+                type = string_literal(value.type.value)
+                return call("ParameterValue", string_literal(self.parameters[value.name]), type)
+            case core.Choice() | core.Conditional():
                 raise AssertionError(IN_DECLARATION)
             case core.TotalOf():
                 raise AssertionError(IN_TOTAL)

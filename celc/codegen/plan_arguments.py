@@ -10,11 +10,13 @@ from celc.codegen.escape import literal, string_literal, string_tuple, tuple_tex
 from celc.codegen.imports import Imports
 from celc.codegen.output import attributes_in, expression_fields
 from celc.codegen.own_aggregates import OwnAggregateCode
+from celc.codegen.parameters import columns_added, parameters_call
 from celc.codegen.totals import attributes_in_totals, totals_field
 from celc.core import formula as core
 from celc.core.limits import SIMULTANEOUS
 from celc.core.traversal import is_one_event, windows_in
 from celc.normal.normalize import output_labels
+from celc.plan.concerns import concerns_of
 from celc.plan.deadlines import deadlines_of
 from celc.plan.program import Program
 from celc.plan.reaches import reaches_of
@@ -56,15 +58,24 @@ def plan_arguments(
     """
     query, tables = program.query, program.tables
     imports = code.imports
-    relevant = relevant_events(program, sees_all_events=sees_all_events)
+    parameters, added = query.parameters, columns_added(query.parameters)
+    relevant = None
+    if parameters is not None:
+        read = {*read, *(one.attribute for one in parameters.patterns)}
+    else:
+        relevant = relevant_events(program, sees_all_events=sees_all_events)
     fields = {
         "name": string_literal(query.name),
         "streams": string_tuple(stream.name for stream in query.streams),
         **_types(program),
         "type_column": str(query.needs_type_column),
         "stream_column": str(query.needs_stream_column),
-        "attributes": _attributes(attributes_read(query, read), imports),
-        "order_candidates": _attributes(common_attributes(query), imports),
+        "attributes": _attributes(
+            (one for one in attributes_read(query, read) if one.name not in added), imports
+        ),
+        "order_candidates": _attributes(
+            (one for one in common_attributes(query) if one.name not in added), imports
+        ),
         "columns": string_tuple(code.attributes),
         "texts": tuple_text(code.texts),
         "labels": _labels(program, imports),
@@ -72,7 +83,9 @@ def plan_arguments(
         **_hidden(query),
         "kinds": _kinds(query, program.output_kinds, imports),
         "kind_bits": str(program.kind_bits),
-        "partition_by": string_tuple(key.name for key in query.partition_by),
+        "partition_by": string_tuple(
+            key.name for key in query.partition_by if key.name not in added
+        ),
         "order_by": string_tuple(attribute.name for attribute in query.order_by),
         "tiebreak": string_tuple(tiebreak),
         "window": "None" if query.window is None else _window(query.window, imports),
@@ -110,6 +123,10 @@ def plan_arguments(
         fields["nested_selectors"] = "True"
     if relevant is not None:
         fields["relevant"] = _relevant(relevant, imports)
+    if parameters is not None:
+        fields["consume_by"] = string_literal(parameters.consume_by)
+        concerns = concerns_of(program, sees_all_events=sees_all_events)
+        fields["parameters"] = parameters_call(parameters, concerns, imports)
     if isinstance(program.listing, Checked | ByDefinition):
         fields["max_work"] = f"{program.listing.max_work:_}"
     imports.use("Plan")
@@ -244,7 +261,9 @@ def _window(window: core.Window, imports: Imports) -> str:
 def _keys_by_type(query: core.Query, imports: Imports) -> dict[str, str]:
     """The keys of PARTITION BY that are another attribute for each event type; none: no field."""
     keys = []
-    for place, key in enumerate(query.partition_by):
+    added = columns_added(query.parameters)
+    written = (key for key in query.partition_by if key.name not in added)
+    for place, key in enumerate(written):
         if key.alternatives:
             ways = tuple_text(
                 f"({string_literal(name)}, {tuple_text(map(string_tuple, types))})"

@@ -97,8 +97,12 @@ class _TotalCode:
                 return call(name, self._tree(value.operand), f"type={type}")
             case core.Cast():
                 return call("ItemCast", self._tree(value.operand), string_literal(value.type.value))
-            case core.AttributeValue() | core.Aggregate() | core.Previous():
-                raise AssertionError("the resolver refuses attributes in totals")
+            case core.AttributeValue():
+                # Of an event the resolver refuses them; this one is of the parameter set.
+                type = string_literal(value.type.value)
+                return call("ParameterValue", string_literal(value.attribute), type)
+            case core.Aggregate() | core.Previous():
+                raise AssertionError("the resolver refuses functions of one match in totals")
             case core.Choice() | core.Conditional():
                 raise AssertionError(IN_DECLARATION)
             case _:

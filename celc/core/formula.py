@@ -195,7 +195,7 @@ EXACT_CASTS = frozenset(
 @dataclass(frozen=True, slots=True)
 class Variable:
     """A parameter or a variable of STATE, in the declaration of an aggregate; the value of an item,
-    in the HAVING of TOTAL."""
+    in the HAVING of TOTAL; an attribute of the parameter set, in an expression of SELECT."""
 
     name: str
     type: DataType
@@ -818,6 +818,41 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True)
+class ParameterPattern:
+    """`x.attribute LIKE rule.parameter`: the column of events that holds the answer, a BOOLEAN."""
+
+    column: str
+    operator: Literal["LIKE", "RLIKE"]
+    attribute: str
+    parameter: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """FOR EACH: the answer is the union of the answers for each row of a table.
+
+    The query reads events that come once for each row which they concern. `name` and `attributes`
+    are those of the set as declared, `shown` its attributes in the output. `columns` are columns
+    of events with the attributes of the set that they hold, `patterns` those of patterns. `number`
+    is the column of the row's number, a key of the partitions; `position` that of the position of
+    an event, on which windows of EVENTS are measured, None: there are none. `sees_all`: every event
+    concerns every row. `row_by_row`: parts of one row are read together, so that rows come one
+    after another, and the number is no key. `consume_by` is that of the text.
+    """
+
+    name: str
+    attributes: tuple[AttributeDeclaration, ...]
+    shown: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...]
+    patterns: tuple[ParameterPattern, ...]
+    number: str
+    position: str | None
+    sees_all: bool
+    row_by_row: bool
+    consume_by: str
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """One query of a file, resolved.
 
@@ -831,6 +866,9 @@ class Query:
     one row for each end of matches, with the union of their positions for each label in `output`.
     With either `strategy` is ALL, `strategy_span` is its place, and there is no `limit` and no
     `per_start`.
+
+    `parameters` of FOR EACH: the streams have the columns of its rows as well, and so has
+    `partition_by`. Variables in `output` are attributes of the set.
     """
 
     name: str
@@ -851,3 +889,4 @@ class Query:
     per_start: PerStart | None = None
     total: Total | None = None
     collapsed: bool = False
+    parameters: Parameters | None = None

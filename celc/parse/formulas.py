@@ -79,6 +79,8 @@ class FormulaBuilder(RoundsBuilder):
         # The event types of each stream, and the streams in FROM.
         self._streams: dict[str, tuple[str, ...]] = {}
         self._read: tuple[str, ...] = ()
+        # The parameter sets of the file, in order.
+        self._sets: dict[str, None] = {}
         # Labels that SELECT gives another name.
         self._renamed: list[tuple[Name, Name]] = []
 
@@ -417,7 +419,8 @@ class FormulaBuilder(RoundsBuilder):
 
     def labelled_own_attribute(self, c: Values) -> syntax.Attribute:
         span = c[0].span.to(c[2].span)
-        self.report(tree_errors.label_in_brackets(c[2].text, span))
+        if name_text(c[0]) not in self._sets:
+            self.report(tree_errors.label_in_brackets(c[2].text, span))
         return self.attribute(c)
 
     def own_call(self, c: Values) -> syntax.Call:

@@ -10,7 +10,7 @@ from celc.parse.queries import QueryBuilder
 from celc.parse.tables import grammar
 from celc.parse.tokens import BEGIN, Token, begins_formula, terminal_of
 
-_ENDS_OF_AGGREGATE = ("RESULT", "AGGREGATE", "CREATE", "QUERY", "SELECT")
+_ENDS_OF_AGGREGATE = ("RESULT", "AGGREGATE", "CREATE", "PARAMETERS", "QUERY", "SELECT")
 
 
 class Machine:

@@ -29,6 +29,7 @@ class _Draft:
     window: syntax.Window | None = None
     consume: syntax.ConsumeClause | None = None
     limit: syntax.LimitClause | None = None
+    for_each: Name | None = None
     per: syntax.PerClause | None = None
     having: syntax.HavingClause | None = None
 
@@ -48,7 +49,8 @@ class QueryBuilder(FormulaBuilder):
     def _file(self, declared: Values, queries: list[syntax.Query]) -> syntax.File:
         streams = tuple(one for one in declared if isinstance(one, syntax.StreamDeclaration))
         aggregates = tuple(one for one in declared if isinstance(one, syntax.AggregateDeclaration))
-        return syntax.File(streams, tuple(queries), self._whole(), aggregates)
+        sets = tuple(one for one in declared if isinstance(one, syntax.ParametersDeclaration))
+        return syntax.File(streams, tuple(queries), self._whole(), aggregates, sets)
 
     def _whole(self) -> Span:
         return Span(0, len(self.diagnostics.source.text))
@@ -64,6 +66,11 @@ class QueryBuilder(FormulaBuilder):
 
     def attribute_declaration(self, c: Values) -> syntax.AttributeDeclaration:
         return syntax.AttributeDeclaration(name_of(c[0]), name_of(c[2]), c[0].span.to(c[2].span))
+
+    def parameters_declaration(self, c: Values) -> syntax.ParametersDeclaration:
+        attributes = tuple(c[3]) if len(c) == 5 else ()
+        self._sets[name_text(c[1])] = None
+        return syntax.ParametersDeclaration(name_of(c[1]), attributes, c[0].span.to(c[-1].span))
 
     def aggregate_declaration(self, c: Values) -> syntax.AggregateDeclaration:
         # Names without a label are its parameters and its state.
@@ -112,6 +119,7 @@ class QueryBuilder(FormulaBuilder):
             limit=draft.limit,
             span=start.to(draft.span),
             per=draft.per,
+            for_each=draft.for_each,
             having=draft.having,
         )
 
@@ -180,6 +188,11 @@ class QueryBuilder(FormulaBuilder):
         draft: _Draft = c[0]
         draft.streams = tuple(name_of(token) for token in c[2])
         self._read = tuple(name.text for name in draft.streams)
+        return draft
+
+    def for_each(self, c: Values) -> _Draft:
+        draft: _Draft = c[0]
+        draft.for_each = name_of(c[3])
         return draft
 
     def where(self, c: Values) -> _Draft:

@@ -282,11 +282,11 @@ class InList:
 
 @dataclass(frozen=True, slots=True)
 class PatternMatch:
-    """`e [NOT] LIKE 'text'` or `e [NOT] RLIKE 'text'`."""
+    """`e [NOT] LIKE 'text'` or `e [NOT] RLIKE 'text'`; the pattern can be a parameter `rule.a`."""
 
     operator: Literal["LIKE", "RLIKE"]
     operand: Expression
-    pattern: TextLiteral
+    pattern: TextLiteral | Attribute
     negated: bool
     span: Span = _span()
 
@@ -508,6 +508,15 @@ class EventDeclaration:
 
 
 @dataclass(frozen=True, slots=True)
+class ParametersDeclaration:
+    """`PARAMETERS rule { … }`."""
+
+    name: Name
+    attributes: tuple[AttributeDeclaration, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class StreamDeclaration:
     """`CREATE STREAM S { … }`."""
 
@@ -700,16 +709,18 @@ class Query:
     span: Span = _span()
     per: PerClause | None = None
     having: HavingClause | None = None
+    for_each: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class File:
     """A whole `.cel` file: declarations, then at least one query.
 
-    Streams and aggregates are declared in any order.
+    Streams, aggregates and parameter sets are declared in any order.
     """
 
     streams: tuple[StreamDeclaration, ...]
     queries: tuple[Query, ...]
     span: Span = _span()
     aggregates: tuple[AggregateDeclaration, ...] = ()
+    parameters: tuple[ParametersDeclaration, ...] = ()

@@ -61,7 +61,7 @@ def keyword_of(token: Token) -> str | None:
     return grammar().keywords.get(token.text.upper())
 
 
-_LONGEST_KEYWORD = len("PARTITION")
+_LONGEST_KEYWORD = len("PARAMETERS")
 
 
 def word_of(token: Token) -> str:
@@ -258,7 +258,7 @@ def terminal_of(tokens: Sequence[Token], index: int, accepts: Callable[[str], bo
     if keyword is None:
         return name
     if (
-        keyword in ("CREATE", "QUERY", "AGGREGATE")
+        keyword in ("CREATE", "QUERY", "AGGREGATE", "PARAMETERS")
         and name == "NAME"
         and begins_statement(tokens, index)
     ):
@@ -301,7 +301,8 @@ def _is_keyword(keyword: str, following: Sequence[Token], accepts: Callable[[str
             return after.type != "LPAR"
         case "FIRST" | "LONGEST" | "DISJOINT" | "TOTAL" | "COLLAPSED":  # after SELECT
             is_function = keyword == "FIRST" and after.type == "LPAR"
-            return not is_function and not _ends_item(after)
+            begins_clause = keyword_of(after) == "FOR" and keyword_of(following[1]) == "EACH"
+            return not (is_function or begins_clause or _ends_item(after))
         case "STRICT" | "NXT" | "NEXT" | "LAST" | "MAX" if not accepts("NONE"):
             return after.type == "LPAR"
         case "PROJECT":
@@ -314,6 +315,8 @@ def _is_keyword(keyword: str, following: Sequence[Token], accepts: Callable[[str
             return after.type == "LPAR"
         case "AGGREGATE":
             return after.type == "NAME" and following[1].type == "LPAR"
+        case "PARAMETERS":
+            return after.type == "NAME" and following[1].type == "LBRACE"
         case "TIMESTAMP" | "DATE":
             return after.type == "TEXT"
         case _:
@@ -329,7 +332,7 @@ def _ends_item(token: Token) -> bool:
 def begins_statement(tokens: Sequence[Token], index: int) -> bool:
     """Whether a declaration or query begins at a token, as far as can be seen without parsing."""
     keyword = keyword_of(tokens[index])
-    if keyword not in ("CREATE", "QUERY", "SELECT", "AGGREGATE"):
+    if keyword not in ("CREATE", "QUERY", "SELECT", "AGGREGATE", "PARAMETERS"):
         return False
     before = tokens[index - 1] if index else None
     if before and (before.type in _BEFORE_ATTRIBUTE or keyword_of(before) == "BY"):
@@ -337,6 +340,8 @@ def begins_statement(tokens: Sequence[Token], index: int) -> bool:
     after = tokens[index + 1]
     if keyword == "CREATE":
         return keyword_of(after) == "STREAM"
+    if keyword == "PARAMETERS":
+        return after.type == "NAME" and tokens[index + 2].type == "LBRACE"
     if keyword == "AGGREGATE":
         return after.type == "NAME" and tokens[index + 2].type == "LPAR"
     if keyword == "QUERY":

@@ -12,6 +12,7 @@ only keeps more events.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
@@ -74,10 +75,15 @@ def relevant_events(
         return None
     if query.strategy == "STRICT" or has_selectors(query.formula):
         return None
-    if any(_is_contiguous(part) for part in formulas_in(query.formula)):
+    if asks_for_neighbours(query.formula):
         return None
+    return tuple(_relevant(*one) for one in truths_that_matter(program))
+
+
+def truths_that_matter(program: Program) -> Iterator[tuple[TypeConditions, set[int]]]:
+    """For each event type the sets of conditions that are TRUE of events which change something."""
+    tables = program.tables
     assert tables.is_idle(0), "an event that no condition tells apart changes nothing"
-    found = []
     for conditions in program.alphabet.types:
         truths = {
             symbol.truth
@@ -85,8 +91,12 @@ def relevant_events(
             if tables.symbol_of[number]
         }
         if truths:
-            found.append(_relevant(conditions, truths))
-    return tuple(found)
+            yield conditions, truths
+
+
+def asks_for_neighbours(formula: core.Formula) -> bool:
+    """Whether a condition of the formula asks whether two events are neighbours: `:`, `:+`."""
+    return any(_is_contiguous(part) for part in formulas_in(formula))
 
 
 def has_selectors(formula: core.Formula) -> bool:

@@ -30,13 +30,13 @@ from celc.core.formula import (
 from celc.core.like import looks_like_regex, regex_to_like
 from celc.core.traversal import nodes_of
 from celc.diagnostics.deadline import look
-from celc.diagnostics.messages import types, warnings
+from celc.diagnostics.messages import parameters, types, warnings
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.parse.durations import spelled
 from celc.resolve.conversions import common_type, convert, is_null
 from celc.resolve.event_types import types_called
-from celc.resolve.expressions import Site, binding_of, expression
+from celc.resolve.expressions import Site, binding_of, expression, named_set
 
 _NEGATED: dict[syntax.ComparisonOperator, syntax.ComparisonOperator] = {
     "=": "!=",
@@ -240,6 +240,8 @@ def _list_type(
 
 def _pattern(node: syntax.PatternMatch, site: Site, negated: bool) -> Truth | None:
     operand = expression(node.operand, site)
+    if isinstance(node.pattern, syntax.Attribute):
+        return _pattern_of_set(node, node.pattern, operand, site, negated)
     sound = (
         _check_like(node.pattern, site)
         if node.operator == "LIKE"
@@ -259,8 +261,43 @@ def _pattern(node: syntax.PatternMatch, site: Site, negated: bool) -> Truth | No
     return PatternMatch(node.operator, operand, node.pattern.value, negated, node.span)
 
 
+def _pattern_of_set(
+    node: syntax.PatternMatch,
+    pattern: syntax.Attribute,
+    operand: Expression | None,
+    site: Site,
+    negated: bool,
+) -> Truth | None:
+    """`x.a LIKE rule.p`: the runtime answers it for each event and each row, in a column."""
+    each, operator = named_set(pattern, site), node.operator
+    if each is None:
+        text = site.found.source.slice(pattern.span)
+        site.found.add(parameters.pattern_of_label(operator, text, pattern.span))
+        return None
+    value = each.value(pattern.attribute, pattern.span, site.found)
+    if value is None or operand is None:
+        return None
+    if value.type is not DataType.STRING:
+        site.found.add(parameters.pattern_type(operator, value.type.value, pattern.span))
+        return None
+    if operand.type is not DataType.STRING:
+        site.found.add(types.not_a_string(operator, operand.type.value, operand.span))
+        return None
+    is_taken = isinstance(operand, AttributeValue | Previous)
+    is_taken |= isinstance(operand, Aggregate) and operand.function in ("FIRST", "LAST")
+    if not is_taken:
+        site.found.add(parameters.pattern_of_computed(operator, operand.span))
+        return None
+    assert isinstance(operand, AttributeValue | Previous | Aggregate)
+    assert operand.attribute is not None
+    column = each.pattern(operator, operand.attribute, value.name)
+    answer = replace(operand, attribute=column, type=DataType.BOOLEAN)
+    return Comparison("=", answer, Constant(not negated, DataType.BOOLEAN, node.span), node.span)
+
+
 def _meant_by(node: syntax.PatternMatch, site: Site) -> list[str]:
     """Conditions that LIKE with a regular expression could mean."""
+    assert isinstance(node.pattern, syntax.TextLiteral)
     source = site.found.source
     before = source.slice(Span(node.span.start, node.operand.span.end))
     negation = "NOT " if node.negated else ""

@@ -27,8 +27,8 @@ from celc.core.formula import (
     OwnAggregate,
     Previous,
 )
-from celc.diagnostics.errors import Diagnostics
-from celc.diagnostics.messages import aggregates, names, totals, types, warnings
+from celc.diagnostics.errors import Diagnostic, Diagnostics
+from celc.diagnostics.messages import aggregates, names, parameters, totals, types, warnings
 from celc.diagnostics.messages.functions import FUNCTIONS
 from celc.diagnostics.messages.wording import counted, quote, written
 from celc.diagnostics.source import Span
@@ -37,6 +37,7 @@ from celc.resolve import literals
 from celc.resolve.conversions import common_type, convert, is_null, time_arithmetic
 from celc.resolve.extents import Binding
 from celc.resolve.labels import Hidden
+from celc.resolve.parameters import ForEach
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Frame, look_up, visible_labels
 
@@ -113,6 +114,9 @@ def _report_unbound(label: str, span: Span, site: Site) -> None:
     if site.declared is not None:
         site.declared.no_label(label, span, site)
         return
+    if label in site.schema.declarations.parameters:
+        site.found.add(_misplaced_set(label, span, site))
+        return
     visible = visible_labels(site.frame)
     hidden = site.hidden.get(label)
     if hidden is not None:
@@ -121,6 +125,23 @@ def _report_unbound(label: str, span: Span, site: Site) -> None:
         site.found.add(names.unbound_in_select(label, visible, _values_of(label, site), span))
     else:
         site.found.add(names.unbound_label(label, visible, label in site.schema.masks, span))
+
+
+def named_set(node: syntax.Attribute, site: Site) -> ForEach | None:
+    """The parameter set that `rule.a` names; None where `rule` is something else."""
+    each = site.schema.for_each
+    if each is None or node.label is None or node.label.text != each.set.name:
+        return None
+    return each
+
+
+def _misplaced_set(name: str, span: Span, site: Site) -> Diagnostic:
+    each = site.schema.for_each
+    if each is None:
+        return parameters.not_for_each(name, span)
+    if each.set.name != name:
+        return parameters.other_set(name, each.set.name, span, each.clause)
+    return parameters.set_as_label(name, span)
 
 
 def _values_of(attribute: str, site: Site) -> list[str]:
@@ -200,6 +221,8 @@ def expression(node: syntax.Expression, site: Site) -> Expression | None:
         case syntax.CallOfAll():
             refuse_star(node, site)
             return None
+        case syntax.Attribute() if (each := named_set(node, site)) is not None:
+            return each.value(node.attribute, node.span, site.found)
         case syntax.Attribute():
             return _attribute(node, site)
         case syntax.Conditional():
@@ -228,7 +251,7 @@ def _attribute(node: syntax.Attribute, site: Site) -> Expression | None:
         assert site.inside is not None, "the parser refuses bare attributes outside x[…]"
         label = syntax.Name(site.inside, node.span)
     else:
-        assert site.inside is None, "the parser refuses labels inside x[…]"
+        # A parameter set is no label, and can be named inside x[…] as well.
         label = node.label
     data_type = attribute_type(label.text, label.span, node.attribute, site)
     if data_type is None:

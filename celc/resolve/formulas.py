@@ -29,6 +29,7 @@ from celc.resolve.labels import (
 from celc.resolve.local_windows import is_bounded
 from celc.resolve.optional_parts import Chain, ways_of
 from celc.resolve.other_events import STANDS_FOR
+from celc.resolve.parameters import filtered, reads_parameters
 from celc.resolve.query_clauses import check_window_length
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Beside, Frame, surely_bound
@@ -244,7 +245,9 @@ class Builder:
         predicates = check_use(clauses, inner, self.found)
         if not (self.bounded or is_bounded(node.operand)):
             check_search(predicates, inner, self.selector, self.found)
-        asked = check_clauses(clauses, inner, self.found)
+        each = self.schema.for_each
+        certain = [one for one in clauses if not reads_parameters(one)]
+        asked = check_clauses(certain, inner, self.found)
         here = by_subject(asked)
         below = islice(_filters_within(part), _MOST_COMPARED // (1 + len(asked)))
         problems = (excluding(self.asked[span], here) for span in below)
@@ -253,6 +256,8 @@ class Builder:
             self.asked[node.span] = asked
         else:
             self.found.add(problem)
+        if each is not None:
+            return filtered(operand, clauses, part.labels, each, node.span, self.found)
         return core.Filter(operand, clauses, node.span)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
 from celc.core.formula import (
@@ -34,11 +34,13 @@ OWN_COLUMNS = ("start_pos", "end_pos", "start_time", "end_time")
 class Selection:
     """The columns that SELECT asks for, and the labels it projects on.
 
-    Those include labels that only expressions mention.
+    Those include labels that only expressions mention. `parameters` are the attributes that the
+    column of the parameter set shows, None: all.
     """
 
     items: tuple[OutputLabel | OutputExpression, ...]
     labels: frozenset[str]
+    parameters: tuple[str, ...] | None = None
 
 
 Items: TypeAlias = syntax.AllItems | syntax.NoItems | tuple[syntax.SelectItem, ...]
@@ -59,7 +61,47 @@ def select(
         case syntax.NoItems():
             return Selection((), frozenset())
         case _:
-            return _listed(items, site, source, partition_by)
+            of_set = [item for item in items if is_of_set(item, site)]
+            labels = tuple(item for item in items if item not in of_set)
+            found = _listed(labels, site, source, partition_by)
+            return replace(found, parameters=_shown(of_set, site))
+
+
+def is_of_set(item: syntax.SelectItem, site: Site) -> bool:
+    """Whether it is the item `rule` or `rule[a]` of the parameter set."""
+    each = site.schema.for_each
+    if each is None or not isinstance(item, syntax.LabelItem):
+        return False
+    return item.label.text == each.set.name
+
+
+def shown_of_set(items: Items | None, site: Site) -> tuple[str, ...] | None:
+    """The attributes that the column of the parameter set shows beside totals; None: all."""
+    written = items if isinstance(items, tuple) else ()
+    return _shown([item for item in written if is_of_set(item, site)], site)
+
+
+def _shown(items: Sequence[syntax.SelectItem], site: Site) -> tuple[str, ...] | None:
+    """The attributes that the column of the parameter set shows; None: all of them."""
+    each, shown = site.schema.for_each, None
+    assert each is not None or not items
+    for item in items:
+        assert isinstance(item, syntax.LabelItem)
+        assert each is not None
+        if item is not items[0]:
+            before = items[0].span
+            site.found.add(names.repeated_label(item.label.text, "SELECT", item.span, before))
+        elif item.attributes is not None:
+            places: dict[str, Span] = {}
+            for attribute in item.attributes:
+                text, span = attribute.text, attribute.span
+                if text in places:
+                    where = f"{item.label.text}[…]"
+                    site.found.add(names.repeated_attribute(text, where, span, places[text]))
+                elif each.knows(attribute, site.found):
+                    places[text] = span
+            shown = tuple(places)
+    return shown
 
 
 def star(labels: Labels) -> tuple[str, ...]:
@@ -93,7 +135,7 @@ def _listed(
     mentioned: dict[str, None] = {}
     for item in items:
         if isinstance(item, syntax.ExpressionItem):
-            mentioned.update(dict.fromkeys(_labels_in(item.expression)))
+            mentioned.update(dict.fromkeys(_labels_of(item.expression, site)))
             column = _expression_column(item, site, source)
             columns.extend(() if column is None else (column,))
             continue
@@ -153,7 +195,7 @@ def _expression_column(
         return None
     if value is None:
         return None
-    labels = tuple(dict.fromkeys(_labels_in(node)))
+    labels = tuple(dict.fromkeys(_labels_of(node, site)))
     return OutputExpression(item.name.text, text, value, labels, item.name.span)
 
 
@@ -168,6 +210,12 @@ def _name_for(node: syntax.Expression) -> str:
             words = ["value"]
     name = "_".join(words)
     return name if name.isidentifier() else "value"
+
+
+def _labels_of(node: syntax.Expression, site: Site) -> list[str]:
+    """The labels in an expression, without the parameter set."""
+    each = site.schema.for_each
+    return [label for label in _labels_in(node) if each is None or label != each.set.name]
 
 
 def _labels_in(node: syntax.Expression) -> Iterator[str]:
@@ -201,6 +249,9 @@ def check_columns(
     own = OWN_COLUMNS + (("decided_time",) if decided else ())
     own += ("matches",) if collapsed else ()
     columns = [Column("partition attribute", name, span) for name, span in partition_by]
+    each = site.schema.for_each
+    if each is not None:
+        columns.append(Column("parameter set", each.set.name, each.clause))
     for item in selection.items:
         if isinstance(item, OutputLabel):
             # Items from `*` have no place of their own in SELECT: the label's place is taken.

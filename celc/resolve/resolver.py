@@ -15,15 +15,16 @@ from celc.resolve.formulas import Builder
 from celc.resolve.labels import Annotator
 from celc.resolve.local_windows import is_bounded, lift_windows
 from celc.resolve.multitude import check_counts
-from celc.resolve.output import Selection, check_columns, select
+from celc.resolve.output import Selection, check_columns, select, shown_of_set
 from celc.resolve.own_aggregates import declare_aggregates
+from celc.resolve.parameters import declare_parameters, on_rows
 from celc.resolve.query_clauses import (
     QueryClauses,
     check_window_length,
     clauses_of_query,
     window_of,
 )
-from celc.resolve.schema import Declarations, declare, schema_of
+from celc.resolve.schema import PARAMETER_TYPES, Declarations, declare, schema_of
 from celc.resolve.scopes import Frame
 from celc.resolve.simultaneous import check_simultaneous
 from celc.resolve.suspicions import check_growth, growing_labels
@@ -46,7 +47,10 @@ def resolve(
     """
     found = Diagnostics(source)
     own = declare_aggregates(file.aggregates, found)
-    declarations = replace(declare(file.streams, found), aggregates=own)
+    declarations = declare(file.streams, found)
+    event_types = {key[1]: place for key, place in declarations.places.items() if len(key) == 2}
+    sets = declare_parameters(file.parameters, PARAMETER_TYPES, event_types, found)
+    declarations = replace(declarations, aggregates=own, parameters=sets)
     _check_query_names(file, found)
     queries = [
         _query(query, declarations, source, order_by, ties, max_clauses, found)
@@ -120,7 +124,7 @@ def _query(
     elif strategy == "ALL" and node.limit is None:
         growing = growing_labels(scoped, selection.labels)
         check_counts(formula, growing, window, found)
-    return Query(
+    query = Query(
         name=node.name.text if node.name else source.name.removesuffix(".cel"),
         streams=schema.streams,
         needs_type_column=len(schema.event_types) > 1,
@@ -140,6 +144,9 @@ def _query(
         total=total,
         collapsed=together is not None and together.kind == "COLLAPSED",
     )
+    if schema.for_each is None:
+        return query
+    return on_rows(query, schema.for_each, selection.parameters)
 
 
 def _per_start(node: syntax.Query, found: Diagnostics) -> PerStart | None:
@@ -178,7 +185,7 @@ def _selection(
     order_by, order_is_known = around.order_by, around.order_is_known
     total = total_of(node, order_by, order_is_known, places, site, decided=decided)
     if total is not None:
-        return Selection((), frozenset()), total
+        return Selection((), frozenset(), shown_of_set(items, site)), total
     together = None if node.select is None else node.select.together
     if together is not None and items is not None:
         check_collapsed(items, source, site.found)

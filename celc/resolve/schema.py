@@ -23,6 +23,7 @@ from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import names, warnings
 from celc.diagnostics.source import Span
 from celc.parse import syntax
+from celc.resolve.parameters import ForEach, ParameterSet, for_each_of
 
 # CORE's type of the attribute that orders a stream and measures its windows.
 PRIMARY_TIME = "PRIMARY_TIME"
@@ -30,6 +31,7 @@ TYPE_NAMES = {data_type.value: data_type for data_type in ATTRIBUTE_TYPES} | {
     "BIGINT": DataType.LONG,
     PRIMARY_TIME: DataType.TIMESTAMP,
 }
+PARAMETER_TYPES = {name: one for name, one in TYPE_NAMES.items() if name != PRIMARY_TIME}
 RESERVED_ATTRIBUTES = frozenset({"pos", "type", "stream"})
 
 
@@ -40,7 +42,8 @@ class Declarations:
     Keys of `places` are (stream,), (stream, type) and (stream, type, attribute). `untyped` are the
     attributes with a type that means nothing: they are declared, and yet in none of the streams.
     `primary` has the attribute of (stream, type) that is declared as its time, where one is.
-    `aggregates` are those that the file declares, None for one that is declared wrongly.
+    `aggregates` are those that the file declares, None for one that is declared wrongly;
+    `parameters` are its parameter sets.
     """
 
     streams: Mapping[str, Stream]
@@ -48,6 +51,7 @@ class Declarations:
     untyped: frozenset[str]
     primary: Mapping[tuple[str, str], str]
     aggregates: Mapping[str, OwnAggregate | None] = field(default_factory=dict)
+    parameters: Mapping[str, ParameterSet] = field(default_factory=dict)
 
 
 def declare(streams: Iterable[syntax.StreamDeclaration], found: Diagnostics) -> Declarations:
@@ -129,7 +133,7 @@ class Schema:
 
     `masks` holds the event types by name, `types` the type of each attribute, `having` the event
     types that have it. `flawed` attributes have a wrong declaration, which has been reported.
-    `order` numbers the declarations of event types.
+    `order` numbers the declarations of event types. `for_each` is the parameter set.
     """
 
     declarations: Declarations
@@ -140,6 +144,7 @@ class Schema:
     having: Mapping[str, int]
     flawed: frozenset[str]
     order: Mapping[tuple[str, str], int]
+    for_each: ForEach | None = None
 
     @property
     def everything(self) -> int:
@@ -227,8 +232,17 @@ def schema_of(query: syntax.Query, declarations: Declarations, found: Diagnostic
     _warn_of_case(owners, declarations, found)
     declared = (one for stream in declarations.streams.values() for one in stream.event_types)
     order = {(one.stream, one.name): number for number, one in enumerate(declared)}
+    for_each = for_each_of(query, declarations.parameters, types, found)
     return Schema(
-        declarations, streams, event_types, masks, types, having, frozenset(flawed), order
+        declarations,
+        streams,
+        event_types,
+        masks,
+        types,
+        having,
+        frozenset(flawed),
+        order,
+        for_each,
     )
 
 

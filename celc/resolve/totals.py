@@ -44,10 +44,11 @@ from celc.resolve.expressions import (
     attribute_type,
     binding_of,
     expression,
+    named_set,
     numeric,
     refuse_star,
 )
-from celc.resolve.output import OWN_COLUMNS, Column, Items, check_names
+from celc.resolve.output import OWN_COLUMNS, Column, Items, check_names, is_of_set
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Frame
 
@@ -108,6 +109,8 @@ def total_of(
     per = _per(node.per, order_by, order_is_known, site.schema, site.found)
     own = OWN_COLUMNS + (("decided_time",) if decided else ())
     own += ("span_start", "span_end") if isinstance(per, PerSpan) else ()
+    each = site.schema.for_each
+    own += () if each is None else (each.set.name,)
     columns = [Column("partition attribute", name, span) for name, span in partition_by.items()]
     columns += [Column("item", item.name, item.span) for item in items]
     check_names(own, columns, site.found)
@@ -132,7 +135,8 @@ def _items(written: Items, partition_by: Mapping[str, Span], site: Site) -> tupl
     items: list[TotalItem] = []
     for item in written:
         if isinstance(item, syntax.LabelItem):
-            _label(item, written, partition_by, site)
+            if not is_of_set(item, site):
+                _label(item, written, partition_by, site)
             continue
         node, text = item.expression, found.source.slice(item.expression.span)
         value = expression(node, replace(site, declared=_Totals(site)))
@@ -203,8 +207,7 @@ class _Totals:
             case syntax.Call():
                 return self._call(node, site)
             case syntax.Attribute():
-                self._attribute(node, site)
-                return None
+                return self._attribute(node, site)
             case syntax.Conditional():
                 raise AssertionError("the parser knows IF in the declaration of an aggregate alone")
 
@@ -212,16 +215,20 @@ class _Totals:
         """Labels are looked up in the plain site."""
         raise AssertionError("an item has no condition")
 
-    def _attribute(self, node: syntax.Attribute, site: Site) -> None:
+    def _attribute(self, node: syntax.Attribute, site: Site) -> Expression | None:
         assert node.label is not None, "the parser refuses bare attributes"
+        each = named_set(node, self.plain)
+        if each is not None:
+            return each.value_of_row(node.attribute, node.span, site.found)
         data_type = attribute_type(node.label.text, node.label.span, node.attribute, self.plain)
         if data_type is None:
-            return
+            return None
         text = site.found.source.slice(node.span)
         functions = ["SUM", "AVG"] if data_type.is_numeric else []
         functions += [] if data_type is DataType.STRING else ["MIN", "MAX"]
         choices = [f"{function}({text})" for function in functions]
         site.found.add(messages.attribute_in_total(text, choices, node.span))
+        return None
 
     def _of_all(self, node: syntax.CallOfAll, site: Site) -> Expression | None:
         name = node.function.text.upper()
@@ -371,6 +378,8 @@ class _Names:
                 if name not in self.named:
                     site.found.add(messages.unknown_item(name, self.items, node.span))
                 return None
+            case syntax.Attribute() if (each := named_set(node, site)) is not None:
+                return each.value_of_row(node.attribute, node.span, site.found)
             case syntax.Attribute():
                 assert node.label is not None
                 self.no_label(node.label.text, node.span, site)

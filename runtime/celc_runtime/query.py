@@ -19,6 +19,7 @@ from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import BranchFree, Keyed, StraightLine, UnionLists
 from celc_runtime.program import Program, Route
+from celc_runtime.rules.tables import matches_for_each
 from celc_runtime.run.matching import (
     compact_of_events,
     compact_of_table,
@@ -31,6 +32,7 @@ from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
 from celc_runtime.spark.compact import compact_route, is_spark_frame
 from celc_runtime.spark.match import spark_compact, spark_matches, spark_plan
+from celc_runtime.spark.parameters import given_rules
 from celc_runtime.spark.progress import watched
 from celc_runtime.spark.sql import TaskStream, registered
 from celc_runtime.spark.tasks import batch_route
@@ -150,7 +152,9 @@ class CompiledQuery:
         """The function of the tasks of a batch job on Spark; see `spark/tasks`."""
         return batch_route(self.program)
 
-    def match_table(self, events: Any, *, max_matches: int | None = None) -> pa.Table:
+    def match_table(
+        self, events: Any, *, max_matches: int | None = None, **parameters: Any
+    ) -> pa.Table:
         """All matches of a table, on this machine and without Spark.
 
         events: a pyarrow Table, RecordBatch, RecordBatchReader or dataset, record batches one
@@ -159,13 +163,18 @@ class CompiledQuery:
         file. Of other columns than the query reads nothing is copied. Rows are sorted by PARTITION
         BY and the order columns where they are not sorted yet; rows equal in all of them keep their
         order. max_matches: stop after so many in all, with an EventWarning that says so; LIMIT in a
-        query is for each event that ends a match.
+        query is for each event that ends a match. parameters: of a query FOR EACH the table of its
+        parameter set, by the name of the set and in any form that events can have; of equal rows
+        one counts.
 
         Raises TypeError for what is no table, EventError where it does not fit the query, and
         ValueError for a number of matches that cannot be.
         """
         first = FirstMatches(max_matches)
-        found = matches_of_table(self.program, events, first)
+        if self.plan.parameters is not None or parameters:
+            found = matches_for_each(self.program, events, parameters, first)
+        else:
+            found = matches_of_table(self.program, events, first)
         if first.are_all:
             warnings.warn(
                 f"query {self.name!r} was stopped after {max_matches:,} "
@@ -217,6 +226,7 @@ class CompiledQuery:
         ranges: int | None = None,
         presorted: bool = False,
         progress: bool | TextIO = False,
+        **parameters: Any,
     ) -> DataFrame:
         """All matches of a Spark DataFrame, `df.transform(query.match)`.
 
@@ -231,29 +241,39 @@ class CompiledQuery:
         order and partition columns. presorted: the events of each partition are in one Spark
         partition and in order; they are not shuffled or sorted again. progress: show how far the
         first action is, on standard error, in the notebook, or on the given stream, and at its end
-        how many rows were read, and how many matches were found and left undecided.
+        how many rows were read, and how many matches were found and left undecided. parameters: of
+        a query FOR EACH the table of its parameter set, by the name of the set: a DataFrame, which
+        is collected now, or a table in any form that `match_table` takes. It is sent to all tasks.
 
         Raises EventError where the query names no order column, or the DataFrame does not fit it.
         """
+        rules = given_rules(self.program, parameters)
         if progress is False:
-            return spark_matches(self.program, events, ranges, presorted=presorted)
+            return spark_matches(self.program, events, ranges, presorted=presorted, rules=rules)
         stream = sys.stderr if progress is True else progress
-        return watched(self.program, events, stream, ranges, presorted=presorted)
+        return watched(self.program, events, stream, ranges, presorted=presorted, rules=rules)
 
     def explain_plan(
-        self, events: DataFrame, *, ranges: int | None = None, presorted: bool = False
+        self,
+        events: DataFrame,
+        *,
+        ranges: int | None = None,
+        presorted: bool = False,
+        **parameters: Any,
     ) -> str:
         """The plan of `match` for a DataFrame, or of `match_stream` for a stream, and its reasons,
         in words.
 
-        Looks at the data as `match` does, but finds no matches. Raises ValueError for `ranges` or
+        Looks at the data as `match` does, but finds no matches; parameters as `match` takes them.
+        Raises ValueError for `ranges` or
         `presorted` with a stream.
         """
         if events.isStreaming:
             if ranges is not None or presorted:
                 raise ValueError("a stream has no ranges and no order: leave out ranges, presorted")
             return explain_stream(self.program, events)
-        return spark_plan(self.program, events, ranges, presorted=presorted).text
+        rules = given_rules(self.program, parameters)
+        return spark_plan(self.program, events, ranges, presorted=presorted, rules=rules).text
 
     def match_stream(
         self,

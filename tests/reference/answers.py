@@ -25,6 +25,8 @@ def as_expected(match: Match) -> dict[str, Any]:
         written["decided_time"] = match.decided_time
     if match.matches is not None:
         written["matches"] = str(match.matches)
+    if match.parameters:
+        written["parameters"] = {name: dict(values) for name, values in match.parameters}
     return written
 
 
@@ -38,6 +40,7 @@ def from_expected(written: Mapping[str, Any]) -> Match:
         tuple(written.get("values", {}).items()),
         written.get("decided_time"),
         int(written["matches"]) if "matches" in written else None,
+        tuple((name, tuple(row.items())) for name, row in written.get("parameters", {}).items()),
     )
 
 
@@ -75,6 +78,10 @@ def _counted(matches: Iterable[Match | Mapping[str, Any]]) -> Counter[Match]:
                 ),
                 _comparable(match.decided_time),
                 match.matches,
+                tuple(
+                    (name, tuple(sorted((key, _comparable(value)) for key, value in row)))
+                    for name, row in match.parameters
+                ),
             )
         ] += 1
     return counted

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .conditions import Row
@@ -18,6 +18,7 @@ from .ends import alternatives, decided_time, is_decided, is_on
 from .instants import check_simultaneous, instants_of
 from .names import Schema, check, kept_labels, projected_labels
 from .nodes import ExpressionItem, File, Query, windows_in
+from .parameters import check_parameters, distinct, shown_values, with_row
 from .parser import parse
 from .semantics import ComplexEvent, Evaluator, positions_of, projected, select, select_per_start
 from .values import CelError, Datum, datum_of
@@ -30,7 +31,8 @@ class Match:
 
     `labels` are in the order of the columns, each with its ascending positions; `values` are those
     of SELECT's expressions. `decided_time` is None where the answer has no such column. `matches`
-    is how many complex events a row of COLLAPSED stands for.
+    is how many complex events a row of COLLAPSED stands for. `parameters` is the name of the
+    parameter set with what its column shows.
     """
 
     partition: tuple[tuple[str, Any], ...]
@@ -40,6 +42,7 @@ class Match:
     values: tuple[tuple[str, Any], ...] = ()
     decided_time: Any = None
     matches: int | None = None
+    parameters: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = ()
 
 
 def evaluate(
@@ -51,6 +54,7 @@ def evaluate(
     ties: str | None = None,
     work_limit: int | None = None,
     at_end: str = "open",
+    parameters: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
 ) -> list[Match]:
     """Every match of a query of the file `text` over the events, as if it had no LIMIT and no ANY.
 
@@ -60,20 +64,35 @@ def evaluate(
     in all of them are one instant. Events of types that the query's streams do not have get no
     position. With `at_end` "closed" the events are all there will ever be. Rows can look alike only
     where SELECT computes expressions. Beyond `work_limit` steps WorkLimitError is raised.
-    `evaluate_totals` answers the queries with TOTAL.
+    `evaluate_totals` answers the queries with TOTAL. `parameters` are the tables of parameter sets;
+    rows of FOR EACH can look alike as well.
     """
-    stream = open_stream(
-        text,
-        events,
-        query=query,
-        order_by=order_by,
-        ties=ties,
-        work_limit=work_limit,
-        at_end=at_end,
-    )
-    if stream.query.per is not None:
-        raise CelError("TOTAL has rows of another form")
-    return [match for _, match in stream.answer()]
+    file = parse(text)
+    asked = pick_query(file, query)
+    check_parameters(asked, file)
+    name = asked.for_each
+    if name is not None and name not in (parameters or {}):
+        raise CelError(f"no table is given for the parameter set {name}")
+    kinds = {} if name is None else file.parameters[name]
+    rows = [{}] if name is None else distinct((parameters or {})[name], kinds)
+    found: list[Match] = []
+    for row in rows or [dict.fromkeys(kinds)]:
+        stream = open_stream(
+            text,
+            events,
+            query=query,
+            order_by=order_by,
+            ties=ties,
+            work_limit=work_limit,
+            at_end=at_end,
+            row=row,
+        )
+        if stream.query.per is not None:
+            raise CelError("TOTAL has rows of another form")
+        values = () if name is None else ((name, shown_values(asked, kinds, row)),)
+        if rows:
+            found += [replace(match, parameters=values) for _, match in stream.answer()]
+    return found
 
 
 def open_stream(
@@ -85,10 +104,14 @@ def open_stream(
     ties: str | None = None,
     work_limit: int | None = None,
     at_end: str = "open",
+    row: Mapping[str, Any] | None = None,
 ) -> Stream:
-    """The query and its stream, checked; the arguments are those of `evaluate`."""
+    """The query and its stream, checked; the arguments are those of `evaluate`. `row` is that of
+    the parameter table."""
     file = parse(text)
     asked = pick_query(file, query)
+    if asked.for_each is not None:
+        asked = with_row(asked, file.parameters[asked.for_each], row or {})
     schema = Schema(file, asked.streams)
     check(asked, schema)
     columns = (order_by,) if isinstance(order_by, str) else tuple(order_by or ())

@@ -46,6 +46,8 @@ class ConditionParser:
         # Aggregates of one's own by their names, and whether one is being declared.
         self.own: dict[str, OwnAggregate] = {}
         self.in_declaration = False
+        # The names of parameter sets, whose attributes can be named in brackets as well.
+        self.sets: set[str] = set()
         # Whether items of TOTAL are being read, or the condition over their names.
         self.in_total = False
         self.in_having = False
@@ -204,13 +206,16 @@ class ConditionParser:
             return Literal(datum_of(kind, cursor.take().text))
         if token.kind == "word" and cursor.at("(", ahead=1):
             return self._function()
+        of_set = token.text in self.sets and cursor.at(".", ahead=1)
+        if of_set and (self.in_total or self.in_having):
+            return Attribute(*self._label_attribute())
         if self.in_declaration or self.in_having:
             return Variable(cursor.name())
         if self.in_total:
             raise cursor.error("a function over all matches")
         if self.owner is None and cursor.at_word("IS", ahead=1):
             return self._type_test()
-        if self.owner is not None and token.keyword not in _KEPT_IN_BRACKETS:
+        if self.owner is not None and not of_set and token.keyword not in _KEPT_IN_BRACKETS:
             return Attribute(self.owner, cursor.attribute())
         return Attribute(*self._label_attribute())
 

@@ -7,7 +7,7 @@ compare by identity, so that they can serve as keys of a memo.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 from .values import Datum, Kind
@@ -533,7 +533,8 @@ class Query:
     A key of `partition_by` holds the attributes of which an event's type has one. `per_start` is
     FIRST or LONGEST, which compare matches with one start, or empty; `disjoint`: of these, each
     that starts after the end of the one before. `collapsed`: one row for each end. `per`: TOTAL
-    with one row for each END, each PARTITION or each span of so many microseconds; None: no TOTAL.
+    with one row for each END, each PARTITION or each span of so many microseconds; None: no
+    TOTAL. `for_each`: the name of the parameter set.
     """
 
     name: str | None
@@ -550,12 +551,15 @@ class Query:
     collapsed: bool = False
     per: str | int | None = None
     having: Condition | None = None
+    for_each: str | None = None
 
 
 @dataclass(frozen=True)
 class File:
-    """A `.cel` file: the event types of all its streams, and its queries."""
+    """A `.cel` file: the event types of all its streams, its queries, and its parameter sets with
+    their attributes."""
 
     streams: tuple[str, ...]
     types: tuple[EventType, ...]
     queries: tuple[Query, ...]
+    parameters: dict[str, dict[str, Kind]] = field(default_factory=dict)

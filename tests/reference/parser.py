@@ -260,6 +260,7 @@ class _Clauses(NamedTuple):
     """The clauses that every query can have."""
 
     streams: tuple[str, ...] | None
+    for_each: str | None
     formula: Formula
     partition_by: tuple[tuple[str, ...], ...]
     window: Window | None
@@ -273,11 +274,20 @@ class _FileParser(_FormulaParser):
         cursor = self.cursor
         streams: list[str] = []
         types: list[EventType] = []
+        parameters: dict[str, dict[str, Kind]] = {}
         while True:
             if cursor.at_word("AGGREGATE") and cursor.at("(", ahead=2):
                 cursor.take()
                 own = self.conditions.declaration()
                 self.conditions.own[own.name] = own
+                continue
+            if cursor.at_word("PARAMETERS") and cursor.at("{", ahead=2):
+                cursor.take()
+                name = cursor.name()
+                if name in parameters:
+                    raise CelError(f"parameter set {name} is declared twice")
+                parameters[name] = self._attributes()
+                self.conditions.sets.add(name)
                 continue
             if not cursor.accept_word("CREATE"):
                 break
@@ -297,7 +307,7 @@ class _FileParser(_FormulaParser):
             raise cursor.error("the end of the file")
         if len(queries) > 1 and None in [query.name for query in queries]:
             raise CelError("a file with several queries names each of them")
-        return File(tuple(streams), tuple(types), tuple(queries))
+        return File(tuple(streams), tuple(types), tuple(queries), parameters)
 
     def _event_types(self, stream: str) -> list[EventType]:
         cursor = self.cursor
@@ -355,7 +365,7 @@ class _FileParser(_FormulaParser):
         items = self._items()
         if collapsed and any(isinstance(item, ExpressionItem) for item in items or ()):
             raise CelError("COLLAPSED with an expression")
-        streams, formula, partition_by, window, consume_by = self._clauses()
+        streams, for_each, formula, partition_by, window, consume_by = self._clauses()
         limit: int | None = None
         if not collapsed and cursor.accept_word("LIMIT"):
             limit = int(cursor.number())
@@ -372,6 +382,7 @@ class _FileParser(_FormulaParser):
             per_start,
             disjoint,
             collapsed,
+            for_each=for_each,
         )
 
     def _clauses(self) -> _Clauses:
@@ -380,6 +391,10 @@ class _FileParser(_FormulaParser):
         streams: tuple[str, ...] | None = None
         if cursor.accept_word("FROM"):
             streams = self._names()
+        for_each: str | None = None
+        if cursor.accept_word("FOR"):
+            cursor.expect_word("EACH")
+            for_each = cursor.name()
         cursor.expect_word("WHERE")
         formula = self.formula()
         partition_by: tuple[tuple[str, ...], ...] = ()
@@ -393,7 +408,7 @@ class _FileParser(_FormulaParser):
         if cursor.accept_word("CONSUME"):
             cursor.expect_word("BY")
             consume_by = cursor.expect_word("NONE", "ANY", "PARTITION")
-        return _Clauses(streams, formula, partition_by, window, consume_by)
+        return _Clauses(streams, for_each, formula, partition_by, window, consume_by)
 
     def _total(self, name: str | None) -> Query:
         """A query SELECT TOTAL, after that word."""
@@ -403,7 +418,7 @@ class _FileParser(_FormulaParser):
         while cursor.accept(","):
             items.append(self._total_item())
         self.conditions.in_total = False
-        streams, formula, partition_by, window, consume_by = self._clauses()
+        streams, for_each, formula, partition_by, window, consume_by = self._clauses()
         per: str | int = "END"
         if cursor.accept_word("PER"):
             per = cursor.expect_word("END", "PARTITION") if not cursor.at_duration() else 0
@@ -428,6 +443,7 @@ class _FileParser(_FormulaParser):
             consume_by,
             per=per,
             having=having,
+            for_each=for_each,
         )
 
     def _total_item(self) -> ExpressionItem:

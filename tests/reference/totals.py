@@ -13,10 +13,12 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from .clauses import Match, Part, Stream, open_stream
+from .clauses import Match, Part, Stream, open_stream, pick_query
 from .nodes import Binary, Expression, ExpressionItem, Literal, Total, Unary, parts
 from .own_aggregates import Variables, holds
 from .own_aggregates import value as value_of_variables
+from .parameters import check_parameters, distinct, shown_values
+from .parser import parse
 from .values import (
     CelError,
     Datum,
@@ -57,18 +59,34 @@ def evaluate_totals(
     ties: str | None = None,
     work_limit: int | None = None,
     at_end: str = "open",
+    parameters: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
 ) -> list[dict[str, Any]]:
     """The rows of a query with TOTAL, column → value, a DECIMAL as Decimal; the arguments are those
     of `evaluate`. RunError where a value leaves its type."""
-    stream = open_stream(
-        text,
-        events,
-        query=query,
-        order_by=order_by,
-        ties=ties,
-        work_limit=work_limit,
-        at_end=at_end,
-    )
+    file = parse(text)
+    asked = pick_query(file, query)
+    check_parameters(asked, file)
+    name, found = asked.for_each, []
+    kinds = {} if name is None else file.parameters[name]
+    rows = [{}] if name is None else distinct((parameters or {})[name], kinds)
+    for row in rows or [dict.fromkeys(kinds)]:
+        stream = open_stream(
+            text,
+            events,
+            query=query,
+            order_by=order_by,
+            ties=ties,
+            work_limit=work_limit,
+            at_end=at_end,
+            row=row,
+        )
+        shown = {} if name is None else {name: dict(shown_values(asked, kinds, row))}
+        answer = _rows_of(stream, shown)
+        found += answer if rows else []
+    return found
+
+
+def _rows_of(stream: Stream, shown_of_row: Mapping[str, Any]) -> list[dict[str, Any]]:
     if stream.query.per is None:
         raise CelError("the query has no TOTAL")
     if isinstance(stream.query.per, int):
@@ -85,7 +103,8 @@ def evaluate_totals(
             raise RunError(max(match.end for match in matches), str(overflow)) from None
         if is_kept:
             shown = {name: _shown(datum) for name, datum in items.items()}
-            rows.append({**dict(part.partition), **_place_columns(stream, part, place), **shown})
+            places = _place_columns(stream, part, place)
+            rows.append({**dict(part.partition), **shown_of_row, **places, **shown})
     return rows
 
 

@@ -1,6 +1,7 @@
 """What a person reads when the meaning of a query is wrong: messages as golden files.
 
-Each `.cel` file under tests/errors/{absences,aggregates,names,totals,types,clauses,warnings} has
+Each `.cel` file under tests/errors/{absences,aggregates,names,parameters,totals,types,clauses,
+warnings} has
 all its messages beside it, rendered, as `.expected`. A first line `-- order-by: ts,id` names order
 columns; in the folder `instants`, simultaneous events have no order.
 """
@@ -23,6 +24,7 @@ from celc.diagnostics.messages import (
     clauses,
     instants,
     names,
+    parameters,
     totals,
     types,
     warnings,
@@ -39,6 +41,7 @@ CATALOGUE = {
     "instants": instants,
     "absences": absences,
     "aggregates": aggregates,
+    "parameters": parameters,
     "totals": totals,
     "warnings": warnings,
 }

@@ -141,7 +141,9 @@ def misspelled_statement(place: Place) -> Diagnostic | None:
 def misspelled(place: Place) -> Diagnostic | None:
     """A word that is almost a keyword which could stand there."""
     if keyword_of(place.found) is None and place.found.type in ("NAME", "ATTRIBUTE"):
-        close = _close(place.found, place.accepted & grammar().keywords.keys())
+        # Where FOR EACH could stand FROM is meant rather than FOR alone.
+        unlikely = {"FOR"} if place.accepts("FROM") else set()
+        close = _close(place.found, (place.accepted & grammar().keywords.keys()) - unlikely)
         if close:
             return _misspelled(place.found, close)
     return None

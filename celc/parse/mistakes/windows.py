@@ -37,6 +37,8 @@ def size(place: Place) -> Diagnostic | None:
         mended = _rewritten(place, end)
         if place.at_end:
             message = f"{word} needs a number after it"
+    if found.type == "NAME" and place.following.type == "DOT":
+        return _of_parameters(place)
     if mended is None:
         example = f"{word} 10 EVENTS or {word} 10 MINUTES{_measure(place)}"
         return error("bad-size", span, message, help=[f"write it as in {example}"])
@@ -46,6 +48,17 @@ def size(place: Place) -> Diagnostic | None:
         message,
         help=[f"write {word} {offered(mended)}"],
         fixes=[Fix(place.span(place.index, end), mended)],
+    )
+
+
+def _of_parameters(place: Place) -> Diagnostic:
+    """`WITHIN rule.minutes MINUTES`."""
+    named = place.source.slice(place.span(place.index, place.index + 3))
+    return error(
+        "parameter-in-window",
+        place.span(place.index, place.index + 3),
+        f"{place.before} needs a number in the text, and cannot depend on {named}",
+        help=[f"compare times in FILTER: y.ts - x.ts <= {place.found.text}.span"],
     )
 
 

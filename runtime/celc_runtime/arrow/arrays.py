@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from celc_runtime.engine.arena import BLOCK
 from celc_runtime.engine.batch import order_preserving
 from celc_runtime.engine.spark_arithmetic import LAST_DAY, MICROSECONDS_PER_DAY
-from celc_runtime.plan.conditions import TextCondition
+from celc_runtime.plan.conditions import TextComparison, TextCondition
 
 
 def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
@@ -120,6 +120,42 @@ def text_truth(condition: TextCondition, column: pa.DictionaryArray) -> np.ndarr
     codes = np.asarray(pc.fill_null(indices, -1).to_numpy(zero_copy_only=False))
     truth: np.ndarray = table[codes]
     return truth
+
+
+class TextComparer:
+    """Compares columns of texts; by their codes where they share a dictionary of distinct texts.
+    Remembers the dictionary that it has looked at last, since batches share theirs."""
+
+    def __init__(self) -> None:
+        self._distinct: pa.Array | None = None
+
+    def truth(self, condition: TextComparison, left: pa.Array, right: pa.Array) -> np.ndarray:
+        """bool[rows]: where a comparison of two columns is TRUE."""
+        if condition.operator not in ("=", "!=") or not self._share(left, right):
+            return condition.of_columns(plain(left), plain(right))
+        compare = pc.equal if condition.operator == "=" else pc.not_equal
+        found = pc.fill_null(compare(left.indices, right.indices), False)
+        return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
+
+    def _share(self, left: pa.Array, right: pa.Array) -> bool:
+        if left.type != right.type or not pa.types.is_dictionary(left.type):
+            return False
+        texts = left.dictionary
+        if not _is_same(texts, right.dictionary):
+            return False
+        if self._distinct is None or not _is_same(texts, self._distinct):
+            if texts.null_count or len(pc.unique(texts)) < len(texts):
+                return False
+            self._distinct = texts
+        return True
+
+
+def _is_same(one: pa.Array, other: pa.Array) -> bool:
+    """Whether two arrays are one in memory."""
+    if (one.offset, len(one)) != (other.offset, len(other)):
+        return False
+    pairs = zip(one.buffers()[1:], other.buffers()[1:], strict=True)
+    return all(a is not None and b is not None and a.address == b.address for a, b in pairs)
 
 
 def differs(column: pa.Array) -> np.ndarray:

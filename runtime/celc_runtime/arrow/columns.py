@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import NO_NULLS, coded, numbers, plain, text_truth
+from celc_runtime.arrow.arrays import NO_NULLS, TextComparer, coded, numbers, text_truth
 from celc_runtime.arrow.conforming import conforming, names_read
 from celc_runtime.arrow.event_order import EventOrder
 from celc_runtime.arrow.event_types import EventTypes
@@ -76,6 +76,7 @@ class Columns:
         self._batches_wait = batches_wait
         # Memory that has just been asked for costs more to touch than symbols cost to find.
         self._words = np.zeros(0, np.uint64)
+        self._texts = TextComparer()
         self._schema: pa.Schema | None = None
         self._places: list[int] = []
         self.undeclared = Undeclared()
@@ -195,11 +196,8 @@ class Columns:
                 arguments.append(text_truth(condition, dictionaries[condition.attribute]))
             else:
                 assert isinstance(condition, TextComparison)
-                arguments.append(
-                    condition.of_columns(
-                        plain(events.column(condition.left)), plain(events.column(condition.right))
-                    )
-                )
+                left, right = events.column(condition.left), events.column(condition.right)
+                arguments.append(self._texts.truth(condition, left, right))
         return arguments
 
     def _symbol_buffers(self, rows: int) -> dict[str, np.ndarray]:

@@ -182,7 +182,11 @@ class _Expansion:
         def look_up(name: str, entries: np.ndarray) -> pa.Array:
             return events[fields[name]].take(pa.array(entries))
 
-        labels = LabelValues(form.labels, len(ends), found.offsets, found.entries, look_up)
+        def at_end(name: str) -> pa.Array:
+            raise AssertionError(f"{name}: there is no compact answer FOR EACH row of a table")
+
+        offsets_of = found.offsets, found.entries
+        labels = LabelValues(form.labels, len(ends), *offsets_of, look_up, at_end)
         for item in form.items:
             if not isinstance(item, ShownLabel):
                 columns.append(computed_column(item, labels))

@@ -44,8 +44,12 @@ def matches_batch(
     matches = int(output.used[0])
     rows = output.rows[:matches]
     values = _Values(store.stretch(int(found.starts.min()), entries_read))
-    labels = LabelValues(plan.label_names, matches, found.offsets, found.entries, values.of)
-    columns = [plain(events.column(name).take(pa.array(rows))) for name in plan.key_columns]
+
+    def at_end(name: str) -> pa.Array:
+        return plain(events.column(name).take(pa.array(rows)))
+
+    labels = LabelValues(plan.label_names, matches, found.offsets, found.entries, values.of, at_end)
+    columns = [at_end(name) for name in plan.key_columns]
     if plan.positions and in_instants:
         ends = pa.array(store.last_positions(rows))
         columns += [values.of(INSTANT_POSITION, found.starts), ends]

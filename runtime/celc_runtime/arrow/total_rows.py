@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import plain
+from celc_runtime.arrow.arrays import numbers, plain
 from celc_runtime.engine.batch import real_numbers
 from celc_runtime.engine.group_sums import GroupSums, WholeSum
 from celc_runtime.engine.measures import (
@@ -31,7 +31,7 @@ from celc_runtime.engine.wide_columns import (
     wide,
 )
 from celc_runtime.plan.errors import TotalError
-from celc_runtime.plan.expressions import Constant
+from celc_runtime.plan.expressions import Constant, ParameterValue
 from celc_runtime.plan.plan import ARROW_TYPES, COUNTS, Plan
 from celc_runtime.plan.totals import (
     Compared,
@@ -237,6 +237,8 @@ class _Evaluation:
                 return _opened(self._function(tree))
             case ItemValue():
                 return _opened(self.items[tree.name])
+            case ParameterValue():
+                return self._of_row(tree)
             case ItemCast():
                 return self._cast(tree, self._tree(tree.operand))
             case ItemNegation():
@@ -248,6 +250,15 @@ class _Evaluation:
             case ItemArithmetic():
                 left, right = self._tree(tree.left), self._tree(tree.right)
                 return self._arithmetic(tree, left, right)
+
+    def _of_row(self, tree: ParameterValue) -> _Value:
+        """The value of the row, which is a key of the partition."""
+        column = self._groups.keys[self._plan.partition_by.index(tree.column)]
+        values, known = numbers(plain(column))
+        if tree.type == "FLOAT":
+            return _Value(values.astype(np.float32), known)
+        real = tree.type == "DOUBLE"
+        return _Value(values.astype(np.float64 if real else np.int64), known)
 
     def _constant(self, tree: Constant) -> _Value:
         rows = len(self._groups)

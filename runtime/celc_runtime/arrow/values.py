@@ -52,6 +52,7 @@ from celc_runtime.plan.expressions import (
     Constant,
     Negation,
     OwnAggregate,
+    ParameterValue,
     Tree,
     attributes_of_text,
 )
@@ -80,7 +81,7 @@ class LabelValues:
 
     For each label of `labels`, `entries` are int64, its events match after match; those of match m
     begin at `offsets[m]` (int32[matches + 1]) and end before `offsets[m + 1]`. `look_up` gives the
-    values of an attribute for entries.
+    values of an attribute for entries, `at_end` those of the last event of each match.
     """
 
     def __init__(
@@ -90,12 +91,14 @@ class LabelValues:
         offsets: Sequence[np.ndarray],
         entries: Sequence[np.ndarray],
         look_up: Callable[[str, np.ndarray], pa.Array],
+        at_end: Callable[[str], pa.Array],
     ) -> None:
         self.matches = matches
         self._numbers = {label: number for number, label in enumerate(labels)}
         self._offsets = offsets
         self._entries = entries
         self._look_up = look_up
+        self.at_end = at_end
         self._found: dict[tuple[str, str], pa.Array] = {}
 
     def offsets(self, label: str) -> np.ndarray:
@@ -132,6 +135,8 @@ def computed_column(item: Computed, labels: LabelValues) -> pa.Array:
     if isinstance(tree, Constant):
         # Also of types that have no arithmetic.
         return pa.repeat(pa.scalar(tree.value, ARROW_TYPES[tree.type]), labels.matches)
+    if isinstance(tree, ParameterValue):
+        return labels.at_end(tree.column)
     if isinstance(tree, Aggregate) and tree.function not in _COMPUTED:
         return _from_events(tree, labels)
     with np.errstate(all="ignore"):
@@ -376,6 +381,8 @@ def _numbers(tree: Tree, labels: LabelValues) -> Numbers:
             return _split(_from_events(tree, labels))
         case OwnAggregate():
             return _own_aggregate(tree, labels)
+        case ParameterValue():
+            return _split(labels.at_end(tree.column))
         case Cast():
             values, known = _numbers(tree.operand, labels)
             values = values.astype(_NUMPY_TYPES[tree.type])

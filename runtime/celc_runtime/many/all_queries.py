@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from celc_runtime.many.answers import rows_of
+from celc_runtime.many.groups import check_without_parameters
 from celc_runtime.many.on_spark import matches_of_all_on_spark
 from celc_runtime.many.tables import matches_of_all
 from celc_runtime.program import Program
@@ -30,8 +31,10 @@ class AllQueries:
         one query as its `match` does. Queries without PARTITION BY are read by one task.
 
         Raises EventError where a query names no order column, the DataFrame does not fit the
-        queries, or their names cannot be columns of one table.
+        queries, their names cannot be columns of one table, or one of them needs a table of
+        parameters.
         """
+        check_without_parameters(self._programs)
         return matches_of_all_on_spark(self._programs, events)
 
     def match_all_table(self, events: Any) -> dict[str, pa.Table]:
@@ -39,6 +42,7 @@ class AllQueries:
 
         events: as `match_table` takes them. Raises what `match_table` does.
         """
+        check_without_parameters(self._programs)
         return matches_of_all(self._programs, events)
 
     def rows(self, answers: Any, name: str) -> Any:

@@ -51,6 +51,14 @@ class OwnAggregate:
 
 
 @dataclass(frozen=True, slots=True)
+class ParameterValue:
+    """An attribute of the parameter set: the value of `column` at the last event of a match."""
+
+    column: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
 class Cast:
     """A number, converted to another type of numbers; of a DATE, the days since 1970 as a LONG, or
     midnight in UTC as a TIMESTAMP, NULL where it is none."""
@@ -89,7 +97,9 @@ class Arithmetic:
     checked: bool = False
 
 
-Tree: TypeAlias = Constant | Aggregate | OwnAggregate | Cast | Negation | Absolute | Arithmetic
+Tree: TypeAlias = (
+    Constant | Aggregate | OwnAggregate | ParameterValue | Cast | Negation | Absolute | Arithmetic
+)
 
 
 @dataclass(frozen=True, slots=True)

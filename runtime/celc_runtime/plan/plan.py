@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from celc_runtime.plan.expressions import Computed, attributes_of
 from celc_runtime.plan.names import unused_name
+from celc_runtime.plan.parameters import Parameters
 from celc_runtime.plan.relevance import Relevant
 from celc_runtime.plan.totals import Totals
 
@@ -150,7 +151,8 @@ class Plan:
     are equal in all order columns are one instant. `per_start`: what is still to choose among the
     matches with one start; `limit` is then None. `totals`: the answer are rows about groups of
     matches; `labels` are then those that its functions read, and all others are hidden.
-    `collapsed`: the answer has one row for each end of matches.
+    `collapsed`: the answer has one row for each end of matches. `parameters`: of a query FOR
+    EACH, which is run as `rules/run` says; other fields are then as in the text.
     """
 
     name: str
@@ -189,6 +191,7 @@ class Plan:
     at_end: str = "open"
     clock: int | float | None = None
     per_start: PerStart | None = None
+    parameters: Parameters | None = None
     totals: Totals | None = None
     collapsed: bool = False
 
@@ -400,11 +403,20 @@ class Plan:
                 fields.append(pa.field(item.name, pa.list_(self.struct_type(item))))
         return pa.schema(fields)
 
+    @property
+    def row_type(self) -> pa.StructType:
+        """The type of the column of the parameter set."""
+        shown = () if self.parameters is None else self.parameters.shown_attributes
+        return pa.struct([pa.field(one.name, ARROW_TYPES[one.type]) for one in shown])
+
     def _key_fields(self) -> list[pa.Field]:
-        return [pa.field(name, ARROW_TYPES[self.type_of(name)]) for name in self.partition_by]
+        fields = [pa.field(name, ARROW_TYPES[self.type_of(name)]) for name in self.partition_by]
+        if self.parameters is not None:
+            fields.append(pa.field(self.parameters.name, self.row_type))
+        return fields
 
     def _totals_schema(self, totals: Totals) -> pa.Schema:
-        fields = [*self._key_fields()]
+        fields = self._key_fields()
         for name, type in self._place_columns(totals):
             fields.append(pa.field(name, ARROW_TYPES[type]))
         fields += [pa.field(item.name, ARROW_TYPES[item.type]) for item in totals.items]
@@ -433,6 +445,8 @@ class Plan:
     def ddl_columns(self) -> list[tuple[str, str]]:
         """The names of the output's columns, and their types as Spark SQL spells them."""
         columns = [(name, self._ddl_type(name)) for name in self.partition_by]
+        if self.parameters is not None:
+            columns.append((self.parameters.name, self._row_ddl(self.parameters)))
         if self.totals is not None:
             places = self._place_columns(self.totals)
             items = [(item.name, item.type) for item in self.totals.items]
@@ -459,6 +473,12 @@ class Plan:
         """The names and types of the fields of one event under a label."""
         fields = [(name, self._ddl_type(name)) for name in label.attributes]
         return [("pos", "BIGINT"), *fields] if self.positions else fields
+
+    def _row_ddl(self, parameters: Parameters) -> str:
+        types = (
+            (one.name, DDL_TYPES.get(one.type, one.type)) for one in parameters.shown_attributes
+        )
+        return f"STRUCT<{', '.join(f'{quoted(name)}: {type}' for name, type in types)}>"
 
     def _ddl_type(self, attribute: str) -> str:
         type = self.type_of(attribute)

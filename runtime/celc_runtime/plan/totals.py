@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from celc_runtime.plan.expressions import Constant
+from celc_runtime.plan.expressions import Constant, ParameterValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,14 @@ class Some:
 
 
 TotalTree: TypeAlias = (
-    Constant | TotalOf | ItemValue | ItemCast | ItemNegation | ItemAbsolute | ItemArithmetic
+    Constant
+    | TotalOf
+    | ItemValue
+    | ParameterValue
+    | ItemCast
+    | ItemNegation
+    | ItemAbsolute
+    | ItemArithmetic
 )
 
 Having: TypeAlias = Compared | OneOf | IsNull | Every | Some
@@ -144,6 +151,15 @@ class Totals:
         """The functions in the items, each once."""
         return tuple(dict.fromkeys(one for item in self.items for one in _functions_in(item.value)))
 
+    @property
+    def row_columns(self) -> tuple[str, ...]:
+        """The columns of the parameter set that items and HAVING read, each once."""
+        trees = [item.value for item in self.items]
+        if self.having is not None:
+            trees += _trees_of(self.having)
+        found = (one for tree in trees for one in _row_columns_in(tree))
+        return tuple(dict.fromkeys(found))
+
 
 def _functions_in(tree: TotalTree) -> Iterator[TotalOf]:
     match tree:
@@ -154,5 +170,30 @@ def _functions_in(tree: TotalTree) -> Iterator[TotalOf]:
             yield from _functions_in(tree.right)
         case ItemCast() | ItemNegation() | ItemAbsolute():
             yield from _functions_in(tree.operand)
-        case Constant() | ItemValue():
+        case Constant() | ItemValue() | ParameterValue():
+            pass
+
+
+def _trees_of(having: Having) -> Iterator[TotalTree]:
+    match having:
+        case Every() | Some():
+            for part in having.parts:
+                yield from _trees_of(part)
+        case Compared():
+            yield having.left
+            yield having.right
+        case OneOf() | IsNull():
+            yield having.operand
+
+
+def _row_columns_in(tree: TotalTree) -> Iterator[str]:
+    match tree:
+        case ParameterValue():
+            yield tree.column
+        case ItemArithmetic():
+            yield from _row_columns_in(tree.left)
+            yield from _row_columns_in(tree.right)
+        case ItemCast() | ItemNegation() | ItemAbsolute():
+            yield from _row_columns_in(tree.operand)
+        case Constant() | ItemValue() | TotalOf():
             pass

@@ -34,6 +34,8 @@ def check_is_compact(program: Program) -> None:
     if not plan.is_of_matches:
         what = "SELECT TOTAL" if plan.totals is not None else "SELECT COLLAPSED"
         why = f"{what} has one row for many matches already"
+    elif plan.parameters is not None:
+        why = "FOR EACH has an answer for each row of a table"
     elif plan.per_start is not None:
         why = f"SELECT {plan.per_start} compares matches that end at different events"
     elif plan.deadlines:

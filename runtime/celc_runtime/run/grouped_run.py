@@ -41,6 +41,12 @@ class GroupedRun(Run):
         """Read a batch of events; yields the rows that are known."""
         yield from self._rows_of(self._pushed(events, positions))
 
+    def push_parts(
+        self, events: pa.RecordBatch, codes: np.ndarray, parts: np.ndarray, positions: np.ndarray
+    ) -> Iterator[pa.RecordBatch]:
+        """Read whole partitions; yields the rows that are known."""
+        yield from self._rows_of(self._pushed_parts(events, codes, parts, positions))
+
     def rest(self) -> Iterator[pa.RecordBatch]:
         """The rows that wait for more events, of which there are none."""
         for matches in self._rest():

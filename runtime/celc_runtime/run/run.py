@@ -47,6 +47,7 @@ from celc_runtime.engine.instants import (
 )
 from celc_runtime.engine.listing import with_more_room
 from celc_runtime.plan.errors import EventWarning, WorkLimitError
+from celc_runtime.plan.parameters import no_table
 from celc_runtime.program import Program
 from celc_runtime.run.by_definition import DefinitionListing
 from celc_runtime.run.deadlines import Deadlines, undecided_words
@@ -84,6 +85,8 @@ class Run:
         since: int | None = None,
     ) -> None:
         plan = program.plan
+        if plan.parameters is not None:
+            raise no_table(plan.name, plan.parameters)
         self._program = program
         self._plan = plan
         self._schema = program.match_schema
@@ -198,6 +201,36 @@ class Run:
             for whole, given in self._whole.of(events, positions):
                 yield from self._push(whole, given, conforms=True)
 
+    @property
+    def most_rows(self) -> int | None:
+        """How many rows are read at a time; None: any number."""
+        return self._listing.most_rows
+
+    def push_parts(
+        self, events: pa.RecordBatch, codes: np.ndarray, parts: np.ndarray, positions: np.ndarray
+    ) -> Iterator[pa.RecordBatch]:
+        """Read whole partitions, whose events conform and are in order; yields the matches that end
+        in them.
+
+        codes: int32[rows], the places of their types in `plan.declared_types`; parts: int64, the
+        rows at which partitions begin; positions as `push` takes them.
+        """
+        yield from self._pushed_parts(events, codes, parts, positions)
+
+    def _pushed_parts(
+        self, events: pa.RecordBatch, codes: np.ndarray, parts: np.ndarray, positions: np.ndarray
+    ) -> Iterator[pa.RecordBatch]:
+        most = self._listing.most_rows
+        if most is not None and len(events) > most:
+            yield from self._pushed(events, positions)
+            return
+        none_absent = np.zeros(len(events), np.bool_)
+        prepared = self._columns.prepare_stretches(events, codes, parts.tolist(), none_absent)
+        self._classify(prepared)
+        of_rows = GivenPositions(prepared, positions)
+        self._listing.look(prepared, of_rows)
+        yield from self._looked_at(prepared, of_rows)
+
     def rest(self) -> Iterator[pa.RecordBatch]:
         """The matches that wait for more events, of which there are none: those that end in an
         instant that is not over, those with an absence at their end, and those that later matches
@@ -233,6 +266,10 @@ class Run:
         self._classify(prepared)
         of_rows = self._positions(prepared, positions)
         self._listing.look(prepared, of_rows)
+        yield from self._looked_at(prepared, of_rows)
+
+    def _looked_at(self, prepared: Prepared, of_rows: Positions) -> Iterator[pa.RecordBatch]:
+        """Read a batch that the listing has looked at, or let it wait for its deadlines."""
         if self._deadlines is None:
             yield from self._read_batch(prepared, of_rows)
         else:
@@ -242,6 +279,9 @@ class Run:
 
     def _positions(self, prepared: Prepared, given: np.ndarray | None) -> Positions:
         if given is not None:
+            if self._plan.interleaves:
+                # Makes room for partitions that have not been seen.
+                self._update.positions(prepared, self._memory, self._columns.partitions_seen)
             known = prepared.known
             return GivenPositions(prepared, given if known is None else given[known])
         if self._deadlines is not None:

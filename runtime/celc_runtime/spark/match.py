@@ -28,6 +28,8 @@ from celc_runtime.plan.errors import EventError, PlanWarning
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
+from celc_runtime.rules.inner import with_event_windows
+from celc_runtime.rules.rows import Rows
 from celc_runtime.run.compact import check_is_compact
 from celc_runtime.spark.columns import (
     Counting,
@@ -42,6 +44,7 @@ from celc_runtime.spark.hot_keys import HotKey, hot_keys, range_numbers, sampled
 from celc_runtime.spark.key_columns import with_key_columns
 from celc_runtime.spark.numbering import RangeColumns, numbered, why_not_numbered
 from celc_runtime.spark.order_column import OrderColumn, ValueColumn
+from celc_runtime.spark.parameters import rules_line
 from celc_runtime.spark.probe import is_spread_by, most_rows, parallelism, why_not_read_twice
 from celc_runtime.spark.pushdown import can_matter, why_not_filtered
 from celc_runtime.spark.single_labels import wire_ddl, with_lists
@@ -96,13 +99,21 @@ def spark_matches(
     ranges: int | None,
     *,
     presorted: bool,
+    rules: Rows | None = None,
     counting: Counting | None = None,
     undecided: Observation | None = None,
 ) -> DataFrame:
-    """All matches of a DataFrame as a DataFrame; see `CompiledQuery.match`. `counting` counts the
-    rows that are read, and `undecided` the matches that are left undecided."""
+    """All matches of a DataFrame as a DataFrame; see `CompiledQuery.match`. `rules` are the rows of
+    the parameter table, `counting` counts the rows that are read, and `undecided` the matches that
+    are left undecided."""
     plan = spark_plan(
-        program, events, ranges, presorted=presorted, counting=counting, undecided=undecided
+        program,
+        events,
+        ranges,
+        presorted=presorted,
+        rules=rules,
+        counting=counting,
+        undecided=undecided,
     )
     if plan.warning:
         warnings.warn(plan.warning, PlanWarning, stacklevel=3)
@@ -115,21 +126,22 @@ def spark_plan(
     ranges: int | None,
     *,
     presorted: bool,
+    rules: Rows | None = None,
     counting: Counting | None = None,
     undecided: Observation | None = None,
 ) -> SparkPlan:
-    """The plan of a query on a DataFrame.
+    """The plan of a query on a DataFrame; `rules`: the rows of its parameter table.
 
     Raises EventError where the query names no order column, because a distributed table has no
     order of its own, and where the DataFrame does not have the columns that the query reads;
     ValueError for options that cannot be.
     """
     _check_options(ranges, presorted=presorted)
-    planner = _Planner(program, events, counting, undecided)
-    return _planned(planner, ranges, presorted=presorted)
+    planner = _Planner(program, events, rules, counting, undecided)
+    return _plan_of(planner, ranges, presorted=presorted)
 
 
-def _planned(planner: _Planner, ranges: int | None, *, presorted: bool) -> SparkPlan:
+def _plan_of(planner: _Planner, ranges: int | None, *, presorted: bool) -> SparkPlan:
     if presorted:
         return planner.presorted()
     if planner.plan.partition_by and not planner.plan.interleaves:
@@ -144,7 +156,7 @@ def spark_compact(
     `CompiledQuery.match_compact`."""
     check_is_compact(program)
     _check_options(ranges, presorted=presorted)
-    plan = _planned(_Planner(program, events, is_compact=True), ranges, presorted=presorted)
+    plan = _plan_of(_Planner(program, events, is_compact=True), ranges, presorted=presorted)
     if plan.warning:
         warnings.warn(plan.warning, PlanWarning, stacklevel=3)
     return with_form(program, plan.matches)
@@ -195,6 +207,11 @@ def with_clock(program: Program, rows: DataFrame) -> tuple[Program, str]:
     return replace(program, plan=replace(plan, clock=latest)), line
 
 
+def _planned(program: Program, rules: Rows | None) -> Plan:
+    """The plan of a query as it reads events."""
+    return program.plan if rules is None else with_event_windows(program.plan)
+
+
 class _Planner:
     """Makes the plan of one query on one DataFrame, and describes it in words."""
 
@@ -202,20 +219,22 @@ class _Planner:
         self,
         program: Program,
         events: DataFrame,
+        rules: Rows | None = None,
         counting: Counting | None = None,
         undecided: Observation | None = None,
         *,
         is_compact: bool = False,
     ) -> None:
-        plan = program.plan
+        plan = _planned(program, rules)
         check_events(plan, events, "match_compact" if is_compact else "match")
         self._is_compact = is_compact
         narrow = needed_columns(plan, events)
         clock = ""
         if plan.asks_for_clock:
             program, clock = with_clock(program, narrow)
-            plan = program.plan
+            plan = _planned(program, rules)
         self._program = program
+        self._rules = rules
         self._plan = plan
         self._counting = counting
         self._undecided = undecided if leaves_undecided(plan) else None
@@ -233,6 +252,8 @@ class _Planner:
         ]
         if clock:
             self._lines.append(clock)
+        if rules is not None:
+            self._lines.append(rules_line(program.plan, rules.count))
         if leaves_undecided(plan):
             self._lines.append(_UNDECIDED)
         self._rows = with_key_columns(plan, self._rows)
@@ -333,12 +354,12 @@ class _Planner:
             reader = compact_reader(self._program, columns, shipped)
             return mapped(ordered, reader, compact_wire_ddl(self._plan), self._counting)
         ddl = wire_ddl(self._plan)
-        observation = self._undecided
+        observation, rules = self._undecided, self._rules
         if observation is None:
-            reader = task_reader(self._program, columns, shipped)
+            reader = task_reader(self._program, columns, shipped, rules)
             found = mapped(ordered, reader, ddl, self._counting)
         else:
-            reader = task_reader(self._program, columns, shipped, counts_undecided=True)
+            reader = task_reader(self._program, columns, shipped, rules, counts_undecided=True)
             wider = f"{ddl}, {UNDECIDED_DDL}" if ddl else UNDECIDED_DDL
             found = without_counts(mapped(ordered, reader, wider, self._counting), observation)
         return with_lists(self._plan, found)
@@ -447,6 +468,8 @@ class _Planner:
 
     def _why_not_cut(self) -> str:
         """Why the query cannot be run on parts of the stream, or of a key."""
+        if self._rules is not None and not self._plan.positions:
+            return "matches of a query FOR EACH are told apart by positions, which were left out"
         return why_not_split(self._plan) or self._order.why_not_cut
 
     def _time_ranges(self, ranges: int | None) -> tuple[list[TimeRange], str, str]:

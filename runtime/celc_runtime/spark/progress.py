@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
 from celc_runtime.program import Program
+from celc_runtime.rules.rows import Rows
 from celc_runtime.spark.match import spark_matches
 from celc_runtime.spark.undecided import leaves_undecided
 
@@ -41,6 +42,7 @@ def watched(
     ranges: int | None,
     *,
     presorted: bool,
+    rules: Rows | None = None,
 ) -> DataFrame:
     """The matches of a DataFrame; the progress of its first action is written to `stream`."""
     from pyspark.sql import Observation, functions
@@ -55,7 +57,13 @@ def watched(
     found = Observation()
     undecided = Observation() if leaves_undecided(program.plan) else None
     matches = spark_matches(
-        program, events, ranges, presorted=presorted, counting=counting, undecided=undecided
+        program,
+        events,
+        ranges,
+        presorted=presorted,
+        rules=rules,
+        counting=counting,
+        undecided=undecided,
     )
     matches = matches.observe(found, rows)
     watch = _Watch(program.name, read, found, Line(stream), undecided)

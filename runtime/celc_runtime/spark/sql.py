@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from celc_runtime.arrow.partition_keys import partition_keys
 from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.parameters import no_table
 from celc_runtime.program import Program
 from celc_runtime.run.deadlines import check_clock_is_known
 from celc_runtime.run.run import Run
@@ -44,6 +45,8 @@ def registered(program: Program, spark: Any, name: str | None) -> Any:
             f"a table function for SQL needs PySpark 4.1 or newer, and this is {__version__}: "
             "install a newer one, or use match(df) and register its result as a view"
         )
+    if program.plan.parameters is not None:
+        raise no_table(program.name, program.plan.parameters)
     called = program.name if name is None else name
     if not _IDENTIFIER.fullmatch(called):
         raise ValueError(

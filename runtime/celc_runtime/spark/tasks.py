@@ -17,6 +17,8 @@ from celc_runtime.arrow.paths import received
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import ARROW_TYPES, Plan
 from celc_runtime.program import Program, Route
+from celc_runtime.rules.rows import Rows, batch_of_rows, rows_of_batch
+from celc_runtime.rules.run import ForEachRun, run_for
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
 from celc_runtime.spark.single_labels import with_single_fields
@@ -52,18 +54,23 @@ EVENTS_ALONE = TaskColumns()
 
 def batch_route(program: Program) -> Route:
     """The function of Spark tasks: from the names of columns, the ranges, whether undecided matches
-    are counted, and batches."""
+    are counted, the rows of the parameter table (None: there is none), and batches."""
 
     def match_task(
         program: Program,
         columns: tuple[str, str, str],
         ranges: tuple[ShippedRange, ...],
         counts_undecided: bool,
+        table: pa.RecordBatch | None,
         batches: Iterable[pa.RecordBatch],
     ) -> Iterator[pa.RecordBatch]:
         undecided: list[int] = []
         events = map(received, batches)
-        found = matches_of_task(program, TaskColumns(*columns), ranges, events, undecided.append)
+        rules = None if table is None else rows_of_batch(table)
+        new_run = partial(_run_for, rules)
+        found = matches_of_task(
+            program, TaskColumns(*columns), ranges, events, undecided.append, new_run
+        )
         sent = (with_single_fields(program.plan, batch) for batch in found)
         if not counts_undecided:
             return sent
@@ -74,16 +81,23 @@ def batch_route(program: Program) -> Route:
     return Route(program, "batch_task_route", match_task)
 
 
+def _run_for(rules: Rows | None, program: Program, **options: Any) -> Run | ForEachRun:
+    return run_for(program, rules, **options)
+
+
 def task_reader(
     program: Program,
     columns: TaskColumns,
     ranges: tuple[ShippedRange, ...] = (),
+    rules: Rows | None = None,
     *,
     counts_undecided: bool = False,
 ) -> Any:
     """The function that `mapInArrow` gets; its batches have `single_labels.wire_ddl`, and with
     `counts_undecided` the column of `undecided` behind it."""
-    return partial(batch_route(program), tuple(columns), ranges, counts_undecided)
+    # What a worker reads before it has this runtime is of other packages.
+    table = None if rules is None else batch_of_rows(rules)
+    return partial(batch_route(program), tuple(columns), ranges, counts_undecided, table)
 
 
 def matches_of_task(
@@ -92,7 +106,7 @@ def matches_of_task(
     ranges: tuple[ShippedRange, ...],
     batches: Iterable[pa.RecordBatch],
     tell_undecided: Callable[[int], object] = int,
-    new_run: Callable[..., Run] = run_of,
+    new_run: Callable[..., Run | ForEachRun] = run_of,
 ) -> Iterator[pa.RecordBatch]:
     """The matches of one task, which reads one of `ranges`, or several told apart by a column, or
     whole partitions. In the end `tell_undecided` is told how many matches were left undecided.
@@ -180,7 +194,7 @@ def stretches_of(values: np.ndarray) -> Iterator[tuple[int, int]]:
 class _WholeReader:
     """Reads whole partitions, one after another."""
 
-    def __init__(self, program: Program, new_run: Callable[..., Run]) -> None:
+    def __init__(self, program: Program, new_run: Callable[..., Run | ForEachRun]) -> None:
         self._run = new_run(program, ties_are_errors=True)
 
     def push(self, rows: _Rows) -> Iterator[pa.RecordBatch]:
@@ -209,7 +223,10 @@ class _RangeReader:
     """Reads one range; only matches that end in its own events are listed."""
 
     def __init__(
-        self, program: Program, shipped: ShippedRange, new_run: Callable[..., Run]
+        self,
+        program: Program,
+        shipped: ShippedRange,
+        new_run: Callable[..., Run | ForEachRun],
     ) -> None:
         self._program = program
         self._start, self._first_position, self._expected, self._later = shipped

@@ -155,6 +155,13 @@ def check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: 
             f"query {plan.name!r}: match_stream reads a stream (spark.readStream), and this "
             "DataFrame is there as a whole: use match"
         )
+    if plan.parameters is not None:
+        name = plan.parameters.name
+        raise EventError(
+            f"query {plan.name!r} is FOR EACH {name}, and a stream takes no table of parameters "
+            f"yet: write the values of a row in place of {name}.…, one query for each row, or read "
+            f"the events with spark.read and use match(df, {name}=rows)"
+        )
     if not plan.order_by:
         raise unordered_error(plan)
     if plan.order_by[0] in plan.key_columns:

@@ -1,0 +1,93 @@
+"""`--parameters rule=rules.csv`: the tables of parameter sets, read as files of events are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+from celc_runtime import EventError
+from celc_runtime.plan.parameters import Parameters
+from celc_runtime.plan.plan import ARROW_TYPES
+from celc_runtime.query import CompiledQuery
+from celc_runtime.rules.rows import rows_of
+
+from celc.cli.events import Form
+from celc.cli.origins import origins_of
+from celc.cli.problems import CommandProblem
+from celc.cli.stream import EventStream
+from celc.cli.wanted import Wanted
+from celc.diagnostics.messages.wording import quote
+
+
+def named_files(options: Sequence[str]) -> dict[str, str]:
+    """The files by the names of their sets. Raises CommandProblem for an option of another form,
+    and for two of one name."""
+    found: dict[str, str] = {}
+    for option in options:
+        name, equals, file = option.partition("=")
+        if not (name and equals and file):
+            raise CommandProblem(f"--parameters {option}: write NAME=FILE, as in rule=rules.csv")
+        if name in found:
+            raise CommandProblem(f"--parameters {name}=… is given twice: a set has one table")
+        found[name] = file
+    return found
+
+
+def check_sets(files: Mapping[str, str], queries: Sequence[CompiledQuery]) -> None:
+    """Raises CommandProblem for a file that no query reads, and for a query without its file."""
+    sets = {query.plan.parameters.name for query in queries if query.plan.parameters is not None}
+    for name, file in files.items():
+        if name not in sets:
+            known = f"FOR EACH {', '.join(sorted(sets))}" if sets else "without FOR EACH"
+            raise CommandProblem(
+                f"--parameters {name}={file}: no query that is run is FOR EACH {name}; what is run "
+                f"is {known}"
+            )
+    for query in queries:
+        parameters = query.plan.parameters
+        if parameters is not None and parameters.name not in files:
+            raise CommandProblem(
+                f"query {quote(query.name)} is FOR EACH {parameters.name}: name the file with its "
+                f"rows, as in --parameters {parameters.name}=rules.csv"
+            )
+
+
+def tables_of(query: CompiledQuery, files: Mapping[str, str], form: Form) -> dict[str, pa.Table]:
+    """The table of the parameter set of a query; none for a query without a set.
+
+    Raises CommandProblem for a file that cannot be read, and where it does not fit the set.
+    """
+    parameters = query.plan.parameters
+    if parameters is None:
+        return {}
+    origins = origins_of([files[parameters.name]], None)
+    try:
+        stream = EventStream(origins, _wanted(query.name, parameters), form)
+        found = [pa.Table.from_batches([batch]) for batch in stream.batches()]
+        stream.refuse_misspelt()
+        if lacking := stream.lacking():
+            names = ", ".join(map(quote, lacking))
+            raise CommandProblem(
+                f"{files[parameters.name]}: no row has {names}, which parameter set "
+                f"{quote(parameters.name)} declares"
+            )
+        schema = pa.schema([(one.name, ARROW_TYPES[one.type]) for one in parameters.attributes])
+        table = pa.concat_tables(found, promote_options="default") if found else None
+        table = schema.empty_table() if table is None else table
+        rows_of(query.name, parameters, table)
+    except EventError as problem:
+        raise CommandProblem(f"{files[parameters.name]}: {problem}") from None
+    finally:
+        for origin in reversed(origins):
+            origin.close()
+    return {parameters.name: table}
+
+
+def _wanted(query: str, parameters: Parameters) -> Wanted:
+    """The attributes of the set, all of which a file must have."""
+    types = {one.name: ARROW_TYPES[one.type] for one in parameters.attributes}
+    owners = {name: frozenset({parameters.name}) for name in types}
+    # Readers look for a column of types, which the rows of a set have none of.
+    no_type = parameters.number
+    schema = pa.schema([*types.items(), (no_type, pa.string())])
+    return Wanted(query, schema, frozenset(types), no_type, owners, frozenset(types))

@@ -1,0 +1,173 @@
+"""Messages about parameter sets, and about queries FOR EACH of their rows.
+
+Each docstring shows what causes the message; `rule` is a parameter set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from celc.diagnostics.errors import Diagnostic, Related, error
+from celc.diagnostics.messages.wording import available, guess, guessed, quote, written
+from celc.diagnostics.source import Span
+
+# --- declarations ---------------------------------------------------------------------------------
+
+
+def duplicate_set(name: str, span: Span, first: Span) -> Diagnostic:
+    """`PARAMETERS rule { … }` twice."""
+    return error(
+        "duplicate-parameters",
+        span,
+        f"parameter set {quote(name)} is declared twice",
+        help=("give each parameter set its own name",),
+        related=(Related(first, "first declared here"),),
+    )
+
+
+def duplicate_parameter(name: str, owner: str, span: Span, first: Span) -> Diagnostic:
+    """`PARAMETERS rule { id: INT, id: LONG }`."""
+    return error(
+        "duplicate-parameter",
+        span,
+        f"attribute {quote(name)} is declared twice in parameter set {quote(owner)}",
+        help=("declare each attribute once",),
+        related=(Related(first, "first declared here"),),
+    )
+
+
+def event_type_and_set(name: str, span: Span, declared: Span) -> Diagnostic:
+    """`EVENT rule { … }` beside `PARAMETERS rule { … }`."""
+    return error(
+        "called-like-parameters",
+        span,
+        f"{quote(name)} is an event type as well, and its events have that label",
+        help=("give the parameter set another name",),
+        related=(Related(declared, "the event type"),),
+    )
+
+
+# --- FOR EACH -------------------------------------------------------------------------------------
+
+
+def unknown_set(name: str, declared: Collection[str], span: Span) -> Diagnostic:
+    """`FOR EACH rules`."""
+    hints = [*guess(name, declared), *available("parameter sets", declared)]
+    if not declared:
+        hints = [f"declare one beside the streams: PARAMETERS {written(name)} {{ id: LONG }}"]
+    return error(
+        "unknown-parameters",
+        span,
+        f"no parameter set is called {quote(name)}",
+        help=hints,
+        fixes=guessed(name, declared, span),
+    )
+
+
+def label_and_set(name: str, span: Span, clause: Span) -> Diagnostic:
+    """`A AS rule` in a query FOR EACH rule."""
+    return error(
+        "label-and-parameters",
+        span,
+        f"a label cannot be called {quote(name)} here: {written(name)}.… is a value of the "
+        "parameter set",
+        help=("give the label another name",),
+        related=(Related(clause, "the parameter set of this query"),),
+    )
+
+
+def not_for_each(name: str, span: Span) -> Diagnostic:
+    """`A FILTER A.id = rule.id` in a query without FOR EACH rule."""
+    return error(
+        "parameters-without-for-each",
+        span,
+        f"{quote(name)} is a parameter set, and this query does not name it",
+        help=(f"write FOR EACH {written(name)} before WHERE",),
+    )
+
+
+def other_set(name: str, named: str, span: Span, clause: Span) -> Diagnostic:
+    """`other.id` in a query FOR EACH rule."""
+    return error(
+        "several-parameters",
+        span,
+        f"{quote(name)} is a parameter set, but this query is FOR EACH {written(named)}",
+        help=("a query has one parameter set: declare all that it needs in one",),
+        related=(Related(clause, "the parameter set of this query"),),
+    )
+
+
+def text_beside_totals(text: str, span: Span) -> Diagnostic:
+    """`HAVING rule.name = 'x'`."""
+    return error(
+        "text-beside-totals",
+        span,
+        f"{text} is a STRING, and items of TOTAL and HAVING have no texts yet",
+        help=("write the condition in the FILTER of a label that every match has",),
+    )
+
+
+# --- values of a set ------------------------------------------------------------------------------
+
+
+def unknown_parameter(name: str, owner: str, offered: Collection[str], span: Span) -> Diagnostic:
+    """`rule.z`."""
+    return error(
+        "unknown-parameter",
+        span,
+        f"parameter set {quote(owner)} has no attribute {quote(name)}",
+        help=(*guess(name, offered), *available("attributes", offered)),
+        fixes=guessed(name, offered, span),
+    )
+
+
+def set_as_label(name: str, span: Span) -> Diagnostic:
+    """`rule[a > 1]`, `rule IS R` and `SUM(rule.a)` in a condition."""
+    return error(
+        "parameters-as-label",
+        span,
+        f"{quote(name)} is a parameter set, and has no events",
+        help=(f"compare its values: {written(name)}.a > 1",),
+    )
+
+
+def pattern_of_label(operator: str, text: str, span: Span) -> Diagnostic:
+    """`x.name LIKE y.name`."""
+    return error(
+        "pattern-of-label",
+        span,
+        f"the pattern of {operator} cannot be {text}, the attribute of an event",
+        help=("expected a text such as 'a%', or an attribute of a parameter set",),
+    )
+
+
+def pattern_of_computed(operator: str, span: Span) -> Diagnostic:
+    """`MIN(x.name) LIKE rule.pattern` and `'abc' LIKE rule.pattern`."""
+    return error(
+        "computed-pattern",
+        span,
+        f"only an attribute of an event can be compared with a pattern of a parameter set by "
+        f"{operator} yet",
+        help=("write x.a, PREV(x.a), FIRST(x.a) or LAST(x.a) before it",),
+    )
+
+
+def pattern_type(operator: str, type: str, span: Span) -> Diagnostic:
+    """`x.name LIKE rule.id` where id is a number."""
+    return error(
+        "pattern-type",
+        span,
+        f"the pattern of {operator} must be a STRING, and this attribute is {type}",
+        help=("declare it as STRING",),
+    )
+
+
+def no_event_to_judge(text: str, span: Span) -> Diagnostic:
+    """`PROJECT[NONE…]` around all labels: `COUNT(x) > rule.n` where the part binds no label."""
+    return error(
+        "parameter-without-event",
+        span,
+        f"{text} compares a function with a parameter where the formula before FILTER may bind no "
+        "label, which cannot be compiled yet",
+        help=("keep a label of an event that is in every match",),
+    )

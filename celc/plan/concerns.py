@@ -1,0 +1,186 @@
+"""The rows of a parameter table that an event can concern, as conditions on each event type.
+
+An event that can change nothing for a row need not be read for it. Which these are is known from
+the conditions on one event, as it is for the events that a query need not see at all
+(`plan/relevance`): those without a symbol. An event matters to a row also where it is a neighbour:
+a query that asks for neighbours, or has selectors inside, reads all events for every row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from celc.automata.predicates import TypeConditions
+from celc.core import formula as core
+from celc.core.formula import MIRRORED, DataType, EventType, Predicate
+from celc.normal.normal_form import EventClause
+from celc.plan.program import Program
+from celc.plan.relevance import asks_for_neighbours, has_selectors, truths_that_matter
+
+_MOST_WAYS = 64
+"""Beyond this many combinations of conditions on a type, the type alone is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfEvent:
+    """A condition on an attribute of an event and constants; `operator` is a comparison, in,
+    not_in, is_null or is_not_null."""
+
+    operator: str
+    attribute: str
+    type: DataType
+    values: tuple[core.Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OfRow:
+    """The same of an attribute of the set."""
+
+    operator: str
+    parameter: str
+    type: DataType
+    values: tuple[core.Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OfBoth:
+    """`event.attribute operator rule.parameter`, compared in `type`."""
+
+    operator: str
+    attribute: str
+    parameter: str
+    type: DataType
+
+
+Test: TypeAlias = OfEvent | OfRow | OfBoth
+_Clause: TypeAlias = tuple[Test, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """The rows that events of one type concern: all clauses of one of the `ways` are satisfied, a
+    clause by one of its tests. Without `ways`: all rows."""
+
+    type: EventType
+    ways: tuple[tuple[_Clause, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Concerns:
+    """The rows that events concern, by type; `of_types` None: all, because `why`."""
+
+    of_types: tuple[Concern, ...] | None
+    why: str = ""
+
+
+def concerns_of(program: Program, *, sees_all_events: bool) -> Concerns:
+    """The rows that an event can concern, of a query with a parameter set.
+
+    `sees_all_events`: a selection has to read the events that the query does not ask about.
+    """
+    query, tables = program.query, program.tables
+    parameters = query.parameters
+    assert parameters is not None
+    if parameters.sees_all:
+        return Concerns(None, "any event can decide a match with an absence at its end")
+    if query.strategy == "STRICT" or asks_for_neighbours(query.formula):
+        return Concerns(None, "the query asks for neighbours")
+    if has_selectors(query.formula) or tables.contexts is not None or sees_all_events:
+        return Concerns(None, "a selector compares matches")
+    found = []
+    columns = dict(parameters.columns)
+    # Answers to patterns are attributes neither of the event nor of the row.
+    columns |= {one.column: "" for one in parameters.patterns}
+    for conditions, truths in truths_that_matter(program):
+        found.append(_concern(conditions, truths, columns))
+    return Concerns(tuple(found))
+
+
+def _concern(conditions: TypeConditions, truths: set[int], columns: Mapping[str, str]) -> Concern:
+    # A set of conditions lets through no event that a part of the set does not.
+    least = [truth for truth in truths if not any(t != truth and t & truth == t for t in truths)]
+    ways = tuple(_way(conditions, truth, columns) for truth in sorted(least))
+    asked = len(ways) <= _MOST_WAYS and all(ways)
+    return Concern(conditions.type, ways if asked else ())
+
+
+def _way(conditions: TypeConditions, truth: int, columns: Mapping[str, str]) -> tuple[_Clause, ...]:
+    """The clauses of the groups in a bit set, without those that no index can answer."""
+    clauses = [
+        _clause(clause, columns)
+        for bit, group in enumerate(conditions.groups)
+        if truth >> bit & 1
+        for clause in group
+    ]
+    return tuple(clause for clause in clauses if clause is not None)
+
+
+def _clause(clause: EventClause, columns: Mapping[str, str]) -> _Clause | None:
+    tests = [_test(predicate, columns) for predicate in clause.predicates]
+    known = tuple(test for test in tests if test is not None)
+    return known if len(known) == len(tests) else None
+
+
+def _test(predicate: Predicate, columns: Mapping[str, str]) -> Test | None:
+    match predicate:
+        case core.NullTest():
+            operator = "is_not_null" if predicate.negated else "is_null"
+            return _with_constants(operator, predicate.operand, (), columns)
+        case core.Membership():
+            if predicate.negated and predicate.has_null:
+                return None
+            operator = "not_in" if predicate.negated else "in"
+            return _with_constants(operator, predicate.operand, predicate.values, columns)
+        case core.Comparison():
+            return _comparison(predicate, columns)
+        case _:
+            return None
+
+
+def _comparison(predicate: core.Comparison, columns: Mapping[str, str]) -> Test | None:
+    operator, left, right = predicate.operator, predicate.left, predicate.right
+    if isinstance(left, core.Constant):
+        operator, left, right = MIRRORED[operator], right, left
+    if isinstance(right, core.Constant):
+        values = () if right.value is None else (right.value,)
+        return _with_constants(operator, left, values, columns) if values else None
+    one, other = _attribute(left), _attribute(right)
+    if one is None or other is None or (one in columns) == (other in columns):
+        return None
+    if one in columns:
+        operator, one, other = MIRRORED[operator], other, one
+    if operator == "!=" or not columns[other]:
+        return None
+    return OfBoth(operator, one, columns[other], left.type)
+
+
+def _with_constants(
+    operator: str,
+    operand: core.Expression,
+    values: tuple[core.Value, ...],
+    columns: Mapping[str, str],
+) -> Test | None:
+    attribute = _attribute(operand)
+    if attribute is None or attribute == core.TYPE:
+        return None
+    if operand.type is DataType.STRING and operator in ("<", "<=", ">", ">="):
+        return None
+    if columns.get(attribute) == "":
+        return None
+    if attribute in columns:
+        return OfRow(operator, columns[attribute], operand.type, values)
+    return OfEvent(operator, attribute, operand.type, values)
+
+
+_KEPT = (DataType.INT, DataType.LONG, DataType.FLOAT, DataType.DOUBLE)
+
+
+def _attribute(operand: core.Expression) -> str | None:
+    """The attribute that an operand is, also as a wider number; None where it is something else."""
+    if isinstance(operand, core.Cast):
+        if operand.type not in _KEPT or operand.operand.type not in _KEPT:
+            return None
+        operand = operand.operand
+    return operand.attribute if isinstance(operand, core.AttributeValue) else None

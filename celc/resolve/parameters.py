@@ -1,0 +1,452 @@
+"""FOR EACH: parameter sets, and their values as attributes of events.
+
+A query with a parameter set is compiled once, for a stream in which every event comes once for each
+row of the table that it can concern. The number of the row is a key of that stream's partitions, so
+that all events of a match have the same row; a value of the row is an attribute of each event. So
+`rule.a` in a condition becomes that attribute of an event which the condition names already. Where
+it names none, the condition is moved to the events themselves, or given a label that every match
+binds.
+
+Rejected: a run for each row, whose cost grows with the rows that an event does not concern; and a
+kernel with values of rows beside those of events, which every update and listing would have to
+know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeVar, assert_never
+
+from celc.core import formula as core
+from celc.core.formula import AttributeDeclaration, DataType, EventType
+from celc.core.terms import labels_chosen_from, nodes_written_in
+from celc.core.traversal import formulas_in, nodes_of, operands_of, windows_in
+from celc.diagnostics.errors import Diagnostics
+from celc.diagnostics.messages import names
+from celc.diagnostics.messages import parameters as messages
+from celc.diagnostics.source import Span
+from celc.parse import syntax
+from celc.resolve.extents import Labels
+
+# --- declarations ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterSet:
+    """A declared parameter set. `flawed` attributes have a wrong type, which has been reported."""
+
+    name: str
+    attributes: Mapping[str, DataType]
+    flawed: frozenset[str]
+    place: Span
+
+
+def declare_parameters(
+    nodes: Iterable[syntax.ParametersDeclaration],
+    types: Mapping[str, DataType],
+    event_types: Mapping[str, Span],
+    found: Diagnostics,
+) -> Mapping[str, ParameterSet]:
+    """The parameter sets of a file; of two with one name the first counts.
+
+    `types` are the names of types, `event_types` the places of the file's event types.
+    """
+    declared: dict[str, ParameterSet] = {}
+    for node in nodes:
+        name, place = node.name.text, node.name.span
+        if name in declared:
+            found.add(messages.duplicate_set(name, place, declared[name].place))
+            continue
+        if name in event_types:
+            found.add(messages.event_type_and_set(name, place, event_types[name]))
+        places: dict[str, Span] = {}
+        attributes: dict[str, DataType] = {}
+        for one in node.attributes:
+            text, span = one.name.text, one.name.span
+            if text in places:
+                found.add(messages.duplicate_parameter(text, name, span, places[text]))
+                continue
+            places[text] = span
+            data_type = types.get(one.type.text.upper())
+            if data_type is None:
+                found.add(names.unknown_type(one.type.text, list(types), one.type.span))
+            else:
+                attributes[text] = data_type
+        flawed = frozenset(places.keys() - attributes.keys())
+        declared[name] = ParameterSet(name, attributes, flawed, place)
+    return declared
+
+
+# --- the set of a query ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ForEach:
+    """The parameter set of a query, with what the query reads of it.
+
+    `prefix` begins the names of all columns that the set adds to events; no attribute of them
+    begins so. `read` gathers the attributes of the set that conditions and expressions read,
+    `patterns` the columns of LIKE and RLIKE, while the query is resolved.
+    """
+
+    set: ParameterSet
+    clause: Span
+    prefix: str
+    read: dict[str, None] = field(default_factory=dict)
+    patterns: dict[str, core.ParameterPattern] = field(default_factory=dict)
+
+    def column(self, attribute: str) -> str:
+        """The column of events that holds an attribute of the set."""
+        return f"{self.prefix}.{attribute}"
+
+    def value(self, attribute: syntax.Name, span: Span, found: Diagnostics) -> core.Variable | None:
+        """`rule.a`."""
+        if not self.knows(attribute, found):
+            return None
+        self.read[attribute.text] = None
+        return core.Variable(attribute.text, self.set.attributes[attribute.text], span)
+
+    def value_of_row(
+        self, attribute: syntax.Name, span: Span, found: Diagnostics
+    ) -> core.Expression | None:
+        """`rule.a` beside totals, which no event has: a key of the partition holds it."""
+        value = self.value(attribute, span, found)
+        if value is None:
+            return None
+        if value.type is DataType.STRING:
+            found.add(messages.text_beside_totals(found.source.slice(span), span))
+            return None
+        return core.AttributeValue(self.set.name, self.column(value.name), value.type, span)
+
+    def pattern(self, operator: Literal["LIKE", "RLIKE"], attribute: str, parameter: str) -> str:
+        """The column with the answer to `x.attribute LIKE rule.parameter`."""
+        column = f"{self.prefix}#{operator} {parameter}.{attribute}"
+        self.patterns[column] = core.ParameterPattern(column, operator, attribute, parameter)
+        return column
+
+    def knows(self, attribute: syntax.Name, found: Diagnostics) -> bool:
+        """Whether the set has an attribute; else that is reported."""
+        name, offered = attribute.text, list(self.set.attributes)
+        if name in offered or name in self.set.flawed:
+            return name in offered
+        found.add(messages.unknown_parameter(name, self.set.name, offered, attribute.span))
+        return False
+
+
+def for_each_of(
+    node: syntax.Query,
+    declared: Mapping[str, ParameterSet],
+    attributes: Iterable[str],
+    found: Diagnostics,
+) -> ForEach | None:
+    """The parameter set that a query names; None where it names none.
+
+    `attributes` are those of the query's event types.
+    """
+    if node.for_each is None:
+        return None
+    name, span = node.for_each.text, node.for_each.span
+    if name not in declared:
+        found.add(messages.unknown_set(name, list(declared), span))
+        empty = ParameterSet(name, {}, _everything_named(node, name), span)
+        return ForEach(empty, span, name)
+    for label in _labels_made(node.formula):
+        if label.text == name:
+            found.add(messages.label_and_set(name, label.span, span))
+    prefix, taken = name, tuple(attributes)
+    while any(one.startswith((f"{prefix}.", f"{prefix}#")) for one in taken):
+        prefix = f".{prefix}"
+    return ForEach(declared[name], span, prefix)
+
+
+def _nodes_below(node: Any) -> Iterator[Any]:
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, tuple):
+            waiting.extend(reversed(one))
+        elif hasattr(one, "__slots__") and not isinstance(one, Span):
+            yield one
+            waiting.extend(getattr(one, name) for name in reversed(one.__slots__))
+
+
+def _labels_made(formula: syntax.Formula) -> Iterator[syntax.Name]:
+    for node in _nodes_below(formula):
+        match node:
+            case syntax.As():
+                yield node.label
+            case syntax.Rename():
+                yield node.new
+            case _:
+                pass
+
+
+def _everything_named(node: syntax.Query, name: str) -> frozenset[str]:
+    """The attributes that a query reads of a set that there is not: nothing is said of them."""
+    return frozenset(
+        one.attribute.text
+        for one in _nodes_below((node.formula, node.select))
+        if isinstance(one, syntax.Attribute) and one.label is not None and one.label.text == name
+    )
+
+
+# --- conditions -----------------------------------------------------------------------------------
+
+
+def reads_parameters(clause: core.Clause) -> bool:
+    """Whether a clause names a value of the set."""
+    return any(
+        isinstance(node, core.Variable)
+        for predicate in clause.predicates
+        for node in nodes_written_in(predicate)
+    )
+
+
+def filtered(
+    operand: core.Formula,
+    clauses: tuple[core.Clause, ...],
+    labels: Labels,
+    each: ForEach,
+    span: Span,
+    found: Diagnostics,
+) -> core.Formula:
+    """`operand FILTER clauses`, with each value of the set as an attribute of an event.
+
+    `labels` are those that the operand can bind.
+    """
+    kept: list[core.Clause] = []
+    for clause in clauses:
+        if not reads_parameters(clause):
+            kept.append(clause)
+        elif clause.labels:
+            kept.append(_on_labels(clause, clause.labels, each))
+        elif not any(_labels_in(predicate) for predicate in clause.predicates):
+            operand = _moved(operand, clause, each)
+        else:
+            kept += _on_each_match(clause, operand, labels, each, found)
+    return core.Filter(operand, tuple(kept), span) if kept else operand
+
+
+def _labels_in(predicate: core.Predicate) -> bool:
+    nodes = (node for operand in operands_of(predicate) for node in nodes_of(operand))
+    return any(
+        isinstance(node, core.AttributeValue | core.Aggregate | core.Previous) for node in nodes
+    )
+
+
+def _on_labels(clause: core.Clause, labels: tuple[str, ...], each: ForEach) -> core.Clause:
+    """The clause with each value of the set read from an event of one of `labels`.
+
+    It is one that the same side of the comparison names, if there is: `x.a + rule.d = y.a` then
+    compares a number of one event with one of another.
+    """
+    predicates = tuple(_of_events(predicate, labels, each) for predicate in clause.predicates)
+    named = dict.fromkeys(label for one in predicates for label in labels_chosen_from(one))
+    return core.Clause(predicates, (*named,), clause.span)
+
+
+def _of_events(predicate: core.Predicate, labels: tuple[str, ...], each: ForEach) -> core.Predicate:
+    chosen = labels_chosen_from(predicate)
+    default = next((label for label in chosen if label in labels), labels[0])
+
+    def changed(operand: core.Expression) -> core.Expression:
+        own = [
+            node.label
+            for node in nodes_of(operand)
+            if isinstance(node, core.AttributeValue | core.Previous) and node.label in labels
+        ]
+        return _with_label(operand, next(iter(own), default), each)
+
+    match predicate:
+        case core.Comparison():
+            beside = tuple(map(changed, predicate.beside))
+            left, right = changed(predicate.left), changed(predicate.right)
+            return replace(predicate, left=left, right=right, beside=beside)
+        case core.Membership():
+            beside = tuple(map(changed, predicate.beside))
+            return replace(predicate, operand=changed(predicate.operand), beside=beside)
+        case core.PatternMatch() | core.NullTest():
+            return replace(predicate, operand=changed(predicate.operand))
+        case _:
+            assert_never(predicate)
+
+
+def _with_label(node: core.Expression, label: str, each: ForEach) -> core.Expression:
+    match node:
+        case core.Variable():
+            return core.AttributeValue(label, each.column(node.name), node.type, node.span)
+        case core.Arithmetic():
+            left, right = _with_label(node.left, label, each), _with_label(node.right, label, each)
+            return replace(node, left=left, right=right)
+        case core.Negation() | core.Absolute() | core.Cast():
+            return replace(node, operand=_with_label(node.operand, label, each))
+        case _:
+            return node
+
+
+def _moved(formula: core.Formula, clause: core.Clause, each: ForEach) -> core.Formula:
+    """The formula with a condition on the row alone, `rule.a > 1`, at each event of a match.
+
+    Such a condition is TRUE or not of all events alike, so that it may as well be asked of each.
+    """
+
+    def moved(one: core.Formula) -> core.Formula:
+        return _moved(one, clause, each)
+
+    match formula:
+        case core.Atom():
+            return core.Filter(formula, (_on_labels(clause, (formula.label,), each),), clause.span)
+        case core.Sequence() | core.Disjunction():
+            return replace(formula, operands=tuple(map(moved, formula.operands)))
+        case core.Conjunction() | core.All() | core.Absence():
+            return replace(formula, left=moved(formula.left), right=moved(formula.right))
+        case core.Unless():
+            return replace(formula, left=moved(formula.left))
+        case core.As() | core.Rename() | core.Project() | core.Iteration() | core.Filter():
+            return replace(formula, operand=moved(formula.operand))
+        case core.Selector() | core.Within() | core.AbsenceBefore() | core.AbsenceAfter():
+            return replace(formula, operand=moved(formula.operand))
+        case _:
+            assert_never(formula)
+
+
+def _on_each_match(
+    clause: core.Clause, operand: core.Formula, labels: Labels, each: ForEach, found: Diagnostics
+) -> Iterator[core.Clause]:
+    """A clause whose labels stand in functions alone, `COUNT(x) > rule.n`: the row is that of an
+    event of a label which every match binds, else of the events of all labels."""
+    sure = [label for label, binding in labels.items() if binding.extent.least]
+    single = [label for label in sure if labels[label].extent.most == 1]
+    if sure:
+        yield _on_labels(clause, ((*single, *sure)[0],), each)
+        return
+    if not labels or any(isinstance(part, core.Project) for part in formulas_in(operand)):
+        found.add(messages.no_event_to_judge(found.source.slice(clause.span), clause.span))
+        return
+    for label in labels:
+        yield _on_labels(clause, (label,), each)
+
+
+# --- the query ------------------------------------------------------------------------------------
+
+
+def _with_columns(types: tuple[EventType, ...], each: ForEach) -> tuple[EventType, ...]:
+    """The event types with the columns that the query reads of its set."""
+    added = (*_columns_of(each), *_fixed_columns(each))
+    return tuple(replace(one, attributes=(*one.attributes, *added)) for one in types)
+
+
+def _columns_of(each: ForEach) -> tuple[AttributeDeclaration, ...]:
+    """The columns that hold values of the set, or of a pattern of it."""
+    values = [
+        AttributeDeclaration(each.column(name), data_type)
+        for name, data_type in each.set.attributes.items()
+        if name in each.read
+    ]
+    return (*values, *(AttributeDeclaration(name, DataType.BOOLEAN) for name in each.patterns))
+
+
+def _fixed_columns(each: ForEach) -> tuple[AttributeDeclaration, AttributeDeclaration]:
+    """The columns of the row's number, and of the position of an event."""
+    return (
+        AttributeDeclaration(f"{each.prefix}#", DataType.LONG),
+        AttributeDeclaration(f"{each.prefix}#pos", DataType.LONG),
+    )
+
+
+def on_rows(query: core.Query, each: ForEach, shown: tuple[str, ...] | None) -> core.Query:
+    """The query over events that come once for each row which they concern.
+
+    `shown` are the attributes of the set in its column, None: all.
+    """
+    number, position = _fixed_columns(each)
+    waits = any(_waits_for_events(part, query) for part in formulas_in(query.formula))
+    windows = (*([] if query.window is None else [query.window]), *windows_in(query.formula))
+    counts = any(window.unit is core.WindowUnit.EVENTS for window in windows) and not waits
+    on_position = position if counts else None
+    query = replace(
+        query,
+        window=_on_position(query.window, on_position),
+        formula=_of_rows(query.formula, each, on_position),
+    )
+    row_by_row = query.consume_by == "ANY" and bool(query.partition_by)
+    parameters = core.Parameters(
+        name=each.set.name,
+        attributes=tuple(AttributeDeclaration(*one) for one in each.set.attributes.items()),
+        shown=tuple(each.set.attributes) if shown is None else shown,
+        columns=tuple(
+            (each.column(name), name) for name in each.set.attributes if name in each.read
+        ),
+        patterns=tuple(each.patterns.values()),
+        number=number.name,
+        position=position.name if counts else None,
+        sees_all=waits,
+        row_by_row=row_by_row,
+        consume_by=query.consume_by,
+    )
+    streams = tuple(
+        replace(stream, event_types=_with_columns(stream.event_types, each))
+        for stream in query.streams
+    )
+    query = replace(query, streams=streams, parameters=parameters)
+    if row_by_row:
+        return query
+    key = core.PartitionKey(number.name, number.type)
+    consume_by = "PARTITION" if query.consume_by == "ANY" else query.consume_by
+    return replace(query, partition_by=(key, *query.partition_by), consume_by=consume_by)
+
+
+def _waits_for_events(formula: core.Formula, query: core.Query) -> bool:
+    """Whether any event of a part can decide a match, whatever the row it concerns: an absence at
+    the end that is measured on positions, or on another column than the first of the order."""
+    if not isinstance(formula, core.AbsenceAfter):
+        return False
+    length = formula.length
+    if length.unit is core.WindowUnit.EVENTS:
+        return True
+    attribute = length.attribute
+    return attribute is not None and attribute not in query.order_by[:1]
+
+
+_Window = TypeVar("_Window", core.Window, core.Window | None)
+
+
+def _on_position(window: _Window, position: AttributeDeclaration | None) -> _Window:
+    """A window of EVENTS, measured on the column of positions: the stream lacks events."""
+    if window is None or position is None or window.unit is not core.WindowUnit.EVENTS:
+        return window
+    return replace(window, unit=core.WindowUnit.VALUE, attribute=position)
+
+
+def _of_rows(
+    formula: core.Formula, each: ForEach, position: AttributeDeclaration | None
+) -> core.Formula:
+    """The formula over events with the columns of the set, and with windows on `position`."""
+
+    def changed(one: core.Formula) -> core.Formula:
+        return _of_rows(one, each, position)
+
+    match formula:
+        case core.Atom():
+            return replace(formula, types=_with_columns(formula.types, each))
+        case core.Within():
+            window = _on_position(formula.window, position)
+            return replace(formula, operand=changed(formula.operand), window=window)
+        case core.AbsenceBefore() | core.AbsenceAfter():
+            operand, absent = changed(formula.operand), changed(formula.absent)
+            length = _on_position(formula.length, position)
+            return replace(formula, operand=operand, absent=absent, length=length)
+        case core.Sequence() | core.Disjunction():
+            return replace(formula, operands=tuple(map(changed, formula.operands)))
+        case core.Absence():
+            left, right = changed(formula.left), changed(formula.right)
+            return replace(formula, left=left, middle=changed(formula.middle), right=right)
+        case core.Conjunction() | core.All() | core.Unless():
+            return replace(formula, left=changed(formula.left), right=changed(formula.right))
+        case core.As() | core.Rename() | core.Project() | core.Iteration():
+            return replace(formula, operand=changed(formula.operand))
+        case core.Filter() | core.Selector():
+            return replace(formula, operand=changed(formula.operand))
+        case _:
+            assert_never(formula)

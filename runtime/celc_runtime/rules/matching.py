@@ -1,0 +1,99 @@
+"""Events and rows as pairs, and matches of pairs with their rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.plan.parameters import Parameters, Pattern
+from celc_runtime.plan.plan import Plan
+from celc_runtime.program import Program
+from celc_runtime.rules.index import Found, RowIndex
+from celc_runtime.rules.inner import parameters_of
+from celc_runtime.rules.pairs import AllPairs, Pairs
+from celc_runtime.rules.patterns import answers
+from celc_runtime.rules.rows import Rows
+
+
+@dataclass(frozen=True)
+class Events:
+    """Events of all partitions, one after another, that conform and are in order.
+
+    types: int64, the places of their types in `plan.declared_types`. parts: int64, a number for the
+    partition of each; positions: int64, of the events in their partitions.
+    """
+
+    columns: pa.RecordBatch
+    types: np.ndarray
+    parts: np.ndarray
+    positions: np.ndarray
+
+    def slice(self, first: int, behind: int) -> Events:
+        """The events from one on and before another."""
+        part = slice(first, behind)
+        columns = self.columns.slice(first, behind - first)
+        return Events(columns, self.types[part], self.parts[part], self.positions[part])
+
+
+def pairs_of(plan: Plan, index: RowIndex | None, rows: int, events: Events) -> Pairs:
+    """The events that concern each row; without an index all do."""
+    if index is None:
+        return AllPairs(len(events.columns), rows)
+    found: list[Found] = []
+    for number, type in enumerate(plan.declared_types):
+        of_type = np.flatnonzero(events.types == number)
+        if len(of_type):
+            found += index.find(type, of_type, events.columns)
+    return Pairs(found, rows)
+
+
+def pair_batch(
+    parameters: Parameters,
+    rows: Rows,
+    events: Events,
+    of_rows: np.ndarray,
+    chosen: np.ndarray,
+) -> pa.RecordBatch:
+    """Pairs as events of `over_pairs`: rows by their numbers (int64), events by their places
+    (int32)."""
+    places, numbers = pa.array(chosen), pa.array(of_rows)
+    source = events.columns
+    columns = {name: source.column(name).take(places) for name in source.schema.names}
+    for column, name in parameters.columns:
+        columns[column] = rows.columns[name].take(numbers)
+    for pattern in parameters.patterns:
+        columns[pattern.column] = _answers(pattern, rows, events, of_rows, chosen)
+    if parameters.position is not None:
+        columns[parameters.position] = pa.array(events.positions[chosen])
+    if not parameters.row_by_row:
+        columns[parameters.number] = numbers
+    return pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+
+
+def _answers(
+    pattern: Pattern, rows: Rows, events: Events, of_rows: np.ndarray, chosen: np.ndarray
+) -> pa.Array:
+    texts = events.columns.column(pattern.attribute)
+    return answers(pattern, texts, rows.columns[pattern.parameter], chosen, of_rows)
+
+
+def with_rows(
+    program: Program, rows: Rows, matches: pa.RecordBatch, numbers: np.ndarray | None = None
+) -> pa.RecordBatch:
+    """Matches of pairs with the column of the parameter set; numbers: int64[matches], those of the
+    rows, None: they are the first column."""
+    plan = program.plan
+    parameters = parameters_of(plan)
+    columns = list(matches.columns)
+    places = columns.pop(0) if numbers is None else pa.array(numbers)
+    if plan.totals is not None:
+        del columns[: len(plan.totals.row_columns)]
+    shown = [rows.columns[name].take(places) for name in parameters.shown]
+    if shown:
+        structs = pa.StructArray.from_arrays(shown, fields=list(plan.row_type))
+    else:
+        structs = pa.array([{}] * len(matches), plan.row_type)
+    columns.insert(len(plan.partition_by), structs)
+    return pa.RecordBatch.from_arrays(columns, schema=program.output_schema)

@@ -1,0 +1,125 @@
+"""The rows of a parameter table: columns in the declared types, each row once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.arrays import in_one_piece, plain, sortable
+from celc_runtime.arrow.conforming import conforming
+from celc_runtime.arrow.event_tables import table_of
+from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.parameters import Parameters
+from celc_runtime.plan.plan import Attribute, Plan
+from celc_runtime.plan.strategy import All
+from celc_runtime.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a table, numbered from 0. `columns`: the attributes of the set. `kept` is for
+    what is made of them once, as an index is."""
+
+    count: int
+    columns: Mapping[str, pa.Array]
+    kept: dict[str, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
+
+    def take(self, numbers: np.ndarray) -> Rows:
+        """Rows by their numbers (int64)."""
+        places = pa.array(numbers)
+        return Rows(len(numbers), {name: one.take(places) for name, one in self.columns.items()})
+
+
+def given_rows(program: Program, tables: Mapping[str, Any]) -> Rows:
+    """The rows of the table that a call gives for the parameter set of a query.
+
+    Raises TypeError for a set without a table, for a table without a set, and for what is no table;
+    EventError where the table does not fit the declaration.
+    """
+    parameters = program.plan.parameters
+    wanted = [] if parameters is None else [parameters.name]
+    for name in tables:
+        if name not in wanted:
+            known = f"its parameter set is {wanted[0]!r}" if wanted else "it has no parameter set"
+            raise TypeError(f"query {program.name!r} takes no argument {name!r}: {known}")
+    if parameters is None:
+        raise AssertionError("a query without parameters has other routes")
+    if parameters.name not in tables:
+        raise TypeError(
+            f"query {program.name!r} is FOR EACH {parameters.name}: give a table of its rows, as "
+            f"in match_table(events, {parameters.name}=rows)"
+        )
+    return rows_of(program.name, parameters, tables[parameters.name])
+
+
+def rows_of(query: str, parameters: Parameters, table: Any) -> Rows:
+    """The rows of a table in any form that `match_table` takes; equal ones count once."""
+    reader = _reader(query, parameters)
+    try:
+        found = table_of(reader, table)
+        batch = pa.RecordBatch.from_arrays(
+            [in_one_piece(column) for column in found.columns], found.column_names
+        )
+        batch = conforming(reader.plan, batch)
+    except (EventError, TypeError) as problem:
+        raise type(problem)(f"parameters {parameters.name!r}: {problem}") from None
+    columns = {one.name: plain(batch.column(one.name)) for one in parameters.attributes}
+    rows = Rows(len(batch), columns)
+    return rows.take(_first_of_equal(rows))
+
+
+def batch_of_rows(rows: Rows) -> pa.RecordBatch:
+    """The rows in a form that can be sent to other processes."""
+    return pa.RecordBatch.from_arrays(list(rows.columns.values()), list(rows.columns))
+
+
+def rows_of_batch(batch: pa.RecordBatch) -> Rows:
+    """The rows of `batch_of_rows`."""
+    return Rows(len(batch), dict(zip(batch.schema.names, batch.columns, strict=True)))
+
+
+def _reader(query: str, parameters: Parameters) -> Program:
+    """A program that reads the table as if its rows were events of one type."""
+    attributes = tuple(Attribute(one.name, one.type) for one in parameters.attributes)
+    plan = Plan(
+        name=query,
+        streams=(),
+        types=(),
+        other_types=(),
+        type_column=False,
+        stream_column=False,
+        attributes=attributes,
+        order_candidates=(),
+        columns=(),
+        texts=(),
+        labels=(),
+        kinds=(),
+        kind_bits=1,
+        partition_by=(),
+        order_by=(),
+        tiebreak=(),
+        window=None,
+        consume_by="NONE",
+        limit=None,
+        symbol_dtype="uint8",
+        # A column of the table may have the usual name.
+        type_name=f"{parameters.number}type",
+    )
+    none: Any = None
+    return Program(plan, none, none, All(), {})
+
+
+def _first_of_equal(rows: Rows) -> np.ndarray:
+    """int64: the first of the rows that are equal, for each of them, in order."""
+    codes = np.zeros(rows.count, np.int64)
+    for column in rows.columns.values():
+        # NaN equals NaN, and −0.0 is 0.0.
+        coded = sortable(column).dictionary_encode(null_encoding="encode")
+        codes = codes * max(1, len(coded.dictionary)) + np.asarray(coded.indices)
+        codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
+    first = np.unique(codes, return_index=True)[1]
+    return np.sort(first)

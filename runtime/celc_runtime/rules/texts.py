@@ -1,0 +1,53 @@
+"""Texts of events and of rows as codes of one dictionary, so that pairs compare numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from celc_runtime.arrow.arrays import coded
+from celc_runtime.plan.plan import Plan
+
+
+def with_one_dictionary(
+    plan: Plan, events: pa.RecordBatch, rows: Mapping[str, pa.Array]
+) -> tuple[pa.RecordBatch, dict[str, pa.Array]]:
+    """The columns of events and of rows with their texts coded, many copies of which can be taken.
+
+    The columns that tell types have dictionaries of their own: theirs are short.
+    """
+    of_types = (plan.type_name, "stream")
+    names = events.schema.names
+    columns = {f"event {name}": events.column(name) for name in names if name not in of_types}
+    columns |= {f"row {name}": column for name, column in rows.items()}
+    columns = _shared({name: one for name, one in columns.items() if _is_text(one)})
+    found = []
+    for name in names:
+        column = events.column(name)
+        if name in of_types and _is_text(column):
+            column = coded(column)
+        found.append(columns.get(f"event {name}", column))
+    shared = {name: columns.get(f"row {name}", column) for name, column in rows.items()}
+    return pa.RecordBatch.from_arrays(found, names), shared
+
+
+def _is_text(column: pa.Array) -> bool:
+    type = column.type
+    return bool(
+        pa.types.is_string(type)
+        or (pa.types.is_dictionary(type) and pa.types.is_string(type.value_type))
+    )
+
+
+def _shared(columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+    parts = {name: coded(column) for name, column in columns.items()}
+    if not parts:
+        return {}
+    texts = pc.unique(pa.concat_arrays([one.dictionary for one in parts.values()]))
+    found = {}
+    for name, one in parts.items():
+        places = pc.index_in(one.dictionary, texts)
+        found[name] = pa.DictionaryArray.from_arrays(places.take(one.indices), texts)
+    return found

@@ -1,0 +1,189 @@
+"""FOR EACH on Spark: tables of rules in all forms, and every plan that `match` makes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from cases_io import Case, load_cases
+from cases_on_spark import matcher
+from celc_runtime import CompiledQuery, EventError
+from conftest import ON_SPARK
+from engines import only_query
+from parameters import answer_for_each, rows_table
+from places import TESTS
+from reference import difference
+from spark_routes import table
+
+import celc
+
+_STREAM = """CREATE STREAM Quotes {
+  EVENT Q { ts: LONG, symbol: STRING, price: DOUBLE, venue: INT }
+}
+PARAMETERS rule { id: LONG, symbol: STRING, low: DOUBLE, factor: DOUBLE }
+"""
+_RISES = (
+    "SELECT a, b FROM Quotes FOR EACH rule WHERE (Q AS a ; Q AS b) FILTER a.symbol = rule.symbol "
+    "AND b.symbol = rule.symbol AND b.price > rule.factor * a.price AND a.price >= rule.low"
+)
+
+
+def _quotes(count: int = 240) -> pa.Table:
+    numbers = range(count)
+    return pa.table(
+        {
+            "ts": pa.array(numbers, pa.int64()),
+            "symbol": pa.array([f"S{number * 7 % 11 % 5}" for number in numbers]),
+            "price": pa.array([float(number * 13 % 17) for number in numbers]),
+            "venue": pa.array([number % 3 for number in numbers], pa.int32()),
+        }
+    )
+
+
+def _rules() -> pa.Table:
+    return pa.table(
+        {
+            "id": pa.array([0, 1, 2, 3, 1, 4], pa.int64()),
+            "symbol": pa.array(["S0", "S1", None, "S3", "S1", "S9"]),
+            "low": pa.array([0.0, 5.0, 0.0, 2.0, 5.0, 0.0]),
+            "factor": pa.array([2.0, 1.5, 1.0, None, 1.5, 1.0]),
+        }
+    )
+
+
+def _query(text: str, **options: Any) -> CompiledQuery:
+    return only_query(celc.compile(_STREAM + text, order_by="ts", **options))
+
+
+def _rows(frame: Any) -> list[str]:
+    return sorted(map(repr, frame.toArrow().to_pylist()))
+
+
+def _wanted(query: CompiledQuery, rules: Any) -> list[str]:
+    found = query.match_table(_quotes(), rule=rules).to_pylist()
+    assert found
+    return sorted(map(repr, found))
+
+
+_PLANS = [
+    f"{_RISES} WITHIN 20 [ts]",
+    f"{_RISES} WITHIN 15 EVENTS",
+    f"{_RISES} PARTITION BY venue WITHIN 30 [ts]",
+    f"{_RISES} PARTITION BY venue WITHIN 30 [ts] CONSUME BY ANY",
+    f"{_RISES} WITHIN 20 [ts] CONSUME BY PARTITION",
+    f"{_RISES.replace('SELECT', 'SELECT LAST')} PARTITION BY symbol WITHIN 50 [ts]",
+    "SELECT TOTAL COUNT(*) AS n, SUM(a.price) * rule.factor AS s FROM Quotes FOR EACH rule "
+    f"{_RISES[_RISES.index('WHERE'):]} PARTITION BY venue WITHIN 30 [ts] HAVING n > rule.id",
+    "SELECT COLLAPSED * FROM Quotes FOR EACH rule "
+    f"{_RISES[_RISES.index('WHERE'):]} WITHIN 20 [ts]",
+]
+
+
+@pytest.mark.parametrize("text", _PLANS)
+def test_every_plan_gives_the_rows_of_a_table(text: str, spark: Any) -> None:
+    query, rules = _query(text), _rules()
+    wanted = _wanted(query, rules)
+    frame = spark.createDataFrame(_quotes())
+    assert _rows(query.match(frame, rule=rules)) == wanted
+    # Time ranges, where the query can be cut, and hot keys.
+    assert _rows(query.match(frame, rule=rules, ranges=3)) == wanted
+
+
+def test_ranges_and_positions_are_explained(spark: Any) -> None:
+    query = _query(f"{_RISES} WITHIN 20 [ts]")
+    frame = spark.createDataFrame(_quotes())
+    shown = query.explain_plan(frame, rule=_rules(), ranges=3)
+    assert "3 time ranges" in shown
+    assert "parameters: 5 rows of 'rule' are sent to each task" in shown
+    bare = query.with_options(positions=False)
+    assert "told apart by positions" in bare.explain_plan(frame, rule=_rules(), ranges=3)
+    assert _rows(bare.match(frame, rule=_rules())) == _wanted(bare, _rules())
+
+
+def test_a_table_of_parameters_has_any_form(spark: Any) -> None:
+    query = _query(f"{_RISES} PARTITION BY venue WITHIN 30 [ts]")
+    wanted = _wanted(query, _rules())
+    frame = spark.createDataFrame(_quotes())
+    for rules in (spark.createDataFrame(_rules()), _rules().to_pandas()):
+        assert _rows(query.match(frame, rule=rules)) == wanted
+    assert not _rows(query.match(frame, rule=spark.createDataFrame(_rules()).limit(0)))
+
+
+def test_large_tables_are_sent(spark: Any) -> None:
+    query = _query(f"{_RISES} WITHIN 20 [ts]")
+    count = 60_000
+    rules = pa.table(
+        {
+            "id": pa.array(range(count), pa.int64()),
+            "symbol": pa.array([f"other symbol {number}" for number in range(count)]),
+            "low": pa.array([0.0] * count),
+            "factor": pa.array([1.0] * count),
+        }
+    )
+    assert rules.nbytes > 2 << 20
+    rules = pa.concat_tables([rules, _rules()])
+    wanted = _wanted(query, _rules())
+    assert _rows(query.match(spark.createDataFrame(_quotes()), rule=rules)) == wanted
+
+
+def test_what_does_not_fit_is_an_error(spark: Any) -> None:
+    query = _query(f"{_RISES} WITHIN 20 [ts]")
+    frame, rules = spark.createDataFrame(_quotes(5)), spark.createDataFrame(_rules())
+    with pytest.raises(TypeError, match=r"is FOR EACH rule: give a table of its rows"):
+        query.match(frame)
+    with pytest.raises(TypeError, match=r"takes no argument 'rules': its parameter set is 'rule'"):
+        query.match(frame, rules=rules)
+    with pytest.raises(EventError, match=r"parameters 'rule': .*'factor'"):
+        query.match(frame, rule=rules.drop("factor"))
+    with pytest.raises(EventError, match=r"parameters 'rule': .*'low' as DOUBLE"):
+        query.match(frame, rule=rules.withColumn("low", rules.symbol))
+    with pytest.raises(EventError, match="a stream, but its rows are fixed"):
+        query.match(frame, rule=spark.readStream.format("rate").load())
+    plain = _query("SELECT * FROM Quotes WHERE Q")
+    with pytest.raises(TypeError, match="takes no argument 'rule': it has no parameter set"):
+        plain.match(frame, rule=rules)
+    stream = spark.readStream.format("rate").load()
+    with pytest.raises(EventError, match="a stream takes no table of parameters yet"):
+        query.match_stream(stream)
+    with pytest.raises((TypeError, RuntimeError), match=r"FOR EACH rule|PySpark 4\.1"):
+        query.register(spark)
+
+
+def test_cases(spark: Any) -> None:
+    """Cases in one job."""
+    from pyspark.sql import functions
+
+    step = 3 if ON_SPARK == "classic" else 6
+    cases = [case for case in load_cases(folder=TESTS / "cases_parameters") if _has_ts(case)][
+        ::step
+    ]
+    queries = [only_query(matcher(case.query, case.ties, case.at_end)) for case in cases]
+    made = []
+    for number, (case, query) in enumerate(zip(cases, queries, strict=True)):
+        rules = rows_table(query, case.parameters["rule"])
+        frame = query.match(spark.createDataFrame(table(case.events)), rule=rules)
+        text = functions.to_json(functions.struct("*"), {"ignoreNullFields": "false"})
+        made.append(frame.select(functions.lit(number).alias("number"), text.alias("json")))
+    while len(made) > 1:
+        made = [
+            made[at].unionAll(made[at + 1]) if at + 1 < len(made) else made[at]
+            for at in range(0, len(made), 2)
+        ]
+    found: list[list[dict[str, Any]]] = [[] for _ in cases]
+    for row in made[0].collect():
+        found[row.number].append(json.loads(row.json))
+    problems = []
+    for case, query, rows in zip(cases, queries, found, strict=True):
+        answer = answer_for_each(query, rows, case.events)
+        told = difference(answer, case.expected)
+        problems += [f"{case.name}: {told}"] if told else []
+    assert not problems, "\n".join(problems)
+    assert sum(map(len, found)) >= 20
+
+
+def _has_ts(case: Case) -> bool:
+    names = {"type", "id", "value", "name", "ts", "src", "dst", "mileage"}
+    plain = all(isinstance(event.get("ts"), int) for event in case.events)
+    return bool(case.events) and plain and not {key for e in case.events for key in e} - names

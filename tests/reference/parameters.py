@@ -1,0 +1,121 @@
+"""Queries with FOR EACH: for each row of the parameter table, the query with the row's values.
+
+The answer is the union over the rows, each match with its row. Equal rows count once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from .nodes import (
+    As,
+    Attribute,
+    ExpressionItem,
+    File,
+    Formula,
+    LabelItem,
+    Literal,
+    Query,
+    Rename,
+    parts_of,
+)
+from .values import CelError, Kind, datum_of
+
+Row = Mapping[str, Any]
+
+
+def check_parameters(query: Query, file: File) -> None:
+    """Raise CelError where the parameter set of a query, or a name in it, has no meaning."""
+    name = query.for_each
+    if name is None:
+        return
+    if name not in file.parameters:
+        raise CelError(f"no parameter set is called {name}")
+    if name in {one.name for one in file.types}:
+        raise CelError(f"{name} is an event type and a parameter set")
+    for part in parts_of(query.formula):
+        made = part.label if isinstance(part, As) else part.new if isinstance(part, Rename) else ""
+        if made == name:
+            raise CelError(f"a label cannot be called like the parameter set {name}")
+    columns = [key[0] for key in query.partition_by]
+    columns += [one.name for one in query.items or () if isinstance(one, ExpressionItem)]
+    if name.lower() in {column.lower() for column in columns}:
+        raise CelError(f"two columns of the output would be called {name}")
+    known = file.parameters[name]
+    for item in shown(query):
+        for attribute in item.attributes or ():
+            if attribute not in known:
+                raise CelError(f"{name} has no attribute {attribute}")
+    for one in _attributes_in(query):
+        if one.label == name and one.name not in known:
+            raise CelError(f"{name} has no attribute {one.name}")
+
+
+def shown(query: Query) -> list[LabelItem]:
+    """The items of SELECT that are the parameter set."""
+    return [
+        one
+        for one in query.items or ()
+        if isinstance(one, LabelItem) and one.label == query.for_each
+    ]
+
+
+def _attributes_in(node: Any) -> Iterator[Attribute]:
+    if isinstance(node, Attribute):
+        yield node
+    elif isinstance(node, tuple):
+        for one in node:
+            yield from _attributes_in(one)
+    elif is_dataclass(node):
+        for field in fields(node):
+            yield from _attributes_in(getattr(node, field.name))
+
+
+def with_row(query: Query, kinds: Mapping[str, Kind], row: Row) -> Query:
+    """The query with each attribute of its set replaced by the value of the row."""
+    name = query.for_each
+    assert name is not None
+    literals = {
+        attribute: Literal(datum_of(kind, row.get(attribute))) for attribute, kind in kinds.items()
+    }
+
+    def changed(node: Any) -> Any:
+        if isinstance(node, Attribute) and node.label == name:
+            return literals[node.name]
+        if isinstance(node, tuple):
+            # Windows and own aggregates hold nothing of the set; named tuples are none of these.
+            return tuple(map(changed, node)) if type(node) is tuple else node
+        if not is_dataclass(node):
+            return node
+        values = {field.name: changed(getattr(node, field.name)) for field in fields(node)}
+        return type(node)(**values)
+
+    hidden = shown(query)
+    items = query.items
+    if items is not None:
+        items = tuple(changed(one) for one in items if one not in hidden)
+    formula: Formula = changed(query.formula)
+    having = changed(query.having)
+    return replace(query, formula=formula, items=items, having=having, for_each=None)
+
+
+def shown_values(query: Query, kinds: Mapping[str, Kind], row: Row) -> tuple[tuple[str, Any], ...]:
+    """The values of a row that the column of the set shows."""
+    asked = [one.attributes for one in shown(query) if one.attributes is not None]
+    names = asked[0] if asked else tuple(kinds)
+    return tuple((name, datum_of(kinds[name], row.get(name)).value) for name in names)
+
+
+def distinct(rows: Sequence[Row], kinds: Mapping[str, Kind]) -> list[Row]:
+    """The rows that differ, each once: NULL equals NULL, NaN equals NaN, -0.0 is 0.0."""
+    found: dict[tuple[Any, ...], Row] = {}
+    for row in rows:
+        values = [datum_of(kind, row.get(name)).value for name, kind in kinds.items()]
+        key = tuple(
+            "NaN" if isinstance(one, float) and one != one else (type(one).__name__, one)
+            for one in values
+        )
+        found.setdefault(key, row)
+    return list(found.values())
