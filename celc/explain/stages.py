@@ -18,6 +18,7 @@ from celc.codegen.straight_line import pile_legend
 from celc.core import formula as core
 from celc.diagnostics.source import visible
 from celc.explain.correlation import across_lines
+from celc.explain.parameters import parameter_lines
 from celc.normal import normal_form as lp
 from celc.normal.normal_form import Disjunction, Event, Iteration, NormalForm, Sequence
 from celc.normal.show import (
@@ -304,7 +305,9 @@ def move_lines(automaton: DeterministicAutomaton, state: DetState) -> list[str]:
 
 def dump_tables(stages: Stages) -> str:
     """The transition tables, and the strategy with its reasons."""
-    return text_of([*table_lines(stages.program.tables), *_strategy_lines(stages.program)])
+    program = stages.program
+    lines = [*table_lines(program.tables), *_strategy_lines(program), *parameter_lines(program)]
+    return text_of(lines)
 
 
 def table_lines(tables: Tables) -> list[str]:

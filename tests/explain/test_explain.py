@@ -377,3 +377,34 @@ def test_wrong_queries_are_reported_as_check_does(tmp_path: Path, capsys: Any) -
         assert not printed.out
         for problem in celc.check(_DECLARED + text):
             assert f"[{problem.code}]" in printed.err
+
+
+_RULES = """CREATE STREAM S { EVENT A { id: INT, value: DOUBLE, name: STRING } }
+PARAMETERS rule { id: INT, low: DOUBLE, high: DOUBLE, most: DOUBLE, pattern: STRING }
+SELECT * FROM S FOR EACH rule WHERE (A AS x ; A AS y) FILTER """
+
+
+@pytest.mark.parametrize(
+    ("condition", "told"),
+    [
+        ("x.id = rule.id AND y.id = rule.id", ["  A: id = rule.id looked up"]),
+        (
+            "x.value > rule.low AND x.value < rule.high AND y.value > rule.low AND y.id = rule.id",
+            [
+                "  A: value > rule.low by sorted bounds; value < rule.high by sorted bounds",
+                "  A: id = rule.id looked up; value > rule.low by sorted bounds",
+            ],
+        ),
+        ("x.value + y.value > rule.low", ["  A: every row, because no condition compares it"]),
+        ("x.name LIKE rule.pattern", ["  name LIKE rule.pattern: a scan, which tests each"]),
+    ],
+)
+def test_the_index_of_rows_is_told(
+    condition: str, told: list[str], tmp_path: Path, capsys: Any
+) -> None:
+    path = tmp_path / "q.cel"
+    path.write_text(_RULES + condition)
+    text = _explained(capsys, str(path), "--stage", "tables")
+    assert "rows of rule: an index finds those that an event concerns" in text
+    for line in told:
+        assert line in text, text
