@@ -270,8 +270,8 @@ _PAUSED = """\
 import sys, time
 import celc.cli.run as run
 matches_of = run.matches_of
-def slowly(query, read):
-    yield from matches_of(query, read)
+def slowly(query, read, tables):
+    yield from matches_of(query, read, tables)
     sys.stderr.write("all written\\n")
     sys.stderr.flush()
     while True:

@@ -200,7 +200,8 @@ def test_more_matches_than_a_million_at_one_event_are_told_before_they_are_liste
     query = _query(text, order_by="ts")
     said = (
         r"query 'query': about 10\^60 matches end at position 200; for fewer, use SELECT NXT, LAST "
-        r"or MAX, LIMIT, a smaller WITHIN, .*--max-matches or match_table\(…, max_matches=…\)"
+        r"or MAX, SELECT LONGEST DISJOINT, LIMIT, a smaller WITHIN, .* SELECT TOTAL COUNT\(\*\) AS "
+        r"matches or SELECT COLLAPSED \*; .*--max-matches or match_table\(…, max_matches=…\)"
     )
     with pytest.raises(EventWarning, match=said) as told:
         _until_warned(query, _events("A" * 200 + "B"))
