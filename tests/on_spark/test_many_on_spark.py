@@ -25,6 +25,7 @@ _QUERIES = {
     "by name": "SELECT * FROM S WHERE (B AS x ; B AS y) FILTER x.v < 1 PARTITION BY name WINDOW",
     "apart": "SELECT * FROM S WHERE (A AS x ; B AS y) FILTER x.v > 8 AND y.v > 8 WINDOW",
     "taken": "SELECT * FROM S WHERE A ; B PARTITION BY id WINDOW CONSUME BY PARTITION",
+    "alone": "SELECT * FROM S WHERE A AS x ; !(A OR B) FOR 1 SECOND PARTITION BY id WINDOW",
     "total": "SELECT TOTAL COUNT(*) AS n FROM S WHERE A+ ; B PARTITION BY id WINDOW",
 }
 
