@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from celc_runtime.plan.plan import Plan
+
 _MOST_KEPT = 1000
 """How many names are counted one by one: a wrong column of types may hold any number of names."""
 
@@ -51,3 +53,13 @@ class Undeclared:
             parts.append(f"{text})")
         others = self.total - sum(count for _, count in often)
         return ", ".join(parts) + (f" and {others:,} of other types" if others else "")
+
+    def told(self, plan: Plan) -> str:
+        """The warning of the run of a query."""
+        declared = [
+            f"{s}>{name}" if plan.stream_column else name for s, name in plan.declared_types
+        ]
+        return (
+            f"query {plan.name!r}: {self.total:,} of the rows have a type that none of its streams "
+            f"declares: {self.words(declared)}; they are not part of the stream"
+        )

@@ -130,16 +130,7 @@ class ForEachRun:
         """End the run, with its warnings."""
         undeclared = self._reader.undeclared
         if undeclared.total:
-            plan = self._plan
-            pairs = plan.declared_types
-            declared = [f"{s}>{name}" if plan.stream_column else name for s, name in pairs]
-            warnings.warn(
-                f"query {plan.name!r}: {undeclared.total:,} of the rows have a type that none of "
-                f"its streams declares: {undeclared.words(declared)}; they are not part of the "
-                "stream",
-                EventWarning,
-                stacklevel=3,
-            )
+            warnings.warn(undeclared.told(self._plan), EventWarning, stacklevel=3)
         for run in self._finished if self._run is None else [self._run]:
             run.finish()
 

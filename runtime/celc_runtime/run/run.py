@@ -483,15 +483,7 @@ class Run:
         if self.undecided:
             warnings.warn(undecided_words(plan, self.undecided), EventWarning, stacklevel=3)
         if undeclared.total:
-            pairs = plan.declared_types
-            declared = [f"{s}>{name}" if plan.stream_column else name for s, name in pairs]
-            warnings.warn(
-                f"query {plan.name!r}: {undeclared.total:,} of the rows have a type that none of "
-                f"its streams declares: {undeclared.words(declared)}; they are not part of the "
-                "stream",
-                EventWarning,
-                stacklevel=3,
-            )
+            warnings.warn(undeclared.told(plan), EventWarning, stacklevel=3)
 
     def _new_listing(self, program: Program) -> ListingOfRun:
         """The listing of a program."""
