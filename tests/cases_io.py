@@ -20,7 +20,8 @@ class Case:
 
     `options` are those of the call. `error`: why the query is refused, in place of an answer.
     `rows`: the answer of totals. `run_error`: the event at which their run ends with an error.
-    `parameters`: the table of each parameter set.
+    `parameters`: the table of each parameter set. `query_name`: the query of the file whose answer
+    is expected, where it has several.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Case:
     rows: list[dict[str, Any]] | None = None
     run_error: dict[str, Any] | None = None
     parameters: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    query_name: str | None = None
 
     def __post_init__(self) -> None:
         """ValueError for an option that no route of the tests gives to its call."""
@@ -59,6 +61,9 @@ class Case:
     def at_end(self) -> str:
         """Whether the events are all there will ever be: `closed` or `open`."""
         return str(self.options.get("at_end", "open"))
+
+
+_TIMES = {"decided_time", "start_time", "end_time", "span_start", "span_end"}
 
 
 def case_stems(folder: Path = CASES_FOLDER) -> list[str]:
@@ -108,7 +113,7 @@ def _with_times(written: dict[str, Any]) -> dict[str, Any]:
                 event[name] = dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC)
     rows = [*written.get("expected", ()), *written.get("rows", ())]
     for row in rows if times.get("ts") == "TIMESTAMP" else ():
-        for name in row.keys() & {"decided_time", "end_time", "span_start", "span_end"}:
+        for name in row.keys() & _TIMES:
             if row[name] is not None:
                 row[name] = dt.datetime.fromisoformat(row[name]).replace(tzinfo=dt.UTC)
     return written

@@ -27,6 +27,8 @@ def as_expected(match: Match) -> dict[str, Any]:
         written["matches"] = str(match.matches)
     if match.parameters:
         written["parameters"] = {name: dict(values) for name, values in match.parameters}
+    if match.times is not None:
+        written["start_time"], written["end_time"] = match.times
     return written
 
 
@@ -41,6 +43,7 @@ def from_expected(written: Mapping[str, Any]) -> Match:
         written.get("decided_time"),
         int(written["matches"]) if "matches" in written else None,
         tuple((name, tuple(row.items())) for name, row in written.get("parameters", {}).items()),
+        (written["start_time"], written["end_time"]) if "start_time" in written else None,
     )
 
 
@@ -82,6 +85,7 @@ def _counted(matches: Iterable[Match | Mapping[str, Any]]) -> Counter[Match]:
                     (name, tuple(sorted((key, _comparable(value)) for key, value in row)))
                     for name, row in match.parameters
                 ),
+                _comparable(match.times),
             )
         ] += 1
     return counted

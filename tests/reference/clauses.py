@@ -10,19 +10,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .conditions import Row
 from .ends import alternatives, decided_time, is_decided, is_on
 from .instants import check_simultaneous, instants_of
+from .lasting import (
+    BEGIN,
+    attributes_of_rows,
+    axis_of,
+    check_reader,
+    order_among_rows,
+    read_by,
+)
 from .names import Schema, check, kept_labels, projected_labels
-from .nodes import ExpressionItem, File, Query, windows_in
+from .nodes import EventType, ExpressionItem, File, Query, windows_in
 from .parameters import check_parameters, distinct, shown_values, with_row
 from .parser import parse
 from .semantics import ComplexEvent, Evaluator, positions_of, projected, select, select_per_start
-from .values import CelError, Datum, datum_of
-from .windows import check_order, fits, measured_on
+from .values import CelError, Datum, Kind, datum_of
+from .windows import check_order, measured_on
 
 
 @dataclass(frozen=True)
@@ -32,7 +40,8 @@ class Match:
     `labels` are in the order of the columns, each with its ascending positions; `values` are those
     of SELECT's expressions. `decided_time` is None where the answer has no such column. `matches`
     is how many complex events a row of COLLAPSED stands for. `parameters` is the name of the
-    parameter set with what its column shows.
+    parameter set with what its column shows. `times`: when the match starts and ends, where that is
+    asked for.
     """
 
     partition: tuple[tuple[str, Any], ...]
@@ -43,6 +52,8 @@ class Match:
     decided_time: Any = None
     matches: int | None = None
     parameters: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = ()
+    times: tuple[Any, Any] | None = None
+    data: tuple[Datum, ...] = field(default=(), compare=False)
 
 
 def evaluate(
@@ -55,6 +66,7 @@ def evaluate(
     work_limit: int | None = None,
     at_end: str = "open",
     parameters: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    times: bool = False,
 ) -> list[Match]:
     """Every match of a query of the file `text` over the events, as if it had no LIMIT and no ANY.
 
@@ -65,7 +77,8 @@ def evaluate(
     position. With `at_end` "closed" the events are all there will ever be. Rows can look alike only
     where SELECT computes expressions. Beyond `work_limit` steps WorkLimitError is raised.
     `evaluate_totals` answers the queries with TOTAL. `parameters` are the tables of parameter sets;
-    rows of FOR EACH can look alike as well.
+    rows of FOR EACH can look alike as well. With `times` matches have their start and end times. A
+    query that reads queries is given the events of the streams below them.
     """
     file = parse(text)
     asked = pick_query(file, query)
@@ -91,7 +104,8 @@ def evaluate(
             raise CelError("TOTAL has rows of another form")
         values = () if name is None else ((name, shown_values(asked, kinds, row)),)
         if rows:
-            found += [replace(match, parameters=values) for _, match in stream.answer()]
+            answer = [replace(match, parameters=values) for _, match in stream.answer()]
+            found += answer if times else [replace(match, times=None) for match in answer]
     return found
 
 
@@ -112,14 +126,98 @@ def open_stream(
     asked = pick_query(file, query)
     if asked.for_each is not None:
         asked = with_row(asked, file.parameters[asked.for_each], row or {})
-    schema = Schema(file, asked.streams)
-    check(asked, schema)
     columns = (order_by,) if isinstance(order_by, str) else tuple(order_by or ())
     if columns:
         events = sorted(
             events, key=lambda event: tuple(_sort_key(event.get(name)) for name in columns)
         )
-    return Stream(asked, schema, events, columns, ties, work_limit, is_closed=at_end == "closed")
+    reads = read_by(asked, file)
+    is_closed = at_end == "closed"
+    if not reads:
+        schema = Schema(file, asked.streams)
+        check(asked, schema)
+        return Stream(asked, schema, events, columns, ties, work_limit, is_closed=is_closed)
+    if not columns and asked.window is not None and asked.window.attribute is not None:
+        columns = (asked.window.attribute,)
+    check_reader(asked, file, columns)
+    levels = [
+        open_stream(
+            text,
+            events,
+            query=one.name,
+            order_by=columns,
+            ties=ties,
+            work_limit=work_limit,
+            at_end=at_end,
+        )
+        for one in reads
+    ]
+    schema, events = _with_rows(file, asked, levels, events, columns[0])
+    check(asked, schema)
+    return Stream(
+        asked,
+        schema,
+        events,
+        columns,
+        "simultaneous",
+        work_limit,
+        is_closed=is_closed,
+        lasting=True,
+    )
+
+
+def _with_rows(
+    file: File,
+    query: Query,
+    levels: Sequence[Stream],
+    events: Sequence[Mapping[str, Any]],
+    order: str,
+) -> tuple[Schema, Sequence[Mapping[str, Any]]]:
+    """The schema of a query that reads queries, and its events: those of declared streams, and the
+    rows of the queries, by their ends."""
+    read = {str(level.query.name) for level in levels}
+    streams = tuple(name for name in query.streams or () if name not in read)
+    plain = Schema(file, streams)
+    keyed = []
+    for event in events:
+        event_type = plain.type_of(event)
+        if event_type is not None:
+            begin = {BEGIN: event.get(order)}
+            # The table of all streams below may hold attributes that this type does not declare.
+            keyed.append(((event.get(order), 0), {**event, **begin}))
+    types = list(plain.types)
+    for number, level in enumerate(levels):
+        names = attributes_of_rows(level.query, order)
+        kinds: dict[str, Kind] = dict.fromkeys(names, Kind.NULL)
+        kinds[order] = kinds["start_time"] = level.schema.kinds[order]
+        for key in level.query.partition_by:
+            kinds[key[0]] = level.schema.kinds[key[0]]
+        rows = []
+        for _, match in level.answer():
+            assert match.times is not None
+            values = dict(match.partition)
+            for (name, value), datum in zip(match.values, match.data, strict=True):
+                if datum.kind is not Kind.NULL:
+                    kinds[name] = datum.kind
+                values[name] = value
+            values[order], values["start_time"] = match.times[1], match.times[0]
+            rows.append(values)
+        name = str(level.query.name)
+        types.append(EventType(name, name, kinds))
+        shown = [one for one in names if one not in (order, "start_time")]
+        for values in rows:
+            data = [Datum(kinds[one], values[one]) for one in ("start_time", *shown)]
+            place = (values[order], 1 + number, order_among_rows(data))
+            event = {**values, "type": name, "stream": name, BEGIN: values["start_time"]}
+            keyed.append((place, event))
+    # An expression without a value has any kind.
+    known = {n: kind for one in types for n, kind in one.attributes.items() if kind != Kind.NULL}
+    for one in types[len(plain.types) :]:
+        one.attributes.update({n: known.get(n, kind) for n, kind in one.attributes.items()})
+    schema = Schema(replace(file, types=tuple(types), streams=(*streams, *read)), None)
+    schema.kinds[BEGIN] = schema.kinds[order]
+    keyed.sort(key=lambda one: one[0])
+    return schema, [event for _, event in keyed]
 
 
 def pick_query(file: File, name: str | None) -> Query:
@@ -172,7 +270,9 @@ class Stream:
         work_limit: int | None,
         *,
         is_closed: bool,
+        lasting: bool = False,
     ) -> None:
+        self.lasting = lasting
         self.query = query
         self.schema = schema
         self.work_limit = work_limit
@@ -201,6 +301,8 @@ class Stream:
                     name: datum_of(kind, event.get(name))
                     for name, kind in event_type.attributes.items()
                 }
+                if lasting and self.order_by is not None:
+                    values[BEGIN] = datum_of(values[self.order_by].kind, event[BEGIN])
                 self._add(Row(event_type.stream, event_type.name, values), index)
                 index += 1
         rows = [row for part in self.parts.values() for row in part.rows]
@@ -265,6 +367,9 @@ class Stream:
         instants = None
         if self.instant_columns is not None:
             instants = instants_of(part.rows, self.instant_columns)
+        axis = None
+        if self.lasting and self.order_by is not None:
+            axis = axis_of(part.rows, self.order_by)
         evaluator = Evaluator(
             part.rows,
             self.schema.kinds,
@@ -273,6 +378,7 @@ class Stream:
             self.order_by,
             instants,
             window=self.query.window,
+            axis=axis,
         )
         times = self._decided(evaluator, part.rows)
         if self.query.selector not in ("ALL", "ANY"):
@@ -304,7 +410,22 @@ class Stream:
             labels = tuple((label, positions[label]) for label in kept_labels(self.query))
             values = self._values(evaluator, positions)
             time = min(rows[match]) if self.shows_time else None
-            by_end[end].append(Match(part.partition, start, end, labels, values, time))
+            between = self._times(evaluator, part.rows, start, end)
+            if self.lasting:
+                start, end = evaluator.axis.first_position(start), self._last(part.rows, between[1])
+            shown = tuple((name, datum.value) for name, datum in values)
+            by_end[end].append(
+                Match(
+                    part.partition,
+                    start,
+                    end,
+                    labels,
+                    shown,
+                    time,
+                    times=between,
+                    data=tuple(datum for _, datum in values),
+                )
+            )
         if self.query.collapsed:
             return {end: [_collapsed(matches)] for end, matches in by_end.items()}
         return by_end
@@ -315,7 +436,8 @@ class Stream:
         found: dict[ComplexEvent, list[Any]] = {}
         for one in self.ways:
             for match in evaluator.answer(one.formula):
-                if not self._fits(match, rows):
+                window = self.query.window
+                if window is not None and not evaluator.fits(window, match):
                     continue
                 times = found.setdefault(match, [])
                 start, end, _ = match
@@ -326,17 +448,28 @@ class Stream:
                     )
         return found
 
-    def _fits(self, match: ComplexEvent, rows: Sequence[Row]) -> bool:
-        window = self.query.window
-        return window is None or fits(window, self.order_by, rows, match[0], match[1])
+    def _times(
+        self, evaluator: Evaluator, rows: Sequence[Row], start: int, end: int
+    ) -> tuple[Any, Any]:
+        """When a match starts and ends; None without order columns."""
+        if self.order_by is None:
+            return None, None
+        if self.lasting:
+            return evaluator.axis.time(start), evaluator.axis.time(end)
+        return rows[start].values[self.order_by].value, rows[end].values[self.order_by].value
+
+    def _last(self, rows: Sequence[Row], time: Any) -> int:
+        """The last position of the instant of that time."""
+        assert self.order_by is not None
+        return max(i for i, row in enumerate(rows) if row.values[self.order_by].value == time)
 
     def _values(
         self, evaluator: Evaluator, positions: Mapping[str, tuple[int, ...]]
-    ) -> tuple[tuple[str, Any], ...]:
+    ) -> tuple[tuple[str, Datum], ...]:
         """The values of SELECT's expressions; a bare x.a takes the one position of x."""
         chosen = {label: places[0] for label, places in positions.items() if len(places) == 1}
         return tuple(
-            (item.name, evaluator.checker.value(item.expression, positions, chosen).value)
+            (item.name, evaluator.checker.value(item.expression, positions, chosen))
             for item in self.query.items or ()
             if isinstance(item, ExpressionItem) and self.query.per is None
         )

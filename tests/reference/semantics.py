@@ -16,8 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from . import nodes as n
 from .conditions import ConditionChecker, Positions, Row, labels_in
+from .lasting import Axis, no_axis
 from .values import CelError, Kind
-from .windows import fits
+from .windows import fits as fits_positions
 
 Labelling = frozenset[tuple[str, int]]
 ComplexEvent = tuple[int, int, Labelling]
@@ -110,7 +111,8 @@ class Evaluator:
     first position of its first instant and ends at the last one of its last; so one instant is
     before another exactly if a match that ends in it ends before one that starts in the other
     starts, and every line of the table reads the same with and without simultaneous events. Without
-    `instants` each event is an instant of its own.
+    `instants` each event is an instant of its own. With an `axis` events last, and starts and ends
+    are places of it.
     """
 
     def __init__(
@@ -123,10 +125,15 @@ class Evaluator:
         instants: Sequence[tuple[int, int]] | None = None,
         *,
         window: n.Window | None = None,
+        axis: Axis | None = None,
     ) -> None:
         self.rows = rows
         self.first = first
-        self.instants = [(i, i) for i in range(len(rows))] if instants is None else instants
+        if instants is None:
+            instants = [(i, i) for i in range(len(rows))]
+        self.lasting = axis is not None
+        self.axis = no_axis(instants) if axis is None else axis
+        self.instants = self.axis.places
         self.checker = ConditionChecker(rows, kinds)
         self.work_left = work_limit
         self.order_by = order_by
@@ -238,10 +245,11 @@ class Evaluator:
             by_start[match[0]].append(match)
         for first in self.matches(left, nu):
             k = first[1]
-            for start in [k + 1] if contiguous else range(k + 1, len(self.rows)):
-                self._spend(1 + len(by_start[start]))
-                for second in by_start[start]:
-                    yield first, second
+            for start, group in by_start.items():
+                if start == k + 1 or (start > k and not contiguous):
+                    self._spend(1 + len(group))
+                    for second in group:
+                        yield first, second
 
     def _then(self, formula: n.Then | n.Next, nu: Environment) -> Iterable[ComplexEvent]:
         contiguous = isinstance(formula, n.Next)
@@ -263,10 +271,10 @@ class Evaluator:
             longer: dict[int, set[ComplexEvent]] = defaultdict(set)
             for i, group in links.items():
                 for _, k, mu1 in group:
-                    for start in [k + 1] if formula.contiguous else range(k + 1, len(self.rows)):
-                        following = chains.get(start, set())
-                        self._spend(1 + len(following))
-                        longer[i].update((i, j, mu1 | mu2) for _, j, mu2 in following)
+                    for start, following in chains.items():
+                        if start == k + 1 or (start > k and not formula.contiguous):
+                            self._spend(1 + len(following))
+                            longer[i].update((i, j, mu1 | mu2) for _, j, mu2 in following)
             chains = longer
             if not any(chains.values()):
                 return
@@ -276,7 +284,7 @@ class Evaluator:
         self._spend(len(left) * len(right))
         for i1, j1, mu1 in left:
             for i2, j2, mu2 in right:
-                yield min(i1, i2), max(j1, j2), mu1 | mu2
+                yield *self.axis.union((i1, j1), (i2, j2)), mu1 | mu2
 
     def _absent(
         self, formula: n.Formula, nu: Environment, mu: Labelling, labels: n.Labels
@@ -289,8 +297,8 @@ class Evaluator:
 
     def _other_event(self, formula: n.OtherEvent, nu: Environment) -> Iterable[ComplexEvent]:
         matches = frozenset() if self._unknown(formula, nu) else self.scope(formula.body, nu)
-        one_event = {self.instants[start] for start, end, _ in matches if start == end}
-        taken = {start for start, end in one_event if start == end}
+        one_event = {start for start, end, _ in matches if start == end}
+        taken = {i for i in one_event if not self.lasting and self.instants[i] == (i, i)}
         taken |= {min(support(mu)) for _, _, mu in matches if len(support(mu)) == 1}
         for i in range(self.first, len(self.rows)):
             if i not in taken:
@@ -300,7 +308,7 @@ class Evaluator:
         for i, j, mu in self.matches(formula.left, nu):
             absent = self._absent(formula.right, nu, mu, formula.labels)
             self._spend(len(absent))
-            if not any(i <= start and end <= j for start, end, _ in absent):
+            if not any(self.axis.is_inside((start, end), (i, j)) for start, end, _ in absent):
                 yield i, j, mu
 
     def _not_between(self, formula: n.NotBetween, nu: Environment) -> Iterable[ComplexEvent]:
@@ -316,7 +324,7 @@ class Evaluator:
             absent = self._absent(formula.absent, nu, mu, formula.labels)
             self._spend(len(absent))
             if not any(
-                end < i and fits(formula.window, self.order_by, self.rows, start, i)
+                end < i and fits_positions(formula.window, self.order_by, self.rows, start, i)
                 for start, end, _ in absent
             ):
                 yield i, j, mu
@@ -330,7 +338,7 @@ class Evaluator:
             self._spend(len(absent))
             begin = i if formula.window is None else j
             if not any(
-                start > j and fits(length, self.order_by, self.rows, begin, end)
+                start > j and fits_positions(length, self.order_by, self.rows, begin, end)
                 for start, end, _ in absent
             ):
                 yield i, j, mu
@@ -349,8 +357,14 @@ class Evaluator:
 
     def _within(self, formula: n.Within, nu: Environment) -> Iterable[ComplexEvent]:
         for match in self.matches(formula.body, nu):
-            if fits(formula.window, self.order_by, self.rows, match[0], match[1]):
+            if self.fits(formula.window, match):
                 yield match
+
+    def fits(self, window: n.Window, match: ComplexEvent) -> bool:
+        """Whether a match is inside a window."""
+        if self.lasting:
+            return bool(self.axis.span(match[0], match[1]) <= window.size)
+        return fits_positions(window, self.order_by, self.rows, match[0], match[1])
 
     def _project(self, formula: n.Project, nu: Environment) -> Iterable[ComplexEvent]:
         for i, j, mu in self.scope(formula.body, nu):

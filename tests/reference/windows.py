@@ -9,7 +9,7 @@ from typing import Any
 
 from .conditions import Row
 from .nodes import Window
-from .values import CelError, Kind
+from .values import CelError
 
 
 def measured_on(window: Window, order_by: str | None) -> str | None:
@@ -42,8 +42,13 @@ def _measure(row: Row, attribute: str) -> Any:
     datum = row.values.get(attribute)
     if datum is None or datum.value is None:
         raise CelError(f"WITHIN: {attribute} is NULL")
-    if datum.kind is Kind.DATE:
-        return (datum.value - dt.date(1970, 1, 1)) // dt.timedelta(microseconds=1)
-    if datum.kind is Kind.TIMESTAMP:
-        return (datum.value - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)
-    return datum.value
+    return number_of(datum.value)
+
+
+def number_of(value: Any) -> Any:
+    """The number that a value is measured as; for times, microseconds."""
+    if isinstance(value, dt.datetime):
+        return (value - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)
+    if isinstance(value, dt.date):
+        return (value - dt.date(1970, 1, 1)) // dt.timedelta(microseconds=1)
+    return value
