@@ -61,11 +61,15 @@ def _comparable(value: Any) -> Any:
     return value
 
 
-def _counted(matches: Iterable[Match | Mapping[str, Any]]) -> Counter[Match]:
-    """The matches, each with how often it occurs; the order of labels and attributes is dropped."""
+def _matches(matches: Iterable[Match | Mapping[str, Any]]) -> list[Match]:
+    return [one if isinstance(one, Match) else from_expected(one) for one in matches]
+
+
+def _counted(matches: Iterable[Match], *, timed: bool = False) -> Counter[Match]:
+    """The matches, each with how often it occurs; the order of labels and attributes is dropped,
+    and their times unless `timed`."""
     counted: Counter[Match] = Counter()
-    for one in matches:
-        match = one if isinstance(one, Match) else from_expected(one)
+    for match in matches:
         counted[
             Match(
                 tuple(
@@ -85,7 +89,7 @@ def _counted(matches: Iterable[Match | Mapping[str, Any]]) -> Counter[Match]:
                     (name, tuple(sorted((key, _comparable(value)) for key, value in row)))
                     for name, row in match.parameters
                 ),
-                _comparable(match.times),
+                _comparable(match.times) if timed else None,
             )
         ] += 1
     return counted
@@ -96,9 +100,12 @@ def difference(
 ) -> str:
     """What tells two answers apart, whatever their order; the empty text where they are equal.
 
-    Both sides take matches or objects of the cases' form.
+    Both sides take matches or objects of the cases' form. When a match starts and ends counts where
+    both sides say it.
     """
-    found, wanted = _counted(answer), _counted(expected)
+    one_side, other_side = _matches(answer), _matches(expected)
+    timed = all(match.times is not None for match in (*one_side, *other_side))
+    found, wanted = _counted(one_side, timed=timed), _counted(other_side, timed=timed)
     lines = [f"missing: {as_expected(match)}" for match in (wanted - found).elements()]
     lines += [f"too many: {as_expected(match)}" for match in (found - wanted).elements()]
     return "\n".join(lines)
@@ -127,7 +134,7 @@ def check_choice(
     It must hold nothing but matches, none more often than they occur, and for each end position of
     each part `per_end` of them, or all where there are fewer.
     """
-    possible, chosen = _counted(all_matches), _counted(answer)
+    possible, chosen = _counted(all_matches), _counted(_matches(answer))
     wrong = [as_expected(match) for match in (chosen - possible).elements()]
     assert not wrong, f"not a match, or reported too often: {wrong}"
     available, reported = _per_end(possible), _per_end(chosen)

@@ -411,7 +411,7 @@ class Stream:
             values = self._values(evaluator, positions)
             time = min(rows[match]) if self.shows_time else None
             between = self._times(evaluator, part.rows, start, end)
-            if self.lasting:
+            if self.lasting and between is not None:
                 start, end = evaluator.axis.first_position(start), self._last(part.rows, between[1])
             shown = tuple((name, datum.value) for name, datum in values)
             by_end[end].append(
@@ -450,10 +450,10 @@ class Stream:
 
     def _times(
         self, evaluator: Evaluator, rows: Sequence[Row], start: int, end: int
-    ) -> tuple[Any, Any]:
+    ) -> tuple[Any, Any] | None:
         """When a match starts and ends; None without order columns."""
         if self.order_by is None:
-            return None, None
+            return None
         if self.lasting:
             return evaluator.axis.time(start), evaluator.axis.time(end)
         return rows[start].values[self.order_by].value, rows[end].values[self.order_by].value
