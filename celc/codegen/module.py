@@ -58,8 +58,9 @@ def module_text(
     """The generated module of a file, from its queries and its text; the header names `command`."""
     imports = Imports()
     alone = len(queries) == 1
+    numbers = {program.query.name: number for number, program in enumerate(queries, start=1)}
     parts = [
-        query_parts(number, program, tuple(tiebreak), at_end, imports, alone=alone)
+        query_parts(number, program, tuple(tiebreak), at_end, imports, numbers)
         for number, program in enumerate(queries, start=1)
     ]
     imports.use("module_names")

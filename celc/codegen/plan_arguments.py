@@ -127,6 +127,10 @@ def plan_arguments(
         fields["consume_by"] = string_literal(parameters.consume_by)
         concerns = concerns_of(program, sees_all_events=sees_all_events)
         fields["parameters"] = parameters_call(parameters, concerns, imports)
+    if query.begin is not None:
+        fields["reads"] = string_tuple(query.reads)
+        fields["begin"] = string_literal(query.begin.name)
+        fields["declared"] = string_tuple(_declared_attributes(query))
     if isinstance(program.listing, Checked | ByDefinition):
         fields["max_work"] = f"{program.listing.max_work:_}"
     imports.use("Plan")
@@ -157,6 +161,7 @@ def attributes_read(query: core.Query, read: Set[str]) -> list[core.AttributeDec
     BY, of WITHIN and of the order.
     """
     needed = {a.name for a in query.order_by} | read
+    needed |= set() if query.begin is None else {query.begin.name}
     needed |= {name for key in query.partition_by for name in key.attributes}
     for window in (query.window, *windows_in(query.formula)):
         if window is not None and window.attribute is not None:
@@ -177,10 +182,20 @@ def attributes_read(query: core.Query, read: Set[str]) -> list[core.AttributeDec
     return list(found.values())
 
 
+def _declared_attributes(query: core.Query) -> list[str]:
+    """The attributes of the declared streams of a query that reads others."""
+    types = (
+        t for stream in query.streams if stream.name not in query.reads for t in stream.event_types
+    )
+    found = dict.fromkeys(one.name for each in types for one in each.attributes)
+    return [name for name in found if query.begin is None or name != query.begin.name]
+
+
 def common_attributes(query: core.Query) -> list[core.AttributeDeclaration]:
     """The attributes that every event type of the query has: events can be ordered by them."""
     types = [event_type for stream in query.streams for event_type in stream.event_types]
-    return [a for a in types[0].attributes if all(t.type_of(a.name) is not None for t in types[1:])]
+    shared = types[0].attributes
+    return [a for a in shared if a != query.begin and all(t.type_of(a.name) for t in types[1:])]
 
 
 # --- literals -------------------------------------------------------------------------------------
@@ -255,7 +270,8 @@ def _kinds(query: core.Query, kinds: Iterable[Kind], imports: Imports) -> str:
 def _window(window: core.Window, imports: Imports) -> str:
     attribute = "None" if window.attribute is None else string_literal(window.attribute.name)
     unit = string_literal(window.unit.value)
-    return imports.call("Window", unit, repr(window.size), attribute)
+    begin = () if window.begin is None else (f"begin={string_literal(window.begin.name)}",)
+    return imports.call("Window", unit, repr(window.size), attribute, *begin)
 
 
 def _keys_by_type(query: core.Query, imports: Imports) -> dict[str, str]:

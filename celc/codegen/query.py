@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, assert_never
 
@@ -47,6 +48,7 @@ class QueryEnd(TemplateView):
 
     `classified_by` is the function that finds symbols; `updated_by` and `listed_by` are constructor
     calls of the two parts of its strategy; `listing_header` says how matches are listed, and why.
+    `reads` are the programs of the queries that it reads.
     """
 
     template: ClassVar[str] = "query"
@@ -57,6 +59,7 @@ class QueryEnd(TemplateView):
     updated_by: str
     listed_by: str
     listing_header: str
+    reads: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +83,10 @@ def query_parts(
     tiebreak: tuple[str, ...],
     at_end: str,
     imports: Imports,
-    *,
-    alone: bool,
+    numbers: Mapping[str, int],
 ) -> list[TemplateView]:
-    """The parts of query `number`, from 1; `alone`: the module has no other query."""
+    """The parts of query `number`, from 1; `numbers` are those of all queries of the module."""
+    alone = len(numbers) == 1
     query = program.query
     look(query.formula.span, "writing the module")
     code = ConditionCode(number, imports)
@@ -119,7 +122,15 @@ def query_parts(
         *update.before,
         *([own.view()] if own.functions else []),
         *listing.before,
-        QueryEnd(number, plan, classify, update.call, listing.call, header),
+        QueryEnd(
+            number,
+            plan,
+            classify,
+            update.call,
+            listing.call,
+            header,
+            tuple(f"query_{numbers[name]}.program" for name in query.reads),
+        ),
     ]
 
 

@@ -607,13 +607,15 @@ class Window:
     """WITHIN, and the length of an absence: it fits if value(end) − value(start) ≤ size.
 
     The value is the position for EVENTS, else `attribute`; where `attribute` is None, it is the
-    first order column. `size` is whole for EVENTS and MICROSECONDS.
+    first order column. `size` is whole for EVENTS and MICROSECONDS. `begin`: where events last, the
+    attribute that is the value of a start; `attribute` is then that of an end.
     """
 
     unit: WindowUnit
     size: int | float
     attribute: AttributeDeclaration | None
     span: Span = _span()
+    begin: AttributeDeclaration | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -869,6 +871,11 @@ class Query:
 
     `parameters` of FOR EACH: the streams have the columns of its rows as well, and so has
     `partition_by`. Variables in `output` are attributes of the set.
+
+    `reads` are the queries that it reads, in the order of the file, each of which is one of `streams`.
+    Then it is `simultaneous`, and every event type has the attribute `begin`: the time at which an
+    event starts, as the order column is the time at which it ends. All windows in `formula` are
+    measured from there.
     """
 
     name: str
@@ -890,3 +897,10 @@ class Query:
     total: Total | None = None
     collapsed: bool = False
     parameters: Parameters | None = None
+    reads: tuple[str, ...] = ()
+    begin: AttributeDeclaration | None = None
+
+    @property
+    def lasting(self) -> bool:
+        """Whether events have a start of their own."""
+        return self.begin is not None

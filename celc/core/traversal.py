@@ -72,6 +72,42 @@ def windows_in(formula: Formula) -> tuple[core.Window, ...]:
     return tuple(found)
 
 
+def with_types_and_windows(
+    formula: Formula,
+    types: Callable[[tuple[core.EventType, ...]], tuple[core.EventType, ...]],
+    window: Callable[[core.Window], core.Window],
+) -> Formula:
+    """The formula with the event types of its atoms changed, and its windows and the lengths of its
+    absences."""
+
+    def changed(one: Formula) -> Formula:
+        return with_types_and_windows(one, types, window)
+
+    match formula:
+        case core.Atom():
+            return replace(formula, types=types(formula.types))
+        case core.Within():
+            operand = changed(formula.operand)
+            return replace(formula, operand=operand, window=window(formula.window))
+        case core.AbsenceBefore() | core.AbsenceAfter():
+            operand, absent = changed(formula.operand), changed(formula.absent)
+            length = window(formula.length)
+            return replace(formula, operand=operand, absent=absent, length=length)
+        case core.Sequence() | core.Disjunction():
+            return replace(formula, operands=tuple(map(changed, formula.operands)))
+        case core.Absence():
+            left, right = changed(formula.left), changed(formula.right)
+            return replace(formula, left=left, middle=changed(formula.middle), right=right)
+        case core.Conjunction() | core.All() | core.Unless():
+            return replace(formula, left=changed(formula.left), right=changed(formula.right))
+        case core.As() | core.Rename() | core.Project() | core.Iteration():
+            return replace(formula, operand=changed(formula.operand))
+        case core.Filter() | core.Selector():
+            return replace(formula, operand=changed(formula.operand))
+        case _:
+            assert_never(formula)
+
+
 def is_one_event(formula: Formula) -> bool:
     """Whether every match of a formula is of one event."""
     match formula:

@@ -128,6 +128,11 @@ class Diagnostics:
             self.add(diagnostic)
 
     @property
+    def errors(self) -> int:
+        """How many errors have been collected so far."""
+        return sum(item.severity == "error" for item in self.items)
+
+    @property
     def has_errors(self) -> bool:
         """Whether anything collected so far is an error."""
         return any(item.severity == "error" for item in self.items)

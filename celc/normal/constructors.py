@@ -173,8 +173,11 @@ def _is_one_event(form: NormalForm) -> bool:
 
 
 def _is_finite(window: Window) -> bool:
-    """Whether every value has the distance 0 from itself: Infinity has not."""
+    """Whether an event alone has the distance 0 from itself: Infinity has not, nor an event that
+    lasts."""
     attribute = window.attribute
+    if window.begin is not None:
+        return False
     return attribute is None or attribute.type not in (DataType.FLOAT, DataType.DOUBLE)
 
 

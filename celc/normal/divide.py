@@ -85,7 +85,7 @@ def interleaves(query: Query) -> bool:
 
 def divide(query: Query, form: NormalForm) -> Division:
     """The division of a query's work between the automaton and the listing."""
-    if is_correlated(form):
+    if is_correlated(form) or query.lasting:
         return _divide_correlated(query, form)
     selected = _selector_in_window(query, form)
     return Division(form, form, Exact() if selected is None else Windowed(selected))
@@ -95,7 +95,9 @@ def _divide_correlated(query: Query, form: NormalForm) -> Division:
     """Roles where the conditions can be read off the events of a match, else definitions."""
     if query.per_start is not None:
         form = _without_first(form)
-    roles = _roles(query, form)
+    # Where an event lasts, only matches that take one event after another are read off their events.
+    whole = query.lasting and query.simultaneous
+    roles = None if whole else _roles(query, form)
     consumes = query.consume_by != "NONE"
     selects = query.strategy not in ("ALL", "ANY")
     nests = _nests_selectors(form, top=selects)
@@ -109,7 +111,7 @@ def _divide_correlated(query: Query, form: NormalForm) -> Division:
     if roles is not None and compares_late(query, roles.flat):
         roles = None  # the matches of one end are decided one after another
     if roles is None:
-        found = relaxed(form, selectors=not consumes)
+        found = relaxed(form, selectors=not consumes, absences=not query.lasting)
         return Division(found, form, Definitions(form, nests))
     found = roles.flat.form
     asked = roles.flat.events_outside
@@ -125,11 +127,11 @@ def compares_late(query: Query, flat: FlatForm) -> bool:
 def _roles(query: Query, form: NormalForm) -> Roles | None:
     """The form with roles, and the selector that is left to the listing."""
     if query.strategy not in ("NXT", "LAST", "MAX") and query.per_start is None:
-        flat = flatten(form)
+        flat = flatten(form, query)
         return None if flat is None else Roles(flat, "")
     assert isinstance(form, Relabel)
     assert isinstance(form.operand, Selected)
-    flat = flatten(form.operand.operand)
+    flat = flatten(form.operand.operand, query)
     if flat is None:
         return None
     # Labels that are projected away count for the supports that are compared.

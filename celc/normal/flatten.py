@@ -48,7 +48,7 @@ from celc.normal.marks import (
     marked_rounds,
     without_numbers,
 )
-from celc.normal.normal_form import ROLE, AddRole, NormalForm, shown
+from celc.normal.normal_form import ROLE, AddRole, AddToAll, NormalForm, shown
 from celc.normal.rewrite import relabel
 from celc.normal.traversal import (
     always_binds,
@@ -68,11 +68,16 @@ class _NotFlatError(Exception):
     """The conditions cannot be read off the marked events of a match."""
 
 
-def flatten(form: NormalForm) -> FlatForm | None:
-    """The flat form of a correlated form; None where its conditions cannot be said in roles."""
+def flatten(form: NormalForm, query: core.Query) -> FlatForm | None:
+    """The flat form of a correlated form; None where its conditions cannot be said in roles.
+
+    Where events last, the form is one whose matches take one event after another.
+    """
     flattener = _Flattener()
     try:
         flat = flattener.scope(form)
+        if query.begin is not None:
+            flat = flattener.one_ends_before_another(flat, query.begin, query.order_by[0])
         clauses = tuple(flattener.clauses)
         # The inner ones first: marking the first round of an iteration takes that round out of it.
         for iteration in sorted(flattener.rounds, reverse=True):
@@ -158,6 +163,25 @@ class _Flattener:
         flat = self._flat(form.operand)
         self._scopes.pop()
         return _with_roles(flat, binding.roles)
+
+    def one_ends_before_another(
+        self,
+        form: NormalForm,
+        begin: core.AttributeDeclaration,
+        end: core.AttributeDeclaration,
+    ) -> NormalForm:
+        """The form where events last: each event of a match starts after the one before has ended.
+
+        So `;` and `+` mean it, and the order of the stream, by ends, says only half of it.
+        """
+        role = self._new_role()
+        before = core.Previous(role, end.name, end.type, form.span)
+        start = core.AttributeValue(role, begin.name, begin.type, form.span)
+        starts = core.Comparison("<", before, start, form.span)
+        self._add(
+            Clause((starts,), (role,), form.span), _overlapping(form), {role: ()}, "neighbours"
+        )
+        return relabel(form, AddToAll(role))
 
     def _flat(self, form: NormalForm) -> NormalForm:
         if not is_correlated(form):
@@ -476,6 +500,13 @@ class _Flattener:
         added = RoleClause(over_roles, written, iterations, when)
         self.rounds |= added.shared_iterations()
         self.clauses.append(added)
+
+
+def _overlapping(form: NormalForm) -> Clause:
+    """The condition that no two events overlap, as a person reads it."""
+    end = core.Previous("event", "end", core.DataType.LONG, form.span)
+    start = core.AttributeValue("event", "start", core.DataType.LONG, form.span)
+    return Clause((core.Comparison("<", end, start, form.span),), ("event",), form.span)
 
 
 def _over_absent(clause: Clause, roles: dict[str, str]) -> RoleClause:

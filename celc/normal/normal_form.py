@@ -320,6 +320,17 @@ class KeepSupport:
 
 
 @dataclass(frozen=True, slots=True)
+class AddToAll:
+    """The role goes to every event."""
+
+    role: str
+
+    def __call__(self, labels: frozenset[str]) -> frozenset[str]:
+        """The new label set."""
+        return labels | {self.role}
+
+
+@dataclass(frozen=True, slots=True)
 class AddRole:
     """The role goes to every event that carries the label."""
 
@@ -346,7 +357,7 @@ def shown(labels: frozenset[str]) -> frozenset[str]:
     return frozenset(label for label in labels if not label.startswith(ROLE))
 
 
-LabelChange: TypeAlias = AddLabel | RenameLabel | KeepLabels | KeepSupport | AddRole
+LabelChange: TypeAlias = AddLabel | RenameLabel | KeepLabels | KeepSupport | AddToAll | AddRole
 
 
 def changed(labels: Iterable[str], changes: Iterable[LabelChange]) -> tuple[str, ...]:

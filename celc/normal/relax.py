@@ -30,21 +30,25 @@ from celc.normal.rewrite import relabel, where
 from celc.normal.traversal import forms_in, is_correlated
 
 
-def relaxed(form: NormalForm, *, selectors: bool = True) -> NormalForm:
+def relaxed(form: NormalForm, *, selectors: bool = True, absences: bool = True) -> NormalForm:
     """The form without its correlations; itself where it has none.
 
     Without `selectors`, also without NXT, LAST and MAX: their choice depends on where the stream
-    begins, and a match that consumes lets it begin anew.
+    begins, and a match that consumes lets it begin anew. Without `absences`, also without UNLESS
+    and `!`: where events last, an absent event that ends inside a match may have started before it.
     """
-    return _Relaxation(selectors).of(form)
+    return _Relaxation(selectors, absences).of(form)
 
 
 class _Relaxation:
-    def __init__(self, selectors: bool) -> None:
+    def __init__(self, selectors: bool, absences: bool) -> None:
         self._selectors = selectors
+        self._absences = absences
 
     def _stays(self, form: NormalForm) -> bool:
-        return not is_correlated(form) and (self._selectors or not _selects(form))
+        if is_correlated(form) or (not self._absences and _rules_out(form)):
+            return False
+        return self._selectors or not _selects(form)
 
     def of(self, form: NormalForm) -> NormalForm:
         """The relaxed form."""
@@ -68,12 +72,12 @@ class _Relaxation:
             case lp.All():
                 return all_placed(self.of(form.left), self.of(form.right), form.span)
             case lp.Unless():
-                if not self._stays(form.right):
+                if not (self._absences and self._stays(form.right)):
                     return self.of(form.left)
                 return unless(self.of(form.left), form.right, form.span)
             case lp.Absence():
                 left, right = self.of(form.left), self.of(form.right)
-                if not self._stays(form.middle):
+                if not (self._absences and self._stays(form.middle)):
                     return sequence((left, right), (False,), form.span)
                 return absence(left, form.middle, right, form.span, form.sees)
             case lp.Selected():
@@ -90,6 +94,10 @@ class _Relaxation:
                 return where(self.of(form.operand), form.fact, form.span)
             case _:
                 assert_never(form)
+
+
+def _rules_out(form: NormalForm) -> bool:
+    return any(isinstance(part, lp.Unless | lp.Absence) for part in forms_in(form))
 
 
 def _selects(form: NormalForm) -> bool:

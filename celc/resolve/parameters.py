@@ -21,7 +21,13 @@ from typing import Any, Literal, TypeVar, assert_never
 from celc.core import formula as core
 from celc.core.formula import AttributeDeclaration, DataType, EventType
 from celc.core.terms import labels_chosen_from, nodes_written_in
-from celc.core.traversal import formulas_in, nodes_of, operands_of, windows_in
+from celc.core.traversal import (
+    formulas_in,
+    nodes_of,
+    operands_of,
+    windows_in,
+    with_types_and_windows,
+)
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import names
 from celc.diagnostics.messages import parameters as messages
@@ -423,30 +429,8 @@ def _of_rows(
     formula: core.Formula, each: ForEach, position: AttributeDeclaration | None
 ) -> core.Formula:
     """The formula over events with the columns of the set, and with windows on `position`."""
-
-    def changed(one: core.Formula) -> core.Formula:
-        return _of_rows(one, each, position)
-
-    match formula:
-        case core.Atom():
-            return replace(formula, types=_with_columns(formula.types, each))
-        case core.Within():
-            window = _on_position(formula.window, position)
-            return replace(formula, operand=changed(formula.operand), window=window)
-        case core.AbsenceBefore() | core.AbsenceAfter():
-            operand, absent = changed(formula.operand), changed(formula.absent)
-            length = _on_position(formula.length, position)
-            return replace(formula, operand=operand, absent=absent, length=length)
-        case core.Sequence() | core.Disjunction():
-            return replace(formula, operands=tuple(map(changed, formula.operands)))
-        case core.Absence():
-            left, right = changed(formula.left), changed(formula.right)
-            return replace(formula, left=left, middle=changed(formula.middle), right=right)
-        case core.Conjunction() | core.All() | core.Unless():
-            return replace(formula, left=changed(formula.left), right=changed(formula.right))
-        case core.As() | core.Rename() | core.Project() | core.Iteration():
-            return replace(formula, operand=changed(formula.operand))
-        case core.Filter() | core.Selector():
-            return replace(formula, operand=changed(formula.operand))
-        case _:
-            assert_never(formula)
+    return with_types_and_windows(
+        formula,
+        lambda types: _with_columns(types, each),
+        lambda window: _on_position(window, position),
+    )

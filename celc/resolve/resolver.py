@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from celc.core.formula import MAX_FORMULA_DEPTH, PerStart, Query, Total
 from celc.diagnostics.errors import Diagnostic, Diagnostics
 from celc.diagnostics.messages import clauses, names
+from celc.diagnostics.messages import queries as messages
 from celc.diagnostics.source import Source, Span
 from celc.parse import syntax
 from celc.resolve.ends import absences_at_ends, check_ends
@@ -24,6 +26,7 @@ from celc.resolve.query_clauses import (
     clauses_of_query,
     window_of,
 )
+from celc.resolve.readers import ORDERED, check_reader, over_queries, rows_of
 from celc.resolve.schema import PARAMETER_TYPES, Declarations, declare, schema_of
 from celc.resolve.scopes import Frame
 from celc.resolve.simultaneous import check_simultaneous
@@ -50,22 +53,43 @@ def resolve(
     declarations = declare(file.streams, found)
     event_types = {key[1]: place for key, place in declarations.places.items() if len(key) == 2}
     sets = declare_parameters(file.parameters, PARAMETER_TYPES, event_types, found)
-    declarations = replace(declarations, aggregates=own, parameters=sets)
-    _check_query_names(file, found)
-    queries = [
-        _query(query, declarations, source, order_by, ties, max_clauses, found)
-        for query in file.queries
-    ]
+    named = {one.name.text: one.name.span for one in file.queries if one.name is not None}
+    declarations = replace(declarations, aggregates=own, parameters=sets, queries=named)
+    _check_query_names(file, event_types, declarations, found)
+    queries: list[Query] = []
+    wrong: set[str] = set()
+    for node in file.queries:
+        # What a wrong query gives is not known, so of its readers nothing can be said.
+        known = all(name.text not in wrong for name in node.streams or ())
+        errors = found.errors
+        query = None
+        if known:
+            query = _query(node, declarations, source, order_by, ties, max_clauses, found)
+        if query is not None and found.errors == errors:
+            queries.append(query)
+            declarations = declarations.with_rows(rows_of(query, node))
+        elif node.name is not None:
+            wrong.add(node.name.text)
     found.raise_errors()
-    return tuple(query for query in queries if query is not None), found.in_order()
+    return tuple(queries), found.in_order()
 
 
-def _check_query_names(file: syntax.File, found: Diagnostics) -> None:
+def _check_query_names(
+    file: syntax.File,
+    event_types: Mapping[str, Span],
+    declarations: Declarations,
+    found: Diagnostics,
+) -> None:
     first: dict[str, syntax.Name] = {}
     for query in file.queries:
         if query.name is None:
             assert len(file.queries) == 1, "the parser asks each of several queries for its name"
             continue
+        name, span = query.name.text, query.name.span
+        if name in event_types:
+            found.add(messages.called_like(name, "an event type", span, event_types[name]))
+        elif name in declarations.streams:
+            found.add(messages.called_like(name, "a stream", span, declarations.places[name,]))
         before = first.setdefault(query.name.text.casefold(), query.name)
         if before is not query.name:
             found.add(
@@ -96,6 +120,8 @@ def _query(
     strategy, strategy_span = _strategy(node)
     bounded = node.window is not None or strategy == "STRICT" or is_bounded(node.formula)
     parts = bool(node.partition_by)
+    reads = tuple(name.text for name, _ in schema.read)
+    simultaneous = ties is not None or bool(reads)
     builder = Builder(
         schema,
         lambda window: window_of(window, around.order_by, around.order_is_known, schema, found),
@@ -104,14 +130,17 @@ def _query(
         max_clauses,
         bounded,
         parts,
-        simultaneous=ties is not None,
+        simultaneous=simultaneous,
         window=around.window,
     )
     frame = Frame(scoped.labels, None, None)
     window, formula = lift_windows(around.window, builder.build(scoped, frame))
-    if ties is not None:
-        known = around.order_by if around.order_is_known else None
-        check_simultaneous(node, formula, window, known, found)
+    known = around.order_by if around.order_is_known else None
+    if reads:
+        usable = schema.shared(of=ORDERED)
+        check_reader(node, formula, schema.read, known, usable, found)
+    if simultaneous:
+        check_simultaneous(node, formula, window, known, found, reads=bool(reads))
     site = Site(schema, frame, annotator.hidden, found, "select")
     check_choices(node, source, found)
     together = None if node.select is None else node.select.together
@@ -138,12 +167,14 @@ def _query(
         consume_by=around.consume_by,
         limit=around.limit,
         order_by=around.order_by,
-        simultaneous=ties is not None,
+        simultaneous=simultaneous,
         span=node.span,
         per_start=per_start,
         total=total,
         collapsed=together is not None and together.kind == "COLLAPSED",
     )
+    if reads:
+        return over_queries(query, reads) if len(query.order_by) == 1 else None
     if schema.for_each is None:
         return query
     return on_rows(query, schema.for_each, selection.parameters)

@@ -7,7 +7,7 @@ attribute. Sets of event types are therefore bit masks over the types of FROM.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from celc.core.bits import bits_of
 from celc.core.formula import (
@@ -21,9 +21,11 @@ from celc.core.formula import (
 from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import names, warnings
+from celc.diagnostics.messages import queries as messages
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.resolve.parameters import ForEach, ParameterSet, for_each_of
+from celc.resolve.readers import QueryRows
 
 # CORE's type of the attribute that orders a stream and measures its windows.
 PRIMARY_TIME = "PRIMARY_TIME"
@@ -43,7 +45,8 @@ class Declarations:
     attributes with a type that means nothing: they are declared, and yet in none of the streams.
     `primary` has the attribute of (stream, type) that is declared as its time, where one is.
     `aggregates` are those that the file declares, None for one that is declared wrongly;
-    `parameters` are its parameter sets.
+    `parameters` are its parameter sets. `rows` are those of the queries that stand before the one
+    at hand, `queries` has the places of the names of all queries.
     """
 
     streams: Mapping[str, Stream]
@@ -52,6 +55,17 @@ class Declarations:
     primary: Mapping[tuple[str, str], str]
     aggregates: Mapping[str, OwnAggregate | None] = field(default_factory=dict)
     parameters: Mapping[str, ParameterSet] = field(default_factory=dict)
+    rows: Mapping[str, QueryRows] = field(default_factory=dict)
+    queries: Mapping[str, Span] = field(default_factory=dict)
+
+    def with_rows(self, rows: QueryRows) -> Declarations:
+        """The same with the rows of one more query, for the queries behind it."""
+        stream = rows.stream
+        (event_type,) = stream.event_types
+        names = (stream.name, event_type.name)
+        places = {**self.places, (stream.name,): rows.place, names: rows.place}
+        places |= {(*names, attribute): span for attribute, span in rows.places.items()}
+        return replace(self, rows={**self.rows, stream.name: rows}, places=places)
 
 
 def declare(streams: Iterable[syntax.StreamDeclaration], found: Diagnostics) -> Declarations:
@@ -133,7 +147,8 @@ class Schema:
 
     `masks` holds the event types by name, `types` the type of each attribute, `having` the event
     types that have it. `flawed` attributes have a wrong declaration, which has been reported.
-    `order` numbers the declarations of event types. `for_each` is the parameter set.
+    `order` numbers the declarations of event types. `for_each` is the parameter set. `read` are the
+    queries whose rows are among the streams, by their names in FROM.
     """
 
     declarations: Declarations
@@ -145,6 +160,7 @@ class Schema:
     flawed: frozenset[str]
     order: Mapping[tuple[str, str], int]
     for_each: ForEach | None = None
+    read: tuple[tuple[syntax.Name, QueryRows], ...] = ()
 
     @property
     def everything(self) -> int:
@@ -230,7 +246,8 @@ def schema_of(query: syntax.Query, declarations: Declarations, found: Diagnostic
                     )
                 )
     _warn_of_case(owners, declarations, found)
-    declared = (one for stream in declarations.streams.values() for one in stream.event_types)
+    known = [*declarations.streams.values(), *(one.stream for one in declarations.rows.values())]
+    declared = (one for stream in known for one in stream.event_types)
     order = {(one.stream, one.name): number for number, one in enumerate(declared)}
     for_each = for_each_of(query, declarations.parameters, types, found)
     return Schema(
@@ -243,6 +260,19 @@ def schema_of(query: syntax.Query, declarations: Declarations, found: Diagnostic
         frozenset(flawed),
         order,
         for_each,
+        _read(query, declarations),
+    )
+
+
+def _read(
+    query: syntax.Query, declarations: Declarations
+) -> tuple[tuple[syntax.Name, QueryRows], ...]:
+    """The queries that a query names in FROM, each once, in the order of the file."""
+    written = {name.text: name for name in reversed(query.streams or ())}
+    return tuple(
+        (written[name], rows)
+        for name, rows in declarations.rows.items()
+        if name in written and name not in declarations.streams
     )
 
 
@@ -273,13 +303,35 @@ def _streams(
         if not declared:
             found.add(names.no_streams(query.formula.span))
         return everything
+    rows = declarations.rows
+    known = {**{name: one.stream for name, one in rows.items()}, **declared}
     named: dict[str, Span] = {}
     for name in query.streams:
-        if name.text in named:
-            found.add(names.repeated_stream(name.text, name.span, named[name.text]))
-        elif name.text not in declared:
-            found.add(names.unknown_stream(name.text, list(declared), name.span))
-        named.setdefault(name.text, name.span)
-    if not named.keys() <= declared.keys():
+        text = name.text
+        if text in named:
+            found.add(names.repeated_stream(text, name.span, named[text]))
+        elif text not in known and text in declarations.queries:
+            place = declarations.queries[text]
+            own = query.name is not None and query.name.text == text
+            found.add(
+                messages.reads_itself(text, name.span)
+                if own
+                else messages.reads_later(text, name.span, place)
+            )
+        elif text not in known:
+            found.add(names.unknown_stream(text, [*declared, *rows], name.span))
+        elif text not in declared:
+            _check_rows(rows[text], name, found)
+        named.setdefault(text, name.span)
+    if not named.keys() <= known.keys():
         return everything
-    return tuple(declared[name] for name in named)
+    return tuple(known[name] for name in named)
+
+
+def _check_rows(rows: QueryRows, name: syntax.Name, found: Diagnostics) -> None:
+    """Report why the rows of a query cannot be read."""
+    if rows.why_not:
+        found.add(messages.unreadable(name.text, rows.why_not, name.span, rows.place))
+    elif rows.twice:
+        place = next(s for n, s in rows.places.items() if n.lower() == rows.twice.lower())
+        found.add(messages.attribute_twice(name.text, rows.twice, name.span, place))

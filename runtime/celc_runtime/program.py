@@ -32,7 +32,8 @@ class Program:
 
     `classify` is the kernel that finds the symbol of each event, `update` and `listing` are how the
     query is run, `module` are the globals of the generated module: by them its text is found when
-    the query is sent to a Spark worker.
+    the query is sent to a Spark worker. `reads` are the queries whose rows are its events, as the
+    module holds them (`levels`).
     """
 
     plan: Plan
@@ -40,6 +41,7 @@ class Program:
     update: Update
     listing: Listing
     module: dict[str, Any] = field(repr=False)
+    reads: tuple[Program, ...] = ()
 
     @property
     def name(self) -> str:
@@ -111,7 +113,13 @@ class Program:
     ) -> Program:
         """The same program with other options; see `CompiledQuery.with_options`."""
         plan = self.plan
-        if order_by is not None:
+        if order_by is not None and plan.reads and _given_names(order_by) != plan.order_by:
+            raise ValueError(
+                f"query {plan.name!r} reads other queries, and all of them are compiled for the "
+                f"order of {plan.order_by[0]!r}; for another order compile the file with "
+                "--order-by"
+            )
+        if order_by is not None and not plan.reads:
             plan = _ordered(plan, _given_names(order_by))
             self._check_runs(plan)
         if ties not in (None, plan.ties):
@@ -152,6 +160,21 @@ class Program:
                     "its conditions compare with the event before; for another order compile it "
                     f"with --order-by {','.join(plan.order_by)}"
                 )
+
+    @cached_property
+    def levels(self) -> tuple[Program, ...]:
+        """The queries that this one reads, run with its options."""
+        plan = self.plan
+        return tuple(
+            one.with_options(
+                tiebreak=plan.tiebreak,
+                max_work=plan.max_work,
+                type_column=plan.type_name if one.plan.type_column else None,
+                at_end=plan.at_end,
+                clock=plan.clock,
+            )
+            for one in self.reads
+        )
 
     @property
     def shipped(self) -> ShippedQuery:

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 import pyarrow as pa
 
 from celc_runtime.arrow.output import FirstMatches
+from celc_runtime.chain.columns import source_of
+from celc_runtime.chain.refusals import check_without_tables
+from celc_runtime.chain.tables import chain_of_events, chain_of_table
 from celc_runtime.display import queries_html, query_text
 from celc_runtime.engine.union_lists import update_by_tables
 from celc_runtime.expanding import expand
@@ -87,14 +90,14 @@ class CompiledQuery:
 
     @property
     def input_schema(self) -> pa.Schema:
-        """The columns that the query reads."""
-        return self.plan.input_schema()
+        """The columns that the query reads, directly or through the queries that it reads."""
+        return source_of(self.program).plan.input_schema()
 
     @property
     def file_schema(self) -> pa.Schema:
         """The columns to read from a file: the input columns, and the tiebreak columns (NULL: in
         the type that the file has)."""
-        return self.program.file_schema
+        return source_of(self.program).file_schema
 
     @property
     def output_schema(self) -> pa.Schema:
@@ -126,7 +129,8 @@ class CompiledQuery:
         stream, with PARTITION BY one partition after another (CONSUME BY ANY: in one common order).
         For `mapInArrow` on partitioned and sorted data.
         """
-        return Route(self.program, "match_arrow", matches_of_events)
+        matches = chain_of_events if self.plan.reads else matches_of_events
+        return Route(self.program, "match_arrow", matches)
 
     @property
     def match_arrow_without_ties(self) -> Route:
@@ -171,7 +175,10 @@ class CompiledQuery:
         ValueError for a number of matches that cannot be.
         """
         first = FirstMatches(max_matches)
-        if self.plan.parameters is not None or parameters:
+        if self.plan.reads:
+            check_without_tables(self.program, parameters)
+            found = chain_of_table(self.program, events, first)
+        elif self.plan.parameters is not None or parameters:
             found = matches_for_each(self.program, events, parameters, first)
         else:
             found = matches_of_table(self.program, events, first)

@@ -14,28 +14,37 @@ _OTHERWISE = (
 )
 
 
-def needs_order(part: str, span: Span) -> Diagnostic:
-    """`SELECT LAST`, `NXT(…)`, `LIMIT 1` or `CONSUME BY ANY` with `--ties simultaneous`."""
+_OF_READERS = "in a query that reads queries, events that end at one time are simultaneous"
+
+
+def _otherwise(*, reads: bool) -> str:
+    return _OF_READERS if reads else _OTHERWISE
+
+
+def needs_order(part: str, span: Span, *, reads: bool) -> Diagnostic:
+    """`SELECT LAST`, `NXT(…)`, `LIMIT 1` or `CONSUME BY ANY` with `--ties simultaneous`; `reads`:
+    in a query that reads queries."""
     return error(
         "simultaneous-order",
         span,
         f"{part} chooses by the order of events, and simultaneous events have none",
-        help=("leave it out", _OTHERWISE),
+        help=("leave it out", _otherwise(reads=reads)),
     )
 
 
-def window_of_events(span: Span) -> Diagnostic:
-    """`WITHIN 3 EVENTS` or `!B FOR 3 EVENTS ; A` with `--ties simultaneous`."""
+def window_of_events(span: Span, *, reads: bool) -> Diagnostic:
+    """`WITHIN 3 EVENTS` or `!B FOR 3 EVENTS ; A` with `--ties simultaneous`; `reads` as above."""
     return error(
         "simultaneous-window",
         span,
         "EVENTS are counted in their order, and simultaneous events have none",
-        help=("measure it on an order column: 10 SECONDS, or 10 [ts]", _OTHERWISE),
+        help=("measure it on an order column: 10 SECONDS, or 10 [ts]", _otherwise(reads=reads)),
     )
 
 
-def window_off_order(name: str, order_by: Sequence[str], span: Span) -> Diagnostic:
-    """`WITHIN 3 [mileage]` with `--order-by ts --ties simultaneous`."""
+def window_off_order(name: str, order_by: Sequence[str], span: Span, *, reads: bool) -> Diagnostic:
+    """`WITHIN 3 [mileage]` with `--order-by ts --ties simultaneous`; `reads` as above."""
+    by_both = f"order by it too: --order-by {','.join(map(written, (*order_by, name)))}"
     return error(
         "window-off-order",
         span,
@@ -43,7 +52,7 @@ def window_off_order(name: str, order_by: Sequence[str], span: Span) -> Diagnost
         "differ",
         help=(
             f"measure it on an order column ({quoted(order_by)})",
-            f"order by it too: --order-by {','.join(map(written, (*order_by, name)))}",
+            _OF_READERS if reads else by_both,
         ),
     )
 

@@ -32,6 +32,7 @@ def matches_batch(
     entries_read: int,
     deadlines: np.ndarray,
     in_instants: bool = False,
+    begins: np.ndarray | None = None,
 ) -> pa.RecordBatch:
     """The matches in the buffers as one batch of the output schema; the buffers may be reused.
 
@@ -39,6 +40,7 @@ def matches_batch(
     entries_read: how many entries there are so far. deadlines: int64[matches], the numbers of their
     deadlines (`arrow.decided_times`), where the output says when matches are decided. in_instants:
     a match starts at the first position of its first instant, and ends at the last of its last.
+    begins: int64[matches], where events last, entries of events that start when the matches start.
     Arrow uses the arrays made here without a copy.
     """
     matches = int(output.used[0])
@@ -56,8 +58,9 @@ def matches_batch(
     elif plan.positions:
         columns += [values.of(POSITION, found.starts), values.of(POSITION, found.ends)]
     if plan.order_by:
+        starts = found.starts if begins is None else begins
         columns += [
-            values.of(plan.order_by[0], found.starts),
+            values.of(plan.begin or plan.order_by[0], starts),
             events.column(plan.order_by[0]).take(pa.array(rows)),
         ]
     if plan.shows_decided_time:

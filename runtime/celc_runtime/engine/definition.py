@@ -67,7 +67,12 @@ class OneEvent(Node):
         for event in range(start, end + 1):
             if stretch.symbols[event] in self.symbols:
                 marked = ((event, frozenset(self.labels)),) if self.labels else ()
-                yield Found(start, end, marked, ANSWERED)
+                if not stretch.begins:
+                    yield Found(start, end, marked, ANSWERED)
+                    continue
+                begin = stretch.begins[event]
+                reaches = bisect_left(stretch.times, begin)
+                yield Found(reaches, end, marked, ANSWERED, (begin, start, event))
 
 
 @dataclass(eq=False, slots=True)
@@ -160,9 +165,9 @@ class SameOfBoth(Node):
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
         rights: dict[tuple[object, ...], list[Found]] = {}
         for right in self.right.ending(stretch, end):
-            rights.setdefault(right[:3], []).append(right)
+            rights.setdefault((right[:3], right.begin[:2]), []).append(right)
         for left in self.left.ending(stretch, end):
-            for right in rights.get(left[:3], ()):
+            for right in rights.get((left[:3], left.begin[:2]), ()):
                 yield left._replace(questions=left.questions | right.questions)
 
 
@@ -185,7 +190,9 @@ class UnionOfBoth(Node):
                 labels[event] = labels.get(event, frozenset()) | carried
             marked = tuple(sorted(labels.items(), key=lambda item: item[0]))
             questions = one.questions | other.questions
-            yield Found(min(one.start, other.start), end, marked, questions)
+            start, first = min(one.start, other.start), min(one.begin[1], other.begin[1])
+            begin, _, event = min(one.begin, other.begin)
+            yield Found(start, end, marked, questions, (begin, first, event))
 
 
 @dataclass(eq=False, slots=True)
@@ -199,7 +206,10 @@ class Without(Node):
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
         for match in self.left.ending(stretch, end):
             inside = range(match.start, end + 1)
-            yield from _unless(stretch, match, self.right, inside, frozenset(self.sees))
+            # Of events that last, one may start before the match and end before any other event.
+            yield from _unless(
+                stretch, match, self.right, inside, frozenset(self.sees), match.begin[0]
+            )
 
 
 @dataclass(eq=False, slots=True)
@@ -271,13 +281,19 @@ class NotAfter(Node):
 
 
 def _unless(
-    stretch: Stretch, match: Found, absent: Node, inside: range, sees: Labels
+    stretch: Stretch,
+    match: Found,
+    absent: Node,
+    inside: range,
+    sees: Labels,
+    begin: int | None = None,
 ) -> Iterable[Found]:
-    """The match, if no match of another node lies inside a range of events."""
+    """The match, if no match of another node lies inside a range of events; `begin`: where events
+    last, the earliest time at which such a match would start."""
     cases = set()
     for end in inside:
         for other in absent.ending(stretch, end):
-            if other.start >= inside.start:
+            if other.start >= inside.start and (begin is None or other.begin[0] >= begin):
                 questions = stretch.answered(other.questions, sees, match)
                 if questions == ANSWERED:
                     return
@@ -313,6 +329,9 @@ class Fitting(Node):
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
         keys, floors = stretch.past[2 * self.window : 2 * self.window + 2]
         floor = floors[stretch.entries[end] - stretch.base]
+        if stretch.begins:
+            yield from (m for m in self.part.ending(stretch, end) if m.begin[0] >= floor)
+            return
         # Keys do not fall. Matches that begin before the window are not even looked for.
         events = range(stretch.first, end + 1)
         outside = bisect_left(
@@ -461,7 +480,7 @@ def first_of_instant(stretch: Stretch, end: int) -> int | None:
 def joined(left: Found, right: Found) -> Found:
     """Two matches one after the other as one."""
     labels = left.labels + right.labels
-    return Found(left.start, right.end, labels, left.questions | right.questions)
+    return Found(left.start, right.end, labels, left.questions | right.questions, left.begin)
 
 
 def ends_before(stretch: Stretch, start: int, contiguous: bool) -> Iterable[int]:

@@ -83,14 +83,23 @@ Questions: TypeAlias = frozenset[Question]
 ANSWERED: Questions = frozenset()
 
 
+Begin: TypeAlias = tuple[int, int, int]
+
+
 class Found(NamedTuple):
     """A match, by indices into the events of a partition: first and last event, the events that
-    carry labels with their labels, and the questions that must have the answer yes."""
+    carry labels with their labels, and the questions that must have the answer yes.
+
+    Where events last, `start` is the first event that does not end before the match starts, and
+    `begin` is (the time at which it starts, the first event of the instant in which its first event
+    ends, an event that starts when it starts).
+    """
 
     start: int
     end: int
     labels: tuple[tuple[int, Labels], ...]
     questions: Questions
+    begin: Begin = (0, 0, 0)
 
 
 @dataclass(slots=True)
@@ -99,6 +108,7 @@ class Stretch:
 
     `entries`, `symbols`, `positions` and `places` (in their instants) are lists of all events of
     the partition; `past` are the remembered columns, and `base` is the entry at their index 0.
+    `times` and `begins`: the times at which events end and start; empty where events do not last.
     `whole` is the stretch that nested selectors see. `memo`: the matches by node and end event.
     `parts`: the stretches that begin later.
     """
@@ -112,6 +122,8 @@ class Stretch:
     first: int
     budget: Budget
     whole: Stretch | None = None
+    times: list[int] = field(default_factory=list)
+    begins: list[int] = field(default_factory=list)
     memo: dict[tuple[int, int], list[Found]] = field(default_factory=dict)
     parts: dict[int, Stretch] = field(default_factory=dict)
 

@@ -73,12 +73,13 @@ class Window:
     """A window, of the clause WITHIN or of a part of the formula.
 
     `unit` is EVENTS, MICROSECONDS or VALUE; `attribute` is the measured attribute, None: the first
-    order column.
+    order column. `begin`: where events last, the column of their starts.
     """
 
     unit: str
     size: int | float
     attribute: str | None
+    begin: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,9 @@ class Plan:
     matches with one start; `limit` is then None. `totals`: the answer are rows about groups of
     matches; `labels` are then those that its functions read, and all others are hidden.
     `collapsed`: the answer has one row for each end of matches. `parameters`: of a query FOR
-    EACH, which is run as `rules/run` says; other fields are then as in the text.
+    EACH, which is run as `rules/run` says; other fields are then as in the text. `reads`: the
+    queries whose rows are events; then events last, and `begin` is the column of their starts. The
+    input of such a query is made by `chain`; `declared` are the attributes of declared streams.
     """
 
     name: str
@@ -194,6 +197,9 @@ class Plan:
     parameters: Parameters | None = None
     totals: Totals | None = None
     collapsed: bool = False
+    reads: tuple[str, ...] = ()
+    begin: str | None = None
+    declared: tuple[str, ...] = ()
 
     @property
     def is_of_matches(self) -> bool:
@@ -344,7 +350,7 @@ class Plan:
         names = dict.fromkeys(name for label in self.labels for name in label.attributes)
         names |= dict.fromkeys(attributes_of(self.expressions))
         if self.order_by:
-            names[self.order_by[0]] = None
+            names[self.begin or self.order_by[0]] = None
         return tuple(names)
 
     @property

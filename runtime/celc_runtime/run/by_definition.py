@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
+from celc_runtime.arrow.arrays import whole_numbers
 from celc_runtime.arrow.columns import Prepared
 from celc_runtime.engine.arena import (
     DONE,
@@ -28,7 +30,7 @@ from celc_runtime.engine.batch import relevant_rows
 from celc_runtime.engine.definition import Relabelled, first_in
 from celc_runtime.engine.instants import ALONE, Instants
 from celc_runtime.engine.listing import Kinds, Output
-from celc_runtime.engine.open_questions import Budget, Labels, OutOfWorkError, Stretch
+from celc_runtime.engine.open_questions import Budget, Found, Labels, OutOfWorkError, Stretch
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import ByDefinition
 from celc_runtime.run.deadlines import LEFT_OPEN, NO_DEADLINE
@@ -39,14 +41,16 @@ from celc_runtime.run.positions import Positions
 
 @dataclass(slots=True)
 class _Part:
-    """The remembered events of one partition, ascending; `places`: in their instants; `whole`: for
-    nested selectors."""
+    """The remembered events of one partition, ascending; `places`: in their instants; `times` and
+    `begins`: where events last, their ends and starts; `whole`: for nested selectors."""
 
     entries: list[int] = field(default_factory=list)
     symbols: list[int] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
     keys: list[int] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
+    times: list[int] = field(default_factory=list)
+    begins: list[int] = field(default_factory=list)
     whole: Stretch | None = None
 
     def drop(self, count: int) -> None:
@@ -59,14 +63,16 @@ class _Part:
     @property
     def columns(self) -> tuple[list[int], ...]:
         """The lists of the events."""
-        return self.entries, self.symbols, self.positions, self.keys, self.places
+        events = (self.entries, self.symbols, self.positions, self.keys, self.places)
+        return (*events, self.times, self.begins)
 
 
 _Match: TypeAlias = tuple[int, int, tuple[tuple[int, Labels], ...]]
 """The first event of a match, its last, and those that carry labels, with their labels."""
 
-_Listed: TypeAlias = tuple[list[int], int]
-"""The row at which a match ends, then its events' tags; and the number of its deadline."""
+_Listed: TypeAlias = tuple[list[int], int, int]
+"""The row at which a match ends, then its events' tags; the number of its deadline; and where
+events last the entry of an event that starts when the match starts."""
 
 
 class _Noted(NamedTuple):
@@ -96,6 +102,7 @@ class DefinitionListing(ListingOfRun):
         self._consumed = -1
         self._waiting: list[_Listed] = []
         self._numbers: list[int] = []
+        self._begins: list[int] = []
         labels = plan.label_names
         self._kinds = {
             frozenset(labels[column] for column in kind.columns): number
@@ -134,18 +141,19 @@ class DefinitionListing(ListingOfRun):
             symbols = self._instants.class_of[symbols]
         self._history.append(prepared.events, rows, symbols, positions, prepared.parts)
         keys = batch.keys[rows] if len(batch.keys) else of_rows
-        values = (symbols, of_rows, keys, places)
+        values: tuple[np.ndarray, ...] = (symbols, of_rows, keys, places)
+        if self._plan.begin is not None:
+            columns = (self._plan.order_by[0], self._plan.begin)
+            relevant = prepared.events.select(columns).take(pa.array(rows))
+            values += tuple(whole_numbers(relevant.column(name)) for name in columns)
         for part, number, *event in zip(
             parts.tolist(), range(entry, entry + count), *(v.tolist() for v in values), strict=True
         ):
             kept = self._parts.get(part)
             if kept is None:
                 kept = self._parts[part] = _Part()
-            kept.entries.append(number)
-            kept.symbols.append(event[0])
-            kept.positions.append(event[1])
-            kept.keys.append(event[2])
-            kept.places.append(event[3])
+            for column, value in zip(kept.columns, (number, *event), strict=False):
+                column.append(value)
             kept.whole = None  # it knows nothing of the new events
 
     def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
@@ -202,7 +210,7 @@ class DefinitionListing(ListingOfRun):
         counters = memory.counters
         while True:
             while self._waiting:
-                tags, number = self._waiting[-1]
+                tags, number, begin = self._waiting[-1]
                 matches, used = int(output.used[0]), int(output.used[1])
                 room = used + len(tags) - 1 <= len(output.tags)
                 if matches == len(output.rows) or not room:
@@ -211,6 +219,7 @@ class DefinitionListing(ListingOfRun):
                 output.tags[used : used + len(tags) - 1] = tags[1:]
                 output.used[0], output.used[1] = matches + 1, used + len(tags) - 1
                 self._numbers.append(number)
+                self._begins.append(begin)
                 self._waiting.pop()
             if counters[LISTED] == counters[FIRED]:
                 counters[LISTED] = counters[FIRED] = 0
@@ -247,10 +256,25 @@ class DefinitionListing(ListingOfRun):
             if self._definition.ways:
                 return self._by_deadline(row, part, stretch, end)[::-1][-limit:]
             found = self._definition.formula.ending(stretch, end)
+        if self._plan.begin is not None:
+            return self._by_begin(row, part, found)[:limit][::-1]
         matches = sorted({match[:3] for match in found}, key=_by_latest_start)
         if matches and self._plan.consume_by != "NONE":
             self._consumed = part.entries[end]
-        return [(self._tags(row, part, *match), NO_DEADLINE) for match in reversed(matches[:limit])]
+        return [
+            (self._tags(row, part, *match), NO_DEADLINE, 0) for match in reversed(matches[:limit])
+        ]
+
+    def _by_begin(self, row: int, part: _Part, found: Iterable[Found]) -> list[_Listed]:
+        """The matches of events that last, each once: two that start at different times differ."""
+        matches: dict[tuple[_Match, int], int] = {}
+        for match in found:
+            time, first, event = match.begin
+            matches.setdefault(((first, match.end, match.labels), time), part.entries[event])
+        return [
+            (self._tags(row, part, *match), NO_DEADLINE, matches[match, time])
+            for match, time in sorted(matches, key=lambda one: (_by_latest_start(one[0]), -one[1]))
+        ]
 
     def _by_deadline(self, row: int, part: _Part, stretch: Stretch, end: int) -> list[_Listed]:
         """The matches that end at an event, each with its deadline; those that have been handed out
@@ -273,7 +297,7 @@ class DefinitionListing(ListingOfRun):
         listed = []
         for match in sorted(found, key=_by_latest_start):
             number = LEFT_OPEN if is_open else self._judged(row, part, match, ways[match])[0]
-            listed.append((self._tags(row, part, *match), number))
+            listed.append((self._tags(row, part, *match), number, 0))
         return listed
 
     def _was_chosen(self, row: int, part: _Part, stretch: Stretch, end: int) -> bool:
@@ -290,8 +314,7 @@ class DefinitionListing(ListingOfRun):
             return False
         # Events that were read before stand before those that were not.
         count = bisect_left(part.entries, True, key=lambda entry: not was_read(entry))
-        entries, symbols, positions, keys, places = (column[:count] for column in part.columns)
-        before = _Part(entries, symbols, positions, keys, places)
+        before = _Part(*(column[:count] for column in part.columns))
         then = self._stretch(before, stretch.first, stretch.budget)
         then.whole = self._stretch(before, (stretch.whole or stretch).first, stretch.budget)
         ways = self._ways_to_end(then, end)
@@ -341,6 +364,13 @@ class DefinitionListing(ListingOfRun):
         self._numbers = []
         return found
 
+    def begins(self, starts: np.ndarray) -> np.ndarray:
+        if self._plan.begin is None:
+            return starts
+        found = np.array(self._begins, np.int64)
+        self._begins = []
+        return found
+
     def _stretch(self, part: _Part, first: int, budget: Budget) -> Stretch:
         remembered = self._history
         return Stretch(
@@ -352,6 +382,8 @@ class DefinitionListing(ListingOfRun):
             remembered.first,
             first,
             budget,
+            times=part.times,
+            begins=part.begins,
         )
 
     def _tags(

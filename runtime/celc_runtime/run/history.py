@@ -42,7 +42,10 @@ def measured(
             keys, type = positions.astype(np.int64), pa.int64()
         else:
             keys, type = whole_numbers(events.column(name)), events.column(name).type
-        found.append((keys, floors_of(keys, window.size, type)))
+        floors = floors_of(keys, window.size, type)
+        if window.begin is not None:
+            keys = whole_numbers(events.column(window.begin))
+        found.append((keys, floors))
     return found
 
 

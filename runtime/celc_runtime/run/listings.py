@@ -114,6 +114,11 @@ class ListingOfRun:
         """The events of the matches in the buffers, under each label."""
         return entries_of_tags(names, output, kinds)
 
+    def begins(self, starts: np.ndarray) -> np.ndarray:
+        """int64: where events last, entries of events that start when the listed matches start;
+        `starts`: the first entries of these."""
+        return starts
+
     def deadlines(self, output: Output) -> np.ndarray:
         """int64[matches]: the numbers of the deadlines of the matches in the buffers, where the
         plan has deadlines; −1: decided when it ends."""

@@ -563,6 +563,7 @@ class Run:
             int(self._memory.counters[ENTRY]),
             numbers,
             self._bounds,
+            None if self._plan.begin is None else self._listing.begins(found.starts),
         )
         if self._deadlines is not None:
             rows = self._output.rows[: self._output.used[0]]

@@ -1,0 +1,159 @@
+"""Queries over queries: the rows of one query are the events of the next.
+
+A query that reads another sees a declared stream with one event type, both called like the query
+that is read. Its events have a start and an end. Where the formula asks whether one match ends
+before another starts, the order of the table (that of ends) is not enough: so each event gets one
+more attribute, its start (`Query.begin`), and every window one more place to measure from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from celc.core import formula as core
+from celc.core.formula import AttributeDeclaration, EventType, Stream
+from celc.core.traversal import formulas_in, with_types_and_windows
+from celc.diagnostics.errors import Diagnostics
+from celc.diagnostics.messages import queries as messages
+from celc.diagnostics.source import Span
+from celc.parse import syntax
+
+START_TIME = "start_time"
+"""The attribute of a row that says when its match starts."""
+
+ORDERED = (*core.NUMBERS, *core.TIMES)
+"""The types of order columns that tell how long an event lasts."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRows:
+    """The rows of a query as events: `stream` has one event type; `places` are those of its
+    attributes. `why_not` says why the rows cannot be read, else it is empty."""
+
+    stream: Stream
+    places: Mapping[str, Span]
+    order_by: tuple[AttributeDeclaration, ...]
+    place: Span
+    why_not: str = ""
+    twice: str = ""
+
+
+def rows_of(query: core.Query, node: syntax.Query) -> QueryRows:
+    """The rows of a resolved query."""
+    place = node.span if node.name is None else node.name.span
+    attributes: dict[str, AttributeDeclaration] = {}
+    places: dict[str, Span] = {}
+    twice = ""
+    for attribute, span in _attributes(query, place):
+        same = next((one for one in attributes if one.lower() == attribute.name.lower()), None)
+        if same is not None:
+            twice = twice or attribute.name
+            continue
+        attributes[attribute.name], places[attribute.name] = attribute, span
+    event_type = EventType(query.name, query.name, tuple(attributes.values()))
+    stream = Stream(query.name, (event_type,))
+    return QueryRows(stream, places, query.order_by, place, _why_not(query), twice)
+
+
+def _attributes(query: core.Query, place: Span) -> Iterator[tuple[AttributeDeclaration, Span]]:
+    for key in query.partition_by:
+        yield AttributeDeclaration(key.name, key.type), place
+    for item in query.output:
+        if isinstance(item, core.OutputExpression) and not isinstance(item.value, core.Collection):
+            yield AttributeDeclaration(item.name, item.value.type), item.span
+    for order in query.order_by[:1]:
+        yield order, place
+        yield AttributeDeclaration(START_TIME, order.type), place
+
+
+def _why_not(query: core.Query) -> str:
+    if query.total is not None:
+        return "they are totals (TOTAL) and no matches"
+    if query.collapsed:
+        return "each stands for many matches (COLLAPSED)"
+    if query.parameters is not None:
+        return "each belongs to a row of a parameter set (FOR EACH)"
+    return ""
+
+
+# --- a query that reads others --------------------------------------------------------------------
+
+
+def check_reader(
+    node: syntax.Query,
+    formula: core.Formula,
+    read: Sequence[tuple[syntax.Name, QueryRows]],
+    order_by: tuple[AttributeDeclaration, ...] | None,
+    usable: Sequence[str],
+    found: Diagnostics,
+) -> None:
+    """Report all parts of a query that have no meaning where events last.
+
+    `read` are the queries that it reads, by the names in FROM; `order_by` its order columns, None
+    where some of them was refused; `usable` the attributes of all types that tell how long an event
+    lasts.
+    """
+    if node.for_each is not None:
+        found.add(messages.for_each(node.for_each.span))
+    if order_by is not None:
+        _check_order(read, order_by, usable, found)
+    for part in formulas_in(formula):
+        match part:
+            case core.Sequence(contiguous=gaps) if any(gaps):
+                found.add(messages.contiguous(part.span))
+            case core.Iteration(contiguous=True):
+                found.add(messages.contiguous(part.span))
+            case core.AbsenceBefore() | core.AbsenceAfter():
+                found.add(messages.absence_at_end(part.span))
+            case _:
+                pass
+
+
+def _check_order(
+    read: Sequence[tuple[syntax.Name, QueryRows]],
+    order_by: tuple[AttributeDeclaration, ...],
+    usable: Sequence[str],
+    found: Diagnostics,
+) -> None:
+    first = read[0][0].span
+    if len(order_by) != 1:
+        found.add(messages.no_single_order(len(order_by), first))
+        return
+    (order,) = order_by
+    for name, rows in read:
+        if [one.name for one in rows.order_by] != [order.name]:
+            others = [one.name for one in rows.order_by]
+            place = rows.place
+            found.add(messages.other_order(name.text, order.name, others, name.span, place))
+    if order.type not in ORDERED:
+        found.add(messages.order_of_texts(order.name, order.type.value, usable, first))
+
+
+def over_queries(query: core.Query, reads: tuple[str, ...]) -> core.Query:
+    """The query over events that have a start, and not only an end.
+
+    The window of the clause is measured from the start of a match as well. It stays where it is
+    too: no match in it begins with an event that ended before the window.
+    """
+    order = query.order_by[0]
+    types = [event_type for stream in query.streams for event_type in stream.event_types]
+    name, taken = "#start", {one.name for each in types for one in each.attributes}
+    while name in taken:
+        name = f"#{name}"
+    begin = AttributeDeclaration(name, order.type)
+
+    def typed(types: tuple[EventType, ...]) -> tuple[EventType, ...]:
+        return tuple(replace(one, attributes=(*one.attributes, begin)) for one in types)
+
+    def lasting(window: core.Window) -> core.Window:
+        return replace(window, begin=begin)
+
+    formula = query.formula
+    if query.window is not None:
+        formula = core.Within(formula, query.window, query.window.span)
+    streams = tuple(
+        replace(stream, event_types=typed(stream.event_types)) for stream in query.streams
+    )
+    changed = with_types_and_windows(formula, typed, lasting)
+    return replace(query, streams=streams, formula=changed, reads=reads, begin=begin)

@@ -1,0 +1,140 @@
+"""The events of a query that reads others, as one table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from celc_runtime.chain.columns import Types, declared_types
+from celc_runtime.plan.names import unused_name
+from celc_runtime.plan.plan import ARROW_TYPES, Plan
+from celc_runtime.program import Program
+
+
+def of_types(plan: Plan, table: pa.Table, types: Types) -> pa.Array | None:
+    """bool: the rows of these types; None: all, because the table tells no types."""
+    if plan.type_name not in table.column_names:
+        return None
+    names = table.column(plan.type_name).cast(pa.string())
+    if "stream" not in table.column_names:
+        return pc.is_in(names, pa.array(sorted({name for _, name in types}), pa.string()))
+    found: pa.Array = pa.chunked_array([np.zeros(len(table), np.bool_)])
+    for stream, name in sorted(types):
+        is_type = pc.equal(names, name)
+        is_stream = pc.equal(table.column("stream").cast(pa.string()), stream)
+        # As in every table: a row that does not name its stream is of any stream with the type.
+        either = pc.fill_null(is_stream, True)
+        found = pc.or_(found, pc.fill_null(pc.and_(is_type, either), False))
+    return found
+
+
+def rows_for(program: Program, table: pa.Table, others: Types) -> pa.Table:
+    """The rows of a table for a query of a chain that reads declared streams alone.
+
+    Rows of types that only other queries know (`others`) are left out: they are no part of its
+    streams, and nobody has to be warned of them.
+    """
+    foreign = others - declared_types(program)
+    mask = of_types(program.plan, table, foreign) if foreign else None
+    return table if mask is None else table.filter(pc.invert(pc.fill_null(mask, False)))
+
+
+def declared_rows(program: Program, table: pa.Table) -> pa.Table:
+    """The rows of declared streams as events of a query that reads others as well."""
+    plan, types = program.plan, declared_types(program)
+    if not types:
+        return table.slice(0, 0)
+    mask = of_types(plan, table, types)
+    return table if mask is None else table.filter(pc.fill_null(mask, False))
+
+
+def event_table(program: Program, declared: pa.Table, answers: dict[str, pa.Table]) -> pa.Table:
+    """The events of a query: rows of declared streams, and of the queries that it reads, by their
+    names. They come by their ends, and those of one time as the positions of the query number them.
+    """
+    plan = program.plan
+    order = plan.order_by[0]
+    tables, sources = [], []
+    if declared_types(program):
+        if plan.tiebreak:
+            declared = declared.take(_ascending(declared, plan.tiebreak))
+        tables.append(_of_declared(plan, declared, declared_types(program)))
+        sources.append(np.arange(-len(declared), 0))
+    for number, level in enumerate(program.levels, 1):
+        tables.append(_of_rows(plan, level.plan, answers[level.name]))
+        sources.append(np.full(len(answers[level.name]), number))
+    table = pa.concat_tables(tables)
+    place = unused_name("source", table.column_names)
+    table = table.append_column(place, pa.array(np.concatenate(sources)))
+    keys = dict.fromkeys((order, place, plan.begin, *plan.partition_by, *_sortable(plan)))
+    return table.take(_ascending(table, [str(name) for name in keys])).drop_columns([place])
+
+
+def _ascending(table: pa.Table, names: Sequence[str]) -> pa.Array:
+    """The places of rows by some columns, NULL first; equal rows keep their order."""
+    keys: list[pa.ChunkedArray] = []
+    for name in names:
+        column = table.column(name)
+        keys += [column.is_valid(), column] if column.null_count else [column]
+    sorting = pa.table(keys, names=list(map(str, range(len(keys)))))
+    order = [(name, "ascending") for name in sorting.column_names]
+    places: pa.Array = pc.sort_indices(sorting, order)
+    return places
+
+
+def _sortable(plan: Plan) -> list[str]:
+    return [one.name for one in plan.attributes if one.type != "INTERVAL"]
+
+
+def _of_declared(plan: Plan, table: pa.Table, types: Types) -> pa.Table:
+    columns: dict[str, pa.ChunkedArray | pa.Array] = {}
+    rows = len(table)
+    if plan.type_name in table.column_names:
+        columns[plan.type_name] = table.column(plan.type_name).cast(pa.string())
+    else:
+        ((_, name),) = types
+        columns[plan.type_name] = pa.array([name] * rows, pa.string())
+    if plan.stream_column:
+        known = "stream" in table.column_names
+        of_type = {name: stream for stream, name in sorted(types, reverse=True)}
+        given = table.column("stream").cast(pa.string()) if known else pa.nulls(rows, pa.string())
+        named = [of_type[name] for name in columns[plan.type_name].to_pylist()]
+        columns["stream"] = pc.coalesce(given, pa.array(named, pa.string()))
+    for one in plan.attributes:
+        type = ARROW_TYPES[one.type]
+        if one.name == plan.begin:
+            columns[one.name] = _typed(table.column(plan.order_by[0]), type)
+        elif one.name in plan.declared:
+            columns[one.name] = _typed(table.column(one.name), type)
+        else:
+            columns[one.name] = pa.nulls(rows, type)
+    return pa.table(columns)
+
+
+def _of_rows(plan: Plan, level: Plan, answer: pa.Table) -> pa.Table:
+    order, rows = plan.order_by[0], len(answer)
+    values = {name: answer.column(place) for place, name in enumerate(level.partition_by)}
+    values |= {one.name: answer.column(one.name) for one in level.expressions}
+    values[order], values["start_time"] = answer.column("end_time"), answer.column("start_time")
+    columns: dict[str, pa.ChunkedArray | pa.Array] = {
+        plan.type_name: pa.array([level.name] * rows, pa.string())
+    }
+    if plan.stream_column:
+        columns["stream"] = columns[plan.type_name]
+    for one in plan.attributes:
+        type = ARROW_TYPES[one.type]
+        if one.name == plan.begin:
+            columns[one.name] = _typed(answer.column("start_time"), type)
+        elif one.name in values:
+            columns[one.name] = _typed(values[one.name], type)
+        else:
+            columns[one.name] = pa.nulls(rows, type)
+    return pa.table(columns)
+
+
+def _typed(column: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
+    """A column in the declared type; texts may be coded, and times without a zone are in UTC."""
+    return column if column.type == type else column.cast(type)

@@ -1,0 +1,50 @@
+"""Queries over queries in tests: answers in the form of the cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from celc_runtime import CompiledQuery
+from celc_runtime.chain.columns import source_of
+from celc_runtime.plan.plan import ARROW_TYPES
+from engines import Event, Row, column
+
+
+def source_table(query: CompiledQuery, events: Sequence[Event]) -> pa.Table:
+    """The events of the declared streams that a chain reads, as a table in the declared types."""
+    plan = source_of(query.program).plan
+    columns = {
+        one.name: column([event.get(one.name) for event in events], ARROW_TYPES[one.type])
+        for one in plan.attributes
+    }
+    columns["type"] = pa.array([event["type"] for event in events], pa.string())
+    return pa.table(columns)
+
+
+def rows_of_answer(query: CompiledQuery, answer: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """Rows of the output in the form of the cases, with their times."""
+    plan = query.plan
+    rows = []
+    for row in answer:
+        assert list(row) == query.output_schema.names
+        found: Row = {
+            "partition": {name: row[name] for name in plan.partition_by},
+            "start": row["start_pos"],
+            "end": row["end_pos"],
+            "start_time": row["start_time"],
+            "end_time": row["end_time"],
+            "labels": {one.name: [event["pos"] for event in row[one.name]] for one in plan.labels},
+        }
+        if plan.expressions:
+            found["values"] = {item.name: row[item.name] for item in plan.expressions}
+        rows.append(found)
+    return rows
+
+
+def chain_answer(query: CompiledQuery, events: Sequence[Event]) -> list[Row]:
+    """What the query answers on this machine."""
+    found = query.match_table(source_table(query, events))
+    assert found.schema.equals(query.output_schema)
+    return rows_of_answer(query, found.to_pylist())
