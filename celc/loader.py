@@ -9,6 +9,7 @@ import pyarrow as pa
 from celc_runtime.arrow.arrays import plain_batch
 from celc_runtime.arrow.conforming import conforming
 from celc_runtime.arrow.sorting import is_sorted_stream
+from celc_runtime.chain.columns import source_of
 from celc_runtime.display import file_text, queries_html
 from celc_runtime.jit.shipping import module_of
 from celc_runtime.query import CompiledQuery
@@ -86,9 +87,10 @@ def matches_of(
 
     Where the query needs an order, a first reading finds out whether the events have it. Sorted
     events are matched batch by batch; other events are gathered and sorted, and so are all events
-    of a query with a parameter set, whose table is in `tables`.
+    of a query with a parameter set, whose table is in `tables`, and of one that reads queries.
     """
     plan = query.plan if query.plan.parameters is None else over_events(query.plan)
+    plan = source_of(query.program).plan if plan.reads else plan
 
     def conformed() -> Iterator[pa.RecordBatch]:
         # Files can have one column in several types, whose values do not compare.
@@ -97,7 +99,8 @@ def matches_of(
             yield conforming(plan, batch, rows)
             rows += len(batch)
 
-    if query.plan.parameters is None and is_sorted_stream(plan, conformed()):
+    one_level = query.plan.parameters is None and not query.plan.reads
+    if one_level and is_sorted_stream(plan, conformed()):
         yield from query.match_arrow(conformed())
         return
     gathered = [pa.Table.from_batches([plain_batch(batch)]) for batch in conformed()]

@@ -34,6 +34,7 @@ LAYERS = {
     "celc_runtime": (
         ("",),
         ("query",),
+        ("chain",),
         ("expanding", "many", "stream"),
         ("spark",),
         ("rules",),

@@ -64,10 +64,11 @@ def run(arguments: argparse.Namespace) -> int:
         check_sets(files, [matcher.queries[stages.query.name] for stages in chosen])
         first = FirstMatches(arguments.max_matches)
         with _output(arguments.output, format) as out:
+            file = [stages.query for stages in compilation.queries]
             for stages in chosen:
                 query = _typed(matcher.queries[stages.query.name], arguments.type_column)
                 write = _writer(format, query, out, in_file=arguments.output is not None)
-                events = EventStream(origins, Wanted.of(stages.query, query), form)
+                events = EventStream(origins, Wanted.of(stages.query, query, file), form)
                 tables = tables_of(query, files, form)
                 _match(query, events, first, _live(write, out, arguments.output), tables)
                 if first.are_all:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
+from celc_runtime.chain.columns import levels_of, source_of
 from celc_runtime.query import CompiledQuery
 from celc_runtime.rules.inner import over_events
 
@@ -38,16 +39,21 @@ class Wanted:
     declared: frozenset[str]
 
     @classmethod
-    def of(cls, query: Query, compiled: CompiledQuery) -> Wanted:
-        """The columns that a compiled query reads, and the names that its streams declare."""
-        plan = compiled.plan
+    def of(cls, query: Query, compiled: CompiledQuery, others: Iterable[Query] = ()) -> Wanted:
+        """The columns that a compiled query reads, and the names that its streams declare; `others`
+        are the queries of the file, some of which it may read."""
+        plan = source_of(compiled.program).plan
         added: frozenset[str] = frozenset()
         if plan.parameters is not None:
             # What comes from the parameter table is in no file of events.
             added = columns_added(query.parameters)
             plan = over_events(plan)
         owners: dict[str, frozenset[str]] = {}
-        types = [one for stream in query.streams for one in stream.event_types]
+        read_by = levels_of(compiled.program)
+        chain = [query, *(one for one in others if one is not query and one.name in read_by)]
+        streams = {s.name: s for one in chain for s in one.streams if s.name not in one.reads}
+        types = [one for stream in streams.values() for one in stream.event_types]
+        added |= {one.begin.name for one in chain if one.begin is not None}
         for one in types:
             for attribute in one.attributes:
                 if attribute.name in added:

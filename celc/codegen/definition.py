@@ -175,7 +175,7 @@ def _change(change: lp.LabelChange) -> str:
             return string_tuple(("rename", change.old, change.new))
         case lp.KeepLabels():
             return string_tuple(("keep", *change.labels))
-        case lp.KeepSupport() | lp.AddRole():
+        case lp.KeepSupport() | lp.AddRole() | lp.AddToAll():
             raise AssertionError("not in what is run by definition")
         case _:
             assert_never(change)

@@ -872,7 +872,7 @@ class Query:
     `parameters` of FOR EACH: the streams have the columns of its rows as well, and so has
     `partition_by`. Variables in `output` are attributes of the set.
 
-    `reads` are the queries that it reads, in the order of the file, each of which is one of `streams`.
+    `reads` are the queries that it reads, in the order of the file, each one of `streams`.
     Then it is `simultaneous`, and every event type has the attribute `begin`: the time at which an
     event starts, as the order column is the time at which it ends. All windows in `formula` are
     measured from there.

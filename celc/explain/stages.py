@@ -198,6 +198,8 @@ def _change(change: lp.LabelChange) -> str:
             return f"AS {change.label}"
         case lp.AddRole():
             return f"role of {change.label}"
+        case lp.AddToAll():
+            return "role of each event"
         case lp.RenameLabel():
             return f"[{change.old} -> {change.new}]"
         case lp.KeepLabels() | lp.KeepSupport():

@@ -95,7 +95,7 @@ def _divide_correlated(query: Query, form: NormalForm) -> Division:
     """Roles where the conditions can be read off the events of a match, else definitions."""
     if query.per_start is not None:
         form = _without_first(form)
-    # Where an event lasts, only matches that take one event after another are read off their events.
+    # Of events that last, only matches that take one after another are read off their events.
     whole = query.lasting and query.simultaneous
     roles = None if whole else _roles(query, form)
     consumes = query.consume_by != "NONE"

@@ -11,7 +11,13 @@ import pyarrow as pa
 
 from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.chain.columns import source_of
-from celc_runtime.chain.refusals import check_without_tables
+from celc_runtime.chain.on_spark import chain_matches, chain_plan, chain_task_route
+from celc_runtime.chain.refusals import (
+    ONE_FUNCTION_EACH,
+    TABLE_BETWEEN,
+    check_no_chain,
+    check_without_tables,
+)
 from celc_runtime.chain.tables import chain_of_events, chain_of_table
 from celc_runtime.display import queries_html, query_text
 from celc_runtime.engine.union_lists import update_by_tables
@@ -149,6 +155,7 @@ class CompiledQuery:
         conditions are read in the session's time zone; `match` and `match_arrow` have neither
         limit.
         """
+        check_no_chain(self.program, "match_pandas", "use match, match_table or match_arrow")
         return Route(self.program, "match_pandas", matches_of_frame)
 
     @property
@@ -217,6 +224,11 @@ class CompiledQuery:
         return expand(compact, limit)
 
     @property
+    def chain_task_route(self) -> Route:
+        """The function of the tasks of a query that reads others; see `chain/on_spark`."""
+        return chain_task_route(self.program)
+
+    @property
     def compact_task_route(self) -> Route:
         """The function of the tasks of a job with compact answers; see `spark/compact`."""
         return compact_route(self.program)
@@ -254,6 +266,9 @@ class CompiledQuery:
 
         Raises EventError where the query names no order column, or the DataFrame does not fit it.
         """
+        if self.plan.reads:
+            check_without_tables(self.program, parameters)
+            return chain_matches(self.program, events, ranges, presorted, progress)
         rules = given_rules(self.program, parameters)
         if progress is False:
             return spark_matches(self.program, events, ranges, presorted=presorted, rules=rules)
@@ -275,6 +290,9 @@ class CompiledQuery:
         Raises ValueError for `ranges` or
         `presorted` with a stream.
         """
+        if self.plan.reads:
+            check_without_tables(self.program, parameters)
+            return chain_plan(self.program, events, ranges).text
         if events.isStreaming:
             if ranges is not None or presorted:
                 raise ValueError("a stream has no ranges and no order: leave out ranges, presorted")
@@ -320,6 +338,7 @@ class CompiledQuery:
         the query or the DataFrame does not fit a stream, ValueError for options that cannot be,
         TypeError where `buckets` is no whole number, RuntimeError for a session that cannot run it.
         """
+        check_no_chain(self.program, "match_stream", TABLE_BETWEEN)
         query = self
         if tiebreak is not None:
             query = query.with_options(tiebreak=tiebreak)
@@ -373,6 +392,7 @@ class CompiledQuery:
         Raises EventError where the query has no order column, ValueError for a name that SQL
         cannot call or that a function of Spark has.
         """
+        check_no_chain(self.program, "a table function", ONE_FUNCTION_EACH)
         return registered(self.program, spark, name)
 
     @property

@@ -101,9 +101,9 @@ def read_by(query: n.Query, file: n.File) -> list[n.Query]:
     names = [one.name for one in file.queries]
     types = {one.name for one in file.types}
     for name in filter(None, names):
-        if name in file.streams or name in types:
-            if any(name in (one.streams or ()) for one in file.queries):
-                raise CelError(f"{name} is a query, and a stream or an event type")
+        is_read = any(name in (one.streams or ()) for one in file.queries)
+        if is_read and (name in file.streams or name in types):
+            raise CelError(f"{name} is a query, and a stream or an event type")
     if query.streams is None:
         return []
     found = []

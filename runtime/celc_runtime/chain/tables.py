@@ -16,21 +16,22 @@ from celc_runtime.program import Program
 from celc_runtime.run.matching import matches_of_table
 
 
-def chain_of_table(program: Program, events: Any, first: FirstMatches) -> pa.Table:
+def chain_of_table(
+    program: Program, events: Any, first: FirstMatches, *, ties_are_errors: bool = False
+) -> pa.Table:
     """The matches of a query that reads others, in a table of the declared streams below them; see
-    `CompiledQuery.match_table`."""
+    `CompiledQuery.match_table`. ties_are_errors: two events that the order leaves equal are."""
     check_order(program)
     table = table_of(source_of(program), events)
     types = types_of_chain(program)
     answers: dict[str, pa.Table] = {}
     for name, level in levels_of(program).items():
-        wanted = first if name == program.name else FirstMatches(None)
         if level.plan.reads:
-            rows = event_table(level, declared_rows(level, table), answers)
-            level = as_run(level)
+            run, rows = as_run(level), event_table(level, declared_rows(level, table), answers)
         else:
-            rows = rows_for(level, table, types)
-        answers[name] = matches_of_table(level, rows, wanted)
+            run, rows = level, rows_for(level, table, types)
+        wanted = first if name == program.name else FirstMatches(None)
+        answers[name] = matches_of_table(run, rows, wanted, ties_are_errors=ties_are_errors)
     return answers[program.name]
 
 

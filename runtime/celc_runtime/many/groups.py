@@ -28,8 +28,13 @@ class ReadingGroup:
 
 
 def check_without_parameters(programs: Mapping[str, Program]) -> None:
-    """Raises EventError for a query that needs a table besides the events."""
+    """Raises EventError for a query that needs a table besides the events, or rows of queries."""
     for name, program in programs.items():
+        if program.plan.reads:
+            raise EventError(
+                f"query {name!r} reads the rows of {', '.join(program.plan.reads)}: run it alone, "
+                f"with {name}.match(df) or match_table"
+            )
         if program.plan.parameters is not None:
             table = program.plan.parameters.name
             raise EventError(

@@ -314,7 +314,8 @@ class DefinitionListing(ListingOfRun):
             return False
         # Events that were read before stand before those that were not.
         count = bisect_left(part.entries, True, key=lambda entry: not was_read(entry))
-        before = _Part(*(column[:count] for column in part.columns))
+        entries, symbols, positions, keys, places, *_ = (column[:count] for column in part.columns)
+        before = _Part(entries, symbols, positions, keys, places)
         then = self._stretch(before, stretch.first, stretch.budget)
         then.whole = self._stretch(before, (stretch.whole or stretch).first, stretch.budget)
         ways = self._ways_to_end(then, end)

@@ -1,0 +1,261 @@
+"""A chain of queries over a DataFrame of Spark.
+
+Where all queries of the chain have the same PARTITION BY, one stage runs them: the rows of each
+partition are in one task anyway, and no row of a query leaves it (one scan, one shuffle, one sort).
+Else each query is a DataFrame of its own, read by the next, with a shuffle between them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, TextIO
+
+import pyarrow as pa
+
+from celc_runtime.arrow.output import FirstMatches
+from celc_runtime.arrow.paths import received
+from celc_runtime.chain.columns import (
+    as_run,
+    declared_part,
+    declared_types,
+    levels_of,
+    source_of,
+    types_of_chain,
+)
+from celc_runtime.chain.tables import chain_of_table, check_order
+from celc_runtime.plan.errors import PlanWarning
+from celc_runtime.plan.names import unused_name
+from celc_runtime.plan.plan import DDL_TYPES, Plan
+from celc_runtime.program import Program, Route
+from celc_runtime.spark.columns import column_named, mapped, needed_columns
+from celc_runtime.spark.event_types import is_of_types
+from celc_runtime.spark.key_columns import utc_instant
+from celc_runtime.spark.match import check_events, spark_plan
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_ROWS_AT_ONCE = 1 << 18
+"""Whole partitions are run together up to so many rows, so that small ones cost little."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainPlan:
+    """How a chain runs on a DataFrame: its matches, the choice and its reasons, and warnings."""
+
+    matches: DataFrame
+    text: str
+    warnings: tuple[str, ...] = ()
+
+
+def chain_plan(program: Program, events: DataFrame, ranges: int | None) -> ChainPlan:
+    """The plan of a query that reads others; see `CompiledQuery.match`.
+
+    ranges: as for `match`, where each query is a DataFrame of its own. Raises EventError where the
+    DataFrame does not fit the queries.
+    """
+    check_order(program)
+    for level in levels_of(program).values():
+        check_events(level.plan, events, "match")
+    names = ", ".join(levels_of(program))
+    apart = _why_apart(program)
+    if not apart and ranges is None:
+        lines = [
+            f"query {program.name!r} reads {' and '.join(map(repr, program.plan.reads))}",
+            f"one stage: {names} have the same PARTITION BY, so each task runs all of them on the "
+            "partitions that it has, and no row of a query is moved",
+        ]
+        return ChainPlan(_in_one_stage(program, events), "\n".join(lines))
+    return _level_by_level(program, events, ranges, apart or "ranges were asked for")
+
+
+def chain_matches(
+    program: Program,
+    events: DataFrame,
+    ranges: int | None,
+    presorted: bool,
+    progress: bool | TextIO,
+) -> DataFrame:
+    """The matches of `chain_plan`; ValueError for options that a chain has not."""
+    if presorted:
+        raise ValueError("a query that reads other queries sorts its events: leave out presorted")
+    if progress:
+        raise ValueError(f"query {program.name!r} reads other queries: leave out progress")
+    plan = chain_plan(program, events, ranges)
+    for text in plan.warnings:
+        warnings.warn(text, PlanWarning, stacklevel=4)
+    return plan.matches
+
+
+def _why_apart(program: Program) -> str:
+    """Why the queries of a chain cannot share one stage; empty where they can."""
+    plans = [level.plan for level in levels_of(program).values()]
+    keys = {plan.partition_by for plan in plans}
+    if len(keys) > 1:
+        return "the queries have different PARTITION BY"
+    if keys == {()}:
+        return "there is no PARTITION BY that would spread the events"
+    if any(plan.chosen_keys for plan in plans):
+        return "a key of PARTITION BY is another attribute for each event type"
+    if any(plan.interleaves for plan in plans):
+        return "CONSUME BY ANY reads all partitions in one order"
+    if any(plan.asks_for_clock for plan in plans):
+        return "the clock of all partitions decides matches with an absence at their end"
+    return ""
+
+
+# --- one stage ------------------------------------------------------------------------------------
+
+
+def _in_one_stage(program: Program, events: DataFrame) -> DataFrame:
+    source = source_of(program).plan
+    rows = needed_columns(source, events)
+    if source.type_name in rows.columns:
+        rows = rows.where(is_of_types(source, sorted(types_of_chain(program))))
+    keys = program.plan.partition_by
+    order = dict.fromkeys((*keys, *program.plan.order_by, *program.plan.tiebreak, *rows.columns))
+    spread = rows.repartition(*(column_named(name) for name in keys))
+    ordered = spread.sortWithinPartitions(*(column_named(name) for name in order))
+    return mapped(ordered, chain_task_route(program), program.output_ddl)
+
+
+def chain_task_route(program: Program) -> Route:
+    """The function of the tasks of a chain in one stage: whole partitions, sorted."""
+    return Route(program, "chain_task_route", _matches_of_task)
+
+
+def _matches_of_task(
+    program: Program, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for table in _whole_partitions(program.plan, map(received, batches)):
+        found = chain_of_table(program, table, FirstMatches(None), ties_are_errors=True)
+        yield from found.combine_chunks().to_batches()
+
+
+def _whole_partitions(plan: Plan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Sorted rows, cut where partitions begin."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        if not len(batch):
+            continue
+        known = sum(map(len, waiting))
+        cut = _last_begin(plan, batch, waiting[-1] if waiting else None)
+        if cut is not None and known + cut >= _ROWS_AT_ONCE:
+            yield pa.Table.from_batches([*waiting, batch.slice(0, cut)])
+            waiting, batch = [], batch.slice(cut)
+        waiting.append(batch)
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def _last_begin(plan: Plan, batch: pa.RecordBatch, before: pa.RecordBatch | None) -> int | None:
+    """The row at which the last partition of a batch begins; None: it began before."""
+    names = list(plan.partition_by)
+    keys = batch.select(names)
+    last = keys.slice(len(keys) - 1).to_pylist()
+
+    def is_last(row: int) -> bool:
+        return repr(keys.slice(row, 1).to_pylist()) == repr(last)
+
+    low, high = 0, len(keys) - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_last(middle) else (middle + 1, high)
+    if low == 0 and before is not None:
+        same = repr(before.select(names).slice(len(before) - 1).to_pylist()) == repr(last)
+        return None if same else 0
+    return low
+
+
+# --- level by level -------------------------------------------------------------------------------
+
+
+def _level_by_level(
+    program: Program, events: DataFrame, ranges: int | None, apart: str
+) -> ChainPlan:
+    answers: dict[str, DataFrame] = {}
+    found: dict[str, None] = {}
+    texts = [
+        f"query {program.name!r} reads {' and '.join(map(repr, program.plan.reads))}",
+        f"level by level: {apart}; the rows of a query are shuffled to the query that reads them",
+    ]
+    types = types_of_chain(program)
+    for name, level in levels_of(program).items():
+        own = declared_types(level)
+        if level.plan.reads:
+            frame, run = _event_frame(level, events, answers)
+            plan = spark_plan(run, frame, None, presorted=False)
+        else:
+            foreign = sorted(types - own)
+            frame = events
+            if foreign and level.plan.type_name in events.columns:
+                frame = events.where(~_is_foreign(level.plan, foreign, events))
+            plan = spark_plan(level, frame, ranges, presorted=False)
+        answers[name] = plan.matches
+        texts.append(plan.text)
+        if plan.warning:
+            found[plan.warning] = None
+    return ChainPlan(answers[program.name], "\n\n".join(texts), tuple(found))
+
+
+def _is_foreign(plan: Plan, types: list[tuple[str, str]], events: DataFrame) -> Column:
+    from pyspark.sql import functions
+
+    told = replace(plan, stream_column="stream" in events.columns)
+    return functions.coalesce(is_of_types(told, types), functions.lit(False))
+
+
+def _event_frame(
+    program: Program, events: DataFrame, answers: dict[str, DataFrame]
+) -> tuple[DataFrame, Program]:
+    """The events of a query that reads others, and the query as it reads them."""
+    from pyspark.sql import functions
+
+    plan = program.plan
+    source = unused_name("source", [one.name for one in plan.attributes])
+    frames = []
+    own = declared_types(program)
+    if own:
+        part = declared_part(program).plan
+        rows = needed_columns(part, events)
+        if part.type_name in rows.columns:
+            rows = rows.where(is_of_types(part, sorted(own)))
+        types = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
+        values = {name: _instant(name, types) for name in plan.declared if name in types}
+        values["begin"] = _instant(plan.order_by[0], types)
+        (_, only), *_ = sorted(own)
+        told = column_named(part.type_name) if part.type_name in types else functions.lit(only)
+        frames.append(rows.select(*_columns(plan, told, values), functions.lit(0).alias(source)))
+    for number, level in enumerate(program.levels, 1):
+        answer = answers[level.name]
+        names = [*level.plan.partition_by, *(one.name for one in level.plan.expressions)]
+        values = {name: column_named(name) for name in names}
+        values |= {plan.order_by[0]: column_named("end_time")}
+        values |= {name: column_named("start_time") for name in ("start_time", "begin")}
+        told = functions.lit(level.name)
+        columns = (*_columns(plan, told, values), functions.lit(number).alias(source))
+        frames.append(answer.select(*columns))
+    frame = reduce(lambda one, other: one.unionAll(other), frames)
+    run = as_run(program)
+    # As in a table on one machine (`rows`), events of one time are numbered in this order.
+    tiebreak = (source, str(plan.begin), *plan.partition_by)
+    return frame, replace(run, plan=replace(run.plan, tiebreak=tiebreak, relevant=None))
+
+
+def _columns(plan: Plan, told: Column, values: dict[str, Column]) -> list[Column]:
+    from pyspark.sql import functions
+
+    found = [told.cast("string").alias(plan.type_name)]
+    for one in plan.attributes:
+        key = "begin" if one.name == plan.begin else one.name
+        value = values.get(key, functions.lit(None))
+        found.append(value.cast(DDL_TYPES.get(one.type, one.type).lower()).alias(one.name))
+    return found
+
+
+def _instant(name: str, types: dict[str, str]) -> Column:
+    column = column_named(name)
+    return utc_instant(column) if types[name] == "timestamp_ntz" else column

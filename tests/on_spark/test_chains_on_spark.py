@@ -1,0 +1,84 @@
+"""Queries over queries on Spark: both plans against one machine, and what is refused."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from celc_runtime import EventError
+
+import celc
+from celc import Matcher
+
+_DECLARED = """CREATE STREAM S {
+  EVENT A { id: LONG, v: DOUBLE, ts: TIMESTAMP },
+  EVENT B { id: LONG, v: DOUBLE, ts: TIMESTAMP }
+}
+"""
+_CHAIN = """
+QUERY rises: SELECT x.v AS low, y.v AS high FROM S
+WHERE (A AS x ; A AS y) FILTER x.v < y.v KEY WITHIN 5 SECONDS [ts]
+QUERY pairs: SELECT r, s, r.low AS low, COUNT(r) AS n FROM rises
+WHERE (rises AS r ; rises AS s) FILTER r.high < s.low KEY2 WITHIN 20 SECONDS [ts]
+QUERY ends: SELECT * FROM pairs, S
+WHERE (pairs AS p ; !rise ; B AS b) FILTER b.v > p.low KEY2 WITHIN 40 SECONDS [ts]
+"""
+
+
+def _module(first: str, then: str) -> Matcher:
+    text = (
+        _CHAIN.replace("KEY2", then)
+        .replace("KEY", first)
+        .replace("!rise ;", "!(A FILTER A.v > 8) ;")
+    )
+    return celc.compile(_DECLARED + text, order_by="ts")
+
+
+def _events(rows: int) -> pa.Table:
+    rng = random.Random(5)
+    return pa.table(
+        {
+            "type": [rng.choice("AAB") for _ in range(rows)],
+            "id": [rng.randrange(7) for _ in range(rows)],
+            "v": [float(rng.randrange(10)) for _ in range(rows)],
+            "ts": pa.array([n * 1_000_000 for n in range(rows)], pa.timestamp("us", tz="UTC")),
+        }
+    )
+
+
+def _sorted(table: pa.Table) -> list[str]:
+    return sorted(map(repr, table.to_pylist()))
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "words"),
+    [
+        ("PARTITION BY id", "PARTITION BY id", "one stage"),
+        ("", "", "level by level: there is no PARTITION BY"),
+        ("PARTITION BY id", "", "level by level: the queries have different PARTITION BY"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_both_plans_are_one_machine(spark: Any, first: str, then: str, words: str) -> None:
+    module, events = _module(first, then), _events(260)
+    frame = spark.createDataFrame(events.to_pandas()).repartition(3)
+    for name in ("pairs", "ends"):
+        query = module.queries[name]
+        found = query.match(frame)
+        assert found.columns == query.output_schema.names
+        wanted = query.match_table(events)
+        assert len(wanted) > 3
+        assert _sorted(found.toArrow()) == _sorted(wanted)
+        assert words in query.explain_plan(frame)
+
+
+def test_refusals_say_what_to_do(spark: Any) -> None:
+    query = _module("", "").queries["pairs"]
+    with pytest.raises(
+        EventError, match="write the matches of the queries that are read to a table"
+    ):
+        query.match_stream(spark.readStream.format("rate").load())
+    with pytest.raises(EventError, match="a query over that view"):
+        query.register(spark)

@@ -1,0 +1,160 @@
+"""Random chains of queries: two or three levels over one stream."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, NamedTuple
+
+_ATTRIBUTES = "id: INT, value: DOUBLE, name: STRING, ts: LONG"
+DECLARATION = (
+    "CREATE STREAM S {\n"
+    + ",\n".join(f"  EVENT {name} {{ {_ATTRIBUTES} }}" for name in "ABCD")
+    + "\n}\n"
+)
+
+_FIRST = (
+    "SELECT x, x.value AS v, y.id AS id FROM S WHERE A AS x ; B AS y{window}{keys}",
+    "SELECT x.value AS v, x.id AS id FROM S WHERE (A AS x ; B AS y) FILTER x.id = y.id{window}",
+    "SELECT x.value AS v, x.id AS id FROM S WHERE A AS x OR C AS x{keys}",
+    "SELECT LAST x, SUM(x.value) AS v, FIRST(x.id) AS id FROM S WHERE (A AS x)+ ; B{window}",
+    "SELECT x.value AS v, x.id AS id FROM S WHERE A AS x : (B OR C)",
+    "SELECT y, COUNT(y) AS n, MAX(x.value) AS v FROM S WHERE A AS x ; B AS y{window}{keys}",
+    "SELECT x.value AS v, y.id AS id FROM S WHERE A AS x ; !C ; B AS y{window}",
+)
+
+
+class Chain(NamedTuple):
+    """A file, the names of its queries that read others, and its events."""
+
+    text: str
+    readers: tuple[str, ...]
+    events: list[dict[str, Any]]
+
+
+class _Formulas:
+    """Random formulas over the types of one query; labels that are bound once go to `single`."""
+
+    def __init__(self, rng: random.Random, types: list[str]) -> None:
+        self._rng = rng
+        self._types = types
+        self._next = 0
+        self.single: list[str] = []
+
+    def atom(self, *, single: bool = True) -> str:
+        """An event, often with a label of its own."""
+        rng = self._rng
+        name = rng.choice(self._types)
+        if rng.random() < 0.15:
+            return name
+        label = f"l{self._next}"
+        self._next += 1
+        if single:
+            self.single.append(label)
+        return f"{name} AS {label}"
+
+    def formula(self, depth: int, *, single: bool = True) -> str:
+        """A formula in parentheses, or an atom."""
+        rng = self._rng
+        if depth == 0 or rng.random() < 0.2:
+            return self.atom(single=single)
+        one = self.formula(depth - 1, single=single)
+        kind = rng.choice(
+            (*(";",) * 5, "+", "+", "OR", "ALL", "UNLESS", "!", "WITHIN", "FILTER", "AND")
+        )
+        match kind:
+            case "+":
+                return f"({self.formula(depth - 1, single=False)})+"
+            case "OR":
+                other = self.formula(depth - 1, single=False)
+                self.single = [label for label in self.single if f"AS {label}" not in one]
+                return f"({one} OR {other})"
+            case "AND":
+                return f"(({one}) AND ({one}))"
+            case "ALL":
+                return f"({one} ALL {self.formula(depth - 1, single=single)})"
+            case "UNLESS":
+                return f"({one} UNLESS ({self.formula(depth - 1, single=False)}))"
+            case "!":
+                absent = self.formula(depth - 1, single=False)
+                return f"({one} ; !({absent}) ; {self.formula(depth - 1, single=single)})"
+            case "WITHIN":
+                inside = f"{one} ; {self.formula(depth - 1, single=single)}"
+                return f"WITHIN[{rng.randint(1, 8)} [ts]]({inside})"
+            case "FILTER":
+                return f"({one} FILTER {self._condition(one)})"
+            case _:
+                return f"({one} ; {self.formula(depth - 1, single=single)})"
+
+    def _condition(self, formula: str) -> str:
+        """A condition on labels that a formula binds."""
+        rng = self._rng
+        labels = [f"l{n}" for n in range(self._next) if f"AS l{n}" in formula]
+        if not labels:
+            return "1 = 1"
+        one, other = rng.choice(labels), rng.choice(labels)
+        if one == other:
+            return rng.choice((f"{one}.id = 1", f"{one}.ts > 3"))
+        return rng.choice((f"{one}.id = {other}.id", f"{one}.ts < {other}.ts"))
+
+
+def _reader(rng: random.Random, read: list[str]) -> str:
+    """A query that reads others, and perhaps the stream."""
+    wide = rng.random() < 0.7
+    types = [*read, *read, *(rng.sample("ABCD", 2) if wide else ())]
+    made = _Formulas(rng, types)
+    formula = made.formula(rng.randint(1, 2))
+    shown = [label for label in made.single if f"AS {label}" in formula][:2]
+    keys = " PARTITION BY id" if rng.random() < 0.1 else ""
+    number = "" if keys else f", {shown[-1]}.id AS id" if shown else ""
+    items = "*"
+    if shown and rng.random() < 0.6:
+        items = f"{shown[0]}{number}, COUNT({shown[0]}) AS n"
+    streams = [*read, *(["S"] if wide else [])]
+    rng.shuffle(streams)
+    window = f" WITHIN {rng.randint(0, 9)} [ts]" if rng.random() < 0.5 else ""
+    return f"SELECT {items} FROM {', '.join(streams)} WHERE {formula}{keys}{window}"
+
+
+def random_chain(rng: random.Random) -> Chain:
+    """A file with one to three queries over the stream, and one or two that read queries."""
+    names: list[str] = []
+    text = DECLARATION
+    readable: list[str] = []
+    for number in range(rng.randint(1, 2)):
+        name = f"q{number}"
+        window = f" WITHIN {rng.randint(1, 9)} [ts]" if rng.random() < 0.4 else ""
+        keys = " PARTITION BY id" if rng.random() < 0.2 else ""
+        query = rng.choice(_FIRST)
+        if keys and "{keys}" in query:
+            query = query.replace("x.id AS id", "x.ts AS first").replace(
+                "y.id AS id", "y.ts AS first"
+            )
+        # The clauses stand in this order.
+        query = query.replace("{window}{keys}", "{keys}{window}")
+        text += f"QUERY {name}:\n{query.format(window=window, keys=keys)}\n"
+        names.append(name)
+        readable.append(name)
+    readers = []
+    for number in range(rng.randint(1, 2)):
+        name = f"r{number}"
+        read = rng.sample(readable, rng.randint(1, min(2, len(readable))))
+        text += f"QUERY {name}:\n{_reader(rng, read)}\n"
+        readers.append(name)
+        readable.append(name)
+    return Chain(text, tuple(readers), _events(rng))
+
+
+def _events(rng: random.Random) -> list[dict[str, Any]]:
+    ts, events = 0, []
+    for _ in range(rng.randint(6, 11)):
+        ts += rng.choice((0, 1, 1, 1, 2, 3))
+        events.append(
+            {
+                "type": rng.choice("AAABBC" if rng.random() < 0.9 else "D"),
+                "id": rng.choice((1, 1, 2, None)) if rng.random() < 0.3 else rng.choice((1, 2)),
+                "value": rng.choice((1.0, 2.0, 3.0, 4.5, None)),
+                "name": rng.choice(("p", "q", "pq")),
+                "ts": ts,
+            }
+        )
+    return events

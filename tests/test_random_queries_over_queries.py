@@ -1,0 +1,74 @@
+"""Random chains of queries: what they answer on one machine against the reference.
+
+By hand: `python tests/test_random_queries_over_queries.py 0 500`.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import Counter
+
+import pytest
+from engines import interpreted
+from queries_over_queries import chain_answer
+from reference import WorkLimitError, difference, evaluate
+from strategies_queries import random_chain
+from test_random import TOO_LARGE
+
+import celc
+from celc import CelError
+
+_MOST_ROWS = 400
+_OF_ATTRIBUTES = {
+    "label-unless",
+    "label-negated",
+    "unknown-attribute",
+    "unknown-partition-attribute",
+    "partial-partition-attribute",
+}
+
+
+def check(seed: int) -> str:
+    """Compare one chain; returns what came of it."""
+    chain = random_chain(random.Random(seed))
+    try:
+        with interpreted():
+            matcher = celc.compile(chain.text, order_by="ts")
+    except CelError as problem:
+        codes = {one.code for one in problem.diagnostics if one.severity == "error"}
+        # A reader may ask for attributes that the rows it reads have not.
+        if codes - TOO_LARGE - _OF_ATTRIBUTES:
+            raise
+        return "refused"
+    found = "no rows"
+    for name in chain.readers:
+        try:
+            wanted = evaluate(
+                chain.text, chain.events, query=name, order_by="ts", times=True, work_limit=200_000
+            )
+        except WorkLimitError:
+            return "too much work"
+        if len(wanted) > _MOST_ROWS:
+            return "too many rows"
+        told = difference(chain_answer(matcher.queries[name], chain.events), wanted)
+        assert not told, f"{chain.text}\n{name} {chain.events}\n{told}"
+        found = "rows" if wanted else found
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_chains_equal_the_reference() -> None:
+    found = Counter(map(check, range(60)))
+    assert found["rows"] > 20, found
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+def test_many_chains_equal_the_reference() -> None:
+    found = Counter(map(check, range(60, 560)))
+    assert found["rows"] > 180, found
+
+
+if __name__ == "__main__":
+    print(Counter(map(check, range(*map(int, sys.argv[1:])))))
