@@ -59,7 +59,13 @@ def dump_formula(stages: Stages) -> str:
 
 def query_lines(query: core.Query) -> list[str]:
     """The clauses of a query as resolved."""
-    lines = [f"query {query.name}", f"streams: {', '.join(s.name for s in query.streams)}"]
+    streams = [s.name for s in query.streams if s.name not in query.reads]
+    lines = [f"query {query.name}"]
+    if streams or not query.reads:
+        lines.append(f"streams: {', '.join(streams)}")
+    if query.reads:
+        rows, ends = ", ".join(query.reads), query.order_by[0].name
+        lines.append(f"reads the rows of: {rows} (each lasts from its start_time to its {ends})")
     if query.strategy != "ALL":
         lines.append(f"select: {query.strategy}")
     if query.per_start is not None:

@@ -45,10 +45,12 @@ def rows_of(query: core.Query, node: syntax.Query) -> QueryRows:
     attributes: dict[str, AttributeDeclaration] = {}
     places: dict[str, Span] = {}
     twice = ""
+    own = {START_TIME, *(one.name.lower() for one in query.order_by[:1])}
     for attribute, span in _attributes(query, place):
-        same = next((one for one in attributes if one.lower() == attribute.name.lower()), None)
-        if same is not None:
-            twice = twice or attribute.name
+        name = attribute.name.lower()
+        is_own = attribute in query.order_by or (span is place and name == START_TIME)
+        if any(one.lower() == name for one in attributes) or (name in own and not is_own):
+            twice, places[attribute.name] = twice or attribute.name, span
             continue
         attributes[attribute.name], places[attribute.name] = attribute, span
     event_type = EventType(query.name, query.name, tuple(attributes.values()))

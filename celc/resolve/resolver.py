@@ -107,6 +107,8 @@ def _query(
     found: Diagnostics,
 ) -> Query | None:
     schema = schema_of(node, declarations, found)
+    if any(name.text in schema.unread for name in node.streams or ()):
+        return None  # what a query gives that cannot be read here is not known
     around = clauses_of_query(node, order_by, schema, found)
     check_ends(node, [event_type.name for event_type in schema.event_types], source, found)
     annotator = Annotator(schema, found)

@@ -163,6 +163,12 @@ class Schema:
     read: tuple[tuple[syntax.Name, QueryRows], ...] = ()
 
     @property
+    def unread(self) -> frozenset[str]:
+        """The names of queries that stand later in the file."""
+        known = {*self.declarations.streams, *self.declarations.rows}
+        return frozenset(self.declarations.queries) - known
+
+    @property
     def everything(self) -> int:
         """The mask of all event types."""
         return (1 << len(self.event_types)) - 1
@@ -178,7 +184,11 @@ class Schema:
         return tuple(dict.fromkeys(one.name for one in self.types_of(mask)))
 
     def primary_time(self) -> str | None:
-        """The attribute that all event types declare as their time; None where there is none."""
+        """The attribute that all event types declare as their time, or in whose order the queries
+        come that are read; None where there is none."""
+        orders = {order.name for _, rows in self.read for order in rows.order_by[:1]}
+        if len(orders) == 1 and orders.issubset(self.shared()):
+            return orders.pop()
         named = {self.declarations.primary.get((one.stream, one.name)) for one in self.event_types}
         return named.pop() if len(named) == 1 else None
 
@@ -333,5 +343,5 @@ def _check_rows(rows: QueryRows, name: syntax.Name, found: Diagnostics) -> None:
     if rows.why_not:
         found.add(messages.unreadable(name.text, rows.why_not, name.span, rows.place))
     elif rows.twice:
-        place = next(s for n, s in rows.places.items() if n.lower() == rows.twice.lower())
+        place = rows.places[rows.twice]
         found.add(messages.attribute_twice(name.text, rows.twice, name.span, place))

@@ -1,7 +1,7 @@
 """What a person reads when the meaning of a query is wrong: messages as golden files.
 
-Each `.cel` file under tests/errors/{absences,aggregates,names,parameters,totals,types,clauses,
-warnings} has
+Each `.cel` file under tests/errors/{absences,aggregates,names,parameters,queries,totals,types,
+clauses,warnings} has
 all its messages beside it, rendered, as `.expected`. A first line `-- order-by: ts,id` names order
 columns; in the folder `instants`, simultaneous events have no order.
 """
@@ -25,6 +25,7 @@ from celc.diagnostics.messages import (
     instants,
     names,
     parameters,
+    queries,
     totals,
     types,
     warnings,
@@ -42,6 +43,7 @@ CATALOGUE = {
     "absences": absences,
     "aggregates": aggregates,
     "parameters": parameters,
+    "queries": queries,
     "totals": totals,
     "warnings": warnings,
 }

@@ -14,7 +14,7 @@ from celc.diagnostics.source import Span
 def reads_itself(name: str, span: Span) -> Diagnostic:
     """`QUERY a: SELECT * FROM a WHERE …`."""
     return error(
-        "query-order",
+        "query-reads-itself",
         span,
         f"query {quote(name)} cannot read its own rows",
         help=("a query reads streams, and queries that stand before it in the file",),
@@ -84,7 +84,7 @@ def other_order(name: str, own: str, other: Sequence[str], span: Span, place: Sp
     """A query ordered by `ts` that reads one ordered by `at`."""
     told = f"by {quoted(other)}" if other else "by no column"
     return error(
-        "query-without-order",
+        "query-of-other-order",
         span,
         f"query {quote(name)} is ordered {told}, and the query that reads it by {quote(own)}",
         help=("name one column for all queries of the file: --order-by ts",),
@@ -95,7 +95,7 @@ def other_order(name: str, own: str, other: Sequence[str], span: Span, place: Sp
 def order_of_texts(name: str, type: str, usable: Collection[str], span: Span) -> Diagnostic:
     """A query that reads queries, ordered by a STRING."""
     return error(
-        "query-without-order",
+        "query-order-type",
         span,
         f"rows of queries last from one time to another, and {quote(name)} is {type}",
         help=("order by a number or a time", *available("such attributes of all types", usable)),
