@@ -7,7 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from cases_io import Case, load_cases
 from celc_runtime import EventError
+from places import TESTS
+from queries_over_queries import rows_of_answer, source_table
+from reference import difference
 
 import celc
 from celc import Matcher
@@ -82,3 +86,15 @@ def test_refusals_say_what_to_do(spark: Any) -> None:
         query.match_stream(spark.readStream.format("rate").load())
     with pytest.raises(EventError, match="a query over that view"):
         query.register(spark)
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "case", load_cases(folder=TESTS / "cases_queries"), ids=lambda one: one.name
+)
+def test_cases(spark: Any, case: Case) -> None:
+    module = celc.compile(case.query, order_by=case.order_by)
+    query = module.queries[case.query_name or next(iter(module.queries))]
+    found = query.match(spark.createDataFrame(source_table(query, case.events)))
+    assert not difference(rows_of_answer(query, found.toArrow().to_pylist()), case.expected)
