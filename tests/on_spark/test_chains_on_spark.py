@@ -96,5 +96,7 @@ def test_refusals_say_what_to_do(spark: Any) -> None:
 def test_cases(spark: Any, case: Case) -> None:
     module = celc.compile(case.query, order_by=case.order_by)
     query = module.queries[case.query_name or next(iter(module.queries))]
-    found = query.match(spark.createDataFrame(source_table(query, case.events)))
+    events = source_table(query, case.events)
+    events = events.append_column("row", pa.array(range(len(events)), pa.int64()))
+    found = query.with_options(tiebreak="row").match(spark.createDataFrame(events))
     assert not difference(rows_of_answer(query, found.toArrow().to_pylist()), case.expected)
