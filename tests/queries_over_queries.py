@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from celc_runtime import CompiledQuery
 from celc_runtime.chain.columns import source_of
 from celc_runtime.plan.plan import ARROW_TYPES
 from engines import Event, Row, column
+from reference import difference
 
 
 def source_table(query: CompiledQuery, events: Sequence[Event]) -> pa.Table:
@@ -44,7 +46,16 @@ def rows_of_answer(query: CompiledQuery, answer: Sequence[Mapping[str, Any]]) ->
 
 
 def chain_answer(query: CompiledQuery, events: Sequence[Event]) -> list[Row]:
-    """What the query answers on this machine."""
-    found = query.match_table(source_table(query, events))
+    """What the query answers on this machine, to a table and to batches of a few rows."""
+    table = source_table(query, events)
+    found = query.match_table(table)
     assert found.schema.equals(query.output_schema)
-    return rows_of_answer(query, found.to_pylist())
+    answer = rows_of_answer(query, found.to_pylist())
+    sorting = [(name, "ascending") for name in (*query.plan.partition_by, *query.plan.order_by)]
+    if set(query.plan.partition_by) <= set(table.column_names):
+        table = table.take(pc.sort_indices(table, sorting))
+        batches = table.to_batches(max_chunksize=2)
+        found = pa.Table.from_batches(query.match_arrow(batches), query.output_schema)
+        told = difference(rows_of_answer(query, found.to_pylist()), answer)
+        assert not told, f"batches and the table differ:\n{told}"
+    return answer

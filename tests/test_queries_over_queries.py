@@ -10,6 +10,7 @@ from cases_io import Case, load_cases, load_refused
 from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.chain.columns import as_run
 from celc_runtime.chain.rows import declared_rows, event_table
+from celc_runtime.chain.run import ChainRun
 from celc_runtime.run.matching import matches_of_table
 from engines import interpreted
 from places import TESTS
@@ -66,6 +67,27 @@ WHERE (pairs AS p ; pairs AS q) OR (pairs AS p ALL A AS q) WITHIN 9 [ts]
     assert order != sorted(order)
     told = [sorted(repr(_without_positions(row)) for row in answer) for answer in found]
     assert told[0] == told[1]
+
+
+def test_a_chain_keeps_only_the_rows_at_the_horizon() -> None:
+    rng = random.Random(4)
+    text = f"""{DECLARATION}
+QUERY pairs: SELECT x.value AS v FROM S WHERE A AS x ; B AS y WITHIN 6 [ts]
+QUERY two: SELECT p.v AS v FROM pairs, S WHERE pairs AS p ; C AS c WITHIN 9 [ts]
+QUERY three: SELECT a, b FROM two WHERE two AS a ; two AS b WITHIN 12 [ts]
+"""
+    with interpreted():
+        query = celc.compile(text, order_by="ts").queries["three"]
+    events = [
+        {"type": rng.choice("ABC"), "id": 1, "value": 1.0, "name": "p", "ts": n} for n in range(600)
+    ]
+    table = source_table(query, events)
+    run = ChainRun(query.program)
+    found = 0
+    for batch in table.to_batches(max_chunksize=20):
+        found += sum(map(len, run.push(batch)))
+        assert run.waiting < 40
+    assert found + sum(map(len, run.rest())) == len(query.match_table(table)) > 1_000
 
 
 def _without_positions(row: dict[str, Any]) -> dict[str, Any]:

@@ -103,7 +103,8 @@ def plan_arguments(
         hops = (tuple_text(numbers[window] for window in one) for one in reaches)
         fields["reaches"] = tuple_text(hops)
     deadlines = deadlines_of(query.formula)
-    if query.window is None and is_one_event(query.formula):
+    # An event that lasts can have others inside of it, which rule it out.
+    if query.window is None and is_one_event(query.formula) and not query.lasting:
         fields["one_event"] = "True"
     if deadlines:
         places = {window: str(number) for number, window in enumerate(local_windows)}

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, TextIO
 
 import pyarrow as pa
 
-from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.arrow.paths import received
 from celc_runtime.chain.columns import (
     as_run,
@@ -25,7 +24,8 @@ from celc_runtime.chain.columns import (
     source_of,
     types_of_chain,
 )
-from celc_runtime.chain.tables import chain_of_table, check_order
+from celc_runtime.chain.run import why_gathered
+from celc_runtime.chain.tables import chain_of_batches, check_order
 from celc_runtime.plan.errors import PlanWarning
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import DDL_TYPES, Plan
@@ -37,9 +37,6 @@ from celc_runtime.spark.match import check_events, spark_plan
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-_ROWS_AT_ONCE = 1 << 18
-"""Whole partitions are run together up to so many rows, so that small ones cost little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +89,9 @@ def chain_matches(
 
 def _why_apart(program: Program) -> str:
     """Why the queries of a chain cannot share one stage; empty where they can."""
-    plans = [level.plan for level in levels_of(program).values()]
-    keys = {plan.partition_by for plan in plans}
-    if len(keys) > 1:
-        return "the queries have different PARTITION BY"
-    if keys == {()}:
+    if not any(level.plan.partition_by for level in levels_of(program).values()):
         return "there is no PARTITION BY that would spread the events"
-    if any(plan.chosen_keys for plan in plans):
-        return "a key of PARTITION BY is another attribute for each event type"
-    if any(plan.interleaves for plan in plans):
-        return "CONSUME BY ANY reads all partitions in one order"
-    if any(plan.asks_for_clock for plan in plans):
-        return "the clock of all partitions decides matches with an absence at their end"
-    return ""
+    return why_gathered(program)
 
 
 # --- one stage ------------------------------------------------------------------------------------
@@ -130,44 +117,7 @@ def chain_task_route(program: Program) -> Route:
 def _matches_of_task(
     program: Program, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    for table in _whole_partitions(program.plan, map(received, batches)):
-        found = chain_of_table(program, table, FirstMatches(None), ties_are_errors=True)
-        yield from found.combine_chunks().to_batches()
-
-
-def _whole_partitions(plan: Plan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Sorted rows, cut where partitions begin."""
-    waiting: list[pa.RecordBatch] = []
-    for batch in batches:
-        if not len(batch):
-            continue
-        known = sum(map(len, waiting))
-        cut = _last_begin(plan, batch, waiting[-1] if waiting else None)
-        if cut is not None and known + cut >= _ROWS_AT_ONCE:
-            yield pa.Table.from_batches([*waiting, batch.slice(0, cut)])
-            waiting, batch = [], batch.slice(cut)
-        waiting.append(batch)
-    if waiting:
-        yield pa.Table.from_batches(waiting)
-
-
-def _last_begin(plan: Plan, batch: pa.RecordBatch, before: pa.RecordBatch | None) -> int | None:
-    """The row at which the last partition of a batch begins; None: it began before."""
-    names = list(plan.partition_by)
-    keys = batch.select(names)
-    last = keys.slice(len(keys) - 1).to_pylist()
-
-    def is_last(row: int) -> bool:
-        return repr(keys.slice(row, 1).to_pylist()) == repr(last)
-
-    low, high = 0, len(keys) - 1
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_last(middle) else (middle + 1, high)
-    if low == 0 and before is not None:
-        same = repr(before.select(names).slice(len(before) - 1).to_pylist()) == repr(last)
-        return None if same else 0
-    return low
+    yield from chain_of_batches(program, map(received, batches), ties_are_errors=True)
 
 
 # --- level by level -------------------------------------------------------------------------------

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 
-from celc_runtime.arrow.event_tables import table_of
+from celc_runtime.arrow.event_tables import batches_of, table_of
 from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.chain.columns import as_run, levels_of, source_of, types_of_chain
 from celc_runtime.chain.rows import declared_rows, event_table, rows_for
+from celc_runtime.chain.run import ChainRun, why_gathered
 from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
 from celc_runtime.run.matching import matches_of_table
 
 
-def chain_of_table(
-    program: Program, events: Any, first: FirstMatches, *, ties_are_errors: bool = False
-) -> pa.Table:
+def chain_of_table(program: Program, events: Any, first: FirstMatches) -> pa.Table:
     """The matches of a query that reads others, in a table of the declared streams below them; see
-    `CompiledQuery.match_table`. ties_are_errors: two events that the order leaves equal are."""
+    `CompiledQuery.match_table`."""
     check_order(program)
     table = table_of(source_of(program), events)
     types = types_of_chain(program)
@@ -31,13 +30,29 @@ def chain_of_table(
         else:
             run, rows = level, rows_for(level, table, types)
         wanted = first if name == program.name else FirstMatches(None)
-        answers[name] = matches_of_table(run, rows, wanted, ties_are_errors=ties_are_errors)
+        answers[name] = matches_of_table(run, rows, wanted)
     return answers[program.name]
 
 
 def chain_of_events(program: Program, events: Any) -> Iterator[pa.RecordBatch]:
-    """The same for `CompiledQuery.match_arrow`, which reads all events first."""
-    yield from chain_of_table(program, events, FirstMatches(None)).to_batches()
+    """The same for `CompiledQuery.match_arrow`: in bounded memory where the chain can run batch by
+    batch, else all events are read first."""
+    check_order(program)
+    if why_gathered(program):
+        yield from chain_of_table(program, events, FirstMatches(None)).to_batches()
+        return
+    yield from chain_of_batches(program, batches_of(source_of(program), events))
+
+
+def chain_of_batches(
+    program: Program, batches: Iterable[pa.RecordBatch], *, ties_are_errors: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """The matches of a chain that can run batch by batch, in batches in the order of the stream."""
+    run = ChainRun(program, ties_are_errors=ties_are_errors)
+    for batch in batches:
+        yield from run.push(batch)
+    yield from run.rest()
+    run.finish()
 
 
 def check_order(program: Program) -> None:

@@ -47,16 +47,12 @@ def sorted_route(program: Program) -> Route:
     return Route(program, "match_arrow_without_ties", matches_of_sorted)
 
 
-def matches_of_table(
-    program: Program, events: Any, first: FirstMatches, *, ties_are_errors: bool = False
-) -> pa.Table:
-    """The matches of a table, in one table; see `CompiledQuery.match_table`. ties_are_errors: two
-    events that the order leaves equal are."""
+def matches_of_table(program: Program, events: Any, first: FirstMatches) -> pa.Table:
+    """The matches of a table, in one table; see `CompiledQuery.match_table`."""
     table, numbered = sorted_for(program.plan, table_of(program, events))
     batches = table.to_batches(max_chunksize=1 << 22)
     late = program.plan.clock is None and compares_late(program)
-    clock = latest_time(program, batches) if late else None
-    run = run_of(program, numbered=numbered, clock=clock, ties_are_errors=ties_are_errors)
+    run = run_of(program, numbered=numbered, clock=latest_time(program, batches) if late else None)
     matches = first.of(_read(run, batches))
     return pa.Table.from_batches(matches, program.output_schema)
 

@@ -1,0 +1,176 @@
+"""A chain of queries over a stream of batches: all levels run together, batch by batch.
+
+A query that reads others is handed the rows of one time only once no more of them can come. That is
+known up to the *horizon*: rows of the declared streams come in order, so all that ends before the
+last row of a batch has been seen. A query that reads declared streams gives the rows that end
+before the horizon as it reads, and each reader hands on its own before its reader is asked.
+
+So only the rows at the horizon wait, and memory is that of the runs. This needs one PARTITION BY
+for the whole chain, because partitions come one after another, and matches that are known at their
+ends (`why_gathered`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from celc_runtime.arrow.partition_keys import codes_of_keys, key_tuples
+from celc_runtime.chain.columns import as_run, declared_types, levels_of, types_of_chain
+from celc_runtime.chain.rows import declared_rows, event_table, rows_for
+from celc_runtime.program import Program
+from celc_runtime.run.run import Run
+from celc_runtime.run.run_of import run_of
+
+
+def why_gathered(program: Program) -> str:
+    """Why a chain cannot run batch by batch; empty where it can."""
+    plans = [level.plan for level in levels_of(program).values()]
+    if len({plan.partition_by for plan in plans}) > 1:
+        return "the queries have different PARTITION BY"
+    if any(plan.chosen_keys for plan in plans):
+        return "a key of PARTITION BY is another attribute for each event type"
+    if any(plan.interleaves for plan in plans):
+        return "CONSUME BY ANY reads all partitions in one order"
+    if any(plan.deadlines for plan in plans):
+        return "matches with an absence at their end are decided later than they end"
+    if any(plan.per_start is not None for plan in plans):
+        return "which match is the longest from its start is known later than it ends"
+    return ""
+
+
+class _Level:
+    """One query of a chain: its run, the rows of declared streams that wait for the horizon, and
+    the rows of each query that it reads."""
+
+    def __init__(self, program: Program, *, ties_are_errors: bool) -> None:
+        self.program = program
+        self.reads = bool(program.plan.reads)
+        run = as_run(program) if self.reads else program
+        self.run: Run = run_of(run, ties_are_errors=ties_are_errors and not self.reads)
+        self.declared: list[pa.Table] = []
+        self.answers: dict[str, list[pa.RecordBatch]] = {level.name: [] for level in program.levels}
+
+    @property
+    def waiting(self) -> int:
+        """How many rows wait for the horizon."""
+        return sum(map(len, self.declared)) + sum(
+            len(batch) for batches in self.answers.values() for batch in batches
+        )
+
+    def due(self, horizon: pa.Scalar | None) -> pa.Table | None:
+        """The events that come before the horizon (None: all), in their order; the rest waits."""
+        declared = None
+        order = self.program.plan.order_by[0]
+        if self.declared:
+            table = pa.concat_tables(self.declared)
+            declared, rest = _cut(table, order, horizon)
+            self.declared = [rest]
+        answers = {}
+        for level in self.program.levels:
+            batches, schema = self.answers[level.name], level.output_schema
+            table, rest = _cut(pa.Table.from_batches(batches, schema), "end_time", horizon)
+            self.answers[level.name] = rest.to_batches()
+            answers[level.name] = table
+        if declared is None and declared_types(self.program):
+            return None  # nothing has come at all
+        found = event_table(self.program, pa.table({}) if declared is None else declared, answers)
+        return found if len(found) else None
+
+
+def _cut(table: pa.Table, name: str, horizon: pa.Scalar | None) -> tuple[pa.Table, pa.Table]:
+    if horizon is None or not len(table):
+        return table, table.slice(0, 0)
+    column = table.column(name)
+    before = pc.less(column, horizon.cast(column.type))
+    # A row without a time is an error, which the run of the query says.
+    before = pc.fill_null(before, True)
+    return table.filter(before), table.filter(pc.invert(before))
+
+
+class ChainRun:
+    """Feeds batches of the declared streams to all queries of a chain, and hands out the matches of
+    the last one. Events come as for `Run`; the chain is one that can run batch by batch."""
+
+    def __init__(self, program: Program, *, ties_are_errors: bool = False) -> None:
+        self._program = program
+        self._levels = {
+            name: _Level(level, ties_are_errors=ties_are_errors)
+            for name, level in levels_of(program).items()
+        }
+        self._types = types_of_chain(program)
+        self._key: tuple[object, ...] | None = None
+
+    @property
+    def waiting(self) -> int:
+        """How many rows wait for the horizon."""
+        return sum(level.waiting for level in self._levels.values())
+
+    def push(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Read a batch; yields the matches that are known to end before its last row."""
+        for part in self._parts(pa.Table.from_batches([events])):
+            if not len(part):
+                yield from self._read_up_to(None)  # a partition is over
+                continue
+            yield from self._read(part)
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """The matches that wait for more events, of which there are none."""
+        yield from self._read_up_to(None)
+
+    def finish(self) -> None:
+        """Warn as `Run.finish` does, of each query."""
+        for level in self._levels.values():
+            level.run.finish()
+
+    def _parts(self, table: pa.Table) -> Iterator[pa.Table]:
+        """The rows of each partition, and an empty table where one ends."""
+        names = self._program.plan.partition_by
+        if not names or not len(table):
+            yield table
+            return
+        columns = [table.column(name).combine_chunks() for name in names]
+        codes = codes_of_keys(columns, len(table))
+        begins = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(table)]
+        firsts = pa.array(begins[:-1])
+        keys = key_tuples([column.take(firsts) for column in columns])
+        for place, key in enumerate(keys):
+            if self._key not in (None, key):
+                yield table.slice(0, 0)
+            self._key = key
+            yield table.slice(begins[place], begins[place + 1] - begins[place])
+
+    def _read(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
+        for name, level in self._levels.items():
+            if not level.reads:
+                rows = rows_for(level.program, table, self._types)
+                for batch in rows.to_batches():
+                    yield from self._hand_on(name, level.run.push(batch))
+            elif declared_types(level.program):
+                level.declared.append(declared_rows(level.program, table))
+        last = table.column(self._program.plan.order_by[0])[len(table) - 1]
+        yield from self._read_up_to(last)
+
+    def _read_up_to(self, horizon: pa.Scalar | None) -> Iterator[pa.RecordBatch]:
+        """Let each level read what comes before the horizon; None: all, and nothing more comes."""
+        for name, level in self._levels.items():
+            batches: Iterable[pa.RecordBatch] = ()
+            if level.reads:
+                table = level.due(horizon)
+                batches = () if table is None else table.combine_chunks().to_batches()
+            if level.reads or horizon is None:
+                pushed = chain.from_iterable(map(level.run.push, batches))
+                yield from self._hand_on(name, chain(pushed, level.run.end_of_instant()))
+
+    def _hand_on(self, name: str, matches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Give the matches of a query to all that read it; those of the last one are the answer."""
+        readers = [one.answers[name] for one in self._levels.values() if name in one.answers]
+        for batch in matches:
+            for waiting in readers:
+                waiting.append(batch)
+            if name == self._program.name:
+                yield batch
