@@ -68,15 +68,16 @@ class _NotFlatError(Exception):
     """The conditions cannot be read off the marked events of a match."""
 
 
-def flatten(form: NormalForm, query: core.Query) -> FlatForm | None:
+def flatten(form: NormalForm, query: core.Query | None = None) -> FlatForm | None:
     """The flat form of a correlated form; None where its conditions cannot be said in roles.
 
-    Where events last, the form is one whose matches take one event after another.
+    `query`: the query of the form, where its events may last. Then the form is one whose matches
+    take one event after another.
     """
     flattener = _Flattener()
     try:
         flat = flattener.scope(form)
-        if query.begin is not None:
+        if query is not None and query.begin is not None:
             flat = flattener.one_ends_before_another(flat, query.begin, query.order_by[0])
         clauses = tuple(flattener.clauses)
         # The inner ones first: marking the first round of an iteration takes that round out of it.

@@ -46,12 +46,14 @@ def rows_of(query: core.Query, node: syntax.Query) -> QueryRows:
     places: dict[str, Span] = {}
     twice = ""
     own = {START_TIME, *(one.name.lower() for one in query.order_by[:1])}
+    taken: set[str] = set()
     for attribute, span in _attributes(query, place):
         name = attribute.name.lower()
-        is_own = attribute in query.order_by or (span is place and name == START_TIME)
-        if any(one.lower() == name for one in attributes) or (name in own and not is_own):
+        is_own = attribute in query.order_by[:1] or (span is place and name == START_TIME)
+        if name in taken or (name in own and not is_own):
             twice, places[attribute.name] = twice or attribute.name, span
             continue
+        taken.add(name)
         attributes[attribute.name], places[attribute.name] = attribute, span
     event_type = EventType(query.name, query.name, tuple(attributes.values()))
     stream = Stream(query.name, (event_type,))
