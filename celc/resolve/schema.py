@@ -334,7 +334,8 @@ def _streams(
             _check_rows(rows[text], name, found)
         named.setdefault(text, name.span)
     if not named.keys() <= known.keys():
-        return everything
+        read = (one.stream for name, one in rows.items() if name in named and name not in declared)
+        return (*everything, *read)
     return tuple(known[name] for name in named)
 
 
