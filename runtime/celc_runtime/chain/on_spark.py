@@ -165,7 +165,10 @@ def _event_frame(
     from pyspark.sql import functions
 
     plan = program.plan
-    source = unused_name("source", [one.name for one in plan.attributes])
+    taken = [plan.type_name, "stream", *(one.name for one in plan.attributes)]
+    source = unused_name("source", taken)
+    ties = {name: unused_name(f"tie {name}", taken) for name in plan.tiebreak}
+    kinds: dict[str, str] = {}
     frames = []
     own = declared_types(program)
     if own:
@@ -178,7 +181,10 @@ def _event_frame(
         values["begin"] = _instant(plan.order_by[0], types)
         (_, only), *_ = sorted(own)
         told = column_named(part.type_name) if part.type_name in types else functions.lit(only)
-        frames.append(rows.select(*_columns(plan, told, values), functions.lit(0).alias(source)))
+        kinds = {name: types[name] for name in plan.tiebreak}
+        told_apart = [column_named(name).alias(tie) for name, tie in ties.items()]
+        columns = (*_columns(plan, told, values), functions.lit(0).alias(source))
+        frames.append(rows.select(*columns, *told_apart))
     for number, level in enumerate(program.levels, 1):
         answer = answers[level.name]
         names = [*level.plan.partition_by, *(one.name for one in level.plan.expressions)]
@@ -187,11 +193,12 @@ def _event_frame(
         values |= {name: column_named("start_time") for name in ("start_time", "begin")}
         told = functions.lit(level.name)
         columns = (*_columns(plan, told, values), functions.lit(number).alias(source))
-        frames.append(answer.select(*columns))
+        without = [functions.lit(None).cast(type).alias(ties[name]) for name, type in kinds.items()]
+        frames.append(answer.select(*columns, *without))
     frame = reduce(lambda one, other: one.unionAll(other), frames)
     run = as_run(program)
     # As in a table on one machine (`rows`), events of one time are numbered in this order.
-    tiebreak = (source, str(plan.begin), *plan.partition_by)
+    tiebreak = (source, *(ties[name] for name in kinds), str(plan.begin), *plan.partition_by)
     return frame, replace(run, plan=replace(run.plan, tiebreak=tiebreak, relevant=None))
 
 
