@@ -241,7 +241,7 @@ def _passes(
     updates: frozenset[type[Update]],
 ) -> Stages:
     """The passes from the normal form of one query to its program."""
-    if query.simultaneous and (StraightLine in updates or query.lasting):
+    if query.simultaneous and StraightLine in updates:
         plain = in_one_order(form)
         if plain is not None:
             # The code for events in one order, which lets simultaneous events wait for each other.

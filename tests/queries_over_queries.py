@@ -39,6 +39,8 @@ def rows_of_answer(query: CompiledQuery, answer: Sequence[Mapping[str, Any]]) ->
             "end_time": row["end_time"],
             "labels": {one.name: [event["pos"] for event in row[one.name]] for one in plan.labels},
         }
+        if plan.collapsed:
+            found["matches"] = str(row["matches"])
         if plan.expressions:
             found["values"] = {item.name: row[item.name] for item in plan.expressions}
         rows.append(found)

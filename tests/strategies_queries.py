@@ -24,10 +24,12 @@ _FIRST = (
 
 
 class Chain(NamedTuple):
-    """A file, the names of its queries that read others, and its events."""
+    """A file, the names of its queries that read others, and its events. Of `readers` one is with
+    COLLAPSED, and `totals` are with TOTAL."""
 
     text: str
     readers: tuple[str, ...]
+    totals: tuple[str, ...]
     events: list[dict[str, Any]]
 
 
@@ -97,8 +99,8 @@ class _Formulas:
         return rng.choice((f"{one}.id = {other}.id", f"{one}.ts < {other}.ts"))
 
 
-def _reader(rng: random.Random, read: list[str]) -> str:
-    """A query that reads others, and perhaps the stream."""
+def _reader(rng: random.Random, read: list[str]) -> tuple[str, str]:
+    """The items of a query that reads others, and perhaps the stream, and what follows them."""
     wide = rng.random() < 0.7
     types = [*read, *read, *(rng.sample("ABCD", 2) if wide else ())]
     made = _Formulas(rng, types)
@@ -112,7 +114,7 @@ def _reader(rng: random.Random, read: list[str]) -> str:
     streams = [*read, *(["S"] if wide else [])]
     rng.shuffle(streams)
     window = f" WITHIN {rng.randint(0, 9)} [ts]" if rng.random() < 0.5 else ""
-    return f"SELECT {items} FROM {', '.join(streams)} WHERE {formula}{keys}{window}"
+    return items, f"FROM {', '.join(streams)} WHERE {formula}{keys}{window}"
 
 
 def random_chain(rng: random.Random) -> Chain:
@@ -138,10 +140,16 @@ def random_chain(rng: random.Random) -> Chain:
     for number in range(rng.randint(1, 2)):
         name = f"r{number}"
         read = rng.sample(readable, rng.randint(1, min(2, len(readable))))
-        text += f"QUERY {name}:\n{_reader(rng, read)}\n"
+        items, rest = _reader(rng, read)
+        text += f"QUERY {name}:\nSELECT {items} {rest}\n"
         readers.append(name)
         readable.append(name)
-    return Chain(text, tuple(readers), _events(rng))
+    total, _, window = rest.partition(" WITHIN ")
+    per = rng.choice(("", " PER END", " PER PARTITION"))
+    window = f" WITHIN {window}" if window else ""
+    text += f"QUERY united:\nSELECT COLLAPSED * {rest}\n"
+    text += f"QUERY counted:\nSELECT TOTAL COUNT(*) AS n {total}{window}{per}\n"
+    return Chain(text, (*readers, "united"), ("counted",), _events(rng))
 
 
 def _events(rng: random.Random) -> list[dict[str, Any]]:

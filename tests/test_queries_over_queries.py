@@ -5,12 +5,15 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from cases_io import Case, load_cases, load_refused
+from celc_runtime import EventError
 from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.chain.columns import as_run
 from celc_runtime.chain.rows import declared_rows, event_table
 from celc_runtime.chain.run import ChainRun
+from celc_runtime.run.by_definition import DefinitionListing
 from celc_runtime.run.matching import matches_of_table
 from engines import interpreted
 from places import TESTS
@@ -88,6 +91,138 @@ QUERY three: SELECT a, b FROM two WHERE two AS a ; two AS b WITHIN 12 [ts]
         found += sum(map(len, run.push(batch)))
         assert run.waiting < 40
     assert found + sum(map(len, run.rest())) == len(query.match_table(table)) > 500
+
+
+_PAIRS = f"""{DECLARATION}
+QUERY pairs: SELECT x.value AS v FROM S WHERE A AS x ; B
+"""
+
+
+def _compiled(text: str) -> celc.Matcher:
+    with interpreted():
+        return celc.compile(text, order_by="ts")
+
+
+def _event(type: str, ts: int) -> dict[str, Any]:
+    return {"type": type, "id": 1, "value": 1.0, "name": "p", "ts": ts}
+
+
+def test_a_union_starts_when_the_earliest_match_starts() -> None:
+    # The row from 2 to 3 comes first, and the row from 0 to 5 starts first.
+    text = f"""{DECLARATION}
+QUERY pairs: SELECT x.value AS v FROM S WHERE (A AS x ; B AS y) FILTER x.id = y.id
+QUERY unions: SELECT COLLAPSED p FROM pairs, S WHERE pairs AS p ; C
+"""
+    events = [_event("A", 0), _event("A", 2), _event("B", 3), _event("B", 5), _event("C", 6)]
+    for event, number in zip(events, (7, 8, 8, 7, 9), strict=True):
+        event["id"] = number
+    query = _compiled(text).queries["unions"]
+    (row,) = query.match_table(source_table(query, events)).to_pylist()
+    assert (row["start_time"], row["start_pos"], row["end_time"]) == (0, 2, 6)
+    assert row["matches"] == 2
+
+
+@pytest.mark.parametrize("second", ["pairs AS p ; C", "pairs AS p ALL C"])
+def test_types_can_stand_in_another_column(second: str) -> None:
+    module = _compiled(f"{_PAIRS}QUERY reader: SELECT p FROM pairs, S WHERE {second}\n")
+    events = [_event(type, ts) for ts, type in enumerate("ABDACB")]
+    query = module.queries["reader"]
+    table = source_table(query, events)
+    names = ["kind" if name == "type" else name for name in table.column_names]
+    found = query.with_options(type_column="kind").match_table(table.rename_columns(names))
+    assert found.equals(query.match_table(table))
+    assert len(found) > 0
+
+
+def test_a_query_of_one_type_does_not_read_the_types_of_others() -> None:
+    text = """CREATE STREAM S { EVENT A { ts: LONG } }
+CREATE STREAM T { EVENT B { ts: LONG } }
+QUERY firsts: SELECT COUNT(x) AS n FROM S WHERE A AS x
+QUERY reader: SELECT p, b FROM firsts, T WHERE firsts AS p ; B AS b
+"""
+    query = _compiled(text).queries["reader"].with_options(type_column="kind")
+    rows = query.match_table({"kind": ["A", "B", "B"], "ts": [1, 2, 3]}).to_pylist()
+    assert [(row["p"][0]["pos"], row["b"][0]["pos"]) for row in rows] == [(0, 1), (0, 2)]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"name": [1]}, "declares 'name' as STRING"),
+        ({"ts": None}, "'ts'"),
+        ({"id": ["x"]}, "declares 'id' as INT"),
+    ],
+)
+def test_columns_that_only_a_reader_reads_are_checked(change: dict[str, Any], words: str) -> None:
+    reader = "QUERY reader: SELECT p, c FROM pairs, S WHERE pairs AS p ; C AS c\n"
+    query = _compiled(_PAIRS + reader).queries["reader"]
+    columns = {name: [value] for name, value in _event("A", 1).items()} | change
+    events = pa.table({name: value for name, value in columns.items() if value is not None})
+    if change.get("id") is None:
+        place = events.column_names.index("id")
+        events = events.set_column(place, "id", events.column("id").cast(pa.int32()))
+    with pytest.raises(EventError, match=words):
+        query.match_table(events)
+    with pytest.raises(EventError, match=words):
+        list(query.match_arrow(events.to_batches()))
+
+
+def test_batches_may_differ_in_how_texts_are_coded() -> None:
+    keys = "PARTITION BY name"
+    text = f"""{DECLARATION}
+QUERY pairs: SELECT x.value AS v FROM S WHERE A AS x ; B {keys}
+QUERY reader: SELECT p, c FROM pairs, S WHERE pairs AS p ; C AS c {keys}
+"""
+    query = _compiled(text).queries["reader"]
+    table = source_table(query, [_event(type, ts) for ts, type in enumerate("ABCABCAC")])
+    plain = table.to_batches(max_chunksize=3)
+    coded = [
+        batch.set_column(i, "name", batch.column("name").dictionary_encode())
+        for batch in plain[:2]
+        for i in [batch.schema.get_field_index("name")]
+    ]
+    found = pa.Table.from_batches(query.match_arrow([*coded, *plain[2:]]))
+    assert found.to_pylist() == query.match_table(table).to_pylist()
+    assert len(found) > 0
+
+
+def test_ways_that_a_chain_has_not_say_so() -> None:
+    module = _compiled(_PAIRS + "QUERY reader: SELECT p FROM pairs WHERE pairs AS p ; pairs\n")
+    query = module.queries["reader"]
+    for ask in (
+        lambda: query.match_pandas,
+        lambda: query.match_arrow_without_ties,
+        query.run,
+        lambda: query.match_compact({}),
+        lambda: list(query.match_compact_arrow([])),
+        lambda: module.match_all_table({}),
+    ):
+        with pytest.raises(EventError, match="reader"):
+            ask()
+    with pytest.raises(TypeError, match="no parameter set"):
+        query.match_table({}, rules=[])
+    with pytest.raises(ValueError, match="for another order"):
+        query.with_options(order_by="value")
+
+
+def test_a_reader_says_what_it_reads() -> None:
+    module = _compiled(_PAIRS + "QUERY reader: SELECT p FROM pairs, S WHERE pairs AS p ; C\n")
+    told = repr(module.queries["reader"])
+    assert "reads      the rows of pairs, stream S" in told
+    assert "#start" not in told
+
+
+def test_a_listing_by_definition_keeps_nothing_of_matches_that_were_handed_out() -> None:
+    reader = "SELECT p, c FROM pairs, S WHERE pairs AS p ; !D ; C AS c"
+    chain = f"{_PAIRS}QUERY reader: {reader} WITHIN 5 [ts]\n"
+    query = _compiled(chain).queries["reader"]
+    events = [_event("ABC"[ts % 3], ts) for ts in range(90)]
+    run = ChainRun(query.program)
+    for batch in source_table(query, events).to_batches(max_chunksize=6):
+        list(run.push(batch))
+    listing = run._levels["reader"].run._listing
+    assert isinstance(listing, DefinitionListing)
+    assert len(listing._begins) == len(listing._numbers) == 0
 
 
 def _without_positions(row: dict[str, Any]) -> dict[str, Any]:

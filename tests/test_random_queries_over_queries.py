@@ -11,8 +11,14 @@ from collections import Counter
 
 import pytest
 from engines import interpreted
-from queries_over_queries import chain_answer
-from reference import WorkLimitError, difference, evaluate
+from queries_over_queries import chain_answer, source_table
+from reference import (
+    WorkLimitError,
+    difference,
+    evaluate,
+    evaluate_totals,
+    totals_difference,
+)
 from strategies_queries import random_chain
 from test_random import TOO_LARGE
 
@@ -54,6 +60,13 @@ def check(seed: int) -> str:
         told = difference(chain_answer(matcher.queries[name], chain.events), wanted)
         assert not told, f"{chain.text}\n{name} {chain.events}\n{told}"
         found = "rows" if wanted else found
+    for name in chain.totals:
+        query = matcher.queries[name]
+        totals = query.match_table(source_table(query, chain.events)).to_pylist()
+        told = totals_difference(
+            totals, evaluate_totals(chain.text, chain.events, query=name, order_by="ts")
+        )
+        assert not told, f"{chain.text}\n{name} {chain.events}\n{told}"
     return found
 
 

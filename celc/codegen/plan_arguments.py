@@ -195,8 +195,12 @@ def _declared_attributes(query: core.Query) -> list[str]:
 def common_attributes(query: core.Query) -> list[core.AttributeDeclaration]:
     """The attributes that every event type of the query has: events can be ordered by them."""
     types = [event_type for stream in query.streams for event_type in stream.event_types]
-    shared = types[0].attributes
-    return [a for a in shared if a != query.begin and all(t.type_of(a.name) for t in types[1:])]
+    others = types[1:]
+    return [
+        a
+        for a in types[0].attributes
+        if a != query.begin and all(t.type_of(a.name) is not None for t in others)
+    ]
 
 
 # --- literals -------------------------------------------------------------------------------------

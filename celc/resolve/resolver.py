@@ -56,6 +56,7 @@ def resolve(
     named = {one.name.text: one.name.span for one in file.queries if one.name is not None}
     declarations = replace(declarations, aggregates=own, parameters=sets, queries=named)
     _check_query_names(file, event_types, declarations, found)
+    read = {name.text for one in file.queries for name in one.streams or ()}
     queries: list[Query] = []
     wrong: set[str] = set()
     for node in file.queries:
@@ -67,7 +68,8 @@ def resolve(
             query = _query(node, declarations, source, order_by, ties, max_clauses, found)
         if query is not None and found.errors == errors:
             queries.append(query)
-            declarations = declarations.with_rows(rows_of(query, node))
+            if query.name in read:
+                declarations = declarations.with_rows(rows_of(query, node))
         elif node.name is not None:
             wrong.add(node.name.text)
     found.raise_errors()
@@ -107,8 +109,8 @@ def _query(
     found: Diagnostics,
 ) -> Query | None:
     schema = schema_of(node, declarations, found)
-    if any(name.text in schema.unread for name in node.streams or ()):
-        return None  # what a query gives that cannot be read here is not known
+    if any(map(declarations.stands_later, node.streams or ())):
+        return None  # that has been reported, and what the other query gives is not known
     around = clauses_of_query(node, order_by, schema, found)
     check_ends(node, [event_type.name for event_type in schema.event_types], source, found)
     annotator = Annotator(schema, found)

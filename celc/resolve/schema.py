@@ -46,7 +46,7 @@ class Declarations:
     `primary` has the attribute of (stream, type) that is declared as its time, where one is.
     `aggregates` are those that the file declares, None for one that is declared wrongly;
     `parameters` are its parameter sets. `rows` are those of the queries that stand before the one
-    at hand, `queries` has the places of the names of all queries.
+    at hand and are read by some query, `queries` has the places of the names of all queries.
     """
 
     streams: Mapping[str, Stream]
@@ -57,6 +57,11 @@ class Declarations:
     parameters: Mapping[str, ParameterSet] = field(default_factory=dict)
     rows: Mapping[str, QueryRows] = field(default_factory=dict)
     queries: Mapping[str, Span] = field(default_factory=dict)
+
+    def stands_later(self, name: syntax.Name) -> bool:
+        """Whether a name in FROM is that of the query at hand, or of one behind it."""
+        known = name.text in self.streams or name.text in self.rows
+        return name.text in self.queries and not known
 
     def with_rows(self, rows: QueryRows) -> Declarations:
         """The same with the rows of one more query, for the queries behind it."""
@@ -161,12 +166,6 @@ class Schema:
     order: Mapping[tuple[str, str], int]
     for_each: ForEach | None = None
     read: tuple[tuple[syntax.Name, QueryRows], ...] = ()
-
-    @property
-    def unread(self) -> frozenset[str]:
-        """The names of queries that stand later in the file."""
-        known = {*self.declarations.streams, *self.declarations.rows}
-        return frozenset(self.declarations.queries) - known
 
     @property
     def everything(self) -> int:
@@ -320,16 +319,12 @@ def _streams(
         text = name.text
         if text in named:
             found.add(names.repeated_stream(text, name.span, named[text]))
-        elif text not in known and text in declarations.queries:
-            place = declarations.queries[text]
+        elif declarations.stands_later(name):
             own = query.name is not None and query.name.text == text
-            found.add(
-                messages.reads_itself(text, name.span)
-                if own
-                else messages.reads_later(text, name.span, place)
-            )
+            later = messages.reads_later(text, name.span, declarations.queries[text])
+            found.add(messages.reads_itself(text, name.span) if own else later)
         elif text not in known:
-            found.add(names.unknown_stream(text, [*declared, *rows], name.span))
+            found.add(names.unknown_stream(text, _readable(query, declarations), name.span))
         elif text not in declared:
             _check_rows(rows[text], name, found)
         named.setdefault(text, name.span)
@@ -337,6 +332,12 @@ def _streams(
         read = (one.stream for name, one in rows.items() if name in named and name not in declared)
         return (*everything, *read)
     return tuple(known[name] for name in named)
+
+
+def _readable(query: syntax.Query, declarations: Declarations) -> list[str]:
+    """The names that FROM of a query can have: streams, and the queries that stand before it."""
+    before = [n for n, place in declarations.queries.items() if place.start < query.span.start]
+    return [*declarations.streams, *before]
 
 
 def _check_rows(rows: QueryRows, name: syntax.Name, found: Diagnostics) -> None:

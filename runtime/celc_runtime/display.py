@@ -60,6 +60,11 @@ def described(plan: Plan) -> list[tuple[str, str]]:
     if plan.ties is not None:
         order += "; equal ones are simultaneous"
     lines = [("reads", ", ".join(read) or "no column"), ("order", order)]
+    if plan.reads:
+        # Its columns are those of a table that the runtime makes of these rows.
+        streams = [name for name in plan.streams if name not in plan.reads]
+        rows = f"the rows of {', '.join(map(_name, plan.reads))}"
+        lines[0] = "reads", ", ".join([rows, *(f"stream {_name(name)}" for name in streams)])
     if plan.partition_by:
         lines.append(("partitions", ", ".join(map(_name, plan.key_columns))))
     if plan.window is not None:

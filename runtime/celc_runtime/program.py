@@ -169,7 +169,7 @@ class Program:
             one.with_options(
                 tiebreak=plan.tiebreak,
                 max_work=plan.max_work,
-                type_column=plan.type_name if one.plan.type_column else None,
+                type_column=_type_column(one.plan, plan),
                 at_end=plan.at_end,
                 clock=plan.clock,
             )
@@ -262,6 +262,12 @@ def _no_clock(plan: Plan, type: str, clock: object) -> ValueError:
         f"clock must be a {type} as in {plan.order_by[0]!r}, or for a time a datetime or a date, "
         f"not {clock!r}"
     )
+
+
+def _type_column(plan: Plan, reader: Plan) -> str | None:
+    """The column that tells the types of events to a query that another reads; None: it tells none,
+    or the one that the query was compiled with does."""
+    return None if plan.type_name == reader.type_name else reader.type_name
 
 
 _NO_CONTEXTS = np.zeros((0, 0), np.int64)

@@ -124,6 +124,7 @@ class CompiledQuery:
 
     def run(self, *, ties_are_errors: bool = False) -> Run:
         """A fresh run, to be fed batch by batch."""
+        check_no_chain(self.program, "a run", "use match_arrow")
         return run_of(self.program, ties_are_errors=ties_are_errors)
 
     @property
@@ -142,6 +143,7 @@ class CompiledQuery:
     def match_arrow_without_ties(self) -> Route:
         """`match_arrow` for a distributed table: two events that the order leaves equal are an
         error."""
+        check_no_chain(self.program, "match_arrow_without_ties", "use match or match_arrow")
         return sorted_route(self.program)
 
     @property
@@ -268,7 +270,9 @@ class CompiledQuery:
         """
         if self.plan.reads:
             check_without_tables(self.program, parameters)
-            return chain_matches(self.program, events, ranges, presorted, progress)
+            return chain_matches(
+                self.program, events, ranges, presorted=presorted, progress=progress
+            )
         rules = given_rules(self.program, parameters)
         if progress is False:
             return spark_matches(self.program, events, ranges, presorted=presorted, rules=rules)
@@ -292,7 +296,7 @@ class CompiledQuery:
         """
         if self.plan.reads:
             check_without_tables(self.program, parameters)
-            return chain_plan(self.program, events, ranges).text
+            return chain_plan(self.program, events, ranges, presorted=presorted).text
         if events.isStreaming:
             if ranges is not None or presorted:
                 raise ValueError("a stream has no ranges and no order: leave out ranges, presorted")

@@ -488,4 +488,11 @@ def _collapsed(matches: Sequence[Match]) -> Match:
         first.end,
         tuple((label, tuple(sorted(places))) for label, places in union.items()),
         matches=len(matches),
+        times=_least_times(matches),
     )
+
+
+def _least_times(matches: Sequence[Match]) -> tuple[Any, Any] | None:
+    """When the earliest of matches with one end starts, and when they end."""
+    times = [match.times for match in matches if match.times is not None]
+    return (min(start for start, _ in times), times[0][1]) if times else None

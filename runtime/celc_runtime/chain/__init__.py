@@ -1,7 +1,8 @@
 """Queries over queries: the rows of one query are events of the next (`FROM rises, Quotes`).
 
-A query that reads others is run like any query, over a table that this folder makes: the rows of
-the declared streams that it reads, and the rows of the queries, in the order of their ends. On one
-machine each query of a chain is run once (`tables`). On Spark the levels are DataFrames
+A query that reads others is run like any query, over a table that this folder makes (`rows`): the
+rows of the declared streams that it reads, and the rows of the queries, in the order of their ends.
+A table runs each query of a chain once (`tables`). A stream of batches runs all of them together
+(`run`), and so does a task of Spark where all have one PARTITION BY; else each is a DataFrame
 (`on_spark`).
 """

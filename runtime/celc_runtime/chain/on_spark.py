@@ -48,12 +48,16 @@ class ChainPlan:
     warnings: tuple[str, ...] = ()
 
 
-def chain_plan(program: Program, events: DataFrame, ranges: int | None) -> ChainPlan:
+def chain_plan(
+    program: Program, events: DataFrame, ranges: int | None, *, presorted: bool
+) -> ChainPlan:
     """The plan of a query that reads others; see `CompiledQuery.match`.
 
     ranges: as for `match`, where each query is a DataFrame of its own. Raises EventError where the
-    DataFrame does not fit the queries.
+    DataFrame does not fit the queries, ValueError for options that a chain has not.
     """
+    if presorted:
+        raise ValueError("a query that reads other queries sorts its events: leave out presorted")
     check_order(program)
     for level in levels_of(program).values():
         check_events(level.plan, events, "match")
@@ -73,15 +77,14 @@ def chain_matches(
     program: Program,
     events: DataFrame,
     ranges: int | None,
+    *,
     presorted: bool,
     progress: bool | TextIO,
 ) -> DataFrame:
-    """The matches of `chain_plan`; ValueError for options that a chain has not."""
-    if presorted:
-        raise ValueError("a query that reads other queries sorts its events: leave out presorted")
-    if progress:
+    """The matches of `chain_plan`; raises what that does."""
+    if progress is not False:
         raise ValueError(f"query {program.name!r} reads other queries: leave out progress")
-    plan = chain_plan(program, events, ranges)
+    plan = chain_plan(program, events, ranges, presorted=presorted)
     for text in plan.warnings:
         warnings.warn(text, PlanWarning, stacklevel=4)
     return plan.matches

@@ -19,8 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from celc_runtime.arrow.arrays import in_one_piece, plain, plain_batch
 from celc_runtime.arrow.partition_keys import codes_of_keys, key_tuples
-from celc_runtime.chain.columns import as_run, declared_types, levels_of, types_of_chain
+from celc_runtime.chain.columns import as_run, declared_types, levels_of, source_of, types_of_chain
 from celc_runtime.chain.rows import declared_rows, event_table, rows_for
 from celc_runtime.program import Program
 from celc_runtime.run.run import Run
@@ -76,9 +77,9 @@ class _Level:
             table, rest = _cut(pa.Table.from_batches(batches, schema), "end_time", horizon)
             self.answers[level.name] = rest.to_batches()
             answers[level.name] = table
-        if declared is None and declared_types(self.program):
-            return None  # nothing has come at all
-        found = event_table(self.program, pa.table({}) if declared is None else declared, answers)
+        if declared is None:
+            declared = source_of(self.program).file_schema.empty_table()
+        found = event_table(self.program, declared, answers)
         return found if len(found) else None
 
 
@@ -133,7 +134,7 @@ class ChainRun:
         if not names or not len(table):
             yield table
             return
-        columns = [table.column(name).combine_chunks() for name in names]
+        columns = [plain(in_one_piece(table.column(name))) for name in names]
         codes = codes_of_keys(columns, len(table))
         begins = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(table)]
         firsts = pa.array(begins[:-1])
@@ -151,7 +152,11 @@ class ChainRun:
                 for batch in rows.to_batches():
                     yield from self._hand_on(name, level.run.push(batch))
             elif declared_types(level.program):
-                level.declared.append(declared_rows(level.program, table))
+                rows = declared_rows(level.program, table)
+                # Texts of one batch can be coded, and those of the next not.
+                plain_rows = list(map(plain_batch, rows.to_batches()))
+                if plain_rows:
+                    level.declared.append(pa.Table.from_batches(plain_rows))
         last = table.column(self._program.plan.order_by[0])[len(table) - 1]
         yield from self._read_up_to(last)
 

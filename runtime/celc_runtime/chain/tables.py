@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from celc_runtime.arrow.conforming import conforming
 from celc_runtime.arrow.event_tables import batches_of, table_of
 from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.chain.columns import as_run, levels_of, source_of, types_of_chain
@@ -21,7 +22,10 @@ def chain_of_table(program: Program, events: Any, first: FirstMatches) -> pa.Tab
     """The matches of a query that reads others, in a table of the declared streams below them; see
     `CompiledQuery.match_table`."""
     check_order(program)
-    table = table_of(source_of(program), events)
+    source = source_of(program)
+    # In the declared types at once: a reader may be the only one that reads a column.
+    batches = list(_conforming(source, table_of(source, events).to_batches()))
+    table = pa.Table.from_batches(batches) if batches else source.file_schema.empty_table()
     types = types_of_chain(program)
     answers: dict[str, pa.Table] = {}
     for name, level in levels_of(program).items():
@@ -44,12 +48,21 @@ def chain_of_events(program: Program, events: Any) -> Iterator[pa.RecordBatch]:
     yield from chain_of_batches(program, batches_of(source_of(program), events))
 
 
+def _conforming(source: Program, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The columns that a chain reads, in their declared types. Raises EventError where they have
+    others."""
+    rows = 0
+    for batch in batches:
+        yield conforming(source.plan, batch, rows)
+        rows += len(batch)
+
+
 def chain_of_batches(
     program: Program, batches: Iterable[pa.RecordBatch], *, ties_are_errors: bool = False
 ) -> Iterator[pa.RecordBatch]:
     """The matches of a chain that can run batch by batch, in batches in the order of the stream."""
     run = ChainRun(program, ties_are_errors=ties_are_errors)
-    for batch in batches:
+    for batch in _conforming(source_of(program), batches):
         yield from run.push(batch)
     yield from run.rest()
     run.finish()

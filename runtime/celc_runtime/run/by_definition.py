@@ -101,6 +101,7 @@ class DefinitionListing(ListingOfRun):
         self._part = 0
         self._consumed = -1
         self._waiting: list[_Listed] = []
+        # Of the matches in the buffers, in their order; kept only where somebody asks for them.
         self._numbers: list[int] = []
         self._begins: list[int] = []
         labels = plan.label_names
@@ -218,8 +219,10 @@ class DefinitionListing(ListingOfRun):
                 output.rows[matches], output.ends[matches] = tags[0], used + len(tags) - 1
                 output.tags[used : used + len(tags) - 1] = tags[1:]
                 output.used[0], output.used[1] = matches + 1, used + len(tags) - 1
-                self._numbers.append(number)
-                self._begins.append(begin)
+                if self._definition.ways:
+                    self._numbers.append(number)
+                if self._plan.begin is not None:
+                    self._begins.append(begin)
                 self._waiting.pop()
             if counters[LISTED] == counters[FIRED]:
                 counters[LISTED] = counters[FIRED] = 0

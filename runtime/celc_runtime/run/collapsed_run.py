@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from celc_runtime.arrow.arrays import whole_numbers
 from celc_runtime.arrow.columns import Prepared
 from celc_runtime.arrow.total_rows import decimals, range_error
 from celc_runtime.engine.wide_columns import (
@@ -35,6 +36,7 @@ class CollapsedRun(GroupedRun):
         self._waiting: list[pa.RecordBatch] = []
         self._counts: list[WideColumn] = []
         self._rows = self._merged = 0
+        self._lasting = program.plan.begin is not None
         # The numbers of matches of the batches that are on their way to `_add`.
         self._coming: deque[WideColumn] = deque()
 
@@ -49,7 +51,7 @@ class CollapsedRun(GroupedRun):
         if is_united:
             # An event that is marked in two ways came twice.
             labels = [item.name for item in self._of_groups.items]
-            matches = united(matches, np.arange(len(matches)), labels)
+            matches = united(matches, np.arange(len(matches)), labels, lasting=self._lasting)
         self._keep(matches, counts)
         if self._rows > max(_MOST_ROWS, 2 * self._merged):
             self._keep(*self._together()[:2])
@@ -89,25 +91,33 @@ class CollapsedRun(GroupedRun):
         if len(starts) == len(rows):
             return rows, counts, parts
         labels = [item.name for item in self._of_groups.items]
-        found = united(rows, starts, labels)
+        found = united(rows, starts, labels, lasting=self._lasting)
         return found, sums_of_groups(counts, starts, counts=True), parts[starts]
 
 
-def united(rows: pa.RecordBatch, starts: np.ndarray, labels: Sequence[str]) -> pa.RecordBatch:
+def united(
+    rows: pa.RecordBatch, starts: np.ndarray, labels: Sequence[str], *, lasting: bool
+) -> pa.RecordBatch:
     """One row for each group of rows of matches, which begin at `starts` (int64): the least start,
-    and under each label the union of the events, in the order of their positions."""
+    and under each label the union of the events, in the order of their positions.
+
+    `lasting`: the match with the least position is not the one that starts at the earliest time.
+    """
     group = np.zeros(len(rows), np.int64)
     group[starts] = 1
     group = np.cumsum(group) - 1
     # The first row of each group with its least start.
     by_start = np.lexsort((np.asarray(rows.column("start_pos")), group))
-    firsts = pa.array(by_start[starts])
+    firsts = earliest = pa.array(by_start[starts])
+    if lasting:
+        times = whole_numbers(rows.column("start_time"))
+        earliest = pa.array(np.lexsort((times, group))[starts])
     columns = []
     for name, column in zip(rows.schema.names, rows.columns, strict=True):
         if name in labels:
             columns.append(_union(column, group, len(starts)))
         else:
-            columns.append(column.take(firsts))
+            columns.append(column.take(earliest if name == "start_time" else firsts))
     return pa.RecordBatch.from_arrays(columns, schema=rows.schema)
 
 
