@@ -147,7 +147,10 @@ def _explain(arguments: argparse.Namespace) -> int:
             "det": texts.dump_deterministic,
             "tables": texts.dump_tables,
         }
-        text = "\n".join(functions[arguments.stage](stages) for stages in chosen)
+        parts = [functions[arguments.stage](stages) for stages in chosen]
+        if arguments.stage == "formula":
+            parts += filter(None, [texts.dump_chains(chosen, compilation.queries)])
+        text = "\n".join(parts)
     else:
         if len(chosen) > 1:
             raise CommandProblem("name one query with --query to draw it")
