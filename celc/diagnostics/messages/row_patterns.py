@@ -1,0 +1,392 @@
+"""Messages about MATCH_RECOGNIZE."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from celc.diagnostics.errors import Diagnostic, Related, error, warning
+from celc.diagnostics.messages.wording import available, guess, guessed, quote
+from celc.diagnostics.source import Span
+
+# --- syntax ---------------------------------------------------------------------------------------
+
+_WORDS = {
+    "NAME": "a name",
+    "QUOTED": "a name",
+    "INTEGER": "a number",
+    "REAL": "a number",
+    "TEXT": "a text in quotes",
+    "SEMICOLON": "';'",
+    "LPAR": "'('",
+    "RPAR": "')'",
+    "COMMA": "','",
+    "DOT": "'.'",
+    "STAR": "'*'",
+    "PLUS": "'+'",
+    "MINUS": "'-'",
+    "SLASH": "'/'",
+    "PERCENT": "'%'",
+    "QUESTION": "'?'",
+    "CARET": "'^'",
+    "DOLLAR": "'$'",
+    "LBRACE": "'{'",
+    "RBRACE": "'}'",
+    "EXCLUDE": "'{-'",
+    "EXCLUDED": "'-}'",
+    "VBAR": "'|'",
+    "EQUALS": "'='",
+    "EQUAL": "'='",
+    "DIFFERS": "'<>'",
+    "LESS": "'<'",
+    "GREATER": "'>'",
+    "$END": "the end of the text",
+}
+_CLAUSES = (
+    *("PARTITION", "ORDER", "MEASURES", "ONE", "ALL", "AFTER", "PATTERN"),
+    *("WITHIN", "SUBSET", "DEFINE"),
+)
+_MOST_WORDS = 10
+
+
+def odd_character(character: str, span: Span) -> Diagnostic:
+    """A character that no word begins with, or a text without its second quote."""
+    if character in ("'", "`"):
+        return error(
+            "syntax",
+            span,
+            f"no second {character} closes this one",
+            help=("close it; within a text write '' for a quote",),
+        )
+    return error(
+        "syntax",
+        span,
+        f"no word of MATCH_RECOGNIZE begins with {character!r}",
+        help=("texts stand in '…', names with special characters in `…`",),
+    )
+
+
+def unexpected(found: str | None, accepted: Collection[str], span: Span) -> Diagnostic:
+    """A word that cannot stand at its place; None: the text ends too early."""
+    words = sorted({_WORDS.get(one, one) for one in accepted if one != "$END"})
+    here = "the text ends here" if found is None else f"{quote(found)} cannot stand here"
+    help = []
+    if found is not None and found.upper() in _CLAUSES and "PATTERN" not in accepted:
+        help.append("the clauses stand in this order: " + ", ".join(_ORDER))
+    if found in ("*", "+", "?", "{") and not accepted & {"STAR", "PLUS"}:  # type: ignore[operator]
+        help.append("one quantifier stands behind a part: put the part into parentheses first")
+    if found in ("|", ")", ",") and "DOLLAR" in accepted:
+        help.append("write () for a pattern of no rows")
+    shown = words[:_MOST_WORDS]
+    more = f" and {len(words) - len(shown)} more" if len(words) > len(shown) else ""
+    help.append(f"possible here: {', '.join(shown)}{more}")
+    return error("syntax", span, here, help=help)
+
+
+_ORDER = (
+    *("PARTITION BY", "ORDER BY", "MEASURES", "ONE ROW or ALL ROWS PER MATCH"),
+    *("AFTER MATCH SKIP", "PATTERN", "WITHIN", "SUBSET", "DEFINE"),
+)
+
+
+def too_deep(most: int, span: Span) -> Diagnostic:
+    """Parentheses within parentheses within …"""
+    return error(
+        "too-large",
+        span,
+        f"the text nests more than {most} levels deep",
+        help=("write fewer parentheses, or shorter chains of operators",),
+    )
+
+
+def too_many_permuted(count: int, most: int, span: Span) -> Diagnostic:
+    """`PERMUTE(A, B, C, D, E, F, G)`."""
+    return error(
+        "too-large",
+        span,
+        f"PERMUTE has {count} parts, and at most {most} can be permuted",
+        help=("the orders are written out: each part more multiplies them",),
+    )
+
+
+def large_bound(most: int, span: Span) -> Diagnostic:
+    """`A{100000}`."""
+    return error(
+        "too-large",
+        span,
+        f"a bound of a quantifier is at most {most:,}",
+        help=("leave out the upper bound: {n,}",),
+    )
+
+
+def no_round(span: Span) -> Diagnostic:
+    """`A{0}`."""
+    return error(
+        "bad-quantifier",
+        span,
+        "the upper bound of a quantifier is at least 1",
+        help=("write () for a pattern of no rows",),
+    )
+
+
+def bounds_exchanged(least: int, most: int, span: Span) -> Diagnostic:
+    """`A{3,2}`."""
+    return error(
+        "bad-quantifier",
+        span,
+        f"the lower bound {least} is larger than the upper bound {most}",
+        help=(f"write {{{most},{least}}}",),
+    )
+
+
+def too_many_states(most: int, span: Span) -> Diagnostic:
+    """A pattern whose quantifiers multiply."""
+    return error(
+        "too-large",
+        span,
+        f"the pattern has more than {most:,} rows when its quantifiers are written out",
+        help=("make bounds smaller, or leave out upper bounds: {n,}",),
+    )
+
+
+def too_many_conditions(most: int, span: Span) -> Diagnostic:
+    """More conditions than a word has bits."""
+    return error(
+        "too-large",
+        span,
+        f"the pattern has more than {most} different conditions on a row",
+        help=("join variables with equal conditions",),
+    )
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def no_schema(table: str, span: Span) -> Diagnostic:
+    """A query without CREATE TABLE, and no schema beside it."""
+    return error(
+        "no-schema",
+        span,
+        f"the columns of table {quote(table)} are not known",
+        help=(
+            f"write CREATE TABLE {table} (name TYPE, …) before the query, or give the types "
+            "beside it: schema= in Python, --schema on the command line",
+        ),
+    )
+
+
+def other_table(found: str, declared: str, span: Span, place: Span) -> Diagnostic:
+    """`CREATE TABLE t (…); SELECT * FROM u`."""
+    return error(
+        "no-schema",
+        span,
+        f"the query reads table {quote(found)}, and CREATE TABLE declares {quote(declared)}",
+        help=(f"write FROM {declared}",),
+        related=(Related(place, "the declaration"),),
+    )
+
+
+def unknown_column_type(name: str, known: Sequence[str], span: Span) -> Diagnostic:
+    """`CREATE TABLE t (x MONEY)`."""
+    return error(
+        "unknown-type",
+        span,
+        f"there is no type {quote(name)}",
+        help=(*guess(name, known), *available("types", known)),
+        fixes=guessed(name, known, span),
+    )
+
+
+def unknown_column(name: str, known: Sequence[str], span: Span) -> Diagnostic:
+    """A column that the table (or the result, in SELECT) lacks."""
+    return error(
+        "unknown-column",
+        span,
+        f"there is no column {quote(name)}",
+        help=(*guess(name, known), *available("columns", known)),
+        fixes=guessed(name, known, span),
+    )
+
+
+def unknown_qualifier(name: str, alias: str | None, span: Span) -> Diagnostic:
+    """`SELECT u.x FROM t MATCH_RECOGNIZE (…) AS m`."""
+    known = "it has no name" if alias is None else f"it is called {quote(alias)}"
+    return error(
+        "unknown-column",
+        span,
+        f"the result is not called {quote(name)}: {known}",
+        help=(
+            ("leave out the name before the dot",)
+            if alias is None
+            else (f"write {alias}, or leave it out",)
+        ),
+    )
+
+
+def unknown_variable(name: str, known: Sequence[str], span: Span) -> Diagnostic:
+    """A name before a dot, in SUBSET or in SKIP TO that PATTERN lacks."""
+    return error(
+        "unknown-variable",
+        span,
+        f"there is no variable {quote(name)} in PATTERN or SUBSET",
+        help=(*guess(name, known), *available("variables", known)),
+        fixes=guessed(name, known, span),
+    )
+
+
+def not_in_pattern(name: str, known: Sequence[str], span: Span) -> Diagnostic:
+    """DEFINE of a variable that PATTERN lacks."""
+    return error(
+        "not-in-pattern",
+        span,
+        f"DEFINE gives a condition to {quote(name)}, which PATTERN lacks",
+        help=(*guess(name, known), *available("variables of PATTERN", known)),
+        fixes=guessed(name, known, span),
+    )
+
+
+def duplicate_name(what: str, name: str, span: Span, place: Span | None) -> Diagnostic:
+    """Two variables, subsets, keys or columns of one name, case aside."""
+    return error(
+        "duplicate-name",
+        span,
+        f"there are two {what} {quote(name)}; case does not tell names apart",
+        help=("rename or leave out one of them",),
+        related=() if place is None else (Related(place, "the other one"),),
+    )
+
+
+def no_columns(span: Span) -> Diagnostic:
+    """ONE ROW PER MATCH with neither keys nor measures."""
+    return error(
+        "no-columns",
+        span,
+        "the result would have no column",
+        help=("write MEASURES, PARTITION BY or ALL ROWS PER MATCH",),
+    )
+
+
+def unknown_function(name: str, known: Sequence[str], span: Span) -> Diagnostic:
+    """`UPPER(s)`."""
+    return error(
+        "unknown-function",
+        span,
+        f"there is no function {quote(name)} in MATCH_RECOGNIZE",
+        help=(
+            *guess(name, known),
+            *available("functions", known),
+            "compute other columns before, or on the result",
+        ),
+        fixes=guessed(name, known, span),
+    )
+
+
+# --- expressions ----------------------------------------------------------------------------------
+
+
+def type_mismatch(message: str, span: Span, *help: str) -> Diagnostic:
+    """An operand of a type that its operator does not take."""
+    return error("type-mismatch", span, message, help=help)
+
+
+def bad_offset(text: str, span: Span) -> Diagnostic:
+    """`PREV(v, -1)`, `LAST(v, id)`."""
+    return error(
+        "bad-offset",
+        span,
+        f"an offset is a whole number from 0 on, written as one, not {quote(text)}",
+        help=("PREV goes back, NEXT forward: an offset has no sign",),
+    )
+
+
+def bad_interval(message: str, span: Span) -> Diagnostic:
+    """`INTERVAL '1' MONTH`."""
+    return error(
+        "bad-interval",
+        span,
+        message,
+        help=("write INTERVAL '90' SECOND, with MILLISECOND, SECOND, MINUTE, HOUR or DAY",),
+    )
+
+
+def bad_within(message: str, span: Span, help: str) -> Diagnostic:
+    """WITHIN over an order that is no time."""
+    return error("bad-within", span, message, help=(help,))
+
+
+def mixed_variables(function: str, names: Sequence[str], span: Span) -> Diagnostic:
+    """`SUM(A.x + B.x)`."""
+    return error(
+        "mixed-variables",
+        span,
+        f"{function} is taken over the rows of one variable, and here are {' and '.join(names)}",
+        help=(
+            "name one variable in all columns, or declare SUBSET u = (…) and write u before them",
+        ),
+    )
+
+
+def bad_navigation(message: str, span: Span, help: str) -> Diagnostic:
+    """`LAST(1)`, `FINAL PREV(x)`."""
+    return error("bad-navigation", span, message, help=(help,))
+
+
+def bad_nesting(outer: str, inner: str, span: Span) -> Diagnostic:
+    """`SUM(PREV(v))`."""
+    return error(
+        "bad-nesting",
+        span,
+        f"{inner} cannot stand inside {outer}",
+        help=("only PREV and NEXT take FIRST or LAST, as in PREV(FIRST(v.x, 1), 2)",),
+    )
+
+
+def final_in_define(span: Span) -> Diagnostic:
+    """`DEFINE A AS FINAL LAST(v) > 1`."""
+    return error(
+        "final-in-define",
+        span,
+        "FINAL reads the whole match, which is not known while rows are mapped",
+        help=("leave out FINAL: conditions read the rows so far",),
+    )
+
+
+def wrong_arguments(function: str, wanted: str, span: Span) -> Diagnostic:
+    """`ABS(a, b)`."""
+    return error(
+        "type-mismatch",
+        span,
+        f"these are not the arguments of {function}",
+        help=(f"write {wanted}",),
+    )
+
+
+def unsupported(message: str, span: Span, help: str) -> Diagnostic:
+    """Something of the standard that is not there."""
+    return error("unsupported", span, message, help=(help,))
+
+
+def exclusion_with_unmatched(span: Span, place: Span) -> Diagnostic:
+    """`{- … -}` with WITH UNMATCHED ROWS."""
+    return error(
+        "exclusion-with-unmatched",
+        span,
+        "rows cannot be excluded where unmatched rows are shown",
+        help=("write ALL ROWS PER MATCH SHOW EMPTY MATCHES, or write ( … ) for {- … -}",),
+        related=(Related(place, "the rows that are shown"),),
+    )
+
+
+# --- warnings -------------------------------------------------------------------------------------
+
+
+def searches_paths(variable: str, why: str, span: Span) -> Diagnostic:
+    """A condition that makes the search depend on the path."""
+    return warning(
+        "path-search",
+        span,
+        f"the condition of {quote(variable)} reads {why}, so rows are mapped by a search",
+        help=(
+            "the search remembers failures and is stopped after max_work steps; conditions on the "
+            "row at hand and on rows at a constant distance from it need none",
+        ),
+    )

@@ -1,0 +1,6 @@
+"""The second front end: MATCH_RECOGNIZE, from its text to a generated module.
+
+Takes a text, gives a module for `celc_runtime.row_pattern`. `parser` and `resolver` find the
+meaning, `automaton` the moves of the pattern in order of preference, `positions` which rows the
+conditions read, `module` writes the code. Of the compiler of CEL it uses the types and literals.
+"""

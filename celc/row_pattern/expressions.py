@@ -1,0 +1,791 @@
+"""Expressions of MEASURES and DEFINE: rows found, types found, casts made explicit.
+
+Every function gives None for an expression without a meaning, after saying why once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, assert_never, cast
+
+from celc.core import fold
+from celc.core.formula import NUMBERS, TIME_OPERANDS, TIMES, Constant, DataType
+from celc.core.like import like_to_regex
+from celc.diagnostics.errors import Diagnostics
+from celc.diagnostics.messages import row_patterns as messages
+from celc.diagnostics.messages import types
+from celc.diagnostics.source import Span
+from celc.parse import syntax as cel
+from celc.resolve import literals
+from celc.resolve.conditions import refusal_of_regex
+from celc.resolve.conversions import common_type
+from celc.row_pattern import core, syntax
+
+NAVIGATION = ("FIRST", "LAST", "PREV", "NEXT")
+AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "ARRAY_AGG")
+FUNCTIONS = (
+    *NAVIGATION,
+    *AGGREGATES,
+    *("CLASSIFIER", "MATCH_NUMBER", "ABS", "COALESCE", "TIMESTAMPDIFF"),
+)
+MOST_OFFSET = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What an expression can name, and where it stands.
+
+    `row`: the row that columns and CLASSIFIER read inside navigation and aggregates; None: outside.
+    `inside`: the function around, for messages.
+    """
+
+    found: Diagnostics
+    columns: tuple[core.Column, ...]
+    numbers: Mapping[str, int]
+    variables: Mapping[str, core.Variables]
+    has_schema: bool
+    defines: bool = False
+    row: core.Row | None = None
+    inside: str = ""
+
+    def of_measures(self) -> Scope:
+        """The scope of MEASURES."""
+        return replace(self, defines=False)
+
+    def of_definition(self) -> Scope:
+        """The scope of DEFINE."""
+        return replace(self, defines=True)
+
+
+def condition(node: syntax.Expression, scope: Scope) -> core.Expression | None:
+    """A condition of DEFINE."""
+    found = expression(node, scope)
+    if found is not None and not _is_truth(found):
+        scope.found.add(
+            messages.type_mismatch(
+                f"a condition is TRUE or FALSE, and this is of type {found.type.value}",
+                node.span,
+                "compare it with something",
+            )
+        )
+        return None
+    return found
+
+
+def value(node: syntax.Expression, scope: Scope) -> core.Expression | None:
+    """The expression of a measure, which alone can be ARRAY_AGG."""
+    if _is_array(node):
+        assert isinstance(node, syntax.Call)
+        return _aggregate("ARRAY_AGG", node, scope)
+    found = expression(node, scope)
+    if found is None:
+        return None
+    if found.type is DataType.INTERVAL:
+        scope.found.add(
+            messages.unsupported(
+                "a measure cannot be an interval", node.span, "write TIMESTAMPDIFF(SECOND, a, b)"
+            )
+        )
+        return None
+    return found
+
+
+def _is_array(node: syntax.Expression) -> bool:
+    return isinstance(node, syntax.Call) and node.function.key == "array_agg"
+
+
+# --- expressions ----------------------------------------------------------------------------------
+
+
+def expression(node: syntax.Expression, scope: Scope) -> core.Expression | None:
+    """An expression with its type."""
+    match node:
+        case syntax.Constant():
+            return _constant(node, scope)
+        case syntax.Time():
+            text = cel.TextLiteral(str(node.text.value), node.text.span)
+            return literals.time(cel.TimeLiteral(node.kind, text, node.span), scope.found)
+        case syntax.Interval():
+            length = interval(node, scope.found)
+            return None if length is None else Constant(length, DataType.INTERVAL, node.span)
+        case syntax.Column():
+            return _column(node, scope)
+        case syntax.Call():
+            return _call(node, scope)
+        case syntax.Unary(operator="-"):
+            return _minus(node, scope)
+        case syntax.Unary():
+            operand = _truth(node.operand, scope)
+            return None if operand is None else core.Not(operand)
+        case syntax.Binary(operator="AND" | "OR"):
+            return _logic(node, scope)
+        case syntax.Binary(operator="+" | "-" | "*" | "/" | "%"):
+            return _arithmetic(node, scope)
+        case syntax.Binary():
+            left, right = expression(node.left, scope), expression(node.right, scope)
+            if left is None or right is None:
+                return None
+            return _compared(cast("cel.ComparisonOperator", node.operator), left, right, node, scope)
+        case syntax.NullTest():
+            operand = expression(node.operand, scope)
+            if operand is None:
+                return None
+            return core.Not(core.IsNull(operand)) if node.negated else core.IsNull(operand)
+        case syntax.Between():
+            parts = [expression(one, scope) for one in (node.operand, node.low, node.high)]
+            if parts[0] is None or parts[1] is None or parts[2] is None:
+                return None
+            low = _compared(">=", parts[0], parts[1], node, scope)
+            high = _compared("<=", parts[0], parts[2], node, scope)
+            if low is None or high is None:
+                return None
+            both = core.Logic("AND", (low, high))
+            return core.Not(both) if node.negated else both
+        case syntax.In():
+            return _in(node, scope)
+        case syntax.Like():
+            return _like(node, scope)
+        case syntax.Case():
+            return _case(node, scope)
+        case _:
+            assert_never(node)
+
+
+def _constant(node: syntax.Constant, scope: Scope) -> Constant | None:
+    match node.value:
+        case None:
+            return Constant(None, DataType.BOOLEAN, node.span)
+        case bool():
+            return Constant(node.value, DataType.BOOLEAN, node.span)
+        case int():
+            return _integer(node.value, node.span, scope)
+        case float():
+            return literals.double(cel.DoubleLiteral(node.value, node.span), scope.found)
+        case str():
+            return Constant(node.value, DataType.STRING, node.span)
+
+
+def _integer(number: int, span: Span, scope: Scope) -> Constant | None:
+    constant = literals.integer(cel.IntegerLiteral(abs(number), span), number)
+    if constant is None:
+        scope.found.add(types.integer_range(span))
+    return constant
+
+
+def _is_null(found: core.Expression) -> bool:
+    return isinstance(found, Constant) and found.value is None
+
+
+def _is_truth(found: core.Expression) -> bool:
+    return found.type is DataType.BOOLEAN
+
+
+def _truth(node: syntax.Expression, scope: Scope) -> core.Expression | None:
+    found = expression(node, scope)
+    if found is None or _is_truth(found):
+        return found
+    scope.found.add(
+        messages.type_mismatch(
+            f"AND, OR, NOT and CASE WHEN take conditions, and this is of type {found.type.value}",
+            node.span,
+            "compare it with something",
+        )
+    )
+    return None
+
+
+def _logic(node: syntax.Binary, scope: Scope) -> core.Expression | None:
+    left, right = _truth(node.left, scope), _truth(node.right, scope)
+    if left is None or right is None:
+        return None
+    operator: Literal["AND", "OR"] = "AND" if node.operator == "AND" else "OR"
+    parts: list[core.Expression] = []
+    for side in (left, right):
+        same = isinstance(side, core.Logic) and side.operator == operator
+        parts += side.parts if same and isinstance(side, core.Logic) else (side,)
+    return core.Logic(operator, tuple(parts))
+
+
+def _converted(found: core.Expression, type: DataType) -> core.Expression:
+    if isinstance(found, Constant):
+        if found.value is None or found.type is type:
+            return Constant(found.value, type, found.span)
+        return Constant(fold.cast(found.value, found.type, type), type, found.span)
+    return found if found.type is type else core.Cast(found, type)
+
+
+def _meeting(
+    parts: list[core.Expression], what: str, span: Span, scope: Scope
+) -> list[core.Expression] | None:
+    """Operands in their common type; NULL takes that of the others."""
+    typed = [part.type for part in parts if not _is_null(part)]
+    type: DataType | None = typed[0] if typed else DataType.BOOLEAN
+    for other in typed[1:]:
+        assert type is not None
+        common = common_type(type, other)
+        if common is None:
+            scope.found.add(
+                messages.type_mismatch(
+                    f"{what} has values of the types {type.value} and {other.value}",
+                    span,
+                    *_advice(type, other),
+                )
+            )
+            return None
+        type = common
+    assert type is not None
+    return [_converted(part, type) for part in parts]
+
+
+def _advice(left: DataType, right: DataType) -> tuple[str, ...]:
+    if {left, right} & {*TIMES} and DataType.STRING in (left, right):
+        return ("write TIMESTAMP '2026-01-31 12:00:00' or DATE '2026-01-31'",)
+    if DataType.INTERVAL in (left, right):
+        return ("write INTERVAL '90' SECOND",)
+    return ()
+
+
+def _compared(
+    operator: cel.ComparisonOperator,
+    left: core.Expression,
+    right: core.Expression,
+    node: syntax.Expression,
+    scope: Scope,
+) -> core.Expression | None:
+    met = _meeting([left, right], "a comparison", node.span, scope)
+    return None if met is None else core.Comparison(operator, met[0], met[1])
+
+
+def _in(node: syntax.In, scope: Scope) -> core.Expression | None:
+    operand = expression(node.operand, scope)
+    parts = [expression(one, scope) for one in node.values]
+    if operand is None:
+        return None
+    tests = []
+    for part in parts:
+        if part is None:
+            return None
+        test = _compared("=", operand, part, node, scope)
+        if test is None:
+            return None
+        tests.append(test)
+    found = tests[0] if len(tests) == 1 else core.Logic("OR", tuple(tests))
+    return core.Not(found) if node.negated else found
+
+
+def _like(node: syntax.Like, scope: Scope) -> core.Expression | None:
+    operand = expression(node.operand, scope)
+    pattern = node.pattern
+    if not isinstance(pattern, syntax.Constant) or not isinstance(pattern.value, str):
+        scope.found.add(
+            messages.type_mismatch(
+                f"the pattern of {node.operator} is a text in quotes", pattern.span
+            )
+        )
+        return None
+    if operand is None:
+        return None
+    if operand.type is not DataType.STRING and not _is_null(operand):
+        scope.found.add(
+            messages.type_mismatch(
+                f"{node.operator} is about texts, and this is of type {operand.type.value}",
+                node.operand.span,
+            )
+        )
+        return None
+    regex = _regex(node.operator, pattern.value, pattern.span, scope)
+    if regex is None:
+        return None
+    found = core.TextMatch(_converted(operand, DataType.STRING), regex)
+    return core.Not(found) if node.negated else found
+
+
+def _regex(operator: str, pattern: str, span: Span, scope: Scope) -> str | None:
+    if operator == "RLIKE":
+        reason = refusal_of_regex(pattern)
+        if reason is not None:
+            scope.found.add(types.invalid_regex(reason, span))
+        return pattern if reason is None else None
+    # As Spark, which refuses an escape that escapes nothing.
+    at = pattern.find("\\")
+    while at >= 0:
+        following = pattern[at + 1 : at + 2]
+        if following not in ("%", "_", "\\"):
+            scope.found.add(types.like_escape(following or None, span))
+            return None
+        at = pattern.find("\\", at + 2)
+    return like_to_regex(pattern)
+
+
+def _case(node: syntax.Case, scope: Scope) -> core.Expression | None:
+    operand = None if node.operand is None else expression(node.operand, scope)
+    if node.operand is not None and operand is None:
+        return None
+    tests, values = [], []
+    for when, then in node.branches:
+        test: core.Expression | None
+        if operand is None:
+            test = _truth(when, scope)
+        else:
+            side = expression(when, scope)
+            test = None if side is None else _compared("=", operand, side, when, scope)
+        tests.append(test)
+        values.append(expression(then, scope))
+    last: core.Expression | None = Constant(None, DataType.BOOLEAN, node.span)
+    if node.otherwise is not None:
+        last = expression(node.otherwise, scope)
+    values.append(last)
+    if any(test is None for test in tests) or any(one is None for one in values):
+        return None
+    met = _meeting([v for v in values if v is not None], "CASE", node.span, scope)
+    if met is None:
+        return None
+    branches = tuple((t, v) for t, v in zip(tests, met, strict=False) if t is not None)
+    return core.Case(branches, met[-1], met[-1].type)
+
+
+def _minus(node: syntax.Unary, scope: Scope) -> core.Expression | None:
+    inner = node.operand
+    if isinstance(inner, syntax.Constant) and type(inner.value) is int:
+        # The smallest LONG has no positive counterpart, so the sign belongs to the literal.
+        return _integer(-inner.value, node.span, scope)
+    operand = _number("-", inner, scope)
+    return None if operand is None else core.Negation(operand, operand.type)
+
+
+def _number(what: str, node: syntax.Expression, scope: Scope) -> core.Expression | None:
+    operand = expression(node, scope)
+    if operand is None:
+        return None
+    if _is_null(operand):
+        return Constant(None, DataType.INT, node.span)
+    if operand.type not in (*NUMBERS, DataType.INTERVAL):
+        scope.found.add(
+            messages.type_mismatch(
+                f"{what} takes a number, and this is of type {operand.type.value}", node.span
+            )
+        )
+        return None
+    return operand
+
+
+_READ_AS = {DataType.DATE: DataType.TIMESTAMP, DataType.INT: DataType.LONG}
+
+
+def _arithmetic(node: syntax.Binary, scope: Scope) -> core.Expression | None:
+    left, right = expression(node.left, scope), expression(node.right, scope)
+    if left is None or right is None:
+        return None
+    operator = cast('Literal["+", "-", "*", "/", "%"]', node.operator)
+    if any(side.type in (*TIMES, DataType.INTERVAL) for side in (left, right)):
+        first, second = (None if _is_null(s) else _READ_AS.get(s.type, s.type) for s in (left, right))
+        for (sign, one, other), type in TIME_OPERANDS.items():
+            if sign == operator and first in (None, one) and second in (None, other):
+                return core.Arithmetic(
+                    operator, _converted(left, one), _converted(right, other), type
+                )
+        scope.found.add(
+            messages.type_mismatch(
+                f"{operator} does not go with {left.type.value} and {right.type.value}",
+                node.span,
+                "times take + and - with INTERVAL '90' SECOND",
+            )
+        )
+        return None
+    for side, part in ((left, node.left), (right, node.right)):
+        if not _is_null(side) and side.type not in NUMBERS:
+            scope.found.add(
+                messages.type_mismatch(
+                    f"{operator} takes numbers, and this is of type {side.type.value}", part.span
+                )
+            )
+            return None
+    if _is_null(left) and _is_null(right):
+        left = Constant(None, DataType.INT, node.left.span)
+    met = _meeting([left, right], operator, node.span, scope)
+    if met is None:
+        return None
+    type = DataType.DOUBLE if operator == "/" else met[0].type
+    if operator == "/":
+        met = [_converted(side, DataType.DOUBLE) for side in (left, right)]
+    return core.Arithmetic(operator, met[0], met[1], type)
+
+
+def interval(node: syntax.Interval, found: Diagnostics) -> int | None:
+    """An interval in microseconds."""
+    unit = node.unit.text.upper().removesuffix("S")
+    if unit not in literals.MICROSECONDS:
+        found.add(messages.bad_interval(f"there is no unit {node.unit.text!r}", node.unit.span))
+        return None
+    if not node.amount.isascii() or not node.amount.isdigit():
+        message = f"{node.amount!r} is no whole number of {unit.lower()}s from 0 on"
+        found.add(messages.bad_interval(message, node.span))
+        return None
+    length = int(node.amount) * literals.MICROSECONDS[unit]
+    if length > literals.LARGEST_SIZE:
+        found.add(messages.bad_interval("the interval is too long for 64 bits", node.span))
+        return None
+    return length
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+def _variables(name: syntax.Name, scope: Scope) -> core.Variables | None:
+    found = scope.variables.get(name.key)
+    if found is None:
+        scope.found.add(messages.unknown_variable(name.text, list(scope.variables), name.span))
+    return found
+
+
+def _last(variables: core.Variables | None) -> core.Navigation:
+    return core.Navigation(variables, first=False, offset=0, shift=0, final=False)
+
+
+def _column(node: syntax.Column, scope: Scope) -> core.Expression | None:
+    variables = None
+    if node.variable is not None:
+        variables = _variables(node.variable, scope)
+        if variables is None:
+            return None
+    number = scope.numbers.get(node.name.key)
+    if number is None:
+        if scope.has_schema:
+            known = [column.name for column in scope.columns]
+            scope.found.add(messages.unknown_column(node.name.text, known, node.name.span))
+        return None
+    row = scope.row or _last(variables)
+    return core.ColumnAt(number, row, scope.columns[number].type)
+
+
+def _call(node: syntax.Call, scope: Scope) -> core.Expression | None:
+    name = node.function.text.upper()
+    if name not in FUNCTIONS:
+        names = list(FUNCTIONS)
+        text, span = node.function.text, node.function.span
+        scope.found.add(messages.unknown_function(text, names, span))
+        return None
+    if node.distinct is not None:
+        scope.found.add(
+            messages.unsupported("DISTINCT is not supported", node.distinct, "leave it out")
+        )
+        return None
+    if not _semantics_fit(name, node, scope):
+        return None
+    if scope.row is not None and name in (*NAVIGATION, *AGGREGATES):
+        scope.found.add(messages.bad_nesting(scope.inside, name, node.span))
+        return None
+    match name:
+        case "FIRST" | "LAST" | "PREV" | "NEXT":
+            return _navigation(node, scope)
+        case "COUNT" | "SUM" | "AVG" | "MIN" | "MAX":
+            return _aggregate(cast("core.AggregateFunction", name), node, scope)
+        case "ARRAY_AGG":
+            if scope.defines:
+                scope.found.add(
+                    messages.unsupported(
+                        "ARRAY_AGG has no meaning in a condition",
+                        node.span,
+                        "write it as a whole measure",
+                    )
+                )
+            else:
+                scope.found.add(
+                    messages.type_mismatch(
+                        "an array has no operators: ARRAY_AGG is a whole measure", node.span
+                    )
+                )
+            return None
+        case "CLASSIFIER":
+            return _classifier(node, scope)
+        case "MATCH_NUMBER":
+            if node.arguments:
+                scope.found.add(messages.wrong_arguments(name, "MATCH_NUMBER()", node.span))
+                return None
+            return core.MatchNumber()
+        case "ABS":
+            if len(node.arguments) != 1 or isinstance(node.arguments[0], syntax.Star):
+                scope.found.add(messages.wrong_arguments(name, "ABS(e)", node.span))
+                return None
+            operand = _number("ABS", node.arguments[0], scope)
+            return None if operand is None else core.Absolute(operand, operand.type)
+        case "COALESCE":
+            return _coalesce(node, scope)
+        case _:
+            return _difference(node, scope)
+
+
+def _semantics_fit(name: str, node: syntax.Call, scope: Scope) -> bool:
+    if node.semantics is None:
+        return True
+    span = node.semantics.span.to(node.span)
+    if name not in ("FIRST", "LAST", *AGGREGATES):
+        word = node.semantics.text
+        help = f"write it inside: {name}({word} LAST(x))" if name in NAVIGATION else "leave it out"
+        message = f"{word} stands before FIRST, LAST and aggregates, not before {name}"
+        scope.found.add(messages.bad_navigation(message, span, help))
+        return False
+    if scope.defines and node.semantics.text == "FINAL":
+        scope.found.add(messages.final_in_define(span))
+        return False
+    return True
+
+
+def _is_final(node: syntax.Call) -> bool:
+    return node.semantics is not None and node.semantics.text == "FINAL"
+
+
+def _offset(node: syntax.Call, default: int, scope: Scope) -> int | None:
+    if len(node.arguments) < 2:
+        return default
+    given = node.arguments[1]
+    if (
+        not isinstance(given, syntax.Constant)
+        or type(given.value) is not int
+        or given.value > MOST_OFFSET
+    ):
+        text = scope.found.source.slice(given.span)
+        scope.found.add(messages.bad_offset(text, given.span))
+        return None
+    return given.value
+
+
+def _navigation(node: syntax.Call, scope: Scope) -> core.Expression | None:
+    name = node.function.text.upper()
+    if len(node.arguments) not in (1, 2) or isinstance(node.arguments[0], syntax.Star):
+        scope.found.add(messages.wrong_arguments(name, f"{name}(v.x, 1)", node.span))
+        return None
+    argument = node.arguments[0]
+    if name in ("PREV", "NEXT"):
+        distance = _offset(node, 1, scope)
+        shift = 0 if distance is None else distance
+        shift = -shift if name == "PREV" else shift
+        inner = argument
+        if isinstance(inner, syntax.Call) and inner.function.key in ("first", "last"):
+            if not _semantics_fit(inner.function.text.upper(), inner, scope):
+                return None
+            if len(inner.arguments) not in (1, 2) or isinstance(inner.arguments[0], syntax.Star):
+                text = inner.function.text.upper()
+                scope.found.add(messages.wrong_arguments(text, f"{text}(v.x, 1)", inner.span))
+                return None
+            offset = _offset(inner, 0, scope)
+            if offset is None or distance is None:
+                return None
+            first, final = inner.function.key == "first", _is_final(inner)
+            return _at(name, inner.arguments[0], (first, offset, shift, final), scope)
+        if distance is None:
+            return None
+        return _at(name, argument, (False, 0, shift, False), scope)
+    offset = _offset(node, 0, scope)
+    if offset is None:
+        return None
+    return _at(name, argument, (name == "FIRST", offset, 0, _is_final(node)), scope)
+
+
+def _at(
+    name: str,
+    argument: syntax.Expression | syntax.Star,
+    place: tuple[bool, int, int, bool],
+    scope: Scope,
+) -> core.Expression | None:
+    """An expression over the row that navigation finds."""
+    assert not isinstance(argument, syntax.Star)
+    read = _read(name, argument, scope)
+    if read is None:
+        return None
+    variables, reads = read
+    if not reads:
+        message = f"{name} finds a row, and its argument reads none"
+        scope.found.add(
+            messages.bad_navigation(message, argument.span, "name a column, or CLASSIFIER()")
+        )
+        return None
+    first, offset, shift, final = place
+    row = core.Navigation(variables, first, offset, shift, final)
+    inner = replace(scope, row=row, inside=name)
+    operand = expression(argument, inner)
+    if operand is None:
+        return None
+    if isinstance(operand, core.ColumnAt | core.LabelAt):
+        return operand
+    return core.Existing(row, operand, operand.type)
+
+
+def _read(
+    name: str, argument: syntax.Expression, scope: Scope
+) -> tuple[core.Variables | None, bool] | None:
+    """The variables whose rows an argument is about, and whether it reads any row at all."""
+    qualifiers: dict[str | None, syntax.Name | None] = {}
+    for node in _nodes(argument):
+        match node:
+            case syntax.Column():
+                key = None if node.variable is None else node.variable.key
+                qualifiers.setdefault(key, node.variable)
+            case syntax.Call() if node.function.key == "classifier":
+                named = _named_in_classifier(node)
+                qualifiers.setdefault(None if named is None else named.key, named)
+    if len(qualifiers) > 1:
+        told = ["all variables" if one is None else one.text for one in qualifiers.values()]
+        scope.found.add(messages.mixed_variables(name, told, argument.span))
+        return None
+    for named in qualifiers.values():
+        if named is not None:
+            variables = _variables(named, scope)
+            return None if variables is None else (variables, True)
+    return None, bool(qualifiers)
+
+
+def _named_in_classifier(node: syntax.Call) -> syntax.Name | None:
+    if len(node.arguments) == 1:
+        argument = node.arguments[0]
+        if isinstance(argument, syntax.Column) and argument.variable is None:
+            return argument.name
+    return None
+
+
+def _nodes(node: syntax.Expression) -> Iterator[syntax.Expression]:
+    waiting: list[syntax.Expression | syntax.Star] = [node]
+    while waiting:
+        one = waiting.pop(0)
+        if isinstance(one, syntax.Star):
+            continue
+        yield one
+        match one:
+            case syntax.Call() if one.function.key != "classifier":
+                waiting += one.arguments
+            case syntax.Unary() | syntax.NullTest():
+                waiting.append(one.operand)
+            case syntax.Binary():
+                waiting += (one.left, one.right)
+            case syntax.Between():
+                waiting += (one.operand, one.low, one.high)
+            case syntax.In():
+                waiting += (one.operand, *one.values)
+            case syntax.Like():
+                waiting += (one.operand, one.pattern)
+            case syntax.Case():
+                waiting += [] if one.operand is None else [one.operand]
+                waiting += [part for branch in one.branches for part in branch]
+                waiting += [] if one.otherwise is None else [one.otherwise]
+
+
+def _classifier(node: syntax.Call, scope: Scope) -> core.Expression | None:
+    named = _named_in_classifier(node)
+    if node.arguments and named is None:
+        scope.found.add(
+            messages.wrong_arguments("CLASSIFIER", "CLASSIFIER() or CLASSIFIER(v)", node.span)
+        )
+        return None
+    variables = None
+    if named is not None:
+        variables = _variables(named, scope)
+        if variables is None:
+            return None
+    return core.LabelAt(scope.row or _last(variables))
+
+
+_SUMMED = (*NUMBERS,)
+
+
+def _aggregate(
+    name: core.AggregateFunction, node: syntax.Call, scope: Scope
+) -> core.Expression | None:
+    if node.distinct is not None:
+        scope.found.add(
+            messages.unsupported("DISTINCT is not supported", node.distinct, "leave it out")
+        )
+        return None
+    if len(node.arguments) != 1:
+        scope.found.add(messages.wrong_arguments(name, f"{name}(v.x)", node.span))
+        return None
+    final = _is_final(node)
+    argument = node.arguments[0]
+    if isinstance(argument, syntax.Star):
+        if name != "COUNT":
+            scope.found.add(messages.wrong_arguments(name, f"{name}(v.x)", node.span))
+            return None
+        variables = None
+        if argument.variable is not None:
+            variables = _variables(argument.variable, scope)
+            if variables is None:
+                return None
+        return core.Aggregate("COUNT", variables, None, final, DataType.LONG)
+    read = _read(name, argument, scope)
+    if read is None:
+        return None
+    operand = expression(argument, replace(scope, row=core.Argument(), inside=name))
+    if operand is None:
+        return None
+    if _is_null(operand) and name in ("SUM", "AVG"):
+        operand = Constant(None, DataType.INT, argument.span)
+    type = operand.type
+    if name in ("SUM", "AVG") and type not in _SUMMED:
+        scope.found.add(
+            messages.type_mismatch(
+                f"{name} takes numbers, and this is of type {type.value}", argument.span
+            )
+        )
+        return None
+    if type is DataType.INTERVAL:
+        scope.found.add(
+            messages.unsupported(
+                f"{name} of an interval is not supported",
+                argument.span,
+                "write TIMESTAMPDIFF(SECOND, a, b)",
+            )
+        )
+        return None
+    match name:
+        case "COUNT":
+            type = DataType.LONG
+        case "AVG":
+            type = DataType.DOUBLE
+        case "SUM":
+            whole = type in (DataType.INT, DataType.LONG)
+            type = DataType.LONG if whole else DataType.DOUBLE
+    return core.Aggregate(name, read[0], operand, final, type)
+
+
+def _coalesce(node: syntax.Call, scope: Scope) -> core.Expression | None:
+    if not node.arguments or any(isinstance(one, syntax.Star) for one in node.arguments):
+        scope.found.add(messages.wrong_arguments("COALESCE", "COALESCE(a, b)", node.span))
+        return None
+    parts = [
+        expression(one, scope) for one in node.arguments if not isinstance(one, syntax.Star)
+    ]
+    if any(part is None for part in parts):
+        return None
+    met = _meeting([part for part in parts if part is not None], "COALESCE", node.span, scope)
+    return None if met is None else core.Coalesce(tuple(met), met[0].type)
+
+
+def _difference(node: syntax.Call, scope: Scope) -> core.Expression | None:
+    wanted = "TIMESTAMPDIFF(SECOND, a, b)"
+    if len(node.arguments) != 3:
+        scope.found.add(messages.wrong_arguments("TIMESTAMPDIFF", wanted, node.span))
+        return None
+    unit, *ends = node.arguments
+    name = unit.name.text.upper() if isinstance(unit, syntax.Column) else ""
+    length = literals.MICROSECONDS.get(name.removesuffix("S") if name else "")
+    if length is None:
+        message = f"{scope.found.source.slice(unit.span)!r} is no unit of time"
+        scope.found.add(messages.bad_interval(message, unit.span))
+        return None
+    times = []
+    for end in ends:
+        if isinstance(end, syntax.Star):
+            scope.found.add(messages.wrong_arguments("TIMESTAMPDIFF", wanted, node.span))
+            return None
+        time = expression(end, scope)
+        if time is None:
+            return None
+        if time.type not in TIMES and not _is_null(time):
+            scope.found.add(
+                messages.type_mismatch(
+                    f"TIMESTAMPDIFF takes times, and this is of type {time.type.value}", end.span
+                )
+            )
+            return None
+        times.append(_converted(time, DataType.TIMESTAMP))
+    return core.TimeDifference(length, times[0], times[1])

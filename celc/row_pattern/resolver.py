@@ -1,0 +1,378 @@
+"""Syntax of MATCH_RECOGNIZE → a query whose names are resolved and whose expressions are typed.
+
+Every function gives None for a part without a meaning, after saying why once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import permutations
+
+from celc.core.formula import DataType
+from celc.diagnostics.errors import Diagnostics
+from celc.diagnostics.messages import row_patterns as messages
+from celc.diagnostics.source import Source, Span
+from celc.row_pattern import core, syntax
+from celc.row_pattern.expressions import Scope, condition, interval, value
+
+_TYPES = {
+    "boolean": DataType.BOOLEAN,
+    "int": DataType.INT,
+    "integer": DataType.INT,
+    "long": DataType.LONG,
+    "bigint": DataType.LONG,
+    "float": DataType.FLOAT,
+    "double": DataType.DOUBLE,
+    "string": DataType.STRING,
+    "timestamp": DataType.TIMESTAMP,
+    "date": DataType.DATE,
+}
+MOST_ROWS = 4_000
+"""The most rows of a pattern whose quantifiers are written out."""
+
+Schema = Mapping[str, str]
+
+
+def resolve(query: syntax.Query, source: Source, name: str, schema: Schema | None) -> core.Query:
+    """The meaning of a text; `schema`: types by column, where it has no CREATE TABLE.
+
+    Raises `CelError` with all its errors.
+    """
+    found = Diagnostics(source)
+    resolved = _Resolver(query, found, schema).query(name)
+    found.raise_errors()
+    assert resolved is not None
+    return resolved
+
+
+class _Resolver:
+    def __init__(self, query: syntax.Query, found: Diagnostics, schema: Schema | None) -> None:
+        self._query = query
+        self._found = found
+        self._columns = self._declared(schema)
+        self._numbers = {c.name.casefold(): n for n, c in enumerate(self._columns or ())}
+        self._variables: dict[str, tuple[int, syntax.Name]] = {}
+        for variable in _variables_of(query.pattern):
+            self._variables.setdefault(variable.key, (len(self._variables), variable))
+        self._subsets = self._subsets_of(query.subsets)
+
+    def query(self, name: str) -> core.Query | None:
+        """The whole; None after errors."""
+        query, found = self._query, self._found
+        partition_by = self._keys(query.partition_by)
+        order_by = tuple(
+            core.Ordered(number, ordered.descending, ordered.nulls_first)
+            for ordered, number in zip(
+                query.order_by, self._keys([o.column for o in query.order_by]), strict=True
+            )
+        )
+        self._check_keys()
+        columns = self._columns or ()
+        scope = Scope(
+            found,
+            columns,
+            self._numbers,
+            {key: frozenset([n]) for key, (n, _) in self._variables.items()} | self._subsets,
+            self._columns is not None,
+        )
+        measures = []
+        for measure in query.measures:
+            expression = value(measure.expression, scope.of_measures())
+            if expression is not None:
+                measures.append(core.Measure(measure.name.text, expression))
+        conditions = self._conditions(scope)
+        pattern = self._pattern(query.pattern)
+        self._check_size(query.pattern)
+        self._check_exclusion()
+        skip = self._skip(query.skip)
+        within = self._within()
+        outputs = self._outputs()
+        if found.has_errors or skip is None:
+            return None
+        return core.Query(
+            name=name,
+            columns=columns,
+            partition_by=partition_by,
+            order_by=order_by,
+            measures=tuple(measures),
+            rows=query.rows,
+            skip=skip,
+            pattern=pattern,
+            variables=tuple(variable.text for _, variable in self._variables.values()),
+            conditions=conditions,
+            within=within,
+            outputs=outputs,
+            pattern_span=query.pattern.span,
+        )
+
+    # --- names ------------------------------------------------------------------------------------
+
+    def _declared(self, schema: Schema | None) -> tuple[core.Column, ...] | None:
+        query, found = self._query, self._found
+        if query.table is None:
+            if schema is None:
+                found.add(messages.no_schema(query.source.text, query.source.span))
+                return None
+            return tuple(
+                core.Column(name, _TYPES[type.casefold()]) for name, type in schema.items()
+            )
+        if query.table.name.key != query.source.key:
+            declared = query.table.name
+            found.add(
+                messages.other_table(
+                    query.source.text, declared.text, query.source.span, declared.span
+                )
+            )
+        columns = []
+        for declaration in query.table.columns:
+            type = _TYPES.get(declaration.type.key)
+            if type is None:
+                known = [one.value for one in dict.fromkeys(_TYPES.values())]
+                found.add(
+                    messages.unknown_column_type(
+                        declaration.type.text, known, declaration.type.span
+                    )
+                )
+            columns.append(core.Column(declaration.name.text, type or DataType.INT))
+        self._no_two("columns", [declaration.name for declaration in query.table.columns])
+        return tuple(columns)
+
+    def _no_two(self, what: str, names: Iterable[syntax.Name]) -> None:
+        seen: dict[str, syntax.Name] = {}
+        for name in names:
+            if name.key in seen:
+                place = seen[name.key].span
+                self._found.add(messages.duplicate_name(what, name.text, name.span, place))
+            seen.setdefault(name.key, name)
+
+    def _keys(self, names: Iterable[syntax.Name]) -> tuple[int, ...]:
+        found = []
+        for name in names:
+            number = self._numbers.get(name.key)
+            if number is None and self._columns is not None:
+                known = [column.name for column in self._columns]
+                self._found.add(messages.unknown_column(name.text, known, name.span))
+            found.append(number or 0)
+        return tuple(found)
+
+    def _check_keys(self) -> None:
+        query = self._query
+        self._no_two(
+            "keys", [*query.partition_by, *(ordered.column for ordered in query.order_by)]
+        )
+
+    def _subsets_of(self, subsets: tuple[syntax.Subset, ...]) -> dict[str, core.Variables]:
+        self._no_two(
+            "variables or subsets",
+            [*(name for _, name in self._variables.values()), *(s.name for s in subsets)],
+        )
+        found = {}
+        for subset in subsets:
+            members = set()
+            for member in subset.members:
+                if member.key not in self._variables:
+                    self._unknown_variable(member, subsets=False)
+                else:
+                    members.add(self._variables[member.key][0])
+            found[subset.name.key] = frozenset(members)
+        return found
+
+    def _unknown_variable(self, name: syntax.Name, *, subsets: bool = True) -> None:
+        known = [variable.text for _, variable in self._variables.values()]
+        if subsets:
+            known += [subset.name.text for subset in self._query.subsets]
+        self._found.add(messages.unknown_variable(name.text, known, name.span))
+
+    # --- clauses ----------------------------------------------------------------------------------
+
+    def _conditions(self, scope: Scope) -> tuple[core.Expression | None, ...]:
+        definitions = self._query.definitions
+        self._no_two("conditions in DEFINE of", [one.name for one in definitions])
+        found: list[core.Expression | None] = [None] * len(self._variables)
+        for definition in definitions:
+            known = self._variables.get(definition.name.key)
+            resolved = condition(definition.condition, scope.of_definition())
+            if known is None:
+                names = [variable.text for _, variable in self._variables.values()]
+                self._found.add(
+                    messages.not_in_pattern(definition.name.text, names, definition.name.span)
+                )
+            else:
+                found[known[0]] = resolved
+        return tuple(found)
+
+    def _skip(self, skip: syntax.Skip) -> core.Skip | None:
+        if skip.target is None:
+            return core.Skip(skip.mode, frozenset(), "")
+        key = skip.target.key
+        if key in self._variables:
+            number, name = self._variables[key]
+            return core.Skip(skip.mode, frozenset([number]), name.text)
+        if key in self._subsets:
+            return core.Skip(skip.mode, self._subsets[key], skip.target.text)
+        self._unknown_variable(skip.target)
+        return None
+
+    def _within(self) -> int | None:
+        query, within = self._query, self._query.within
+        if within is None:
+            return None
+        length = interval(within, self._found)
+        help = "write ORDER BY ts first, where ts is a TIMESTAMP or a DATE, ascending"
+        if not query.order_by:
+            self._found.add(
+                messages.bad_within("WITHIN needs an order in time", within.span, help)
+            )
+            return None
+        first = query.order_by[0]
+        number = self._numbers.get(first.column.key)
+        if number is None or self._columns is None:
+            return None
+        type = self._columns[number].type
+        if type not in (DataType.TIMESTAMP, DataType.DATE):
+            message = f"WITHIN is measured on {first.column.text!r}, which is of type {type.value}"
+            self._found.add(messages.bad_within(message, within.span, help))
+        elif first.descending:
+            message = f"WITHIN is measured on {first.column.text!r}, which comes in falling order"
+            self._found.add(messages.bad_within(message, within.span, help))
+        return length
+
+    def _check_exclusion(self) -> None:
+        if self._query.rows != "WITH UNMATCHED":
+            return
+        for node in _nodes(self._query.pattern):
+            if isinstance(node, syntax.Exclusion):
+                self._found.add(
+                    messages.exclusion_with_unmatched(node.span, self._query.rows_span)
+                )
+
+    def _check_size(self, pattern: syntax.Pattern) -> None:
+        if _size(pattern) > MOST_ROWS:
+            self._found.add(messages.too_many_states(MOST_ROWS, pattern.span))
+
+    # --- output -----------------------------------------------------------------------------------
+
+    def _outputs(self) -> tuple[core.Output, ...]:
+        """The columns of the result, as SELECT picks them."""
+        query, columns = self._query, self._columns or ()
+        keys = [n for n in self._keys_quietly(query.partition_by)]
+        orders = self._keys_quietly(o.column for o in query.order_by)
+        measures = [
+            core.Output(measure.name.text, "measure", number)
+            for number, measure in enumerate(query.measures)
+        ]
+        places: dict[str, Span | None] = {m.name.key: m.name.span for m in query.measures}
+
+        def column(number: int) -> core.Output:
+            return core.Output(columns[number].name, "column", number)
+
+        every = [column(n) for n in keys]
+        if query.rows != "ONE ROW":
+            every += [column(n) for n in orders]
+        every += measures
+        if query.rows != "ONE ROW":
+            every += [column(n) for n in range(len(columns)) if n not in {*keys, *orders}]
+        if not every:
+            self._found.add(messages.no_columns(query.match_span))
+        by_name: dict[str, core.Output] = {}
+        for output in every:
+            key = output.name.casefold()
+            if key in by_name and places.get(key) is not None:
+                place = places[key]
+                assert place is not None
+                self._found.add(messages.duplicate_name("columns", output.name, place, None))
+            by_name.setdefault(key, output)
+        if query.selected is None:
+            return tuple(every)
+        chosen = []
+        for selected in query.selected:
+            if selected.table is not None and (
+                query.alias is None or selected.table.key != query.alias.key
+            ):
+                alias = None if query.alias is None else query.alias.text
+                self._found.add(
+                    messages.unknown_qualifier(selected.table.text, alias, selected.table.span)
+                )
+            output_or_none = by_name.get(selected.column.key)
+            if output_or_none is None:
+                if self._columns is not None:
+                    known = [output.name for output in every]
+                    text, span = selected.column.text, selected.column.span
+                    self._found.add(messages.unknown_column(text, known, span))
+                continue
+            given = selected.column.text if selected.alias is None else selected.alias.text
+            chosen.append(core.Output(given, output_or_none.kind, output_or_none.number))
+        self._no_two(
+            "columns", [selected.alias or selected.column for selected in query.selected]
+        )
+        return tuple(chosen)
+
+    def _keys_quietly(self, names: Iterable[syntax.Name]) -> list[int]:
+        return [self._numbers[name.key] for name in names if name.key in self._numbers]
+
+    # --- patterns ---------------------------------------------------------------------------------
+
+    def _pattern(self, node: syntax.Pattern, excluded: bool = False) -> core.Pattern:
+        match node:
+            case syntax.Variable():
+                return core.OneRow(self._variables[node.name.key][0], excluded)
+            case syntax.Nothing():
+                return core.Concatenation(())
+            case syntax.Anchor():
+                return core.Anchor(node.sign == "^")
+            case syntax.Concatenation():
+                return core.Concatenation(tuple(self._pattern(p, excluded) for p in node.parts))
+            case syntax.Alternation():
+                return core.Alternation(tuple(self._pattern(p, excluded) for p in node.parts))
+            case syntax.Permutation():
+                parts = [self._pattern(part, excluded) for part in node.parts]
+                return core.Alternation(
+                    tuple(core.Concatenation(order) for order in permutations(parts))
+                )
+            case syntax.Exclusion():
+                return self._pattern(node.part, True)
+            case syntax.Repetition():
+                part = self._pattern(node.part, excluded)
+                return core.Repetition(part, node.least, node.most, node.reluctant)
+
+
+def _below(node: syntax.Pattern) -> tuple[syntax.Pattern, ...]:
+    match node:
+        case syntax.Concatenation() | syntax.Alternation() | syntax.Permutation():
+            return node.parts
+        case syntax.Exclusion() | syntax.Repetition():
+            return (node.part,)
+        case _:
+            return ()
+
+
+def _nodes(pattern: syntax.Pattern) -> Iterator[syntax.Pattern]:
+    """The parts of a pattern, in the order of the text."""
+    waiting = [pattern]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += reversed(_below(node))
+
+
+def _variables_of(pattern: syntax.Pattern) -> Iterator[syntax.Name]:
+    for node in _nodes(pattern):
+        if isinstance(node, syntax.Variable):
+            yield node.name
+
+
+def _size(node: syntax.Pattern) -> int:
+    """How many rows a pattern names when quantifiers and PERMUTE are written out."""
+    match node:
+        case syntax.Variable():
+            return 1
+        case syntax.Permutation():
+            orders = 1
+            for factor in range(2, len(node.parts) + 1):
+                orders *= factor
+            return orders * sum(map(_size, node.parts))
+        case syntax.Repetition():
+            rounds = max(node.least, node.most or node.least, 1)
+            return rounds * max(_size(node.part), 1)
+        case _:
+            return sum(map(_size, _below(node)))

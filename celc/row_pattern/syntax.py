@@ -1,0 +1,341 @@
+"""Syntax of MATCH_RECOGNIZE: what the text says, before any name is looked up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from celc.diagnostics.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name as it is written, without backquotes. Names are compared by `key`."""
+
+    text: str
+    span: Span
+
+    @property
+    def key(self) -> str:
+        """The name as it is compared: case does not count."""
+        return self.text.casefold()
+
+
+# --- expressions ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A number, a text, TRUE, FALSE or NULL. A whole number is an int, any other a float."""
+
+    value: int | float | str | bool | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """`TIMESTAMP '…'` or `DATE '…'`."""
+
+    kind: Literal["TIMESTAMP", "DATE"]
+    text: Constant
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """`INTERVAL '90' SECOND`: the number as it is written, and its unit."""
+
+    amount: str
+    unit: Name
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`v.x` or `x`."""
+
+    variable: Name | None
+    name: Name
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Star:
+    """`*` or `v.*`, the argument of COUNT."""
+
+    variable: Name | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`f(…)`, with RUNNING or FINAL before it, or DISTINCT in it, where these are written."""
+
+    function: Name
+    arguments: tuple[Expression | Star, ...]
+    semantics: Name | None
+    distinct: Span | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """`-e` or `NOT e`."""
+
+    operator: Literal["-", "NOT"]
+    operand: Expression
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Arithmetic, a comparison, AND or OR."""
+
+    operator: str
+    left: Expression
+    right: Expression
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class NullTest:
+    """`e IS [NOT] NULL`."""
+
+    operand: Expression
+    negated: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """`e [NOT] BETWEEN low AND high`."""
+
+    operand: Expression
+    low: Expression
+    high: Expression
+    negated: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """`e [NOT] IN (e, …)`."""
+
+    operand: Expression
+    values: tuple[Expression, ...]
+    negated: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """`e [NOT] LIKE '…'` or RLIKE."""
+
+    operator: Literal["LIKE", "RLIKE"]
+    operand: Expression
+    pattern: Expression
+    negated: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """`CASE [e] WHEN … THEN … [ELSE …] END`."""
+
+    operand: Expression | None
+    branches: tuple[tuple[Expression, Expression], ...]
+    otherwise: Expression | None
+    span: Span
+
+
+Expression: TypeAlias = (
+    Constant
+    | Time
+    | Interval
+    | Column
+    | Call
+    | Unary
+    | Binary
+    | NullTest
+    | Between
+    | In
+    | Like
+    | Case
+)
+
+# --- patterns -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """`v`: one row."""
+
+    name: Name
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """`()`: no row."""
+
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """`^` or `$`."""
+
+    sign: Literal["^", "$"]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Concatenation:
+    """`p q …`."""
+
+    parts: tuple[Pattern, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Alternation:
+    """`p | q | …`, the preferred one first."""
+
+    parts: tuple[Pattern, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Permutation:
+    """`PERMUTE(p, …)`."""
+
+    parts: tuple[Pattern, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """`{- p -}`."""
+
+    part: Pattern
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """`p*`, `p{n,m}` and so on; `most` None: without end. `bounds` is the place of the quantifier."""
+
+    part: Pattern
+    least: int
+    most: int | None
+    reluctant: bool
+    bounds: Span
+    span: Span
+
+
+Pattern: TypeAlias = (
+    Variable
+    | Nothing
+    | Anchor
+    | Concatenation
+    | Alternation
+    | Permutation
+    | Exclusion
+    | Repetition
+)
+
+# --- clauses --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDeclaration:
+    """`x INT` in CREATE TABLE."""
+
+    name: Name
+    type: Name
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """`CREATE TABLE t (…)`."""
+
+    name: Name
+    columns: tuple[ColumnDeclaration, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """`[m.]x [AS name]` in SELECT."""
+
+    table: Name | None
+    column: Name
+    alias: Name | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """`x [ASC | DESC] [NULLS FIRST | NULLS LAST]` in ORDER BY; `nulls_first` None: not said."""
+
+    column: Name
+    descending: bool
+    nulls_first: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """`e AS name` in MEASURES."""
+
+    expression: Expression
+    name: Name
+
+
+RowsShown: TypeAlias = Literal["ONE ROW", "SHOW EMPTY", "OMIT EMPTY", "WITH UNMATCHED"]
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """AFTER MATCH SKIP; `target` is the variable of `TO [FIRST | LAST] v`."""
+
+    mode: Literal["PAST LAST ROW", "TO NEXT ROW", "TO FIRST", "TO LAST"]
+    target: Name | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """`u = (v, …)`."""
+
+    name: Name
+    members: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """`v AS condition`."""
+
+    name: Name
+    condition: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A whole text. `selected` None: `*`. `rows_span` and `match_span` are the places of the rows
+    clause (or of PATTERN, where there is none) and of MATCH_RECOGNIZE."""
+
+    table: Table | None
+    selected: tuple[Selected, ...] | None
+    source: Name
+    partition_by: tuple[Name, ...]
+    order_by: tuple[Ordered, ...]
+    measures: tuple[Measure, ...]
+    rows: RowsShown
+    rows_span: Span
+    skip: Skip
+    pattern: Pattern
+    within: Interval | None
+    subsets: tuple[Subset, ...]
+    definitions: tuple[Definition, ...]
+    alias: Name | None
+    match_span: Span
+    span: Span
