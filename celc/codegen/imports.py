@@ -84,6 +84,12 @@ _NAMES_OF = {
         *("can_sum_interval", "sum_interval"),
     ),
     "celc_runtime.engine.runs": ("list_runs",),
+    "celc_runtime.row_pattern.plan": (
+        *("ComputedValue", "LabelOfRow", "MoveCondition", "NumberOfMatch", "RowAggregate"),
+        *("RowColumn", "RowNavigation", "RowOrder", "RowOutput", "RowPlan", "RowProgram"),
+        *("RowState", "ValueOfAggregate", "ValueOfRow"),
+    ),
+    "celc_runtime.row_pattern.query": ("RowPatternQuery", "row_pattern_names"),
     "celc_runtime.plan.strategy": (
         *("All", "BranchFree", "ByDefinition", "Checked", "Counted", "EarliestInWindow", "InRuns"),
         *("InWindow", "KeyTable", "KeyTerm", "Keyed", "Latest", "LongestRuns", "NearestEvent"),

@@ -25,7 +25,8 @@ from celc.version import VERSION
 class ModuleStart(TemplateView):
     """The beginning of a module: the text that it was made from, and its imports.
 
-    `command` stands in the docstring. `query_lines` are literals of the lines of the text.
+    `command` stands in the docstring, and `language`, that of the query. `query_lines` are literals
+    of the lines of the text.
     """
 
     template: ClassVar[str] = "module_start"
@@ -35,6 +36,7 @@ class ModuleStart(TemplateView):
     command: str
     query_lines: tuple[str, ...]
     imports: tuple[str, ...]
+    language: str = "CEL"
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ _TYPES = {
     "timestamp": DataType.TIMESTAMP,
     "date": DataType.DATE,
 }
-MOST_ROWS = 4_000
+MOST_ROWS = 5_000
 """The most rows of a pattern whose quantifiers are written out."""
 
 Schema = Mapping[str, str]

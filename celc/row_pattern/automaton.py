@@ -1,0 +1,250 @@
+"""Pattern → automaton whose moves out of each state stand in order of preference.
+
+A state is a place of the pattern that has just taken a row (the rows of its quantifiers written
+out), or the place before the first row. The moves out of a state are what can take the next row,
+found by following the pattern from that place in order of preference; what is found again later is
+left out, because the first way to the same place has failed by then. Acceptance ends the list: a
+match that can end never tries a move behind it.
+
+An empty round whose number is at least the lower bound is the last one (19075-5, 7.2.8). A loop
+around the row that was taken has a round with a row, so only loops that were entered since then can
+have an empty round: the following of the pattern carries these along.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from celc.row_pattern import core
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Takes a row of a variable. `target` is the state after it."""
+
+    variable: int
+    excluded: bool
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The moves in order of preference, and whether the pattern may end behind them (`accepts`), or
+    end at the end of the partition (`accepts_at_end`)."""
+
+    moves: tuple[Move, ...]
+    accepts: bool
+    accepts_at_end: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Automaton:
+    """`first` is the state before the first row of a partition, `start` before any other."""
+
+    states: tuple[State, ...]
+    first: int
+    start: int
+
+
+# --- the pattern as a graph -----------------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class _Node:
+    """A step of the pattern. `next` are the ways on in order of preference."""
+
+    next: list[_Node] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class _Take(_Node):
+    row: core.OneRow = core.OneRow(0, False)
+    number: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class _At(_Node):
+    first: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Begin(_Node):
+    """A round begins; `round` tells it from other rounds that can be open at the same time."""
+
+    round: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class _End(_Node):
+    """A round ends: `next` after a row, `last` after none."""
+
+    round: int = 0
+    last: _Node | None = None
+
+
+@dataclass(slots=True, eq=False)
+class _Accept(_Node):
+    pass
+
+
+class _Graph:
+    """Writes a pattern as steps, from its end to its beginning."""
+
+    def __init__(self) -> None:
+        self.takes: list[_Take] = []
+        self._rounds = 0
+
+    def before(self, pattern: core.Pattern, then: _Node) -> _Node:
+        """The step that begins `pattern` and goes on with `then`."""
+        match pattern:
+            case core.OneRow():
+                take = _Take([then], pattern, len(self.takes))
+                self.takes.append(take)
+                return take
+            case core.Anchor():
+                return _At([then], pattern.first)
+            case core.Concatenation():
+                for part in reversed(pattern.parts):
+                    then = self.before(part, then)
+                return then
+            case core.Alternation():
+                return _Node([self.before(part, then) for part in pattern.parts])
+            case core.Repetition():
+                return self._repeated(pattern, then)
+            case _:
+                assert_never(pattern)
+
+    def _repeated(self, pattern: core.Repetition, then: _Node) -> _Node:
+        least, most = pattern.least, pattern.most
+        if most is None:
+            # The round without end: from the lower bound on, all rounds are alike.
+            choice = _Node()
+            again = self._round(pattern.part, choice, then)
+            choice.next = [then, again] if pattern.reluctant else [again, then]
+            if least == 0:
+                return choice
+            following = self._round(pattern.part, choice, then)
+        else:
+            following = then
+            for _ in range(most - max(least, 1) if least else most):
+                further = self._round(pattern.part, following, then)
+                following = _Node([then, further] if pattern.reluctant else [further, then])
+            if least == 0:
+                return following
+            following = self._round(pattern.part, following, then)
+        for _ in range(least - 1):
+            following = self.before(pattern.part, following)
+        return following
+
+    def _round(self, part: core.Pattern, then: _Node, last: _Node) -> _Node:
+        """A round whose number is at least the lower bound: after a row it goes on with `then`,
+        after none with `last`."""
+        if not _can_be_empty(part):
+            return self.before(part, then)
+        self._rounds += 1
+        number = self._rounds
+        return _Begin([self.before(part, _End([then], number, last))], number)
+
+
+def _can_be_empty(pattern: core.Pattern) -> bool:
+    match pattern:
+        case core.OneRow():
+            return False
+        case core.Anchor():
+            return True
+        case core.Concatenation():
+            return all(map(_can_be_empty, pattern.parts))
+        case core.Alternation():
+            return any(map(_can_be_empty, pattern.parts))
+        case core.Repetition():
+            return pattern.least == 0 or _can_be_empty(pattern.part)
+
+
+# --- following it ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    takes: tuple[int, ...]
+    accepts: bool
+
+
+def _follow(begin: _Node, *, at_first: bool, at_end: bool) -> _Found:
+    """The rows that can be taken next, in order of preference, up to acceptance.
+
+    The same step with the same empty rounds open is not followed twice: all it leads to has been
+    found.
+    """
+    takes: dict[int, None] = {}
+    seen: set[tuple[int, frozenset[int]]] = set()
+    waiting: list[tuple[_Node, frozenset[int]]] = [(begin, frozenset())]
+    while waiting:
+        node, empty = waiting.pop()
+        key = (id(node), empty)
+        if key in seen:
+            continue
+        seen.add(key)
+        match node:
+            case _Take():
+                takes.setdefault(node.number)
+            case _Accept():
+                return _Found(tuple(takes), True)
+            case _At():
+                if at_first if node.first else at_end:
+                    waiting.append((node.next[0], empty))
+            case _Begin():
+                waiting.append((node.next[0], empty | {node.round}))
+            case _End():
+                assert node.last is not None
+                on = node.last if node.round in empty else node.next[0]
+                waiting.append((on, empty - {node.round}))
+            case _:
+                waiting += [(way, empty) for way in reversed(node.next)]
+    return _Found(tuple(takes), False)
+
+
+def automaton(pattern: core.Pattern) -> Automaton:
+    """The automaton of a pattern."""
+    graph = _Graph()
+    accept = _Accept()
+    begin = graph.before(pattern, accept)
+    states = []
+    for take in graph.takes:
+        states.append(_state(graph, take.next[0], at_first=False))
+    start, first = len(states), len(states) + 1
+    states.append(_state(graph, begin, at_first=False))
+    states.append(_state(graph, begin, at_first=True))
+    return _reachable(Automaton(tuple(states), first, start))
+
+
+def _state(graph: _Graph, begin: _Node, *, at_first: bool) -> State:
+    found = _follow(begin, at_first=at_first, at_end=False)
+    end = _follow(begin, at_first=at_first, at_end=True)
+    moves = tuple(
+        Move(graph.takes[number].row.variable, graph.takes[number].row.excluded, number)
+        for number in found.takes
+    )
+    return State(moves, found.accepts, end.accepts)
+
+
+def _reachable(made: Automaton) -> Automaton:
+    """The states that can be reached, numbered in the order in which they are found."""
+    order: dict[int, int] = {}
+    waiting = [made.first, made.start]
+    while waiting:
+        state = waiting.pop()
+        if state in order:
+            continue
+        order[state] = len(order)
+        waiting += [move.target for move in reversed(made.states[state].moves)]
+    numbered = sorted(order, key=order.__getitem__)
+    states = tuple(
+        State(
+            tuple(Move(m.variable, m.excluded, order[m.target]) for m in made.states[one].moves),
+            made.states[one].accepts,
+            made.states[one].accepts_at_end,
+        )
+        for one in numbered
+    )
+    return Automaton(states, order[made.first], order[made.start])

@@ -1,0 +1,555 @@
+"""A program → the text of a Python module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from celc.codegen.escape import comment_text, literal_lines, string_literal, string_tuple, tuple_text
+from celc.codegen.imports import Imports
+from celc.codegen.layout import formatted
+from celc.codegen.module import ModuleStart
+from celc.codegen.templates import TemplateView
+from celc.core.formula import DataType
+from celc.row_pattern import core
+from celc.row_pattern.code import Lines, Place, Shared, Value
+from celc.row_pattern.program import AggregateMemory, Memory, Program, RowMemory
+from celc.version import VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of the module."""
+
+    name: str
+    arguments: tuple[str, ...]
+    meaning: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A named argument of a constructor's call."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowPatternPart(TemplateView):
+    """All of a module but its beginning."""
+
+    template: ClassVar[str] = "row_pattern"
+
+    legend: tuple[str, ...]
+    functions: tuple[Function, ...]
+    plan: tuple[Argument, ...]
+    functions_used: tuple[str, ...]
+    query_name: str
+
+
+def module_text(made: Program, text: str, command: str) -> str:
+    """The generated module of a query; the header names `command`."""
+    imports = Imports()
+    imports.use("RowPatternQuery", "RowPlan", "RowProgram", "row_pattern_names")
+    writer = _Writer(made, imports)
+    part = writer.part()
+    if part.functions:
+        imports.use("njit")
+    start = ModuleStart(
+        string_literal(VERSION),
+        comment_text(VERSION),
+        comment_text(command).replace("\\", "\\\\").replace('"', "'"),
+        tuple(literal_lines(text)),
+        imports.lines(),
+        "MATCH_RECOGNIZE",
+    )
+    return formatted([start.text(), part.text()])
+
+
+_READ = ("columns", "texts", "truths", "names")
+"""The first arguments of all functions: columns and texts as numbers, the truths of LIKE and RLIKE
+by text, and the variables' names as texts."""
+
+
+class _Writer:
+    def __init__(self, made: Program, imports: Imports) -> None:
+        self._made = made
+        self._query = made.query
+        self._imports = imports
+        self._shared = Shared(imports)
+        self._navigations: dict[core.Navigation, int] = {}
+        self._aggregates: dict[core.Aggregate, int] = {}
+        self._arguments: dict[core.Expression, int] = {}
+        self._codes: list[core.Measure] = []
+
+    def part(self) -> RowPatternPart:
+        """The functions and the plan."""
+        functions: dict[str, Function | None] = {
+            "conditions_1": self._conditions(),
+            "arguments_1": None,
+            "measures_1": None,
+            "advance_1": None,
+            "holds_1": None,
+        }
+        if any(condition.path is not None for condition in self._made.conditions.all):
+            functions["advance_1"] = self._advance()
+            functions["holds_1"] = self._holds()
+        measures = [self._measure(measure) for measure in self._query.measures]
+        functions["measures_1"] = self._measures()
+        aggregates = self._aggregate_list()
+        functions["arguments_1"] = self._argument_function()
+        written = tuple(one for one in functions.values() if one is not None)
+        plan = self._plan(measures, aggregates)
+        return RowPatternPart(
+            tuple(self._legend()),
+            written,
+            plan,
+            tuple(name if one is not None else "None" for name, one in functions.items()),
+            string_literal(self._query.name),
+        )
+
+    def _legend(self) -> Iterable[str]:
+        yield "# Variables, by their numbers in the states:"
+        for number, name in enumerate(self._query.variables):
+            yield f"#   {number}  {comment_text(name)}"
+
+    # --- functions --------------------------------------------------------------------------------
+
+    def _function(
+        self, name: str, arguments: tuple[str, ...], meaning: str, lines: Lines, end: str = ""
+    ) -> Function:
+        loads = [
+            f"    column_{n}, valid_{n} = columns[{2 * n}], columns[{2 * n + 1}]"
+            for n in sorted(lines.columns)
+        ]
+        body = [*loads, *lines.lines, *([end] if end else [])]
+        return Function(name, (*_READ, *arguments), meaning, tuple(body))
+
+    def _conditions(self) -> Function | None:
+        if not self._made.local:
+            return None
+        self._imports.use("np")
+        lines = Lines(self._shared, _near, _no_leaf, 3)
+        lines.lines += [
+            "    for part in range(offsets.shape[0] - 1):",
+            "        begin, end = offsets[part], offsets[part + 1]",
+            "        for row in range(begin, end):",
+        ]
+        bits = []
+        for number, condition in enumerate(self._made.local):
+            truth = f"np.int64({lines.truth(condition)})"
+            bits.append(f"{truth} << {number}" if number else truth)
+        lines.write(f"found[row] = {' | '.join(f'({bit})' for bit in bits)}")
+        return self._function(
+            "conditions_1",
+            ("offsets", "found"),
+            "Find the conditions that hold for each row, as bits; `offsets` divide the partitions.",
+            lines,
+        )
+
+    def _advance(self) -> Function:
+        """What the path remembers after one row more."""
+        own = Lines(self._shared, _here, _label_of_row, 1)
+        own.write("for place in range(before.shape[0]):")
+        own.write("after[place] = before[place]", 1)
+        for memory in self._made.memories:
+            self._remember(memory, own)
+        return self._function(
+            "advance_1",
+            ("label", "row", "before", "after", "reals_before", "reals_after"),
+            "Write the memory of a path after a row that is mapped to variable `label`.",
+            own,
+        )
+
+    def _remember(self, memory: Memory, lines: Lines) -> None:
+        variables = (
+            memory.variables
+            if isinstance(memory, RowMemory)
+            else memory.aggregate.variables
+        )
+        test = _is_one_of(variables)
+        deeper = 0
+        if test is not None:
+            lines.write(f"if {test}:")
+            deeper = 1
+        if isinstance(memory, RowMemory):
+            for line in _rows_remembered(memory):
+                lines.write(line, deeper)
+            return
+        inner = lines.inside(deeper)
+        self._accumulate(memory, inner)
+        lines.lines += inner.lines
+
+    def _accumulate(self, memory: AggregateMemory, lines: Lines) -> None:
+        aggregate, at = memory.aggregate, memory.at
+        if aggregate.argument is None:
+            lines.write(f"after[{at}] += 1")
+            return
+        value = lines.value(aggregate.argument)
+        known = value.known or "True"
+        if aggregate.function == "COUNT":
+            lines.write(f"after[{at}] += np.int64({known})")
+            self._imports.use("np")
+            return
+        real = _is_real(aggregate)
+        after = "reals_after" if real else "after"
+        lines.write(f"if {known}:")
+        match aggregate.function:
+            case "SUM" | "AVG" if real:
+                self._imports.use("np")
+                lines.write(f"{after}[{at}] += np.float64({value.text})", 1)
+            case "SUM":
+                total = self._imports.call("add_long", f"{after}[{at}]", value.text)
+                lines.write(f"{after}[{at}] = {total}", 1)
+            case _:
+                new, old = value.text, f"{after}[{at}]"
+                if aggregate.function == "MAX":
+                    new, old = old, new
+                less = f"{new} < {old}"
+                if real:
+                    less = self._imports.call("less_real", new, old)
+                lines.write(f"if after[{at + 1}] == 0 or {less}:", 1)
+                lines.write(f"{after}[{at}] = {value.text}", 2)
+        lines.write(f"after[{at + 1}] += 1", 1)
+
+    def _holds(self) -> Function:
+        parts: list[str] = []
+        columns: set[int] = set()
+        for number, condition in enumerate(self._made.conditions.all):
+            if condition.path is None:
+                continue
+            lines = Lines(self._shared, self._in_path, self._known_in_path, 2)
+            truth = lines.truth(condition.path)
+            parts += [f"    if condition == {number}:", *lines.lines, f"        return {truth}"]
+            columns |= lines.columns
+        body = Lines(self._shared, _here, _no_leaf, 1)
+        body.lines, body.columns = parts, columns
+        return self._function(
+            "holds_1",
+            (
+                *("condition", "row", "start", "begin", "end", "number", "labels"),
+                *("memory", "reals"),
+            ),
+            "Whether a condition is TRUE for a row that has been mapped, by the memory of its path.",
+            body,
+            "    return True",
+        )
+
+    def _memory_at(self, variables: core.Variables | None, first: bool, labels: bool) -> int:
+        for memory in self._made.memories:
+            if isinstance(memory, RowMemory) and (
+                (memory.variables, memory.first, memory.labels) == (variables, first, labels)
+            ):
+                return memory.at
+        raise AssertionError("conditions read what has been collected")
+
+    def _in_path(self, row: core.Row) -> Place:
+        if not isinstance(row, core.Navigation):
+            return _near(row)
+        if row.variables is None:
+            base = f"start + {row.offset}" if row.first else f"row - {row.offset}"
+            base = base.removesuffix(" + 0").removesuffix(" - 0")
+            exists = f"({base} <= row)" if row.first else f"({base} >= start)"
+        else:
+            at = self._memory_at(row.variables, row.first, False) + row.offset
+            base, exists = f"memory[{at}]", f"(memory[{at}] >= 0)"
+        if not row.shift:
+            return Place(base, exists)
+        inside = f"({base} + {row.shift} < end)" if row.shift > 0 else f"({base} - {-row.shift} >= begin)"
+        return Place(f"{base} {'+' if row.shift > 0 else '-'} {abs(row.shift)}", f"({exists} & {inside})")
+
+    def _known_in_path(self, lines: Lines, node: core.Expression) -> Value | None:
+        match node:
+            case core.MatchNumber():
+                return Value("number", None)
+            case core.LabelAt(row=core.Navigation() as row) if not row.shift:
+                at = self._memory_at(row.variables, row.first, True) + row.offset
+                new = lines.fresh()
+                lines.write(f"k{new} = memory[{at}] >= 0")
+                lines.write(f"v{new} = names[memory[{at}]] if k{new} else 0")
+                return Value(f"v{new}", f"k{new}")
+            case core.LabelAt(row=row):
+                place = self._in_path(row)
+                new = lines.fresh()
+                there = f"({place.text} >= start) & ({place.text} <= row)"
+                lines.write(f"k{new} = {place.exists or 'True'} & {there}")
+                lines.write(f"v{new} = names[labels[{place.text} - start]] if k{new} else 0")
+                return Value(f"v{new}", f"k{new}")
+            case core.Aggregate():
+                return self._remembered(node)
+            case _:
+                return None
+
+    def _remembered(self, node: core.Aggregate) -> Value:
+        (memory,) = [
+            one
+            for one in self._made.memories
+            if isinstance(one, AggregateMemory) and one.aggregate == node
+        ]
+        at = memory.at
+        if node.function == "COUNT":
+            return Value(f"memory[{at}]", None)
+        held = "reals" if _is_real(node) else "memory"
+        known = f"(memory[{at + 1}] > 0)"
+        if node.function == "AVG":
+            self._imports.use("np")
+            return Value(f"(reals[{at}] / np.float64(max(memory[{at + 1}], 1)))", known)
+        text = f"{held}[{at}]"
+        if node.type is DataType.FLOAT:
+            self._imports.use("np")
+            text = f"np.float32({text})"
+        if node.type is DataType.BOOLEAN:
+            text = f"({text} != 0)"
+        return Value(text, known)
+
+    # --- measures ---------------------------------------------------------------------------------
+
+    def _measure(self, measure: core.Measure) -> str:
+        name, node = string_literal(measure.name), measure.expression
+        type = string_literal(node.type.value)
+        match node:
+            case core.ColumnAt(row=core.Navigation() as row):
+                self._imports.use("ValueOfRow")
+                return f"ValueOfRow({name}, {type}, column={node.column}, row={self._navigation(row)})"
+            case core.LabelAt(row=core.Navigation() as row):
+                self._imports.use("LabelOfRow")
+                return f"LabelOfRow({name}, row={self._navigation(row)})"
+            case core.MatchNumber():
+                self._imports.use("NumberOfMatch")
+                return f"NumberOfMatch({name})"
+            case core.Aggregate():
+                self._imports.use("ValueOfAggregate")
+                return f"ValueOfAggregate({name}, {type}, aggregate={self._aggregate(node)})"
+            case _:
+                self._codes.append(measure)
+                self._imports.use("ComputedValue")
+                return f"ComputedValue({name}, {type}, number={len(self._codes) - 1})"
+
+    def _navigation(self, row: core.Navigation) -> int:
+        return self._navigations.setdefault(row, len(self._navigations))
+
+    def _aggregate(self, node: core.Aggregate) -> int:
+        return self._aggregates.setdefault(node, len(self._aggregates))
+
+    def _measures(self) -> Function | None:
+        if not self._codes:
+            return None
+        lines = Lines(self._shared, self._listed, self._known_in_measures, 2)
+        results = []
+        for number, measure in enumerate(self._codes):
+            value = lines.value(measure.expression)
+            results.append(
+                f"results[{2 * number}][place], results[{2 * number + 1}][place] = "
+                f"{value.text}, {value.known or 'True'}"
+            )
+        for line in results:
+            lines.write(line)
+        lines.lines.insert(0, "    for place in range(numbers.shape[0]):")
+        return self._function(
+            "measures_1",
+            ("rows", "labels", "sums", "numbers", "results"),
+            "Compute measures for each row of the result, from the rows and sums that they read.",
+            lines,
+        )
+
+    def _listed(self, row: core.Row) -> Place:
+        assert isinstance(row, core.Navigation)
+        found = f"rows[{self._navigation(row)}][place]"
+        return Place(found, f"({found} >= 0)")
+
+    def _known_in_measures(self, lines: Lines, node: core.Expression) -> Value | None:
+        match node:
+            case core.MatchNumber():
+                return Value("numbers[place]", None)
+            case core.LabelAt(row=core.Navigation() as row):
+                new, found = lines.fresh(), f"labels[{self._navigation(row)}][place]"
+                lines.write(f"k{new} = {found} >= 0")
+                lines.write(f"v{new} = names[{found}] if k{new} else 0")
+                return Value(f"v{new}", f"k{new}")
+            case core.Aggregate():
+                at = 2 * self._aggregate(node)
+                test = " != 0" if node.type is DataType.BOOLEAN else ""
+                return Value(f"(sums[{at}][place]{test})" if test else f"sums[{at}][place]",
+                             f"sums[{at + 1}][place]")
+            case _:
+                return None
+
+    def _aggregate_list(self) -> list[str]:
+        found = []
+        for node in self._aggregates:
+            self._imports.use("RowAggregate")
+            parts = [
+                string_literal(node.function),
+                _variables(node.variables),
+                string_literal(node.type.value),
+            ]
+            argument = node.argument
+            if argument is not None:
+                parts.append(f"read={string_literal(argument.type.value)}")
+                if isinstance(argument, core.ColumnAt):
+                    parts.append(f"argument={argument.column}")
+                elif isinstance(argument, core.LabelAt):
+                    parts.append("label=True")
+                else:
+                    number = self._arguments.setdefault(argument, len(self._arguments))
+                    parts.append(f"computed={number}")
+            if node.final:
+                parts.append("final=True")
+            found.append(f"RowAggregate({', '.join(parts)})")
+        return found
+
+    def _argument_function(self) -> Function | None:
+        if not self._arguments:
+            return None
+        lines = Lines(self._shared, _here, _label_of_row, 2)
+        results = []
+        for node, number in self._arguments.items():
+            value = lines.value(node)
+            results.append(
+                f"results[{2 * number}][place], results[{2 * number + 1}][place] = "
+                f"{value.text}, {value.known or 'True'}"
+            )
+        for line in results:
+            lines.write(line)
+        lines.lines[:0] = [
+            "    for place in range(rows.shape[0]):",
+            "        row, label = rows[place], labels[place]",
+        ]
+        return self._function(
+            "arguments_1",
+            ("rows", "labels", "results"),
+            "Compute what aggregates are taken of, for each row of the matches.",
+            lines,
+        )
+
+    # --- the plan ---------------------------------------------------------------------------------
+
+    def _plan(self, measures: list[str], aggregates: list[str]) -> tuple[Argument, ...]:
+        query, made, shared = self._query, self._made, self._shared
+        self._imports.use("RowColumn", "RowState")
+        columns = [
+            f"RowColumn({string_literal(c.name)}, {string_literal(c.type.value)})"
+            for c in query.columns
+        ]
+        orders = []
+        for order in query.order_by:
+            self._imports.use("RowOrder")
+            parts = [str(order.column)]
+            parts += ["descending=True"] if order.descending else []
+            parts += [] if order.nulls_first is None else [f"nulls_first={order.nulls_first}"]
+            orders.append(f"RowOrder({', '.join(parts)})")
+        conditions = []
+        for condition, bit in zip(made.conditions.all, made.bits, strict=True):
+            self._imports.use("MoveCondition")
+            parts = [str(bit)] + (["path=True"] if condition.path is not None else [])
+            conditions.append(f"MoveCondition({', '.join(parts)})")
+        navigations = []
+        for row in self._navigations:
+            self._imports.use("RowNavigation")
+            parts = [_variables(row.variables)]
+            parts += ["first=True"] if row.first else []
+            parts += [f"offset={row.offset}"] if row.offset else []
+            parts += [f"shift={row.shift}"] if row.shift else []
+            parts += ["final=True"] if row.final else []
+            navigations.append(f"RowNavigation({', '.join(parts)})")
+        outputs = []
+        for output in query.outputs:
+            self._imports.use("RowOutput")
+            measure = ", measure=True" if output.kind == "measure" else ""
+            outputs.append(f"RowOutput({string_literal(output.name)}, {output.number}{measure})")
+        given = {
+            "name": string_literal(query.name),
+            "columns": tuple_text(columns),
+            "partition_by": tuple_text(map(str, query.partition_by)),
+            "order_by": tuple_text(orders),
+            "variables": string_tuple(query.variables),
+            "states": tuple_text(self._states()),
+            "first": str(made.automaton.first),
+            "start": str(made.automaton.start),
+            "conditions": tuple_text(conditions),
+            "local_conditions": str(len(made.local)),
+            "read": tuple_text(map(str, shared.columns)),
+            "texts": string_tuple(shared.texts),
+            "regexes": string_tuple(shared.regexes),
+            "rows": string_literal(query.rows),
+            "skip": string_literal(query.skip.mode),
+            "targets": tuple_text(map(str, sorted(query.skip.targets))),
+            "target": string_literal(query.skip.target),
+            "within": repr(query.within),
+            "navigations": tuple_text(navigations),
+            "aggregates": tuple_text(aggregates),
+            "computed_arguments": string_tuple(node.type.value for node in self._arguments),
+            "measures": tuple_text(measures),
+            "outputs": tuple_text(outputs),
+        }
+        if any(condition.path is not None for condition in made.conditions.all):
+            given["registers"] = tuple_text(map(str, made.registers))
+            given["live"] = tuple_text(tuple_text(map(str, one)) for one in made.live)
+            given["remembers"] = str(made.remembers)
+        return tuple(Argument(name, value) for name, value in given.items())
+
+    def _states(self) -> Iterable[str]:
+        of_state = self._made.conditions.of_state
+        for state in self._made.automaton.states:
+            moves = tuple_text(
+                f"({m.variable}, {of_state[m.target]}, {m.excluded}, {m.target})"
+                for m in state.moves
+            )
+            ends = ", accepts=True" if state.accepts else ""
+            ends += ", accepts_at_end=True" if state.accepts_at_end else ""
+            yield f"RowState({moves}{ends})"
+
+
+# --- rows and leaves ------------------------------------------------------------------------------
+
+
+def _near(row: core.Row) -> Place:
+    """A row at a constant distance."""
+    assert isinstance(row, core.Here)
+    if not row.shift:
+        return Place("row", None)
+    if row.shift > 0:
+        return Place(f"row + {row.shift}", f"(row + {row.shift} < end)")
+    return Place(f"row - {-row.shift}", f"(row - {-row.shift} >= begin)")
+
+
+def _here(row: core.Row) -> Place:
+    """The row that an aggregate takes."""
+    return Place("row", None)
+
+
+def _no_leaf(lines: Lines, node: core.Expression) -> Value | None:
+    return None
+
+
+def _label_of_row(lines: Lines, node: core.Expression) -> Value | None:
+    return Value("names[label]", None) if isinstance(node, core.LabelAt) else None
+
+
+def _is_one_of(variables: core.Variables | None) -> str | None:
+    if variables is None:
+        return None
+    return " or ".join(f"label == {one}" for one in sorted(variables)) or "False"
+
+
+def _variables(variables: core.Variables | None) -> str:
+    return "None" if variables is None else tuple_text(map(str, sorted(variables)))
+
+
+def _is_real(aggregate: core.Aggregate) -> bool:
+    return aggregate.type in (DataType.FLOAT, DataType.DOUBLE)
+
+
+def _rows_remembered(memory: RowMemory) -> Iterable[str]:
+    new = "label" if memory.labels else "row"
+    at = memory.at
+    if not memory.first:
+        for place in range(at + memory.depth - 1, at, -1):
+            yield f"after[{place}] = after[{place - 1}]"
+        yield f"after[{at}] = {new}"
+        return
+    for number, place in enumerate(range(at, at + memory.depth)):
+        yield f"{'elif' if number else 'if'} after[{place}] < 0:"
+        yield f"    after[{place}] = {new}"

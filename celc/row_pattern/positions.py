@@ -1,0 +1,297 @@
+"""Which rows conditions read, place by place: a row at a constant distance is a row like PREV's.
+
+A condition is resolved for each state of the automaton that it leads to. `A.x` in the condition of
+B in `A B` is the row before; in `A+ B` as well; in `(A C+ B)` no constant distance, which leaves
+the condition to the search. Three kinds come out of it, part of an AND by part: local ones, which
+read rows at constant distances from the row at hand alone; those that read the start of the match
+as well; and those of the path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, assert_never
+
+from celc.core.formula import Constant, DataType
+from celc.diagnostics.source import Span
+from celc.row_pattern import core
+from celc.row_pattern.automaton import Automaton
+
+Distance: TypeAlias = int | Literal["none", "several"]
+"""How many rows before the row at hand a row is: always so many; there is no such row; or it
+depends on the way."""
+
+_NOWHERE = Span(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a move asks of its row: `local` reads rows at constant distances, `path` the rest of the
+    match so far. Either may be missing."""
+
+    local: core.Expression | None
+    path: core.Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """`of_state`: the number of the condition of the moves into each state, −1 for none."""
+
+    all: tuple[Condition, ...]
+    of_state: tuple[int, ...]
+
+
+def conditions(query: core.Query, made: Automaton) -> Conditions:
+    """The conditions of a query, resolved for the states of its automaton."""
+    variable = _variables_of_states(made)
+    finder = _Finder(made, variable)
+    numbers: dict[Condition, int] = {}
+    of_state = []
+    for state, own in enumerate(variable):
+        condition = None if own is None else query.conditions[own]
+        if own is None or condition is None:
+            of_state.append(-1)
+            continue
+        resolved = _Resolution(query, finder, state, own).expression(condition)
+        divided = _divided(resolved)
+        if divided == Condition(None, None):
+            of_state.append(-1)
+        else:
+            of_state.append(numbers.setdefault(divided, len(numbers)))
+    return Conditions(tuple(numbers), tuple(of_state))
+
+
+def _variables_of_states(made: Automaton) -> list[int | None]:
+    found: list[int | None] = [None] * len(made.states)
+    for state in made.states:
+        for move in state.moves:
+            found[move.target] = move.variable
+    return found
+
+
+# --- distances ------------------------------------------------------------------------------------
+
+
+class _Finder:
+    """Distances by state, found once for each set of variables."""
+
+    def __init__(self, made: Automaton, variable: list[int | None]) -> None:
+        self._made = made
+        self._variable = variable
+        self._known: dict[tuple[str, core.Variables | None], list[Distance | None]] = {}
+        self.least = self._depths()
+
+    def last(self, variables: core.Variables) -> list[Distance | None]:
+        """How far back the last row of `variables` is, the row at hand included."""
+
+        def step(state: int, before: Distance) -> Distance:
+            if self._variable[state] in variables:
+                return 0
+            return before + 1 if isinstance(before, int) else before
+
+        return self._flow("last", variables, step)
+
+    def first(self, variables: core.Variables | None) -> list[Distance | None]:
+        """How far back the first row of `variables` is; None: the first of the match."""
+
+        def step(state: int, before: Distance) -> Distance:
+            if before == "none":
+                fits = variables is None or self._variable[state] in variables
+                return 0 if fits else "none"
+            return before + 1 if isinstance(before, int) else before
+
+        return self._flow("first", variables, step)
+
+    def _flow(
+        self, kind: str, variables: core.Variables | None, step: Callable[[int, Distance], Distance]
+    ) -> list[Distance | None]:
+        key = (kind, variables)
+        if key not in self._known:
+            found: list[Distance | None] = [None] * len(self._made.states)
+            found[self._made.first] = found[self._made.start] = "none"
+            waiting = [self._made.first, self._made.start]
+            while waiting:
+                state = waiting.pop()
+                before = found[state]
+                assert before is not None
+                for move in self._made.states[state].moves:
+                    reached = step(move.target, before)
+                    known = found[move.target]
+                    met = reached if known in (None, reached) else "several"
+                    if met != known:
+                        found[move.target] = met
+                        waiting.append(move.target)
+            self._known[key] = found
+        return self._known[key]
+
+    def _depths(self) -> list[int]:
+        """The fewest rows before the one that a state has taken."""
+        far = len(self._made.states) + 1
+        found = [far] * len(self._made.states)
+        found[self._made.first] = found[self._made.start] = -1
+        waiting = [self._made.first, self._made.start]
+        while waiting:
+            following = []
+            for state in waiting:
+                for move in self._made.states[state].moves:
+                    if found[state] + 1 < found[move.target]:
+                        found[move.target] = found[state] + 1
+                        following.append(move.target)
+            waiting = following
+        return found
+
+
+# --- conditions -----------------------------------------------------------------------------------
+
+
+class _Resolution:
+    """The condition of a variable where it takes the row of a state."""
+
+    def __init__(self, query: core.Query, finder: _Finder, state: int, variable: int) -> None:
+        self._query = query
+        self._finder = finder
+        self._state = state
+        self._variable = variable
+
+    def expression(self, node: core.Expression) -> core.Expression:
+        """The expression with the rows that are known."""
+        match node:
+            case core.ColumnAt():
+                row = self._row(node.row)
+                if isinstance(row, core.NoRow):
+                    return Constant(None, node.type, _NOWHERE)
+                return core.ColumnAt(node.column, row, node.type)
+            case core.LabelAt():
+                return self._label(node)
+            case core.Existing():
+                row = self._row(node.row)
+                if isinstance(row, core.NoRow):
+                    return Constant(None, node.type, _NOWHERE)
+                return core.Existing(row, self.expression(node.operand), node.type)
+            case core.Aggregate():
+                # Its argument reads rows of its own.
+                return node
+            case _:
+                return mapped(node, self.expression)
+
+    def _row(self, row: core.Row) -> core.Row:
+        if not isinstance(row, core.Navigation):
+            return row
+        if row.variables is None and not row.first:
+            if self._finder.least[self._state] >= row.offset:
+                return core.Here(row.shift - row.offset)
+            depth = self._finder.first(None)[self._state]
+            if isinstance(depth, int) and depth < row.offset:
+                return core.NoRow()
+            return row
+        if row.variables is None:
+            depth = self._finder.first(None)[self._state]
+            if not isinstance(depth, int):
+                return row
+            if row.offset > depth:
+                return core.NoRow()
+            return core.Here(row.offset - depth + row.shift)
+        if row.offset:
+            return row
+        finder = self._finder
+        found = (finder.first if row.first else finder.last)(row.variables)[self._state]
+        if found == "none":
+            return core.NoRow()
+        return core.Here(row.shift - found) if isinstance(found, int) else row
+
+    def _label(self, node: core.LabelAt) -> core.Expression:
+        row = node.row
+        if not isinstance(row, core.Navigation):
+            return node
+        found = self._row(row)
+        if isinstance(found, core.NoRow):
+            return Constant(None, DataType.STRING, _NOWHERE)
+        if isinstance(found, core.Here):
+            if found.shift > 0:
+                return Constant(None, DataType.STRING, _NOWHERE)
+            if found.shift == 0:
+                return Constant(self._query.variables[self._variable], DataType.STRING, _NOWHERE)
+            if row.shift == 0 and row.variables is not None and len(row.variables) == 1:
+                (only,) = row.variables
+                return Constant(self._query.variables[only], DataType.STRING, _NOWHERE)
+        return node
+
+
+def mapped(
+    node: core.Expression, change: Callable[[core.Expression], core.Expression]
+) -> core.Expression:
+    """An operator with its operands changed; a leaf as it is."""
+    match node:
+        case Constant() | core.ColumnAt() | core.LabelAt() | core.MatchNumber():
+            return node
+        case core.Aggregate():
+            argument = None if node.argument is None else change(node.argument)
+            return core.Aggregate(node.function, node.variables, argument, node.final, node.type)
+        case core.Existing():
+            return core.Existing(node.row, change(node.operand), node.type)
+        case core.Arithmetic():
+            return core.Arithmetic(
+                node.operator, change(node.left), change(node.right), node.type
+            )
+        case core.Negation():
+            return core.Negation(change(node.operand), node.type)
+        case core.Absolute():
+            return core.Absolute(change(node.operand), node.type)
+        case core.Cast():
+            return core.Cast(change(node.operand), node.type)
+        case core.TimeDifference():
+            return core.TimeDifference(node.unit, change(node.start), change(node.end))
+        case core.Comparison():
+            return core.Comparison(node.operator, change(node.left), change(node.right))
+        case core.Logic():
+            return core.Logic(node.operator, tuple(map(change, node.parts)))
+        case core.Not():
+            return core.Not(change(node.operand))
+        case core.IsNull():
+            return core.IsNull(change(node.operand))
+        case core.TextMatch():
+            return core.TextMatch(change(node.operand), node.regex)
+        case core.Case():
+            branches = tuple((change(test), change(value)) for test, value in node.branches)
+            return core.Case(branches, change(node.otherwise), node.type)
+        case core.Coalesce():
+            return core.Coalesce(tuple(map(change, node.parts)), node.type)
+        case _:
+            assert_never(node)
+
+
+def nodes_of(node: core.Expression) -> list[core.Expression]:
+    """All expressions within one, outer before inner."""
+    found: list[core.Expression] = []
+
+    def visit(one: core.Expression) -> core.Expression:
+        found.append(one)
+        mapped(one, visit)
+        return one
+
+    visit(node)
+    return found
+
+
+def _is_local(node: core.Expression) -> bool:
+    for one in nodes_of(node):
+        match one:
+            case core.Aggregate() | core.MatchNumber() | core.LabelAt():
+                return False
+            case core.ColumnAt() | core.Existing() if isinstance(one.row, core.Navigation):
+                return False
+    return True
+
+
+def _divided(node: core.Expression) -> Condition:
+    parts = node.parts if isinstance(node, core.Logic) and node.operator == "AND" else (node,)
+    local = tuple(part for part in parts if _is_local(part))
+    path = tuple(part for part in parts if not _is_local(part))
+    return Condition(_all(local), _all(path))
+
+
+def _all(parts: tuple[core.Expression, ...]) -> core.Expression | None:
+    if not parts:
+        return None
+    return parts[0] if len(parts) == 1 else core.Logic("AND", parts)

@@ -1,0 +1,190 @@
+"""A resolved query → its program: automaton, conditions, what the path remembers, and measures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from celc.diagnostics.errors import Diagnostics
+from celc.diagnostics.messages import row_patterns as messages
+from celc.row_pattern import core
+from celc.row_pattern.automaton import Automaton, automaton
+from celc.row_pattern.positions import Conditions, conditions, nodes_of
+
+MOST_LOCAL = 62
+"""The most conditions that one number of 64 bits tells of a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowMemory:
+    """The last or first rows of variables, `depth` of them, from register `at` on. `labels`: not
+    their numbers, but the variables that they are mapped to."""
+
+    variables: core.Variables | None
+    first: bool
+    depth: int
+    labels: bool
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateMemory:
+    """An aggregate of the rows so far: register `at` has its value, the next one the number of
+    values; COUNT has one register."""
+
+    aggregate: core.Aggregate
+    at: int
+
+
+Memory = RowMemory | AggregateMemory
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A query with its automaton and what is to be computed.
+
+    `local` are the distinct local conditions, `bits` the number of that of each condition (−1:
+    none). `memories` are what the path remembers in registers, whose first values are `registers`;
+    `live` are for each state the registers that tell paths apart there.
+    """
+
+    query: core.Query
+    automaton: Automaton
+    conditions: Conditions
+    local: tuple[core.Expression, ...]
+    bits: tuple[int, ...]
+    memories: tuple[Memory, ...]
+    registers: tuple[int, ...]
+    live: tuple[tuple[int, ...], ...]
+    remembers: bool
+
+
+def program(query: core.Query, found: Diagnostics) -> Program:
+    """The program of a query. Adds an error where it is too large, and warnings."""
+    made = automaton(query.pattern)
+    resolved = conditions(query, made)
+    local: dict[core.Expression, int] = {}
+    bits = []
+    for condition in resolved.all:
+        kept = condition.local
+        bits.append(-1 if kept is None else local.setdefault(kept, len(local)))
+    if len(local) > MOST_LOCAL:
+        found.add(messages.too_many_conditions(MOST_LOCAL, query.pattern_span))
+    path = _PathMemory()
+    for condition in resolved.all:
+        if condition.path is not None:
+            path.add(condition.path)
+    memories, registers, key = path.done()
+    live = _live(made, resolved, path, key)
+    return Program(
+        query,
+        made,
+        resolved,
+        tuple(local),
+        tuple(bits),
+        memories,
+        registers,
+        live,
+        path.remembers,
+    )
+
+
+@dataclass(slots=True)
+class _PathMemory:
+    """Collects what conditions read of the path."""
+
+    rows: dict[tuple[core.Variables | None, bool, bool], int] = field(default_factory=dict)
+    aggregates: dict[core.Aggregate, None] = field(default_factory=dict)
+    remembers: bool = True
+    places: dict[object, tuple[int, int]] = field(default_factory=dict)
+
+    def add(self, condition: core.Expression) -> None:
+        """Note the reads of a condition."""
+        for key, depth in _row_reads(condition):
+            self.rows[key] = max(self.rows.get(key, 0), depth)
+        for node in nodes_of(condition):
+            if isinstance(node, core.Aggregate):
+                self.aggregates.setdefault(node)
+            if isinstance(node, core.LabelAt) and _is_shifted(node):
+                self.remembers = False
+
+    def done(self) -> tuple[tuple[Memory, ...], tuple[int, ...], frozenset[int]]:
+        """The memories, the first values of their registers, and the registers that differ between
+        paths from one start to one row."""
+        memories: list[Memory] = []
+        registers: list[int] = []
+        key: set[int] = set()
+        for (variables, first, labels), depth in self.rows.items():
+            at = len(registers)
+            memories.append(RowMemory(variables, first, depth, labels, at))
+            registers += [-1] * depth
+            key.update(range(at, len(registers)))
+            self.places[variables, first, labels] = (at, depth)
+        for aggregate in self.aggregates:
+            at = len(registers)
+            memories.append(AggregateMemory(aggregate, at))
+            size = 1 if aggregate.function == "COUNT" else 2
+            registers += [0] * size
+            self.places[aggregate] = (at, size)
+            if aggregate.variables is not None or _reads_labels(aggregate):
+                key.update(range(at, at + size))
+        return tuple(memories), tuple(registers), frozenset(key)
+
+    def registers_of(self, condition: core.Expression) -> set[int]:
+        """The registers that a condition reads, now or in later rows."""
+        found: set[int] = set()
+        keys: list[object] = [key for key, _ in _row_reads(condition)]
+        keys += [node for node in nodes_of(condition) if isinstance(node, core.Aggregate)]
+        for key in keys:
+            at, size = self.places[key]
+            found.update(range(at, at + size))
+        return found
+
+
+def _is_shifted(node: core.LabelAt) -> bool:
+    """Whether the row's variable is read from the path itself, which no register holds."""
+    return isinstance(node.row, core.Navigation) and node.row.shift != 0
+
+
+def _row_reads(
+    condition: core.Expression,
+) -> list[tuple[tuple[core.Variables | None, bool, bool], int]]:
+    """The rows or labels of the path that a condition reads, and how many of them."""
+    found = []
+    for node in nodes_of(condition):
+        match node:
+            case core.LabelAt(row=core.Navigation() as row) if not row.shift:
+                found.append(((row.variables, row.first, True), row.offset + 1))
+            case core.ColumnAt(row=core.Navigation() as row) | core.Existing(
+                row=core.Navigation() as row
+            ) | core.LabelAt(row=core.Navigation() as row) if row.variables is not None:
+                found.append(((row.variables, row.first, False), row.offset + 1))
+    return found
+
+
+def _reads_labels(aggregate: core.Aggregate) -> bool:
+    return aggregate.argument is not None and any(
+        isinstance(node, core.LabelAt) for node in nodes_of(aggregate.argument)
+    )
+
+
+def _live(
+    made: Automaton, resolved: Conditions, path: _PathMemory, key: frozenset[int]
+) -> tuple[tuple[int, ...], ...]:
+    """For each state, the registers that conditions of the moves from there on read."""
+    own: list[set[int]] = [set() for _ in made.states]
+    for number, state in enumerate(made.states):
+        for move in state.moves:
+            place = resolved.of_state[move.target]
+            condition = None if place < 0 else resolved.all[place].path
+            if condition is not None:
+                own[number] |= path.registers_of(condition) & key
+    changed = True
+    while changed:
+        changed = False
+        for number, state in enumerate(made.states):
+            for move in state.moves:
+                if not own[move.target] <= own[number]:
+                    own[number] |= own[move.target]
+                    changed = True
+    return tuple(tuple(sorted(one)) for one in own)
+

@@ -1,0 +1,381 @@
+"""The two passes over partitions: which states can still reach an end, and the first way to one.
+
+Backwards over the rows, a deterministic automaton gives each row the set of states from which the
+pattern can still end; forwards from a start, the first move into such a state is followed, and
+never fails. Sets are numbered as they are met, so a row costs one look-up each way. Where there are
+too many sets, and where WITHIN cuts matches by their start, each row and state keeps the earliest
+end instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from celc_runtime.jit.kernels import njit
+from celc_runtime.row_pattern.plan import RowPlan
+
+NO_MATCH, NO_ROOM, TOO_MUCH_WORK, NO_STACK, NO_MEMORY = -1, -2, -3, -4, -5
+"""What a step gives in place of a number of rows."""
+
+DONE, FULL, TARGET_MISSING, TARGET_FIRST = 0, 1, 2, 3
+"""How `find` ends, besides the numbers above."""
+
+PAST_LAST_ROW, TO_NEXT_ROW, TO_FIRST, TO_LAST = 0, 1, 2, 3
+SKIPS = {
+    "PAST LAST ROW": PAST_LAST_ROW,
+    "TO NEXT ROW": TO_NEXT_ROW,
+    "TO FIRST": TO_FIRST,
+    "TO LAST": TO_LAST,
+}
+
+PART, ROW, NUMBER, COVERED, MATCHES, LABELS, CURSOR = 0, 1, 2, 3, 4, 5, 6
+"""Places of the cursor of `find`: the partition, the next start (−1: the partition's first row),
+the matches of the partition so far, the row behind the last match, what the buffers hold."""
+
+START, LENGTH, MATCH_NUMBER, FIRST_LABEL, PARTITION, MATCH_COLUMNS = 0, 1, 2, 3, 4, 5
+"""The columns of a match; a length of −1 is an unmatched row."""
+
+UNKNOWN, ACCEPT = -2, -1
+NEVER = np.int32(2**31 - 1)
+MOST_SETS = 4096
+MOST_CHOICES = 1 << 22
+
+
+class Moves(NamedTuple):
+    """The automaton as arrays: the moves of a state are those from `begin[state]` up to
+    `begin[state + 1]`, in order of preference."""
+
+    begin: np.ndarray
+    variable: np.ndarray
+    bit: np.ndarray
+    path: np.ndarray
+    target: np.ndarray
+    accepts: np.ndarray
+    accepts_at_end: np.ndarray
+    first: int
+    start: int
+
+
+def moves_of(plan: RowPlan) -> tuple[Moves, np.ndarray]:
+    """The automaton of a plan, and bool[moves]: whether a move's row is excluded."""
+    all_moves = [move for state in plan.states for move in state.moves]
+    counts = [len(state.moves) for state in plan.states]
+    bits = [-1 if c < 0 else plan.conditions[c].local for _, c, _, _ in all_moves]
+    paths = [c if c >= 0 and plan.conditions[c].path else -1 for _, c, _, _ in all_moves]
+    made = Moves(
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
+        np.array([v for v, _, _, _ in all_moves], np.int32),
+        np.array(bits, np.int32),
+        np.array(paths, np.int32),
+        np.array([t for _, _, _, t in all_moves], np.int32),
+        np.array([state.accepts for state in plan.states]),
+        np.array([state.accepts_at_end for state in plan.states]),
+        plan.first,
+        plan.start,
+    )
+    return made, np.array([e for _, _, e, _ in all_moves], np.bool_)
+
+
+# --- backwards ------------------------------------------------------------------------------------
+
+
+@njit(nogil=True, cache=True)
+def number_backwards(symbols, offsets, following, cursor, edges):  # type: ignore[no-untyped-def]
+    """Write for each row the set behind it and the row's symbol, as set × symbols + symbol.
+
+    `following[set, symbol]` is the set before the row; −1: not known yet. cursor: the partition and
+    row to go on at, and the set behind it. Returns whether all rows are done.
+    """
+    count = following.shape[1]
+    part, row, behind = cursor[0], cursor[1], cursor[2]
+    while part >= 0:
+        begin = offsets[part]
+        while row >= begin:
+            symbol = symbols[row]
+            before = following[behind, symbol]
+            if before < 0:
+                cursor[0], cursor[1], cursor[2] = part, row, behind
+                return False
+            edges[row] = behind * count + symbol
+            behind = before
+            row -= 1
+        part -= 1
+        behind = 0
+    return True
+
+
+class Sets:
+    """The sets of states that can still reach an end, numbered as they are met; 0 is the one at the
+    end of a partition."""
+
+    def __init__(self, plan: RowPlan, moves: Moves, bits: np.ndarray) -> None:
+        self._moves = [
+            [(int(moves.bit[m]), int(moves.target[m])) for m in range(begin, end)]
+            for begin, end in zip(moves.begin[:-1], moves.begin[1:], strict=True)
+        ]
+        self._bits = bits
+        self._accepts = moves.accepts
+        last = frozenset(np.flatnonzero(moves.accepts_at_end).tolist())
+        self._numbers = {last: 0}
+        self._sets = [last]
+        self._states = len(plan.states)
+        self.following = np.full((1, len(bits)), -1, np.int32)
+
+    @property
+    def viable(self) -> np.ndarray:
+        """bool[sets, states]: whether a state is in a set."""
+        found = np.zeros((len(self._sets), self._states), np.bool_)
+        for number, one in enumerate(self._sets):
+            found[number, list(one)] = True
+        return found
+
+    def find(self, behind: int, symbol: int) -> bool:
+        """Find the set before a row; False where there are too many sets."""
+        bits, later = int(self._bits[symbol]), self._sets[behind]
+        found = frozenset(
+            state
+            for state, moves in enumerate(self._moves)
+            if self._accepts[state]
+            or any((bit < 0 or bits >> bit & 1) and target in later for bit, target in moves)
+        )
+        number = self._numbers.setdefault(found, len(self._sets))
+        if number == len(self._sets):
+            if number >= MOST_SETS:
+                return False
+            self._sets.append(found)
+            if number >= len(self.following):
+                more = np.full((len(self.following) * 2, len(self._bits)), -1, np.int32)
+                more[: len(self.following)] = self.following
+                self.following = more
+        self.following[behind, symbol] = number
+        return True
+
+
+def backwards(
+    plan: RowPlan, moves: Moves, symbols: np.ndarray, bits: np.ndarray, offsets: np.ndarray
+) -> tuple[np.ndarray, Sets] | None:
+    """The edge of each row, and the sets; None where there are too many of these.
+
+    symbols: uint8 or int64 by row; bits: the conditions that hold, by symbol.
+    """
+    sets = Sets(plan, moves, bits)
+    edges = np.empty(len(symbols), np.int32)
+    cursor = np.array([len(offsets) - 2, len(symbols) - 1, 0])
+    while not number_backwards(symbols, offsets, sets.following, cursor, edges):
+        if not sets.find(int(cursor[2]), int(symbols[cursor[1]])):
+            return None
+    return edges, sets
+
+
+@njit(nogil=True, cache=True)
+def earliest_ends(found, begin, end, moves, earliest):  # type: ignore[no-untyped-def]
+    """Write for each row and state of a partition the earliest end that can be reached, as the
+    number of rows before it; NEVER for none."""
+    states = moves.accepts.shape[0]
+    rows = end - begin
+    for state in range(states):
+        earliest[rows, state] = rows if moves.accepts_at_end[state] else NEVER
+    for row in range(rows - 1, -1, -1):
+        bits = np.int64(found[begin + row])
+        for state in range(states):
+            best = np.int32(NEVER)
+            if moves.accepts[state]:
+                best = np.int32(row)
+            else:
+                for move in range(moves.begin[state], moves.begin[state + 1]):
+                    bit = moves.bit[move]
+                    if bit < 0 or (bits >> bit) & 1:
+                        best = min(best, earliest[row + 1, moves.target[move]])
+            earliest[row, state] = best
+
+
+# --- forwards -------------------------------------------------------------------------------------
+
+
+class Numbered(NamedTuple):
+    """What `walk_numbered` reads. `choices` are moves by edge and state, found as they are asked
+    for; of no size where there are too many."""
+
+    edges: np.ndarray
+    following: np.ndarray
+    viable: np.ndarray
+    bits: np.ndarray
+    choices: np.ndarray
+    moves: Moves
+
+
+@njit(nogil=True, cache=True)
+def _choice(bits, viable, moves, state):  # type: ignore[no-untyped-def]
+    """The first move of a state into one that can reach an end; ACCEPT: none, so it ends here."""
+    for move in range(moves.begin[state], moves.begin[state + 1]):
+        bit = moves.bit[move]
+        if (bit < 0 or (bits >> bit) & 1) and viable[moves.target[move]]:
+            return move
+    return ACCEPT
+
+
+@njit(nogil=True, cache=True)
+def walk_numbered(data, begin, end, start, number, labels, at):  # type: ignore[no-untyped-def]
+    """The match of a start by numbered sets: writes its moves, returns its rows or NO_MATCH."""
+    moves = data.moves
+    state = moves.first if start == begin else moves.start
+    if not data.viable[data.following[data.edges[start]], state]:
+        return NO_MATCH
+    states, symbols, row = moves.accepts.shape[0], data.bits.shape[0], start
+    known = data.choices.shape[0] > 0
+    while row < end:
+        edge = np.int64(data.edges[row])
+        if known:
+            move = np.int64(data.choices[edge * states + state])
+            if move == UNKNOWN:
+                move = _choice(
+                    data.bits[edge % symbols], data.viable[edge // symbols], moves, state
+                )
+                data.choices[edge * states + state] = move
+        else:
+            move = _choice(data.bits[edge % symbols], data.viable[edge // symbols], moves, state)
+        if move == ACCEPT:
+            return row - start
+        if at >= labels.shape[0]:
+            return NO_ROOM
+        labels[at] = move
+        at += 1
+        state = moves.target[move]
+        row += 1
+    return row - start
+
+
+class Earliest(NamedTuple):
+    """What `walk_earliest` reads. `known`: the first row of the partition that `earliest` is of.
+    `times` are empty, or those of the rows in microseconds; a match spans at most `within`."""
+
+    found: np.ndarray
+    earliest: np.ndarray
+    known: np.ndarray
+    times: np.ndarray
+    within: int
+    moves: Moves
+
+
+@njit(nogil=True, cache=True)
+def last_row_within(times, within, start, end):  # type: ignore[no-untyped-def]
+    """The row behind the last one that a match of a start can take."""
+    if times.shape[0] == 0:
+        return end
+    low, high = start + 1, end
+    while low < high:
+        middle = (low + high) >> 1
+        if times[middle] - times[start] <= within:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(nogil=True, cache=True)
+def walk_earliest(data, begin, end, start, number, labels, at):  # type: ignore[no-untyped-def]
+    """The match of a start by earliest ends: writes its moves, returns its rows or NO_MATCH."""
+    moves = data.moves
+    if data.known[0] != begin:
+        earliest_ends(data.found, begin, end, moves, data.earliest)
+        data.known[0] = begin
+    last = last_row_within(data.times, data.within, start, end) - begin
+    state = moves.first if start == begin else moves.start
+    if data.earliest[start - begin, state] > last:
+        return NO_MATCH
+    row = start
+    while row < end:
+        bits = np.int64(data.found[row])
+        taken = ACCEPT
+        for move in range(moves.begin[state], moves.begin[state + 1]):
+            bit = moves.bit[move]
+            if bit < 0 or (bits >> bit) & 1:
+                if data.earliest[row + 1 - begin, moves.target[move]] <= last:
+                    taken = move
+                    break
+        if taken == ACCEPT:
+            return row - start
+        if at >= labels.shape[0]:
+            return NO_ROOM
+        labels[at] = taken
+        at += 1
+        state = moves.target[taken]
+        row += 1
+    return row - start
+
+
+def loop_of(step: Callable[..., int]) -> Callable[..., int]:
+    """The loop over partitions and starts around a step, which finds the match of one start."""
+
+    def find(data, offsets, skip, targets, unmatched, cursor, matches, labels):  # type: ignore[no-untyped-def]
+        """Find matches until the buffers are full; returns a status. `targets`: whether a move's
+        row is one that the skip goes to. `unmatched`: unmatched rows are told as well."""
+        part, row, number = cursor[PART], cursor[ROW], cursor[NUMBER]
+        covered, count, at = cursor[COVERED], cursor[MATCHES], cursor[LABELS]
+        status = DONE
+        while part < offsets.shape[0] - 1 and status == DONE:
+            begin, end = offsets[part], offsets[part + 1]
+            if row < 0:
+                row, number, covered = begin, 0, begin
+            while row < end:
+                if count == matches.shape[0]:
+                    status = FULL
+                    break
+                length = step(data, begin, end, row, number + 1, labels, at)
+                if length < NO_MATCH:
+                    status = length
+                    break
+                if length == NO_MATCH:
+                    if unmatched and row >= covered:
+                        matches[count, START], matches[count, LENGTH] = row, -1
+                        matches[count, MATCH_NUMBER], matches[count, FIRST_LABEL] = 0, at
+                        matches[count, PARTITION] = part
+                        count += 1
+                    row += 1
+                    continue
+                following = row + 1
+                if length > 0:
+                    covered = max(covered, row + length)
+                    if skip == PAST_LAST_ROW:
+                        following = row + length
+                    elif skip != TO_NEXT_ROW:
+                        following = -1
+                        for place in range(length):
+                            if targets[labels[at + place]]:
+                                following = row + place
+                                if skip == TO_FIRST:
+                                    break
+                        if following < 0:
+                            status = TARGET_MISSING
+                            break
+                        if following == row:
+                            status = TARGET_FIRST
+                            break
+                number += 1
+                matches[count, START], matches[count, LENGTH] = row, length
+                matches[count, MATCH_NUMBER], matches[count, FIRST_LABEL] = number, at
+                matches[count, PARTITION] = part
+                count += 1
+                at += length
+                row = following
+            if status == DONE:
+                part += 1
+                row = -1
+        cursor[PART], cursor[ROW], cursor[NUMBER] = part, row, number
+        cursor[COVERED], cursor[MATCHES], cursor[LABELS] = covered, count, at
+        return status
+
+    return find
+
+
+def finder(step: Callable[..., int]) -> Callable[..., int]:
+    """The same as machine code."""
+    found: Callable[..., int] = njit(nogil=True)(loop_of(step))
+    return found
+
+
+find_numbered: Any = finder(walk_numbered)
+find_earliest: Any = finder(walk_earliest)

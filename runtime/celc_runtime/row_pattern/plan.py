@@ -1,0 +1,272 @@
+"""One query of MATCH_RECOGNIZE as its generated module writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.plan.plan import ARROW_TYPES, DDL_TYPES
+
+Variables: TypeAlias = tuple[int, ...] | None
+"""Numbers of variables; None: all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowColumn:
+    """A column of the table, with its type as the language names it."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowOrder:
+    """A column of ORDER BY, by its number; `nulls_first` None: NULL is an error."""
+
+    column: int
+    descending: bool = False
+    nulls_first: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowState:
+    """A state of the automaton: its moves in order of preference, as (variable, condition or −1,
+    excluded, state after it), and whether a match may end there, or at the partition's end."""
+
+    moves: tuple[tuple[int, int, bool, int], ...]
+    accepts: bool = False
+    accepts_at_end: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MoveCondition:
+    """What a move asks of its row: bit `local` of the conditions that are found beforehand (−1:
+    none), and, where `path`, the condition that the search asks."""
+
+    local: int = -1
+    path: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RowNavigation:
+    """`shift` rows after the row that is `offset` rows from the first or last of the visible rows of
+    `variables`; `final`: all rows of the match are visible, else those up to the current one."""
+
+    variables: Variables
+    first: bool = False
+    offset: int = 0
+    shift: int = 0
+    final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RowAggregate:
+    """A function of the visible rows of `variables`. `argument` is a column of the table by its
+    number, `label` the variable of a row, `computed` a number of `arguments`; none of them: COUNT
+    of rows. `read` is the type of the argument, `type` that of the result."""
+
+    function: Literal["COUNT", "SUM", "AVG", "MIN", "MAX", "ARRAY_AGG"]
+    variables: Variables
+    type: str
+    read: str = ""
+    argument: int | None = None
+    label: bool = False
+    computed: int | None = None
+    final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ValueOfRow:
+    """A measure that is a column's value at a row."""
+
+    name: str
+    type: str
+    column: int
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class LabelOfRow:
+    """A measure that is the variable of a row."""
+
+    name: str
+    row: int
+    type: str = "STRING"
+
+
+@dataclass(frozen=True, slots=True)
+class NumberOfMatch:
+    """A measure that is the number of the match."""
+
+    name: str
+    type: str = "LONG"
+
+
+@dataclass(frozen=True, slots=True)
+class ValueOfAggregate:
+    """A measure that is an aggregate."""
+
+    name: str
+    type: str
+    aggregate: int
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedValue:
+    """A measure that generated code computes: `number` among these."""
+
+    name: str
+    type: str
+    number: int
+
+
+Measure: TypeAlias = ValueOfRow | LabelOfRow | NumberOfMatch | ValueOfAggregate | ComputedValue
+
+
+@dataclass(frozen=True, slots=True)
+class RowOutput:
+    """A column of the result: a column of the table or a measure, by its number."""
+
+    name: str
+    number: int
+    measure: bool = False
+
+
+Skip: TypeAlias = Literal["PAST LAST ROW", "TO NEXT ROW", "TO FIRST", "TO LAST"]
+Rows: TypeAlias = Literal["ONE ROW", "SHOW EMPTY", "OMIT EMPTY", "WITH UNMATCHED"]
+
+
+@dataclass(frozen=True, slots=True)
+class RowPlan:
+    """A query as data.
+
+    `states`, `first` (the state before the first row of a partition), `start` (before any other)
+    and `conditions` are the automaton. `read` are the columns that generated code reads, `texts`
+    and `regexes` what it compares texts with. `registers` are the first values of the memory of the
+    path, `live` for each state those that conditions can still read, `remembers` whether they say
+    all of the path that conditions read. `within`: microseconds on the first order column.
+    """
+
+    name: str
+    columns: tuple[RowColumn, ...]
+    partition_by: tuple[int, ...]
+    order_by: tuple[RowOrder, ...]
+    variables: tuple[str, ...]
+    states: tuple[RowState, ...]
+    first: int
+    start: int
+    conditions: tuple[MoveCondition, ...]
+    local_conditions: int
+    read: tuple[int, ...]
+    texts: tuple[str, ...]
+    regexes: tuple[str, ...]
+    rows: Rows
+    skip: Skip
+    targets: tuple[int, ...]
+    target: str
+    within: int | None
+    navigations: tuple[RowNavigation, ...]
+    aggregates: tuple[RowAggregate, ...]
+    computed_arguments: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    outputs: tuple[RowOutput, ...]
+    registers: tuple[int, ...] = ()
+    live: tuple[tuple[int, ...], ...] = ()
+    remembers: bool = True
+    max_work: int = 10_000_000
+
+    @property
+    def searches(self) -> bool:
+        """Whether conditions read more of the match than rows at constant distances."""
+        return any(condition.path for condition in self.conditions)
+
+    @property
+    def input_schema(self) -> pa.Schema:
+        """The columns of the table that are read."""
+        return pa.schema(
+            [pa.field(self.columns[n].name, self.arrow_type(n)) for n in self.columns_read]
+        )
+
+    @property
+    def columns_read(self) -> tuple[int, ...]:
+        """The numbers of the columns of the table that the query needs, in their order."""
+        needed = {*self.partition_by, *(order.column for order in self.order_by), *self.read}
+        needed |= {output.number for output in self.outputs if not output.measure}
+        for measure in self.measures:
+            if isinstance(measure, ValueOfRow):
+                needed.add(measure.column)
+        needed |= {a.argument for a in self.aggregates if a.argument is not None}
+        return tuple(sorted(needed))
+
+    def arrow_type(self, column: int) -> pa.DataType:
+        """The Arrow type of a column of the table."""
+        return ARROW_TYPES[self.columns[column].type]
+
+    def output_types(self) -> list[str]:
+        """The types of the result's columns, as the language names them."""
+        found = []
+        for output in self.outputs:
+            if not output.measure:
+                found.append(self.columns[output.number].type)
+                continue
+            measure = self.measures[output.number]
+            array = isinstance(measure, ValueOfAggregate) and (
+                self.aggregates[measure.aggregate].function == "ARRAY_AGG"
+            )
+            found.append(f"ARRAY<{measure.type}>" if array else measure.type)
+        return found
+
+    def output_schema(self) -> pa.Schema:
+        """The columns of the result."""
+        return pa.schema(
+            [
+                pa.field(output.name, _arrow_type(type))
+                for output, type in zip(self.outputs, self.output_types(), strict=True)
+            ]
+        )
+
+    def output_ddl(self) -> str:
+        """The columns of the result in Spark's notation."""
+        return ", ".join(
+            "`" + output.name.replace("`", "``") + f"` {_ddl_type(type)}"
+            for output, type in zip(self.outputs, self.output_types(), strict=True)
+        )
+
+
+def _arrow_type(type: str) -> pa.DataType:
+    if type.startswith("ARRAY<"):
+        return pa.list_(ARROW_TYPES[type[6:-1]])
+    return ARROW_TYPES[type]
+
+
+def _ddl_type(type: str) -> str:
+    if type.startswith("ARRAY<"):
+        return f"ARRAY<{_ddl_type(type[6:-1])}>"
+    return DDL_TYPES.get(type, type)
+
+
+@dataclass(frozen=True, eq=False)
+class RowProgram:
+    """A query ready to be run: its plan, and the functions of its module; `module` are the globals
+    of that. A function is None where there is nothing for it to do."""
+
+    plan: RowPlan
+    conditions: Callable[..., None] | None
+    arguments: Callable[..., None] | None
+    measures: Callable[..., None] | None
+    advance: Callable[..., None] | None
+    holds: Callable[..., bool] | None
+    module: dict[str, Any] = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The query's name."""
+        return self.plan.name
+
+
+NO_WORDS = np.zeros((0, 0), np.uint64)
+"""In place of bit sets, where states of the backwards pass are numbered."""

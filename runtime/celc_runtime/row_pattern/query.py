@@ -1,0 +1,185 @@
+"""A query of MATCH_RECOGNIZE as its users call it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from celc_runtime.arrow.event_tables import batches_of, table_of
+from celc_runtime.jit.shipping import pickled
+from celc_runtime.row_pattern.on_spark import matched_frame, plan_text, registered
+from celc_runtime.row_pattern.plan import RowPlan, RowProgram
+from celc_runtime.row_pattern.run import matched
+from celc_runtime.row_pattern.tables import Reader, conforming_table, whole_partitions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_MOST_WORK = 2**62
+
+
+class RowPatternQuery:
+    """One query of a generated module. Made by generated modules only."""
+
+    def __init__(self, program: RowProgram) -> None:
+        self.program = program
+
+    def __repr__(self) -> str:
+        columns = ", ".join(
+            f"{field.name}: {field.type}" for field in self.output_schema
+        )
+        return f"<MATCH_RECOGNIZE {self.name!r}: {columns}>"
+
+    def __reduce__(self) -> Any:
+        return pickled(self.program.module, {"max_work": self.plan.max_work}, self.name)
+
+    @property
+    def plan(self) -> RowPlan:
+        """The query as data."""
+        return self.program.plan
+
+    @property
+    def name(self) -> str:
+        """The query's name."""
+        return self.plan.name
+
+    @property
+    def text(self) -> str:
+        """The text that the query was compiled from."""
+        return str(self.program.module["QUERY"])
+
+    @property
+    def order_by(self) -> tuple[str, ...]:
+        """The columns of ORDER BY."""
+        return tuple(self.plan.columns[one.column].name for one in self.plan.order_by)
+
+    @property
+    def input_schema(self) -> pa.Schema:
+        """The columns that the query reads."""
+        return self.plan.input_schema
+
+    @property
+    def output_schema(self) -> pa.Schema:
+        """The columns of the result."""
+        return self.plan.output_schema()
+
+    @property
+    def output_ddl(self) -> str:
+        """The columns of the result in Spark's notation."""
+        return self.plan.output_ddl()
+
+    QUERY_NAME = name
+    ORDER_BY = order_by
+    INPUT_SCHEMA = input_schema
+    OUTPUT_SCHEMA = output_schema
+    OUTPUT_DDL = output_ddl
+
+    def with_options(self, *, max_work: int) -> RowPatternQuery:
+        """The same query, whose search may take `max_work` steps for one start.
+
+        Raises ValueError for what is no number of steps.
+        """
+        if type(max_work) is not int or not 1 <= max_work <= _MOST_WORK:
+            raise ValueError(
+                f"max_work must be a whole number from 1 to {_MOST_WORK}, not {max_work!r}"
+            )
+        plan = replace(self.plan, max_work=max_work)
+        return RowPatternQuery(replace(self.program, plan=plan))
+
+    def match_table(self, rows: Any) -> pa.Table:
+        """The result for a table, on this machine and without Spark.
+
+        rows: a pyarrow Table, RecordBatch, RecordBatchReader or dataset, record batches, a data
+        frame of pandas or polars, a relation of DuckDB, a dictionary of columns, or the path of a
+        Parquet file; in any order, because the query says the order; rows equal in it keep theirs.
+        Raises TypeError for what is no table, EventError where it does not fit the query.
+        """
+        table = conforming_table(self.plan, table_of(Reader(self.plan).program, rows))
+        return pa.Table.from_batches(matched(self.program, table), self.output_schema)
+
+    @property
+    def match_arrow(self) -> RowRoute:
+        """The result for batches that hold one partition after another, in the order of the query or
+        not, as batches: for `mapInArrow` on partitioned data."""
+        return RowRoute(self, "match_arrow", _match_arrow)
+
+    @property
+    def table_function(self) -> RowRoute:
+        """The function of a SQL table function, for one partition's batches."""
+        return RowRoute(self, "table_function", _match_arrow)
+
+    def match(self, rows: DataFrame) -> DataFrame:
+        """The result for a Spark DataFrame, `df.transform(query.match)`: spread over the cluster by
+        PARTITION BY, else by one task."""
+        return matched_frame(self, rows)
+
+    def explain_plan(self, rows: DataFrame) -> str:
+        """How `match` runs on a DataFrame, in words."""
+        return plan_text(self, rows)
+
+    def register(self, spark: SparkSession, name: str | None = None) -> Any:
+        """Make the query a table function of Spark SQL:
+
+            SELECT * FROM name(TABLE(t) PARTITION BY (k) ORDER BY (ts))
+
+        Needs PySpark 4.1. Raises RuntimeError where that is missing, ValueError for a name that SQL
+        cannot call.
+        """
+        return registered(self, spark, name)
+
+    def match_stream(self, rows: DataFrame) -> DataFrame:
+        """Always raises NotImplementedError: a match of MATCH_RECOGNIZE is final only at the end of
+        its partition."""
+        raise NotImplementedError(
+            f"query {self.name!r} cannot be run on a stream: whether a match is the preferred one can "
+            "depend on all later rows of its partition; run it on windows of the stream with "
+            "foreachBatch, or write the pattern in CEL, whose matches are final at their last event"
+        )
+
+
+class RowRoute:
+    """A way to run a query that Spark can send to its workers; see `celc_runtime.program.Route`."""
+
+    def __init__(
+        self, query: RowPatternQuery, name: str, function: Callable[..., Iterator[pa.RecordBatch]]
+    ) -> None:
+        self._query = query
+        self._name = name
+        self._function = function
+
+    def __call__(self, *arguments):  # type: ignore[no-untyped-def]
+        return self._function(self._query, *arguments)
+
+    def __reduce__(self) -> Any:
+        return getattr, (self._query, self._name)
+
+
+def _match_arrow(query: RowPatternQuery, rows: Iterable[Any]) -> Iterator[pa.RecordBatch]:
+    batches = batches_of(Reader(query.plan).program, rows)
+    for table in whole_partitions(query.plan, batches):
+        yield from matched(query.program, table)
+
+
+def row_pattern_names(
+    queries: dict[str, RowPatternQuery],
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a generated module: what its query has."""
+    (query,) = queries.values()
+    offered = [
+        *("match_table", "match_arrow", "match", "match_stream", "explain_plan", "register"),
+        *("with_options", "QUERY_NAME", "ORDER_BY", "INPUT_SCHEMA", "OUTPUT_SCHEMA", "OUTPUT_DDL"),
+    ]
+
+    def find(name: str) -> Any:
+        if name in queries:
+            return queries[name]
+        if name in offered:
+            return getattr(query, name)
+        raise AttributeError(
+            f"the generated module has no {name!r}; it has: {', '.join([*offered, *queries])}"
+        )
+
+    return find, lambda: sorted([*offered, *queries, "QUERIES", "QUERY", "CELC_VERSION"])

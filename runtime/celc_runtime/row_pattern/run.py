@@ -1,0 +1,602 @@
+"""A table of rows → the rows of the result: sorted, cut into partitions, matched, measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from celc_runtime.arrow.arrays import numbers, whole_numbers
+from celc_runtime.arrow.partition_keys import codes_of_keys
+from celc_runtime.plan.errors import EventError, WorkLimitError
+from celc_runtime.row_pattern import passes
+from celc_runtime.row_pattern.measures import (
+    FUNCTIONS,
+    aggregate_real,
+    aggregate_whole,
+    list_visible,
+    listed_rows,
+    navigate,
+    result_rows,
+)
+from celc_runtime.row_pattern.passes import (
+    CURSOR,
+    DONE,
+    FULL,
+    LABELS,
+    MATCH_COLUMNS,
+    MATCH_NUMBER,
+    MATCHES,
+    NO_MEMORY,
+    NO_ROOM,
+    NO_STACK,
+    PARTITION,
+    ROW,
+    START,
+    TARGET_FIRST,
+    TARGET_MISSING,
+    Earliest,
+    Moves,
+    Numbered,
+    backwards,
+    moves_of,
+)
+from celc_runtime.row_pattern.plan import (
+    ComputedValue,
+    LabelOfRow,
+    Measure,
+    NumberOfMatch,
+    RowPlan,
+    RowProgram,
+    ValueOfAggregate,
+    ValueOfRow,
+    Variables,
+)
+from celc_runtime.row_pattern.search import Searched, find_by_search
+from celc_runtime.row_pattern.texts import Texts
+
+_MATCHES = 1 << 15
+_LABELS = 1 << 17
+_BITS_BY_TABLE = 8
+_STACK = 1 << 10
+_FAILURES = 1 << 12
+
+
+def matched(program: RowProgram, table: pa.Table) -> Iterator[pa.RecordBatch]:
+    """The result for whole partitions, batch by batch.
+
+    table: the columns of `input_schema` in their types, rows in any order. Raises EventError for
+    NULL in the order and where AFTER MATCH SKIP finds no row, WorkLimitError for too much work.
+    """
+    if not len(table):
+        return
+    columns = {
+        number: _one_piece(table.column(program.plan.columns[number].name))
+        for number in program.plan.columns_read
+    }
+    order, offsets = _partitions(program.plan, columns)
+    if order is not None:
+        columns = {number: column.take(order) for number, column in columns.items()}
+    yield from _Run(program, columns, offsets).batches()
+
+
+def _one_piece(column: pa.ChunkedArray) -> pa.Array:
+    combined = column.combine_chunks()
+    if isinstance(combined, pa.ChunkedArray):
+        combined = combined.chunk(0) if combined.num_chunks == 1 else pa.concat_arrays(combined.chunks)
+    return combined
+
+
+# --- order ----------------------------------------------------------------------------------------
+
+
+def _partitions(
+    plan: RowPlan, columns: dict[int, pa.Array]
+) -> tuple[pa.Array | None, np.ndarray]:
+    """The order of the rows (None: they are in it), and where partitions begin and end."""
+    rows = len(next(iter(columns.values()))) if columns else 0
+    keys = [columns[number] for number in plan.partition_by]
+    parts = codes_of_keys(keys, rows) if keys else np.zeros(rows, np.int64)
+    sorts: list[np.ndarray] = [parts]
+    for order in plan.order_by:
+        sorts += _sort_keys(plan, order.column, columns[order.column], order)
+    if _is_sorted(sorts):
+        chosen, ordered = None, parts
+    else:
+        places = np.lexsort(sorts[::-1])
+        chosen, ordered = pa.array(places), parts[places]
+    borders = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    return chosen, np.concatenate([[0], borders, [rows]]).astype(np.int64)
+
+
+def _sort_keys(plan: RowPlan, number: int, column: pa.Array, order: Any) -> list[np.ndarray]:
+    """Keys that sort as a column does, the first one first."""
+    found = []
+    if column.null_count:
+        if order.nulls_first is None or (plan.within is not None and order is plan.order_by[0]):
+            row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
+            told = " WITHIN measures times." if order.nulls_first is not None else ""
+            raise EventError(
+                f"query {plan.name!r} is in the order of {plan.columns[number].name!r}, and row "
+                f"{row} has NULL there.{told} Leave such rows out"
+                + (", or write NULLS FIRST or NULLS LAST" if not told else "")
+            )
+        nulls = column.is_null().to_numpy(zero_copy_only=False)
+        found.append(~nulls if order.nulls_first else nulls)
+    if pa.types.is_string(column.type):
+        coded = column.dictionary_encode()
+        ranks = np.empty(max(len(coded.dictionary), 1), np.int64)
+        ranks[pc.sort_indices(coded.dictionary).to_numpy()] = np.arange(len(coded.dictionary))
+        values = ranks[pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False)]
+    else:
+        filled = column
+        if column.null_count:
+            filled = pc.fill_null(column, pa.scalar(0).cast(column.type) if not (
+                pa.types.is_temporal(column.type)
+            ) else pa.scalar(0, pa.int64() if column.type.bit_width == 64 else pa.int32()).cast(
+                column.type
+            ))
+        values = whole_numbers(filled)
+    found.append(~values if order.descending else values)
+    return found
+
+
+def _is_sorted(keys: list[np.ndarray]) -> bool:
+    """Whether rows are in the order of the keys; rows of one part stand together as well."""
+    same = np.ones(max(len(keys[0]) - 1, 0), np.bool_)
+    for key in keys:
+        before, after = key[:-1], key[1:]
+        if np.any(same & (after < before)):
+            return False
+        same &= after == before
+    return True
+
+
+# --- one table ------------------------------------------------------------------------------------
+
+
+class _Run:
+    """The partitions of one table."""
+
+    def __init__(
+        self, program: RowProgram, columns: dict[int, pa.Array], offsets: np.ndarray
+    ) -> None:
+        self._program = program
+        self._plan = program.plan
+        self._columns = columns
+        self._offsets = offsets
+        self._rows = int(offsets[-1])
+        self._moves, excluded = moves_of(self._plan)
+        self._excluded = excluded
+        self._texts = self._read_texts()
+        self._code = self._read_columns()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The result, some matches at a time."""
+        plan = self._plan
+        find, data = self._finder()
+        cursor = np.zeros(CURSOR, np.int64)
+        cursor[ROW] = -1
+        matches = np.empty((_MATCHES, MATCH_COLUMNS), np.int64)
+        labels = np.empty(_LABELS, np.int32)
+        targets = np.zeros(max(len(self._moves.variable), 1), np.bool_)
+        targets[: len(self._moves.variable)] = np.isin(self._moves.variable, plan.targets)
+        skip = passes.SKIPS[plan.skip]
+        unmatched = plan.rows == "WITH UNMATCHED"
+        while True:
+            status = find(data, self._offsets, skip, targets, unmatched, cursor, matches, labels)
+            if status == NO_ROOM and cursor[MATCHES] == 0:
+                labels = np.empty(2 * len(labels), np.int32)
+                continue
+            if status in (NO_STACK, NO_MEMORY):
+                data = _larger(data, status)
+                continue
+            if status not in (DONE, FULL, NO_ROOM):
+                raise self._error(status, cursor)
+            if cursor[MATCHES]:
+                chunk = matches[: cursor[MATCHES]]
+                batch = self._batch(chunk, labels[: cursor[LABELS]])
+                if len(batch):
+                    yield batch
+            if status == DONE:
+                return
+            cursor[MATCHES] = cursor[LABELS] = 0
+
+    # --- columns for the kernels ------------------------------------------------------------------
+
+    def _read_texts(self) -> Texts:
+        plan = self._plan
+        read = set(plan.read)
+        for aggregate in plan.aggregates:
+            if aggregate.function in ("MIN", "MAX") and aggregate.argument is not None:
+                read.add(aggregate.argument)
+        texts = {
+            number: self._columns[number]
+            for number in sorted(read)
+            if plan.columns[number].type == "STRING"
+        }
+        return Texts(texts, plan.texts, plan.variables, plan.regexes)
+
+    def _numbers(self, column: int) -> tuple[np.ndarray, np.ndarray]:
+        """The values of a column as numbers, and where they are not NULL."""
+        array = self._columns[column]
+        if column in self._texts.codes:
+            valid = array.is_valid().to_numpy(zero_copy_only=False)
+            return _frozen(self._texts.codes[column]), _frozen(valid)
+        values, valid = numbers(array)
+        return _frozen(values), _frozen(valid)
+
+    def _read_columns(self) -> tuple[Any, ...]:
+        columns: list[np.ndarray] = []
+        for column in self._plan.read:
+            columns += self._numbers(column)
+        texts = self._texts
+        return tuple(columns), texts.constants, texts.truths, texts.names
+
+    # --- finding ----------------------------------------------------------------------------------
+
+    def _found(self) -> np.ndarray:
+        """The local conditions of each row, as bits."""
+        count = self._plan.local_conditions
+        found = np.zeros(self._rows, np.uint8 if count <= _BITS_BY_TABLE else np.int64)
+        if self._program.conditions is not None:
+            self._program.conditions(*self._code, self._offsets, found)
+        return found
+
+    def _finder(self) -> tuple[Any, Any]:
+        """The loop for the query, and what it reads."""
+        plan, moves = self._plan, self._moves
+        found = self._found()
+        if found.dtype == np.uint8:
+            symbols, bits = found, np.arange(1 << plan.local_conditions, dtype=np.int64)
+        else:
+            bits, inverse = np.unique(found, return_inverse=True)
+            symbols = inverse.astype(np.int64)
+        times = np.zeros(0, np.int64)
+        if plan.within is not None:
+            times = whole_numbers(self._columns[plan.order_by[0].column])
+        numbered = None
+        if plan.within is None or plan.searches:
+            numbered = backwards(plan, moves, symbols, bits, self._offsets)
+        if plan.searches:
+            return self._search(found, numbered, len(bits), times)
+        if numbered is None:
+            longest = int(np.max(np.diff(self._offsets)))
+            earliest = np.empty((longest + 1, len(plan.states)), np.int32)
+            known = np.full(1, -1, np.int64)
+            within = plan.within or 0
+            return passes.find_earliest, Earliest(found, earliest, known, times, within, moves)
+        edges, sets = numbered
+        viable, following = sets.viable, sets.following.ravel()
+        size = len(viable) * len(bits) * len(plan.states)
+        kept = size if size <= passes.MOST_CHOICES else 0
+        choices = np.full(kept, passes.UNKNOWN, np.int32)
+        return passes.find_numbered, Numbered(edges, following, viable, bits, choices, moves)
+
+    def _search(
+        self, found: np.ndarray, numbered: Any, symbols: int, times: np.ndarray
+    ) -> tuple[Any, Any]:
+        plan = self._plan
+        if numbered is None:
+            # Too many sets to number them: no start is left out beforehand.
+            edges = np.zeros(self._rows, np.int32)
+            following = np.zeros(1, np.int32)
+            viable = np.ones((1, len(plan.states)), np.bool_)
+        else:
+            edges, sets = numbered
+            following, viable = sets.following.ravel(), sets.viable
+        live = [register for one in plan.live for register in one]
+        sizes = [len(one) for one in plan.live]
+        registers = np.zeros((_STACK, max(len(plan.registers), 1)), np.int64)
+        registers[0, : len(plan.registers)] = plan.registers
+        assert self._program.advance is not None
+        assert self._program.holds is not None
+        data = Searched(
+            found=found,
+            edges=edges,
+            following=following,
+            viable=viable,
+            moves=self._moves,
+            code=self._code,
+            states=np.zeros(_STACK, np.int32),
+            pointers=np.zeros(_STACK, np.int32),
+            path=np.zeros(_STACK, np.int32),
+            registers=registers,
+            reals=registers.view(np.float64),
+            live_begin=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32),
+            live=np.array(live, np.int32),
+            failures=np.zeros((_FAILURES, 2 + max(sizes, default=0)), np.int64),
+            stamps=np.full(_FAILURES, -1, np.int64),
+            counters=np.zeros(2, np.int64),
+            times=times,
+            within=plan.within or 0,
+            remembers=plan.remembers,
+            max_work=plan.max_work,
+        )
+        return find_by_search(self._program.advance, self._program.holds), data
+
+    def _error(self, status: int, cursor: np.ndarray) -> EventError:
+        plan, row = self._plan, int(cursor[ROW])
+        place = self._place(int(cursor[0]), row)
+        if status == TARGET_MISSING:
+            return EventError(
+                f"query {plan.name!r}: the match that begins {place} has no row of "
+                f"{plan.target!r} that AFTER MATCH SKIP could go to"
+            )
+        if status == TARGET_FIRST:
+            return EventError(
+                f"query {plan.name!r}: the match that begins {place} begins with the row of "
+                f"{plan.target!r} that AFTER MATCH SKIP goes to, so it would be found again for "
+                "ever: skip TO NEXT ROW, or to another variable"
+            )
+        return WorkLimitError(
+            f"query {plan.name!r}: the search for the match that begins {place} took more than "
+            f"max_work={plan.max_work:,} steps: make conditions read less of the match, or allow "
+            "more with with_options(max_work=…)"
+        )
+
+    def _place(self, part: int, row: int) -> str:
+        """Where a row is, in words."""
+        plan = self._plan
+        told = f"at row {row - int(self._offsets[part])}"
+        for columns, word in ((plan.partition_by, "partition"),):
+            if columns:
+                shown = ", ".join(
+                    f"{plan.columns[c].name}={self._columns[c][row].as_py()!r}" for c in columns
+                )
+                told += f" of the {word} {shown}"
+        return told
+
+    # --- the result -------------------------------------------------------------------------------
+
+    def _batch(self, matches: np.ndarray, moves: np.ndarray) -> pa.RecordBatch:
+        plan = self._plan
+        variables = self._moves.variable[moves] if len(moves) else np.zeros(0, np.int32)
+        excluded = self._excluded[moves] if len(moves) else np.zeros(0, np.bool_)
+        shown = np.empty((len(matches) + len(moves), 2), np.int64)
+        all_rows = plan.rows != "ONE ROW"
+        count = result_rows(matches, excluded, all_rows, plan.rows != "OMIT EMPTY", shown)
+        shown = shown[:count]
+        listed = _Listed(self, matches, variables, shown)
+        starts = matches[shown[:, 0], START]
+        rows = starts + np.maximum(shown[:, 1], 0)
+        arrays = []
+        measured: dict[int, pa.Array] = {}
+        for output in plan.outputs:
+            if output.measure:
+                if output.number not in measured:
+                    measured[output.number] = listed.measure(plan.measures[output.number])
+                arrays.append(measured[output.number])
+            else:
+                arrays.append(self._columns[output.number].take(pa.array(rows)))
+        return pa.RecordBatch.from_arrays(arrays, schema=plan.output_schema())
+
+
+class _Listed:
+    """Some matches and the rows of the result that they give, with their measures."""
+
+    def __init__(
+        self, run: _Run, matches: np.ndarray, variables: np.ndarray, shown: np.ndarray
+    ) -> None:
+        self._run = run
+        self._plan = run._plan
+        self._matches = matches
+        self._labels = variables
+        self._shown = shown
+        self._rows = np.zeros(len(variables), np.int64)
+        self._row_labels = np.zeros(len(variables), np.int32)
+        listed_rows(matches, variables, self._rows, self._row_labels)
+        self._found: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._sums: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self._computed: list[tuple[np.ndarray, np.ndarray]] | None = None
+        self._arguments: list[tuple[np.ndarray, np.ndarray]] | None = None
+        self._unmatched = matches[shown[:, 0], passes.LENGTH] < 0
+
+    def measure(self, measure: Measure) -> pa.Array:
+        """The values of a measure for each row of the result."""
+        found = self._value(measure)
+        if not self._unmatched.any():
+            return found
+        kept = pa.array(~self._unmatched)
+        return pc.if_else(kept, found, pa.scalar(None, found.type))
+
+    def _value(self, measure: Measure) -> pa.Array:
+        plan, run = self._plan, self._run
+        match measure:
+            case ValueOfRow():
+                rows, _ = self._navigated(measure.row)
+                return run._columns[measure.column].take(pa.array(rows, mask=rows < 0))
+            case LabelOfRow():
+                _, labels = self._navigated(measure.row)
+                return self._names(labels)
+            case NumberOfMatch():
+                return pa.array(self._numbers())
+            case ValueOfAggregate():
+                aggregate = plan.aggregates[measure.aggregate]
+                if aggregate.function == "ARRAY_AGG":
+                    return self._lists(measure.aggregate)
+                values, known = self._aggregated(measure.aggregate)
+                return self._array(values, known, measure.type)
+            case ComputedValue():
+                values, known = self._by_code()[measure.number]
+                return self._array(values, known, measure.type)
+
+    def _names(self, labels: np.ndarray) -> pa.Array:
+        names = pa.array(self._plan.variables, pa.string())
+        return names.take(pa.array(labels, mask=labels < 0))
+
+    def _numbers(self) -> np.ndarray:
+        found: np.ndarray = self._matches[self._shown[:, 0], MATCH_NUMBER]
+        return found
+
+    def _array(self, values: np.ndarray, known: np.ndarray, type: str) -> pa.Array:
+        from celc_runtime.plan.plan import ARROW_TYPES
+
+        if type == "STRING":
+            return self._run._texts.decoded(values, known)
+        arrow = ARROW_TYPES[type]
+        if type == "BOOLEAN":
+            return pa.array(values.astype(np.bool_), mask=~known)
+        if pa.types.is_temporal(arrow):
+            whole = pa.int32() if type == "DATE" else pa.int64()
+            return pa.array(values, mask=~known).cast(whole).cast(arrow)
+        if pa.types.is_floating(arrow):
+            # Arrow would take NaN for NULL.
+            return pa.array(values.astype(arrow.to_pandas_dtype()), mask=~known, from_pandas=False)
+        return pa.array(values, mask=~known).cast(arrow)
+
+    def _chosen(self, variables: Variables) -> np.ndarray:
+        if variables is None:
+            return np.ones(len(self._plan.variables), np.bool_)
+        found = np.zeros(len(self._plan.variables), np.bool_)
+        found[list(variables)] = True
+        return found
+
+    def _navigated(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The row that a navigation finds for each row of the result, and its variable."""
+        if number not in self._found:
+            to = self._plan.navigations[number]
+            rows = np.empty(len(self._shown), np.int64)
+            labels = np.empty(len(self._shown), np.int32)
+            place_of = (to.first, to.offset, to.shift, to.final)
+            navigate(
+                *(self._matches, self._labels, self._run._offsets, self._shown),
+                *(self._chosen(to.variables), place_of, rows, labels),
+            )
+            self._found[number] = rows, labels
+        return self._found[number]
+
+    def _argument(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The values that an aggregate is taken of, for each row of the matches."""
+        run, one = self._run, self._plan.aggregates[number]
+        if one.argument is not None:
+            values, valid = run._numbers(one.argument)
+            return values[self._rows], valid[self._rows]
+        if one.label:
+            return run._texts.names[self._row_labels], np.ones(len(self._rows), np.bool_)
+        if one.computed is None:
+            return np.zeros(len(self._rows), np.int64), np.zeros(0, np.bool_)
+        if self._arguments is None:
+            results = _results(self._plan.computed_arguments, len(self._rows))
+            assert run._program.arguments is not None
+            run._program.arguments(*run._code, self._rows, self._row_labels, results)
+            self._arguments = list(zip(results[::2], results[1::2], strict=True))
+        return self._arguments[one.computed]
+
+    def _aggregated(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        if number not in self._sums:
+            one = self._plan.aggregates[number]
+            values, valid = self._argument_for(number)
+            real = values.dtype == np.float64
+            results = np.empty(len(self._shown), np.float64 if real else np.int64)
+            known = np.empty(len(self._shown), np.bool_)
+            kernel = aggregate_real if real else aggregate_whole
+            kernel(
+                *(self._matches, self._labels, self._shown, self._chosen(one.variables)),
+                *(FUNCTIONS[one.function], one.final, values, valid, results, known),
+            )
+            self._sums[number] = results, known
+        return self._sums[number]
+
+    def _argument_for(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The same as int64 or float64, as the kernels take them."""
+        one = self._plan.aggregates[number]
+        if one.function == "COUNT" and one.argument is not None:
+            valid = self._run._columns[one.argument].is_valid().to_numpy(zero_copy_only=False)
+            return np.zeros(len(self._rows), np.int64), valid[self._rows]
+        values, valid = self._argument(number)
+        if one.function == "AVG" or values.dtype.kind == "f":
+            return values.astype(np.float64), np.ascontiguousarray(valid)
+        return values.astype(np.int64), np.ascontiguousarray(valid)
+
+    def _lists(self, number: int) -> pa.Array:
+        one = self._plan.aggregates[number]
+        chosen = self._chosen(one.variables)
+        ends = np.empty(len(self._shown), np.int64)
+        given = self._matches, self._labels, self._shown, chosen, one.final, ends
+        count = list_visible(*given, np.zeros(0, np.int64))
+        places = np.empty(max(count, 1), np.int64)
+        list_visible(*given, places)
+        places = places[:count]
+        if one.argument is not None:
+            values = self._run._columns[one.argument].take(pa.array(self._rows[places]))
+        elif one.label:
+            values = self._names(self._row_labels[places])
+        else:
+            found, known = self._argument(number)
+            values = self._array(found[places], known[places], one.type)
+        offsets = np.concatenate([[0], ends]).astype(np.int32)
+        return pa.ListArray.from_arrays(pa.array(offsets), values)
+
+    def _by_code(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The measures that generated code computes."""
+        if self._computed is None:
+            plan, run = self._plan, self._run
+            navigated = [self._navigated(number) for number in range(len(plan.navigations))]
+            sums: list[np.ndarray] = []
+            for number, one in enumerate(plan.aggregates):
+                if one.function == "ARRAY_AGG":
+                    sums += [np.zeros(0, np.int64), np.zeros(0, np.bool_)]
+                else:
+                    values, known = self._aggregated(number)
+                    if one.type == "FLOAT":
+                        values = values.astype(np.float32)
+                    sums += [values, known]
+            types = [m.type for m in plan.measures if isinstance(m, ComputedValue)]
+            results = _results(types, len(self._shown))
+            assert run._program.measures is not None
+            run._program.measures(
+                *run._code,
+                tuple(rows for rows, _ in navigated),
+                tuple(labels for _, labels in navigated),
+                tuple(sums),
+                self._numbers(),
+                results,
+            )
+            self._computed = list(zip(results[::2], results[1::2], strict=True))
+        return self._computed
+
+
+_DTYPES = {"DOUBLE": np.float64, "FLOAT": np.float32, "BOOLEAN": np.bool_}
+
+
+def _results(types: Any, rows: int) -> tuple[np.ndarray, ...]:
+    """Arrays for values and for where they are known, one after the other."""
+    found: list[np.ndarray] = []
+    for type in types:
+        found += [np.zeros(rows, _DTYPES.get(type, np.int64)), np.zeros(rows, np.bool_)]
+    return tuple(found)
+
+
+def _frozen(values: np.ndarray) -> np.ndarray:
+    """Read-only, so that kernels are compiled for one kind of array."""
+    if values.flags.writeable:
+        values = values.view()
+        values.flags.writeable = False
+    return values
+
+
+def _larger(data: Searched, status: int) -> Searched:
+    """The same with more room for the stack, or for failures."""
+    if status == NO_STACK:
+        size = 2 * len(data.states)
+        registers = np.zeros((size, data.registers.shape[1]), np.int64)
+        registers[0] = data.registers[0]
+        return data._replace(
+            states=np.zeros(size, np.int32),
+            pointers=np.zeros(size, np.int32),
+            path=np.zeros(size, np.int32),
+            registers=registers,
+            reals=registers.view(np.float64),
+        )
+    size = 2 * len(data.stamps)
+    return data._replace(
+        failures=np.zeros((size, data.failures.shape[1]), np.int64),
+        stamps=np.full(size, -1, np.int64),
+    )
+
+

@@ -1,0 +1,199 @@
+"""Conditions that read the match so far: depth first, in order of preference, remembering failures.
+
+For one start, what a row and a state lead to depends on what conditions can still read of the path
+there: registers, which generated code keeps up. Where they read the start of the match alone, no
+register tells paths apart, so a start costs rows × states at most. Where they read the path, it can
+be exponential all the same; so steps are counted, and too many of them stop the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from celc_runtime.jit.kernels import njit
+from celc_runtime.row_pattern.passes import (
+    NO_MATCH,
+    NO_MEMORY,
+    NO_ROOM,
+    NO_STACK,
+    TOO_MUCH_WORK,
+    Moves,
+    finder,
+    loop_of,
+    last_row_within,
+)
+
+
+class Searched(NamedTuple):
+    """What a search reads and writes.
+
+    `found`: the local conditions of each row, as bits. `edges`, `following`, `viable`: the backwards
+    pass over these. `code`: the first arguments of generated functions. `states`, `pointers`,
+    `path`: the stack. `registers` and `reals` are one memory, by depth, as whole numbers and as
+    DOUBLEs. `live_begin`, `live`: the registers that tell paths apart, by state. `failures`: row,
+    state and registers that lead nowhere, with the start in `stamps`.
+    """
+
+    found: np.ndarray
+    edges: np.ndarray
+    following: np.ndarray
+    viable: np.ndarray
+    moves: Moves
+    code: Any
+    states: np.ndarray
+    pointers: np.ndarray
+    path: np.ndarray
+    registers: np.ndarray
+    reals: np.ndarray
+    live_begin: np.ndarray
+    live: np.ndarray
+    failures: np.ndarray
+    stamps: np.ndarray
+    counters: np.ndarray
+    times: np.ndarray
+    within: int
+    remembers: bool
+    max_work: int
+
+
+STAMP, FAILED = 0, 1
+"""Places of `counters`: the stamp of the start, and its failures."""
+
+
+@njit(nogil=True, cache=True)
+def _slot(data, row, state, depth):  # type: ignore[no-untyped-def]
+    """The place of a row, state and memory among the failures, or that where it would be."""
+    mask = data.stamps.shape[0] - 1
+    begin, end = data.live_begin[state], data.live_begin[state + 1]
+    mixed = np.uint64(row) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(state)
+    for place in range(begin, end):
+        mixed ^= mixed >> np.uint64(29)
+        mixed = mixed * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(
+            data.registers[depth, data.live[place]]
+        )
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= np.uint64(0x94D049BB133111EB)
+    slot = np.int64(mixed >> np.uint64(20)) & mask
+    while data.stamps[slot] == data.counters[STAMP]:
+        same = data.failures[slot, 0] == row and data.failures[slot, 1] == state
+        for place in range(begin, end):
+            if not same:
+                break
+            same = (
+                data.failures[slot, 2 + place - begin] == data.registers[depth, data.live[place]]
+            )
+        if same:
+            return slot, True
+        slot = (slot + 1) & mask
+    return slot, False
+
+
+@cache
+def find_by_search(advance: Callable[..., None], holds: Callable[..., bool]) -> Callable[..., int]:
+    """The loop that finds matches by search, with the functions of a generated module.
+
+    Where these are plain Python, as in tests, so is the loop.
+    """
+    compiled = hasattr(advance, "py_func")
+    place_of = _slot if compiled else _slot.py_func
+    last_row = last_row_within if compiled else last_row_within.py_func
+
+    def search(data, begin, end, start, number, labels, at):  # type: ignore[no-untyped-def]
+        """The match of a start: writes its moves, returns its rows or NO_MATCH."""
+        moves, code = data.moves, data.code
+        state = moves.first if start == begin else moves.start
+        if not data.viable[data.following[data.edges[start]], state]:
+            return NO_MATCH
+        data.counters[STAMP] += 1
+        data.counters[FAILED] = 0
+        last = last_row(data.times, data.within, start, end)
+        work, depth = 0, 0
+        data.states[0], data.pointers[0] = state, moves.begin[state]
+        while True:
+            row, state = start + depth, data.states[depth]
+            taken = False
+            if row < last:
+                bits = np.int64(data.found[row])
+                for move in range(data.pointers[depth], moves.begin[state + 1]):
+                    target, bit = moves.target[move], moves.bit[move]
+                    if bit >= 0 and not (bits >> bit) & 1:
+                        continue
+                    if row + 1 == end:
+                        if not moves.accepts_at_end[target]:
+                            continue
+                    elif not data.viable[data.following[data.edges[row + 1]], target]:
+                        continue
+                    work += 1
+                    if work > data.max_work:
+                        return TOO_MUCH_WORK
+                    if depth + 2 > data.states.shape[0]:
+                        return NO_STACK
+                    label = moves.variable[move]
+                    data.path[depth] = label
+                    advance(
+                        code[0],
+                        code[1],
+                        code[2],
+                        code[3],
+                        label,
+                        row,
+                        data.registers[depth],
+                        data.registers[depth + 1],
+                        data.reals[depth],
+                        data.reals[depth + 1],
+                    )
+                    path = moves.path[move]
+                    if path >= 0 and not holds(
+                        code[0],
+                        code[1],
+                        code[2],
+                        code[3],
+                        path,
+                        row,
+                        start,
+                        begin,
+                        end,
+                        number,
+                        data.path,
+                        data.registers[depth + 1],
+                        data.reals[depth + 1],
+                    ):
+                        continue
+                    if data.remembers:
+                        _, failed = place_of(data, row + 1, target, depth + 1)
+                        if failed:
+                            continue
+                    if at + depth >= labels.shape[0]:
+                        return NO_ROOM
+                    labels[at + depth] = move
+                    data.pointers[depth] = move + 1
+                    depth += 1
+                    data.states[depth], data.pointers[depth] = target, moves.begin[target]
+                    taken = True
+                    break
+            if taken:
+                continue
+            if moves.accepts_at_end[state] if row == end else moves.accepts[state]:
+                return depth
+            if depth == 0:
+                return NO_MATCH
+            if data.remembers:
+                slot, known = place_of(data, row, state, depth)
+                if not known:
+                    if 2 * data.counters[FAILED] > data.stamps.shape[0]:
+                        return NO_MEMORY
+                    data.counters[FAILED] += 1
+                    data.stamps[slot] = data.counters[STAMP]
+                    data.failures[slot, 0], data.failures[slot, 1] = row, state
+                    begin_live = data.live_begin[state]
+                    for place in range(begin_live, data.live_begin[state + 1]):
+                        data.failures[slot, 2 + place - begin_live] = data.registers[
+                            depth, data.live[place]
+                        ]
+            depth -= 1
+
+    return finder(njit(nogil=True)(search)) if compiled else loop_of(search)
