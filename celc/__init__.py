@@ -1,4 +1,4 @@
-"""celc compiles CEL, a logic of complex events, to specialised PySpark UDF modules.
+"""celc compiles CEL, a logic of complex events, and MATCH_RECOGNIZE to PySpark UDF modules.
 
 The compiler and the runtime are imported where they are first used: `celc --version` needs neither,
 and `celc check` needs no runtime (Numba and pyarrow alone take half a second).
@@ -6,7 +6,7 @@ and `celc check` needs no runtime (Numba and pyarrow alone take half a second).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -52,8 +52,10 @@ def compile(
     max_work: int = DEFAULT_MAX_WORK,
     first_order: bool = False,
     max_compile_seconds: float | None = None,
+    dialect: str = "cel",
+    schema: Any = None,
 ) -> Matcher:
-    """Compile the text of a `.cel` file and load the result.
+    """Compile the text of a `.cel` file, or of a query with MATCH_RECOGNIZE, and load the result.
 
     name: stands for the file in messages, and its stem is the name of a query without one.
     order_by, tiebreak: column names, as `celc compile --order-by --tiebreak`.
@@ -66,11 +68,31 @@ def compile(
     first_order: read labels as `celc compile --first-order` does.
     max_compile_seconds: the most seconds that the compilation may take; after these it ends with an
     error.
+    dialect: "cel", or "match_recognize" for SQL's row patterns, which take no options but name,
+    max_work and schema.
+    schema: the columns of the table of MATCH_RECOGNIZE where the text has no CREATE TABLE: a
+    mapping from names to types as CREATE TABLE writes them, an Arrow schema, or that of a Spark
+    DataFrame.
     Raises CelError with all errors of the text, and ValueError for a max_work that is no number
-    of steps, a max_compile_seconds that is no time, or another value of ties or at_end.
+    of steps, a max_compile_seconds that is no time, or another value of ties, at_end or dialect.
     """
     from celc.diagnostics.source import Source
     from celc.loader import Matcher
+
+    if _is_row_pattern(dialect, schema):
+        given = {
+            "order_by": order_by,
+            "tiebreak": tiebreak or None,
+            "ties": ties,
+            "at_end": None if at_end == "open" else at_end,
+            "first_order": first_order or None,
+        }
+        _refuse_options(given)
+        from celc.row_pattern.compiler import compile_rows
+
+        name = "query.sql" if name == "query.cel" else name
+        rows = compile_rows(Source(name, text), _stem(name), schema, max_work)
+        return Matcher(rows.module_text(f"celc.compile(..., name={name!r})"), rows.warnings)
     from celc.options import Options
     from celc.pipeline import compile_source
 
@@ -111,14 +133,26 @@ def check(
     ties: str | None = None,
     first_order: bool = False,
     max_compile_seconds: float | None = None,
+    dialect: str = "cel",
+    schema: Any = None,
 ) -> tuple[Diagnostic, ...]:
-    """All errors and warnings of the text of a `.cel` file, in the order of their places.
+    """All errors and warnings of a text, in the order of their places.
 
     max_compile_seconds: the most seconds that it may take to find them; too little time is one of
-    the errors.
+    the errors. dialect, schema: as for `compile`.
     """
     from celc.diagnostics.errors import CelError
     from celc.diagnostics.source import Source
+
+    if _is_row_pattern(dialect, schema):
+        _refuse_options({"order_by": order_by, "ties": ties, "first_order": first_order or None})
+        from celc.row_pattern.compiler import compile_rows
+
+        name = "query.sql" if name == "query.cel" else name
+        try:
+            return compile_rows(Source(name, text), _stem(name), schema).warnings
+        except CelError as problem:
+            return problem.diagnostics
     from celc.options import Options
     from celc.pipeline import compile_source
 
@@ -132,6 +166,30 @@ def check(
         return compile_source(Source(name, text), options).warnings
     except CelError as problem:
         return problem.diagnostics
+
+
+def _is_row_pattern(dialect: str, schema: object) -> bool:
+    """Whether a text is MATCH_RECOGNIZE. Raises ValueError for a dialect that there is none of."""
+    if dialect not in ("cel", "match_recognize"):
+        raise ValueError(f"dialect must be 'cel' or 'match_recognize', not {dialect!r}")
+    if dialect == "cel" and schema is not None:
+        raise ValueError("schema is for dialect='match_recognize': CEL declares its events itself")
+    return dialect == "match_recognize"
+
+
+def _refuse_options(given: Mapping[str, object]) -> None:
+    wrong = [name for name, value in given.items() if value is not None]
+    if wrong:
+        raise ValueError(
+            f"MATCH_RECOGNIZE has no option {', '.join(wrong)}: its text says the order"
+        )
+
+
+def _stem(name: str) -> str:
+    """The name of a query that is called like its file."""
+    from pathlib import PurePath
+
+    return PurePath(name).stem
 
 
 def _names(names: str | Sequence[str]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from celc_runtime.chain.columns import source_of
 from celc_runtime.display import file_text, queries_html
 from celc_runtime.jit.shipping import module_of
 from celc_runtime.query import CompiledQuery
+from celc_runtime.row_pattern.query import RowPatternQuery
 from celc_runtime.rules.inner import over_events
 
 from celc.diagnostics.errors import Diagnostic
@@ -37,8 +38,9 @@ class Matcher:
         self._module = module_of(source)
 
     @property
-    def queries(self) -> dict[str, CompiledQuery]:
-        """The compiled queries by name, in the order of the file."""
+    def queries(self) -> dict[str, Any]:
+        """The compiled queries by name, in the order of the file: each a `CompiledQuery`, or the
+        `RowPatternQuery` of MATCH_RECOGNIZE."""
         return dict(self._module.QUERIES)
 
     def with_options(
@@ -47,13 +49,18 @@ class Matcher:
         order_by: str | Sequence[str] | None = None,
         ties: str | None = None,
         **options: Any,
-    ) -> CompiledQuery:
-        """The query of a file that has one, with other options; see `CompiledQuery.with_options`.
+    ) -> Any:
+        """The query of a file that has one, with other options; see `CompiledQuery.with_options`,
+        for MATCH_RECOGNIZE `RowPatternQuery.with_options`.
 
         Simultaneous events need code of their own, so the file is compiled anew for them. Raises
         CelError where the query has no meaning with them.
         """
-        query: CompiledQuery = self._module.with_options.__self__
+        query = self._module.with_options.__self__
+        if isinstance(query, RowPatternQuery):
+            given = {"order_by": order_by, "ties": ties}
+            options |= {name: value for name, value in given.items() if value is not None}
+            return query.with_options(**options)
         if ties in (None, query.plan.ties) or self._again is None:
             return query.with_options(order_by=order_by, ties=ties, **options)
         made = self._again(ties=ties, order_by=order_by or query.plan.order_by or None)
@@ -69,10 +76,16 @@ class Matcher:
         return sorted({*super().__dir__(), *dir(self._module)})
 
     def __repr__(self) -> str:
-        return file_text(query.plan for query in self.queries.values())
+        queries = list(self.queries.values())
+        if isinstance(queries[0], RowPatternQuery):
+            return repr(queries[0])
+        return file_text(query.plan for query in queries)
 
     def _repr_html_(self) -> str:
-        return queries_html([query.plan for query in self.queries.values()], self._module.QUERY)
+        queries = list(self.queries.values())
+        if isinstance(queries[0], RowPatternQuery):
+            return str(queries[0]._repr_html_())
+        return queries_html([query.plan for query in queries], self._module.QUERY)
 
     def __reduce__(self) -> tuple[type[Matcher], tuple[Any, ...]]:
         return Matcher, (self.source, self.warnings, self._again)

@@ -135,9 +135,11 @@ def _command(
     if several:
         more = "files, folders of .cel files"
         more += ", or - for standard input" if name == "check" else "; several become one module"
+        more += "; a .sql file has a query with MATCH_RECOGNIZE"
         parser.add_argument("source", type=Path, nargs="+", metavar="query.cel", help=more)
     else:
-        parser.add_argument("source", type=Path, metavar="query.cel")
+        more = "or a .sql file with MATCH_RECOGNIZE"
+        parser.add_argument("source", type=Path, metavar="query.cel", help=more)
     parser.add_argument(
         "--order-by",
         metavar="COLUMNS",

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from celc.cli.output import say, tell
 from celc.cli.problems import FILE_WRONG, FINE, QUERY_WRONG, CommandProblem, words
-from celc.cli.queries import query_files
+from celc.cli.queries import SQL_SUFFIX, SUFFIXES, query_files
 from celc.diagnostics.errors import CelError, Diagnostic, render_all
 from celc.diagnostics.source import Source, Span, visible
 from celc.options import Options
@@ -55,7 +55,7 @@ def check_paths(
     read: gives the text of a file, or raises CommandProblem where it has none. Such a problem is
     told on standard error, and the other files are checked all the same.
     """
-    files, wrong = query_files(paths)
+    files, wrong = query_files(paths, SUFFIXES)
     checked: list[CheckedFile] = []
     for path in files:
         try:
@@ -98,12 +98,25 @@ def _standard_input() -> Source:
 
 def _check(source: Source, name: str, options: Options) -> CheckedFile:
     named = Source(name, source.text)
+    if Path(name).suffix == SQL_SUFFIX:
+        return _check_rows(named, options)
     try:
         compilation = compile_source(source, options)
     except CelError as problem:
         return CheckedFile(named, problem.diagnostics, ())
     queries = tuple(stages.query.name for stages in compilation.queries)
     return CheckedFile(named, compilation.warnings, queries)
+
+
+def _check_rows(source: Source, options: Options) -> CheckedFile:
+    from celc.row_pattern.compiler import compile_rows
+
+    name = Path(source.name).stem
+    try:
+        compilation = compile_rows(source, name, max_work=options.max_work)
+    except CelError as problem:
+        return CheckedFile(source, problem.diagnostics, ())
+    return CheckedFile(source, compilation.warnings, (name,))
 
 
 # --- text -----------------------------------------------------------------------------------------

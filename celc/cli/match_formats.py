@@ -15,6 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet
 from celc_runtime.plan.plan import DECIDED_TIME, MATCHES
 from celc_runtime.query import CompiledQuery
+from celc_runtime.row_pattern.query import RowPatternQuery
 
 from celc.cli.output import is_written_directly
 from celc.cli.problems import CommandProblem
@@ -76,13 +77,13 @@ def json_lines(query: CompiledQuery, out: IO[bytes]) -> Writer:
             line = {
                 "query": query.name,
                 **_parameters(query, row),
-                "partition": {name: _json_ready(row[name]) for name in partition_by},
+                "partition": {name: json_ready(row[name]) for name in partition_by},
                 "start": row["start_pos"],
                 "end": row["end_pos"],
                 **({DECIDED_TIME: row[DECIDED_TIME]} if decided else {}),
-                **({MATCHES: _json_ready(row[MATCHES])} if query.plan.collapsed else {}),
+                **({MATCHES: json_ready(row[MATCHES])} if query.plan.collapsed else {}),
                 "labels": {name: [event["pos"] for event in row[name]] for name in labels},
-                "values": {name: _json_ready(row[name]) for name in computed},
+                "values": {name: json_ready(row[name]) for name in computed},
             }
             out.write((json.dumps(line, default=str, ensure_ascii=False) + "\n").encode())
 
@@ -94,7 +95,7 @@ def _lines_of_totals(query: CompiledQuery, out: IO[bytes]) -> Writer:
 
     def write(rows: pa.RecordBatch | None) -> None:
         for row in [] if rows is None else rows.to_pylist():
-            line = {"query": query.name, **_parameters(query, row), "row": _json_ready(row)}
+            line = {"query": query.name, **_parameters(query, row), "row": json_ready(row)}
             out.write((json.dumps(line, default=str, ensure_ascii=False) + "\n").encode())
 
     return write
@@ -105,10 +106,10 @@ def _parameters(query: CompiledQuery, row: dict[str, object]) -> dict[str, objec
     parameters = query.plan.parameters
     if parameters is None:
         return {}
-    return {"parameters": {parameters.name: _json_ready(row.pop(parameters.name))}}
+    return {"parameters": {parameters.name: json_ready(row.pop(parameters.name))}}
 
 
-def _json_ready(value: object) -> object:
+def json_ready(value: object) -> object:
     """A value in which numbers that JSON lacks are texts, as Spark's `to_json` writes them, and
     durations microseconds. A DECIMAL is a text, because readers take long numbers for DOUBLEs."""
     match value:
@@ -119,14 +120,14 @@ def _json_ready(value: object) -> object:
         case timedelta():
             return value // timedelta(microseconds=1)
         case list():
-            return list(map(_json_ready, value))
+            return list(map(json_ready, value))
         case dict():
-            return {name: _json_ready(item) for name, item in value.items()}
+            return {name: json_ready(item) for name, item in value.items()}
         case _:
             return value
 
 
-def csv(query: CompiledQuery, out: IO[bytes]) -> Writer:
+def csv(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Writer:
     """CSV with a header; a label column holds the JSON text of its events."""
     schema = _flat(pa.RecordBatch.from_pylist([], query.output_schema)).schema
     writer = pyarrow.csv.CSVWriter(out, schema)
@@ -140,7 +141,7 @@ def csv(query: CompiledQuery, out: IO[bytes]) -> Writer:
     return write
 
 
-def parquet(query: CompiledQuery, out: IO[bytes]) -> Writer:
+def parquet(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Writer:
     """A parquet file of the output schema."""
     writer = _ParquetWriter(out, query.output_schema)
 
@@ -165,7 +166,7 @@ def _flat(matches: pa.RecordBatch) -> pa.RecordBatch:
     columns = []
     for field, column in zip(matches.schema, matches.columns, strict=True):
         if pa.types.is_list(field.type) or pa.types.is_struct(field.type):
-            texts = [json.dumps(_json_ready(events), default=str) for events in column.to_pylist()]
+            texts = [json.dumps(json_ready(events), default=str) for events in column.to_pylist()]
             column = pa.array(texts, pa.string())
         columns.append(column)
     return pa.RecordBatch.from_arrays(columns, matches.schema.names)

@@ -20,6 +20,11 @@ MAX_BYTES = 4 << 20
 
 SUFFIX = ".cel"
 
+SQL_SUFFIX = ".sql"
+"""The ending of a file with MATCH_RECOGNIZE."""
+
+SUFFIXES = (SUFFIX, SQL_SUFFIX)
+
 
 def options_of(arguments: argparse.Namespace) -> Options:
     """The options of the command line for a compilation."""
@@ -57,18 +62,23 @@ def chosen_queries(compilation: CompiledFiles, name: str | None) -> tuple[Stages
     return found
 
 
-def query_files(paths: Iterable[Path]) -> tuple[list[Path], list[str]]:
+def query_files(
+    paths: Iterable[Path], suffixes: Sequence[str] = (SUFFIX,)
+) -> tuple[list[Path], list[str]]:
     """The query files that paths of files and folders name, each once, and the problems of
-    folders."""
+    folders, of which files with these endings count."""
     files: dict[Path, None] = {}
     wrong = []
     for path in paths:
         if not path.is_dir():
             files[path] = None
             continue
-        below = sorted(one for one in path.rglob(f"*{SUFFIX}") if one.is_file())
+        below = sorted(
+            one for suffix in suffixes for one in path.rglob(f"*{suffix}") if one.is_file()
+        )
         if not below:
-            wrong.append(f"{path}: there is no {SUFFIX} file in this folder")
+            ending = " or ".join(suffixes)
+            wrong.append(f"{path}: there is no {ending} file in this folder")
         files.update(dict.fromkeys(below))
     return list(files), wrong
 

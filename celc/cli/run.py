@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     warnings.simplefilter("always", EventWarning)
     check_name(arguments.output)
     format = match_formats.format_of(arguments.output, arguments.format)
-    form = _form(arguments)
+    form = form_of(arguments)
     paths, events_of = _queries_and_events(arguments)
     compilation = compiled(arguments, paths)
     chosen = chosen_queries(compilation, arguments.query)
@@ -58,12 +58,12 @@ def run(arguments: argparse.Namespace) -> int:
             read = [origin.path for origin in origins if origin.path is not None]
             inputs = [*paths, *read]
             check_output(arguments.output, force=arguments.force, inputs=inputs)
-        _check_form(arguments, origins)
+        check_form(arguments, origins)
         matcher = Matcher(compilation.module_text("celc run"))
         files = named_files(arguments.parameters)
         check_sets(files, [matcher.queries[stages.query.name] for stages in chosen])
         first = FirstMatches(arguments.max_matches)
-        with _output(arguments.output, format) as out:
+        with output_of(arguments.output, format) as out:
             file = [stages.query for stages in compilation.queries]
             for stages in chosen:
                 query = _typed(matcher.queries[stages.query.name], arguments.type_column)
@@ -96,7 +96,7 @@ def _queries_and_events(arguments: argparse.Namespace) -> tuple[list[Path], list
     return paths, given[more:]
 
 
-def _form(arguments: argparse.Namespace) -> Form:
+def form_of(arguments: argparse.Namespace) -> Form:
     """The form of texts in files, from the options."""
     delimiter = arguments.delimiter
     if delimiter is not None:
@@ -111,7 +111,7 @@ def _form(arguments: argparse.Namespace) -> Form:
     return Form(delimiter, tuple(arguments.null_text), times)
 
 
-def _check_form(arguments: argparse.Namespace, origins: Sequence[Origin]) -> None:
+def check_form(arguments: argparse.Namespace, origins: Sequence[Origin]) -> None:
     """Raises CommandProblem for an option that has no meaning for any of the files."""
     formats = {origin.format for origin in origins}
     for option, given, needed in (
@@ -188,7 +188,7 @@ def _tell_lacking(events: EventStream, *, strict: bool) -> None:
         warnings.warn(text, EventWarning, stacklevel=2)
 
 
-def _output(path: Path | None, format: str) -> AbstractContextManager[IO[bytes]]:
+def output_of(path: Path | None, format: str) -> AbstractContextManager[IO[bytes]]:
     if path is not None:
         return written(path)
     if format == "parquet" and sys.stdout is not None and sys.stdout.isatty():

@@ -15,6 +15,7 @@ from typing import IO
 import pyarrow as pa
 from celc_runtime.arrow.arrays import duration_text
 from celc_runtime.query import CompiledQuery
+from celc_runtime.row_pattern.query import RowPatternQuery
 from rich.cells import cell_len
 
 from celc.diagnostics.source import visible
@@ -35,7 +36,13 @@ class Table:
     """
 
     def __init__(
-        self, query: CompiledQuery, out: IO[bytes], most: int, width: int, *, warn_beyond: bool
+        self,
+        query: CompiledQuery | RowPatternQuery,
+        out: IO[bytes],
+        most: int,
+        width: int,
+        *,
+        warn_beyond: bool,
     ) -> None:
         self._names = [visible(name) for name in query.output_schema.names]
         self._are_matches = query.plan.is_of_matches
@@ -223,7 +230,12 @@ def _wrapped(line: str, width: int) -> Lines:
 
 
 def table(
-    query: CompiledQuery, out: IO[bytes], most: int, width: int, *, warn_beyond: bool
+    query: CompiledQuery | RowPatternQuery,
+    out: IO[bytes],
+    most: int,
+    width: int,
+    *,
+    warn_beyond: bool,
 ) -> Callable[[pa.RecordBatch | None], None]:
     """A writer of a table that is `width` wide, with up to `most` matches."""
     return Table(query, out, most, width, warn_beyond=warn_beyond).write

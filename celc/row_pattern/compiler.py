@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from celc.core.limits import DEFAULT_MAX_WORK
 from celc.diagnostics.errors import Diagnostic, Diagnostics
 from celc.diagnostics.source import Source
+from celc.options import is_work
 from celc.row_pattern import core
 from celc.row_pattern.module import module_text
 from celc.row_pattern.parser import parse
 from celc.row_pattern.program import Program, program
 from celc.row_pattern.resolver import resolve
+from celc.row_pattern.schemas import types_by_column
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,21 +25,27 @@ class RowCompilation:
     query: core.Query
     program: Program
     warnings: tuple[Diagnostic, ...]
+    max_work: int
 
     def module_text(self, command: str) -> str:
         """The generated module; `command` is named in its header."""
-        return module_text(self.program, self.source.text, command)
+        return module_text(self.program, self.source.text, command, self.max_work)
 
 
 def compile_rows(
-    source: Source, name: str, schema: Mapping[str, str] | None = None
+    source: Source, name: str, schema: Any = None, max_work: int = DEFAULT_MAX_WORK
 ) -> RowCompilation:
     """All passes for a text of MATCH_RECOGNIZE.
 
-    schema: types by column, for a text without CREATE TABLE. Raises `CelError` with its errors.
+    schema: the columns of the table, for a text without CREATE TABLE, in a form that
+    `types_by_column` takes. max_work: the most steps of a search for one start. Raises `CelError`
+    with its errors, ValueError for a schema or a number that cannot be.
     """
-    query = resolve(parse(source), source, name, schema)
+    if not is_work(max_work):
+        raise ValueError(f"max_work must be a whole number from 1 on, not {max_work!r}")
+    types = None if schema is None else types_by_column(schema)
+    query = resolve(parse(source), source, name, types)
     found = Diagnostics(source)
     made = program(query, found)
     found.raise_errors()
-    return RowCompilation(source, query, made, found.in_order())
+    return RowCompilation(source, query, made, found.in_order(), max_work)

@@ -49,11 +49,11 @@ class RowPatternPart(TemplateView):
     query_name: str
 
 
-def module_text(made: Program, text: str, command: str) -> str:
+def module_text(made: Program, text: str, command: str, max_work: int) -> str:
     """The generated module of a query; the header names `command`."""
     imports = Imports()
     imports.use("RowPatternQuery", "RowPlan", "RowProgram", "row_pattern_names")
-    writer = _Writer(made, imports)
+    writer = _Writer(made, imports, max_work)
     part = writer.part()
     if part.functions:
         imports.use("njit")
@@ -74,8 +74,9 @@ by text, and the variables' names as texts."""
 
 
 class _Writer:
-    def __init__(self, made: Program, imports: Imports) -> None:
+    def __init__(self, made: Program, imports: Imports, max_work: int) -> None:
         self._made = made
+        self._max_work = max_work
         self._query = made.query
         self._imports = imports
         self._shared = Shared(imports)
@@ -488,6 +489,7 @@ class _Writer:
             given["registers"] = tuple_text(map(str, made.registers))
             given["live"] = tuple_text(tuple_text(map(str, one)) for one in made.live)
             given["remembers"] = str(made.remembers)
+            given["max_work"] = str(self._max_work)
         return tuple(Argument(name, value) for name, value in given.items())
 
     def _states(self) -> Iterable[str]:

@@ -285,7 +285,13 @@ def unknown_function(name: str, known: Sequence[str], span: Span) -> Diagnostic:
 
 def type_mismatch(message: str, span: Span, *help: str) -> Diagnostic:
     """An operand of a type that its operator does not take."""
-    return error("type-mismatch", span, message, help=help)
+    return error("type-mismatch", span, message, help=help or _TYPES)
+
+
+_TYPES = (
+    "numbers take arithmetic, SUM and AVG, texts LIKE and RLIKE; both sides of a comparison have "
+    "one type",
+)
 
 
 def bad_offset(text: str, span: Span) -> Diagnostic:

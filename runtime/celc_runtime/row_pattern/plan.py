@@ -180,6 +180,11 @@ class RowPlan:
     max_work: int = 10_000_000
 
     @property
+    def is_of_matches(self) -> bool:
+        """Whether a row of the result stands for a match, and for nothing else."""
+        return self.rows == "ONE ROW"
+
+    @property
     def searches(self) -> bool:
         """Whether conditions read more of the match than rows at constant distances."""
         return any(condition.path for condition in self.conditions)

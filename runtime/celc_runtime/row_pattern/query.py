@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -28,10 +29,12 @@ class RowPatternQuery:
         self.program = program
 
     def __repr__(self) -> str:
-        columns = ", ".join(
-            f"{field.name}: {field.type}" for field in self.output_schema
-        )
-        return f"<MATCH_RECOGNIZE {self.name!r}: {columns}>"
+        types = zip(self.output_schema.names, self.plan.output_types(), strict=True)
+        columns = ", ".join(f"{name} {type}" for name, type in types)
+        return f"MATCH_RECOGNIZE {self.name}: {columns}"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text)}</pre><p>{html.escape(repr(self))}</p>"
 
     def __reduce__(self) -> Any:
         return pickled(self.program.module, {"max_work": self.plan.max_work}, self.name)

@@ -99,8 +99,8 @@ def find_by_search(advance: Callable[..., None], holds: Callable[..., bool]) -> 
     Where these are plain Python, as in tests, so is the loop.
     """
     compiled = hasattr(advance, "py_func")
-    place_of = _slot if compiled else _slot.py_func
-    last_row = last_row_within if compiled else last_row_within.py_func
+    place_of = _slot if compiled else getattr(_slot, "py_func", _slot)
+    last_row = last_row_within if compiled else getattr(last_row_within, "py_func", last_row_within)
 
     def search(data, begin, end, start, number, labels, at):  # type: ignore[no-untyped-def]
         """The match of a start: writes its moves, returns its rows or NO_MATCH."""

@@ -1,0 +1,70 @@
+"""Files with MATCH_RECOGNIZE on the command line: which these are, compiled, explained."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from celc.cli.output import tell
+from celc.cli.problems import CommandProblem
+from celc.cli.queries import SQL_SUFFIX, read_source
+from celc.diagnostics.errors import render_all
+
+if TYPE_CHECKING:
+    from celc.row_pattern.compiler import RowCompilation
+
+_OF_CEL = ("order_by", "tiebreak", "ties", "first_order", "max_compile_seconds")
+"""Options that say of CEL what MATCH_RECOGNIZE says itself."""
+
+
+def is_row_pattern(paths: Sequence[Path]) -> bool:
+    """Whether a command is about MATCH_RECOGNIZE. Raises CommandProblem for several such files."""
+    found = [path for path in paths if path.suffix == SQL_SUFFIX]
+    if found and len(paths) > 1:
+        raise CommandProblem(
+            f"{found[0]}: a file with MATCH_RECOGNIZE becomes a module of its own: name it alone"
+        )
+    return bool(found)
+
+
+def compiled(arguments: argparse.Namespace, path: Path, schema: Any = None) -> RowCompilation:
+    """The compiled file; its warnings go to standard error.
+
+    schema: the columns of the table where the file has no CREATE TABLE. Raises CelError, and
+    CommandProblem for options that are of CEL alone.
+    """
+    from celc.row_pattern.compiler import compile_rows
+
+    for name in _OF_CEL:
+        if getattr(arguments, name, None):
+            option = "--" + name.replace("_", "-")
+            raise CommandProblem(f"{option} is for CEL; MATCH_RECOGNIZE says it in its text")
+    source = read_source(path)
+    compilation = compile_rows(source, path.stem, schema, arguments.max_work)
+    if compilation.warnings:
+        tell(render_all(source, compilation.warnings))
+    return compilation
+
+
+def explained(arguments: argparse.Namespace) -> str:
+    """What `celc explain` shows of a file."""
+    from celc.row_pattern import explain
+
+    if arguments.format != "text":
+        raise CommandProblem("the automaton of MATCH_RECOGNIZE is shown as text: --format text")
+    if arguments.query not in (None, arguments.source.stem):
+        raise CommandProblem(f"the only query of the file is '{arguments.source.stem}'")
+    compilation = compiled(arguments, arguments.source)
+    match arguments.stage:
+        case "code":
+            return compilation.module_text(f"celc compile {arguments.source.name}")
+        case "formula":
+            return explain.query_text(compilation)
+        case "cea":
+            return explain.automaton_text(compilation)
+        case stage:
+            raise CommandProblem(
+                f"MATCH_RECOGNIZE has the stages formula, cea and code, and no {stage}"
+            )

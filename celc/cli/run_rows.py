@@ -1,0 +1,132 @@
+"""`celc run` for MATCH_RECOGNIZE: rows in, rows out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+from celc_runtime import EventError
+from celc_runtime.row_pattern.query import RowPatternQuery
+
+from celc.cli import match_formats
+from celc.cli.origins import Origin, origins_of
+from celc.cli.output import check_name, check_output, tell
+from celc.cli.problems import FINE, CommandProblem
+from celc.cli.row_patterns import compiled
+from celc.cli.run import WIDTH, check_form, form_of, output_of
+from celc.cli.stream import EventStream
+from celc.cli.wanted import Wanted
+from celc.loader import Matcher
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Match the rows of files; returns the exit code."""
+    check_name(arguments.output)
+    format = match_formats.format_of(arguments.output, arguments.format)
+    form = form_of(arguments)
+    for option, given in (("--parameters", arguments.parameters), ("--type-column", arguments.type_column)):
+        if given:
+            raise CommandProblem(f"{option} is for CEL; MATCH_RECOGNIZE has no such thing")
+    origins = origins_of(arguments.events, arguments.input_format)
+    try:
+        if arguments.output is not None:
+            read = [origin.path for origin in origins if origin.path is not None]
+            check_output(
+                arguments.output, force=arguments.force, inputs=[arguments.source, *read]
+            )
+        check_form(arguments, origins)
+        compilation = compiled(arguments, arguments.source, _schema_of(origins))
+        matcher = Matcher(compilation.module_text("celc run"))
+        (query,) = matcher.queries.values()
+        with output_of(arguments.output, format) as out:
+            write = _writer(format, query, out, in_file=arguments.output is not None)
+            rows = EventStream(origins, _wanted(query), form)
+            limit = arguments.max_matches
+            stopped = _match(query, rows, write, limit)
+    finally:
+        for origin in reversed(origins):
+            origin.close()
+    if stopped:
+        tell(f"celc: stopped after {arguments.max_matches:,} rows (--max-matches); there may be more")
+    return FINE
+
+
+def _schema_of(origins: list[Origin]) -> pa.Schema | None:
+    """The columns of the first file, if it is one that says their types."""
+    first = origins[0]
+    if first.format != "parquet" or first.path is None:
+        return None
+    import pyarrow.parquet
+
+    try:
+        return pyarrow.parquet.read_schema(first.path)
+    except (OSError, pa.ArrowInvalid) as problem:
+        raise CommandProblem(f"{first.path}: {problem}") from None
+
+
+def _wanted(query: RowPatternQuery) -> Wanted:
+    plan = query.plan
+    required = {plan.columns[one.column].name for one in plan.order_by}
+    required |= {plan.columns[number].name for number in plan.partition_by}
+    names = frozenset(query.input_schema.names)
+    owners = {name: frozenset({query.name}) for name in names}
+    return Wanted(query.name, query.input_schema, frozenset(required), "", owners, names)
+
+
+def _match(
+    query: RowPatternQuery,
+    rows: EventStream,
+    write: Callable[[pa.RecordBatch | None], None],
+    limit: int | None,
+) -> bool:
+    """Write the result; returns whether it was cut off."""
+    left = limit
+    try:
+        gathered = [pa.Table.from_batches([batch]) for batch in rows.batches()]
+        if not gathered:
+            gathered = [query.input_schema.empty_table()]
+        table = pa.concat_tables(gathered, promote_options="default")
+        for batch in query.match_table(table).to_batches():
+            if left is not None and len(batch) > left:
+                write(batch.slice(0, left))
+                write(None)
+                return True
+            left = None if left is None else left - len(batch)
+            write(batch)
+        write(None)
+    except EventError as problem:
+        raise CommandProblem(str(problem)) from None
+    return False
+
+
+def _writer(
+    format: str, query: RowPatternQuery, out: IO[bytes], *, in_file: bool
+) -> Callable[[pa.RecordBatch | None], None]:
+    """A function that takes each batch of the result, and None at the end."""
+    match format:
+        case "json":
+            return partial(_write_json, query, out)
+        case "csv":
+            return match_formats.csv(query, out)
+        case "parquet":
+            return match_formats.parquet(query, out)
+        case _:
+            from celc.cli.table import table
+
+            most = match_formats.ROWS_IN_FILE if in_file else match_formats.ROWS_SHOWN
+            width = shutil.get_terminal_size((WIDTH, 0)).columns if out.isatty() else WIDTH
+            return table(query, out, most, width, warn_beyond=in_file)
+
+
+def _write_json(query: RowPatternQuery, out: IO[bytes], rows: pa.RecordBatch | None) -> None:
+    for row in [] if rows is None else rows.to_pylist():
+        line = {"query": query.name, "row": match_formats.json_ready(row)}
+        out.write((json.dumps(line, default=str, ensure_ascii=False) + "\n").encode())
+
+

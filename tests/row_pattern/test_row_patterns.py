@@ -1,0 +1,198 @@
+"""MATCH_RECOGNIZE on one machine: all cases, and what they leave open."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from celc_runtime import EventError, WorkLimitError
+from celc_runtime.row_pattern import passes, run
+from engines import interpreted
+from row_patterns import RowCase, arrow_type, compiled, row_cases, rows_of, same, table_of
+
+import celc
+from celc import CelError
+
+_CASES = row_cases()
+
+
+@pytest.mark.parametrize("case", [c for c in _CASES if c.when == "compile"], ids=str)
+def test_wrong_queries_are_refused(case: RowCase) -> None:
+    with pytest.raises(CelError) as problem:
+        compiled(case.query)
+    assert {found.code for found in problem.value.diagnostics} == {case.error}
+    assert all(found.help for found in problem.value.diagnostics)
+
+
+@pytest.mark.parametrize("case", [c for c in _CASES if c.when == "run"], ids=str)
+def test_wrong_tables_are_refused(case: RowCase) -> None:
+    with interpreted():
+        query = compiled(case.query)
+    with pytest.raises(EventError, match="row|order"):
+        query.match_table(table_of(case.schema, case.table))
+
+
+@pytest.mark.parametrize("case", [c for c in _CASES if c.expected is not None], ids=str)
+def test_cases(case: RowCase) -> None:
+    with interpreted():
+        query = compiled(case.query)
+    found = query.match_table(table_of(case.schema, case.table))
+    wanted = [(name, arrow_type(type)) for name, type in case.types.items()]
+    assert found.schema == pa.schema(wanted)
+    assert same(case, rows_of(found)), found.to_pylist()
+
+
+_COMPILED = [c for c in _CASES if c.expected is not None][::12]
+
+
+@pytest.mark.parametrize("case", _COMPILED, ids=str)
+def test_cases_by_machine_code(case: RowCase) -> None:
+    found = compiled(case.query).match_table(table_of(case.schema, case.table))
+    assert same(case, rows_of(found)), found.to_pylist()
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in _CASES if c.expected is not None and c.partition][::3], ids=str
+)
+def test_cases_in_batches(case: RowCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of two rows, one partition after another; matches given out one by one."""
+    monkeypatch.setattr("celc_runtime.row_pattern.tables._ROWS", 3)
+    monkeypatch.setattr(run, "_MATCHES", 1)
+    monkeypatch.setattr(run, "_LABELS", 1)
+    with interpreted():
+        query = compiled(case.query)
+    table = table_of(case.schema, case.table)
+    keys = [query.queries["q"].plan.columns[n].name for n in query.queries["q"].plan.partition_by]
+    table = table.sort_by([(key, "ascending") for key in keys])
+    found = list(query.match_arrow(table.to_batches(max_chunksize=2)))
+    assert same(case, rows_of(pa.Table.from_batches(found, query.OUTPUT_SCHEMA)))
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in _CASES if c.expected is not None and "01-" in c.name], ids=str
+)
+def test_earliest_ends_say_what_numbered_sets_say(
+    case: RowCase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The way for too many sets gives the same matches."""
+    monkeypatch.setattr(passes, "MOST_SETS", 1)
+    with interpreted():
+        query = compiled(case.query)
+    assert same(case, rows_of(query.match_table(table_of(case.schema, case.table))))
+
+
+_V = """CREATE TABLE t (k INT, ts LONG, v INT);
+SELECT * FROM t MATCH_RECOGNIZE (
+  PARTITION BY k ORDER BY ts
+  MEASURES FIRST(v) AS top, LAST(v) AS back, COUNT(*) AS n
+  PATTERN (S D+ U+)
+  DEFINE D AS v < PREV(v), U AS v > PREV(v)
+)"""
+
+
+def _table(**columns: Any) -> pa.Table:
+    return pa.table(columns)
+
+
+def test_a_module_is_the_same_bytes_and_can_be_pickled() -> None:
+    first, second = compiled(_V), compiled(_V)
+    assert first.source == second.source
+    copy = pickle.loads(pickle.dumps(first.queries["q"]))
+    table = _table(k=[1] * 4, ts=[1, 2, 3, 4], v=[3, 1, 2, 0]).cast(
+        pa.schema([("k", pa.int32()), ("ts", pa.int64()), ("v", pa.int32())])
+    )
+    assert copy.match_table(table).to_pylist() == [{"k": 1, "top": 3, "back": 2, "n": 3}]
+
+
+def test_types_come_from_a_schema() -> None:
+    text = _V.split("\n", 1)[1]
+    for schema in (
+        {"k": "INT", "ts": "LONG", "v": "INT"},
+        pa.schema([("k", pa.int32()), ("ts", pa.int64()), ("v", pa.int32())]),
+    ):
+        with interpreted():
+            query = celc.compile(text, dialect="match_recognize", name="v.sql", schema=schema)
+        assert query.OUTPUT_SCHEMA.field("top").type == pa.int32()
+        assert list(query.queries) == ["v"]
+    (missing,) = celc.check(text, dialect="match_recognize")
+    assert missing.code == "no-schema"
+
+
+def test_options_of_cel_are_refused() -> None:
+    with pytest.raises(ValueError, match="has no option order_by"):
+        celc.compile(_V, dialect="match_recognize", order_by="ts")
+    with pytest.raises(ValueError, match="dialect must be"):
+        celc.compile(_V, dialect="sql")
+    with pytest.raises(ValueError, match="schema is for"):
+        celc.compile("SELECT * FROM S WHERE A", schema={"k": "INT"})
+
+
+def test_tables_that_do_not_fit() -> None:
+    with interpreted():
+        query = compiled(_V)
+    with pytest.raises(EventError, match="'v', which is missing"):
+        query.match_table({"k": [1], "ts": [1]})
+    with pytest.raises(EventError, match="declares 'v' as INT"):
+        query.match_table(_table(k=pa.array([1], pa.int32()), ts=[1], v=["a"]))
+    assert query.match_table({"k": [], "ts": [], "v": []}).num_rows == 0
+
+
+def test_streams_are_refused_in_words() -> None:
+    with interpreted():
+        query = compiled(_V)
+    with pytest.raises(NotImplementedError, match="write the pattern in CEL"):
+        query.match_stream(None)
+
+
+_SUBSETS = """CREATE TABLE t (id INT, v INT);
+SELECT * FROM t MATCH_RECOGNIZE (
+  ORDER BY id MEASURES COUNT(*) AS n
+  PATTERN ((A | B)+ X)
+  DEFINE X AS SUM(A.v) = 1 AND SUM(B.v) = 1
+)"""
+
+
+def test_a_search_that_takes_too_long_is_stopped() -> None:
+    query = compiled(_SUBSETS)
+    assert [warning.code for warning in query.warnings] == ["path-search"]
+    table = {"id": list(range(40)), "v": [2**k for k in range(29)] + [0] * 11}
+    with pytest.raises(WorkLimitError, match="more than max_work=10,000 steps"):
+        query.with_options(max_work=10_000).match_table(table)
+
+
+def test_a_search_of_the_start_is_not_exponential() -> None:
+    """Failures are remembered: without that, these rows have 2³⁰ ways to fail."""
+    query = compiled(
+        """CREATE TABLE t (id INT, v INT);
+        SELECT * FROM t MATCH_RECOGNIZE (
+          ORDER BY id MEASURES COUNT(*) AS n
+          PATTERN ((A | B)+ X) DEFINE X AS FIRST(v, 1) = 99 AND v = 1
+        )"""
+    ).with_options(max_work=1_000)
+    table = {"id": list(range(30)), "v": [1] * 30}
+    assert query.match_table(table).num_rows == 0
+
+
+def test_two_passes_take_a_step_a_row_whatever_the_nesting() -> None:
+    """No step is undone: a pattern that backtracking engines take 2ⁿ steps for is done at once."""
+    text = """CREATE TABLE t (id INT, v INT);
+    SELECT * FROM t MATCH_RECOGNIZE (
+      ORDER BY id MEASURES COUNT(*) AS n
+      PATTERN (((A+)+)+ B) DEFINE B AS v = 99
+    )"""
+    table = {"id": list(range(20_000)), "v": [1] * 20_000}
+    assert compiled(text).match_table(table).num_rows == 0
+
+
+def test_hostile_names_stay_texts() -> None:
+    name = '"""\\n\'); import os #`'
+    quoted = "`" + name.replace("`", "``") + "`"
+    text = f"""CREATE TABLE t ({quoted} INT);
+    SELECT * FROM t MATCH_RECOGNIZE (
+      ORDER BY {quoted} MEASURES LAST({quoted}) AS {quoted}
+      PATTERN ({quoted}+) DEFINE {quoted} AS {quoted} > 0
+    )"""
+    query = compiled(text)
+    assert query.match_table({name: [1, 2]}).to_pylist() == [{name: 2}]
