@@ -7,7 +7,6 @@ import json
 import shutil
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
@@ -30,16 +29,15 @@ def run(arguments: argparse.Namespace) -> int:
     check_name(arguments.output)
     format = match_formats.format_of(arguments.output, arguments.format)
     form = form_of(arguments)
-    for option, given in (("--parameters", arguments.parameters), ("--type-column", arguments.type_column)):
+    of_cel = {"--parameters": arguments.parameters, "--type-column": arguments.type_column}
+    for option, given in of_cel.items():
         if given:
             raise CommandProblem(f"{option} is for CEL; MATCH_RECOGNIZE has no such thing")
     origins = origins_of(arguments.events, arguments.input_format)
     try:
         if arguments.output is not None:
             read = [origin.path for origin in origins if origin.path is not None]
-            check_output(
-                arguments.output, force=arguments.force, inputs=[arguments.source, *read]
-            )
+            check_output(arguments.output, force=arguments.force, inputs=[arguments.source, *read])
         check_form(arguments, origins)
         compilation = compiled(arguments, arguments.source, _schema_of(origins))
         matcher = Matcher(compilation.module_text("celc run"))
@@ -53,7 +51,9 @@ def run(arguments: argparse.Namespace) -> int:
         for origin in reversed(origins):
             origin.close()
     if stopped:
-        tell(f"celc: stopped after {arguments.max_matches:,} rows (--max-matches); there may be more")
+        tell(
+            f"celc: stopped after {arguments.max_matches:,} rows (--max-matches); there may be more"
+        )
     return FINE
 
 
@@ -128,5 +128,3 @@ def _write_json(query: RowPatternQuery, out: IO[bytes], rows: pa.RecordBatch | N
     for row in [] if rows is None else rows.to_pylist():
         line = {"query": query.name, "row": match_formats.json_ready(row)}
         out.write((json.dumps(line, default=str, ensure_ascii=False) + "\n").encode())
-
-

@@ -21,11 +21,13 @@ from celc.row_pattern import core
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Takes a row of a variable. `target` is the state after it."""
+    """Takes a row of a variable, where `condition` holds (its number; −1: any row). `target` is the
+    state after it."""
 
     variable: int
     excluded: bool
     target: int
+    condition: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,10 +243,65 @@ def _reachable(made: Automaton) -> Automaton:
     numbered = sorted(order, key=order.__getitem__)
     states = tuple(
         State(
-            tuple(Move(m.variable, m.excluded, order[m.target]) for m in made.states[one].moves),
+            tuple(
+                Move(m.variable, m.excluded, order[m.target], m.condition)
+                for m in made.states[one].moves
+            ),
             made.states[one].accepts,
             made.states[one].accepts_at_end,
         )
         for one in numbered
     )
     return Automaton(states, order[made.first], order[made.start])
+
+
+# --- fewer states ---------------------------------------------------------------------------------
+
+_MOST_MERGED = 400
+"""Larger automata are left as they are: to compare all states takes time with their square."""
+
+
+def with_conditions(made: Automaton, of_state: tuple[int, ...]) -> Automaton:
+    """The automaton whose moves have the conditions of the states they lead to; states that cannot
+    be told apart are one."""
+    states = tuple(
+        State(
+            tuple(Move(m.variable, m.excluded, m.target, of_state[m.target]) for m in one.moves),
+            one.accepts,
+            one.accepts_at_end,
+        )
+        for one in made.states
+    )
+    named = Automaton(states, made.first, made.start)
+    return _merged(named) if len(states) <= _MOST_MERGED else named
+
+
+def _merged(made: Automaton) -> Automaton:
+    """States with the same moves into the same states, in the same order, are one."""
+    group = [0] * len(made.states)
+    count = 0
+    while True:
+        numbers: dict[object, int] = {}
+        keys = [(group[number], _seen(state, group)) for number, state in enumerate(made.states)]
+        for key in keys:
+            numbers.setdefault(key, len(numbers))
+        if len(numbers) == count:
+            break
+        count = len(numbers)
+        group = [numbers[key] for key in keys]
+    kept: dict[int, State] = {}
+    for number, state in enumerate(made.states):
+        moves = dict.fromkeys(
+            Move(m.variable, m.excluded, group[m.target], m.condition) for m in state.moves
+        )
+        kept.setdefault(group[number], State(tuple(moves), state.accepts, state.accepts_at_end))
+    states = tuple(kept[number] for number in range(len(kept)))
+    return _reachable(Automaton(states, group[made.first], group[made.start]))
+
+
+def _seen(state: State, group: list[int]) -> object:
+    """What tells a state from others, with its targets by their groups."""
+    moves = dict.fromkeys(
+        (m.variable, m.excluded, m.condition, group[m.target]) for m in state.moves
+    )
+    return tuple(moves), state.accepts, state.accepts_at_end

@@ -1,8 +1,8 @@
 """Expressions → lines of Python that Numba compiles: a value, and whether it is known.
 
 Each expression becomes a variable with its value and, where it can be NULL, a variable with the
-truth that it is not. Texts are numbers in the order of the texts (`celc_runtime.row_pattern.texts`),
-so they compare, and have a smallest one, as numbers do.
+truth that it is not. Texts are numbers in the order of the texts, which the runtime gives them, so
+they compare, and have a smallest one, as numbers do.
 """
 
 from __future__ import annotations
@@ -202,10 +202,9 @@ class Lines:
     def _arithmetic(self, node: core.Arithmetic) -> Value:
         left, right = self.value(node.left), self.value(node.right)
         known = [left.known, right.known]
-        for side, value in ((node.left, left), (node.right, right)):
-            if isinstance(side, core.Cast) and side.operand.type is DataType.DATE:
-                if side.type is DataType.TIMESTAMP:
-                    known.append(self._call("begins_at_time", self.value(side.operand).text))
+        for side in (node.left, node.right):
+            if isinstance(side, core.Cast) and side.type is DataType.TIMESTAMP:
+                known.append(self._call("begins_at_time", self.value(side.operand).text))
         if node.type.is_checked:
             operation = f"can_{_OPERATIONS[node.operator]}"
             known.append(self._call(operation, left.text, right.text))
@@ -268,9 +267,7 @@ class Lines:
 
     def _difference(self, node: core.TimeDifference) -> Value:
         start, end = self.value(node.start), self.value(node.end)
-        known = _all(
-            start.known, end.known, self._call("can_subtract", end.text, start.text)
-        )
+        known = _all(start.known, end.known, self._call("can_subtract", end.text, start.text))
         length = self._kept(self._call("subtract_long", end.text, start.text), None).text
         unit = node.unit
         return self._kept(f"{length} // {unit} if {length} >= 0 else -(-{length} // {unit})", known)
@@ -305,8 +302,14 @@ class Lines:
         fails = [_false(value) for value in values]
         truth = self._kept(decided.join(holds), None).text
         other = " | " if node.operator == "AND" else " & "
-        return self._kept(truth, f"{truth} | {other.join(fails)}" if node.operator == "AND" else
-                          f"{truth} | ({other.join(fails)})")
+        return self._kept(
+            truth,
+            (
+                f"{truth} | {other.join(fails)}"
+                if node.operator == "AND"
+                else f"{truth} | ({other.join(fails)})"
+            ),
+        )
 
     def _case(self, node: core.Case) -> Value:
         tests = [self.truth(test) for test, _ in node.branches]

@@ -331,7 +331,8 @@ class Skip:
 class Query:
     """A resolved query.
 
-    `conditions` are those of the variables by their numbers, None: every row. `within` is in
+    `conditions` are those of the variables by their numbers, None: every row; `condition_spans` are
+    their places. `within` is in
     microseconds, measured on the first column of `order_by`.
     """
 
@@ -348,3 +349,4 @@ class Query:
     within: int | None
     outputs: tuple[Output, ...]
     pattern_span: Span
+    condition_spans: tuple[Span, ...]

@@ -18,8 +18,7 @@ def _query(compilation: RowCompilation) -> Iterator[str]:
     kinds: dict[int, set[str]] = {}
     for state in made.automaton.states:
         for move in state.moves:
-            number = made.conditions.of_state[move.target]
-            condition = None if number < 0 else made.conditions.all[number]
+            condition = None if move.condition < 0 else made.conditions[move.condition]
             if condition is None:
                 told = "any row"
             elif condition.path is None:
@@ -39,7 +38,7 @@ def _query(compilation: RowCompilation) -> Iterator[str]:
 def how(compilation: RowCompilation) -> str:
     """How matches are found, in words."""
     made = compilation.program
-    if any(condition.path is not None for condition in made.conditions.all):
+    if any(condition.path is not None for condition in made.conditions):
         if any(made.live) or not made.remembers:
             return (
                 "matches are found by a search that remembers the rows, states and what conditions "

@@ -126,7 +126,9 @@ def expression(node: syntax.Expression, scope: Scope) -> core.Expression | None:
             left, right = expression(node.left, scope), expression(node.right, scope)
             if left is None or right is None:
                 return None
-            return _compared(cast("cel.ComparisonOperator", node.operator), left, right, node, scope)
+            return _compared(
+                cast("cel.ComparisonOperator", node.operator), left, right, node, scope
+            )
         case syntax.NullTest():
             operand = expression(node.operand, scope)
             if operand is None:
@@ -379,7 +381,9 @@ def _arithmetic(node: syntax.Binary, scope: Scope) -> core.Expression | None:
         return None
     operator = cast('Literal["+", "-", "*", "/", "%"]', node.operator)
     if any(side.type in (*TIMES, DataType.INTERVAL) for side in (left, right)):
-        first, second = (None if _is_null(s) else _READ_AS.get(s.type, s.type) for s in (left, right))
+        first, second = (
+            None if _is_null(s) else _READ_AS.get(s.type, s.type) for s in (left, right)
+        )
         for (sign, one, other), type in TIME_OPERANDS.items():
             if sign == operator and first in (None, one) and second in (None, other):
                 return core.Arithmetic(
@@ -751,9 +755,7 @@ def _coalesce(node: syntax.Call, scope: Scope) -> core.Expression | None:
     if not node.arguments or any(isinstance(one, syntax.Star) for one in node.arguments):
         scope.found.add(messages.wrong_arguments("COALESCE", "COALESCE(a, b)", node.span))
         return None
-    parts = [
-        expression(one, scope) for one in node.arguments if not isinstance(one, syntax.Star)
-    ]
+    parts = [expression(one, scope) for one in node.arguments if not isinstance(one, syntax.Star)]
     if any(part is None for part in parts):
         return None
     met = _meeting([part for part in parts if part is not None], "COALESCE", node.span, scope)

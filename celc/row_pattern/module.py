@@ -6,7 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from celc.codegen.escape import comment_text, literal_lines, string_literal, string_tuple, tuple_text
+from celc.codegen.escape import (
+    comment_text,
+    literal_lines,
+    string_literal,
+    string_tuple,
+    tuple_text,
+)
 from celc.codegen.imports import Imports
 from celc.codegen.layout import formatted
 from celc.codegen.module import ModuleStart
@@ -94,7 +100,7 @@ class _Writer:
             "advance_1": None,
             "holds_1": None,
         }
-        if any(condition.path is not None for condition in self._made.conditions.all):
+        if any(condition.path is not None for condition in self._made.conditions):
             functions["advance_1"] = self._advance()
             functions["holds_1"] = self._holds()
         measures = [self._measure(measure) for measure in self._query.measures]
@@ -166,9 +172,7 @@ class _Writer:
 
     def _remember(self, memory: Memory, lines: Lines) -> None:
         variables = (
-            memory.variables
-            if isinstance(memory, RowMemory)
-            else memory.aggregate.variables
+            memory.variables if isinstance(memory, RowMemory) else memory.aggregate.variables
         )
         test = _is_one_of(variables)
         deeper = 0
@@ -218,7 +222,7 @@ class _Writer:
     def _holds(self) -> Function:
         parts: list[str] = []
         columns: set[int] = set()
-        for number, condition in enumerate(self._made.conditions.all):
+        for number, condition in enumerate(self._made.conditions):
             if condition.path is None:
                 continue
             lines = Lines(self._shared, self._in_path, self._known_in_path, 2)
@@ -233,7 +237,7 @@ class _Writer:
                 *("condition", "row", "start", "begin", "end", "number", "labels"),
                 *("memory", "reals"),
             ),
-            "Whether a condition is TRUE for a row that has been mapped, by the memory of its path.",
+            "Whether a condition is TRUE for a row that is mapped, by the memory of its path.",
             body,
             "    return True",
         )
@@ -258,8 +262,14 @@ class _Writer:
             base, exists = f"memory[{at}]", f"(memory[{at}] >= 0)"
         if not row.shift:
             return Place(base, exists)
-        inside = f"({base} + {row.shift} < end)" if row.shift > 0 else f"({base} - {-row.shift} >= begin)"
-        return Place(f"{base} {'+' if row.shift > 0 else '-'} {abs(row.shift)}", f"({exists} & {inside})")
+        inside = (
+            f"({base} + {row.shift} < end)"
+            if row.shift > 0
+            else f"({base} - {-row.shift} >= begin)"
+        )
+        return Place(
+            f"{base} {'+' if row.shift > 0 else '-'} {abs(row.shift)}", f"({exists} & {inside})"
+        )
 
     def _known_in_path(self, lines: Lines, node: core.Expression) -> Value | None:
         match node:
@@ -313,7 +323,9 @@ class _Writer:
         match node:
             case core.ColumnAt(row=core.Navigation() as row):
                 self._imports.use("ValueOfRow")
-                return f"ValueOfRow({name}, {type}, column={node.column}, row={self._navigation(row)})"
+                return (
+                    f"ValueOfRow({name}, {type}, column={node.column}, row={self._navigation(row)})"
+                )
             case core.LabelAt(row=core.Navigation() as row):
                 self._imports.use("LabelOfRow")
                 return f"LabelOfRow({name}, row={self._navigation(row)})"
@@ -372,8 +384,10 @@ class _Writer:
             case core.Aggregate():
                 at = 2 * self._aggregate(node)
                 test = " != 0" if node.type is DataType.BOOLEAN else ""
-                return Value(f"(sums[{at}][place]{test})" if test else f"sums[{at}][place]",
-                             f"sums[{at + 1}][place]")
+                return Value(
+                    f"(sums[{at}][place]{test})" if test else f"sums[{at}][place]",
+                    f"sums[{at + 1}][place]",
+                )
             case _:
                 return None
 
@@ -442,7 +456,7 @@ class _Writer:
             parts += [] if order.nulls_first is None else [f"nulls_first={order.nulls_first}"]
             orders.append(f"RowOrder({', '.join(parts)})")
         conditions = []
-        for condition, bit in zip(made.conditions.all, made.bits, strict=True):
+        for condition, bit in zip(made.conditions, made.bits, strict=True):
             self._imports.use("MoveCondition")
             parts = [str(bit)] + (["path=True"] if condition.path is not None else [])
             conditions.append(f"MoveCondition({', '.join(parts)})")
@@ -485,7 +499,7 @@ class _Writer:
             "measures": tuple_text(measures),
             "outputs": tuple_text(outputs),
         }
-        if any(condition.path is not None for condition in made.conditions.all):
+        if any(condition.path is not None for condition in made.conditions):
             given["registers"] = tuple_text(map(str, made.registers))
             given["live"] = tuple_text(tuple_text(map(str, one)) for one in made.live)
             given["remembers"] = str(made.remembers)
@@ -493,11 +507,9 @@ class _Writer:
         return tuple(Argument(name, value) for name, value in given.items())
 
     def _states(self) -> Iterable[str]:
-        of_state = self._made.conditions.of_state
         for state in self._made.automaton.states:
             moves = tuple_text(
-                f"({m.variable}, {of_state[m.target]}, {m.excluded}, {m.target})"
-                for m in state.moves
+                f"({m.variable}, {m.condition}, {m.excluded}, {m.target})" for m in state.moves
             )
             ends = ", accepts=True" if state.accepts else ""
             ends += ", accepts_at_end=True" if state.accepts_at_end else ""

@@ -7,7 +7,6 @@ variable, and knows few places.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from importlib import resources
 from typing import Any, Literal
@@ -35,7 +34,7 @@ def parse(source: Source) -> syntax.Query:
     try:
         tree = _grammar().parse(source.text)
     except lark.exceptions.UnexpectedCharacters as problem:
-        at = problem.pos_in_stream
+        at = problem.pos_in_stream or 0
         diagnostics.add(messages.odd_character(source.text[at : at + 1], _place(source, at)))
     except lark.exceptions.UnexpectedToken as problem:
         diagnostics.add(_unexpected(problem, source))
@@ -108,13 +107,15 @@ class _Builder(lark.visitors.Transformer_NonRecursive):  # type: ignore[type-arg
     def query(self, meta: Any, parts: list[Any]) -> syntax.Query:
         table, _, selected, _, name, match, *rest = parts
         nodes = [part for part in rest if not isinstance(part, lark.Token)]
-        by_order, _token = nodes[:4], None
         pattern_at = next(
             part for part in rest if isinstance(part, lark.Token) and part.type == "PATTERN"
         )
-        partition, order, measures, rows = by_order
-        skip, pattern, within, subsets, definitions, alias = nodes[4:10]
-        shown, rows_span = rows or ("ONE ROW", _of(pattern_at))
+        partition, order, measures, rows, skip, pattern = nodes[:6]
+        within, subsets, definitions, alias = nodes[6:10]
+        shown: syntax.RowsShown = "ONE ROW"
+        rows_span = _of(pattern_at)
+        if rows is not None:
+            shown, rows_span = rows
         past = syntax.Skip("PAST LAST ROW", None, _of(pattern_at))
         return syntax.Query(
             table=table,
@@ -346,11 +347,7 @@ class _Builder(lark.visitors.Transformer_NonRecursive):  # type: ignore[type-arg
     def call(self, meta: Any, parts: list[Any]) -> syntax.Call:
         semantics, function, given = parts
         distinct, arguments = given or (None, ())
-        kept = (
-            None
-            if semantics is None
-            else syntax.Name(semantics.type, _of(semantics))
-        )
+        kept = None if semantics is None else syntax.Name(semantics.type, _of(semantics))
         return syntax.Call(function, arguments, kept, distinct, _span(meta))
 
     def arguments(self, meta: Any, parts: list[Any]) -> tuple[Span | None, tuple[Any, ...]]:
@@ -383,6 +380,3 @@ class _Builder(lark.visitors.Transformer_NonRecursive):  # type: ignore[type-arg
 
 def _text(token: lark.Token) -> str:
     return str(token)[1:-1].replace("''", "'")
-
-
-_Method = Callable[..., Any]

@@ -231,9 +231,7 @@ def mapped(
         case core.Existing():
             return core.Existing(node.row, change(node.operand), node.type)
         case core.Arithmetic():
-            return core.Arithmetic(
-                node.operator, change(node.left), change(node.right), node.type
-            )
+            return core.Arithmetic(node.operator, change(node.left), change(node.right), node.type)
         case core.Negation():
             return core.Negation(change(node.operand), node.type)
         case core.Absolute():

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import row_patterns as messages
 from celc.row_pattern import core
-from celc.row_pattern.automaton import Automaton, automaton
-from celc.row_pattern.positions import Conditions, conditions, nodes_of
+from celc.row_pattern.automaton import Automaton, automaton, with_conditions
+from celc.row_pattern.positions import Condition, conditions, nodes_of
 
 MOST_LOCAL = 62
 """The most conditions that one number of 64 bits tells of a row."""
@@ -42,14 +42,14 @@ Memory = RowMemory | AggregateMemory
 class Program:
     """A query with its automaton and what is to be computed.
 
-    `local` are the distinct local conditions, `bits` the number of that of each condition (−1:
-    none). `memories` are what the path remembers in registers, whose first values are `registers`;
-    `live` are for each state the registers that tell paths apart there.
+    `conditions` are those of the moves. `local` are the distinct local ones, `bits` the number of
+    that of each condition (−1: none). `memories` are what the path remembers in registers, whose
+    first values are `registers`; `live` are for each state the registers that tell paths apart.
     """
 
     query: core.Query
     automaton: Automaton
-    conditions: Conditions
+    conditions: tuple[Condition, ...]
     local: tuple[core.Expression, ...]
     bits: tuple[int, ...]
     memories: tuple[Memory, ...]
@@ -60,21 +60,24 @@ class Program:
 
 def program(query: core.Query, found: Diagnostics) -> Program:
     """The program of a query. Adds an error where it is too large, and warnings."""
-    made = automaton(query.pattern)
-    resolved = conditions(query, made)
+    written_out = automaton(query.pattern)
+    found_conditions = conditions(query, written_out)
+    made = with_conditions(written_out, found_conditions.of_state)
+    resolved = found_conditions.all
     local: dict[core.Expression, int] = {}
     bits = []
-    for condition in resolved.all:
+    for condition in resolved:
         kept = condition.local
         bits.append(-1 if kept is None else local.setdefault(kept, len(local)))
     if len(local) > MOST_LOCAL:
         found.add(messages.too_many_conditions(MOST_LOCAL, query.pattern_span))
     path = _PathMemory()
-    for condition in resolved.all:
+    for condition in resolved:
         if condition.path is not None:
             path.add(condition.path)
     memories, registers, key = path.done()
     live = _live(made, resolved, path, key)
+    _warn(query, made, resolved, path, key, found)
     return Program(
         query,
         made,
@@ -154,9 +157,11 @@ def _row_reads(
         match node:
             case core.LabelAt(row=core.Navigation() as row) if not row.shift:
                 found.append(((row.variables, row.first, True), row.offset + 1))
-            case core.ColumnAt(row=core.Navigation() as row) | core.Existing(
-                row=core.Navigation() as row
-            ) | core.LabelAt(row=core.Navigation() as row) if row.variables is not None:
+            case (
+                core.ColumnAt(row=core.Navigation() as row)
+                | core.Existing(row=core.Navigation() as row)
+                | core.LabelAt(row=core.Navigation() as row)
+            ) if (row.variables is not None):
                 found.append(((row.variables, row.first, False), row.offset + 1))
     return found
 
@@ -167,15 +172,35 @@ def _reads_labels(aggregate: core.Aggregate) -> bool:
     )
 
 
+def _warn(
+    query: core.Query,
+    made: Automaton,
+    resolved: tuple[Condition, ...],
+    path: _PathMemory,
+    key: frozenset[int],
+    found: Diagnostics,
+) -> None:
+    """Warn of conditions that make the search depend on the path."""
+    told: set[int] = set()
+    for state in made.states:
+        for move in state.moves:
+            condition = resolved[move.condition].path if move.condition >= 0 else None
+            if condition is None or move.variable in told:
+                continue
+            if path.registers_of(condition) & key or not path.remembers:
+                told.add(move.variable)
+                name, span = query.variables[move.variable], query.condition_spans[move.variable]
+                found.add(messages.searches_paths(name, span))
+
+
 def _live(
-    made: Automaton, resolved: Conditions, path: _PathMemory, key: frozenset[int]
+    made: Automaton, resolved: tuple[Condition, ...], path: _PathMemory, key: frozenset[int]
 ) -> tuple[tuple[int, ...], ...]:
     """For each state, the registers that conditions of the moves from there on read."""
     own: list[set[int]] = [set() for _ in made.states]
     for number, state in enumerate(made.states):
         for move in state.moves:
-            place = resolved.of_state[move.target]
-            condition = None if place < 0 else resolved.all[place].path
+            condition = None if move.condition < 0 else resolved[move.condition].path
             if condition is not None:
                 own[number] |= path.registers_of(condition) & key
     changed = True
@@ -187,4 +212,3 @@ def _live(
                     own[number] |= own[move.target]
                     changed = True
     return tuple(tuple(sorted(one)) for one in own)
-

@@ -103,6 +103,7 @@ class _Resolver:
             within=within,
             outputs=outputs,
             pattern_span=query.pattern.span,
+            condition_spans=self._condition_spans(),
         )
 
     # --- names ------------------------------------------------------------------------------------
@@ -157,9 +158,7 @@ class _Resolver:
 
     def _check_keys(self) -> None:
         query = self._query
-        self._no_two(
-            "keys", [*query.partition_by, *(ordered.column for ordered in query.order_by)]
-        )
+        self._no_two("keys", [*query.partition_by, *(ordered.column for ordered in query.order_by)])
 
     def _subsets_of(self, subsets: tuple[syntax.Subset, ...]) -> dict[str, core.Variables]:
         self._no_two(
@@ -201,6 +200,10 @@ class _Resolver:
                 found[known[0]] = resolved
         return tuple(found)
 
+    def _condition_spans(self) -> tuple[Span, ...]:
+        places = {one.name.key: one.condition.span for one in self._query.definitions}
+        return tuple(places.get(key, name.span) for key, (_, name) in self._variables.items())
+
     def _skip(self, skip: syntax.Skip) -> core.Skip | None:
         if skip.target is None:
             return core.Skip(skip.mode, frozenset(), "")
@@ -220,9 +223,7 @@ class _Resolver:
         length = interval(within, self._found)
         help = "write ORDER BY ts first, where ts is a TIMESTAMP or a DATE, ascending"
         if not query.order_by:
-            self._found.add(
-                messages.bad_within("WITHIN needs an order in time", within.span, help)
-            )
+            self._found.add(messages.bad_within("WITHIN needs an order in time", within.span, help))
             return None
         first = query.order_by[0]
         number = self._numbers.get(first.column.key)
@@ -242,9 +243,7 @@ class _Resolver:
             return
         for node in _nodes(self._query.pattern):
             if isinstance(node, syntax.Exclusion):
-                self._found.add(
-                    messages.exclusion_with_unmatched(node.span, self._query.rows_span)
-                )
+                self._found.add(messages.exclusion_with_unmatched(node.span, self._query.rows_span))
 
     def _check_size(self, pattern: syntax.Pattern) -> None:
         if _size(pattern) > MOST_ROWS:
@@ -255,7 +254,7 @@ class _Resolver:
     def _outputs(self) -> tuple[core.Output, ...]:
         """The columns of the result, as SELECT picks them."""
         query, columns = self._query, self._columns or ()
-        keys = [n for n in self._keys_quietly(query.partition_by)]
+        keys = self._keys_quietly(query.partition_by)
         orders = self._keys_quietly(o.column for o in query.order_by)
         measures = [
             core.Output(measure.name.text, "measure", number)
@@ -302,9 +301,7 @@ class _Resolver:
                 continue
             given = selected.column.text if selected.alias is None else selected.alias.text
             chosen.append(core.Output(given, output_or_none.kind, output_or_none.number))
-        self._no_two(
-            "columns", [selected.alias or selected.column for selected in query.selected]
-        )
+        self._no_two("columns", [selected.alias or selected.column for selected in query.selected])
         return tuple(chosen)
 
     def _keys_quietly(self, names: Iterable[syntax.Name]) -> list[int]:

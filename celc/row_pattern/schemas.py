@@ -1,4 +1,4 @@
-"""The columns of a table as its reader knows them → types by column, as CREATE TABLE writes them."""
+"""The columns of a table as its reader knows them → types by column, as in CREATE TABLE."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ class Exclusion:
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """`p*`, `p{n,m}` and so on; `most` None: without end. `bounds` is the place of the quantifier."""
+    """`p*`, `p{n,m}` and so on; `most` None: without end. `bounds`: the place of the quantifier."""
 
     part: Pattern
     least: int
@@ -234,14 +234,7 @@ class Repetition:
 
 
 Pattern: TypeAlias = (
-    Variable
-    | Nothing
-    | Anchor
-    | Concatenation
-    | Alternation
-    | Permutation
-    | Exclusion
-    | Repetition
+    Variable | Nothing | Anchor | Concatenation | Alternation | Permutation | Exclusion | Repetition
 )
 
 # --- clauses --------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def test_wrong_queries_are_refused(case: RowCase) -> None:
 def test_wrong_tables_are_refused(case: RowCase) -> None:
     with interpreted():
         query = compiled(case.query)
-    with pytest.raises(EventError, match="row|order"):
+    with pytest.raises(EventError, match=r"row|order"):
         query.match_table(table_of(case.schema, case.table))
 
 
@@ -164,13 +164,11 @@ def test_a_search_that_takes_too_long_is_stopped() -> None:
 
 def test_a_search_of_the_start_is_not_exponential() -> None:
     """Failures are remembered: without that, these rows have 2³⁰ ways to fail."""
-    query = compiled(
-        """CREATE TABLE t (id INT, v INT);
+    query = compiled("""CREATE TABLE t (id INT, v INT);
         SELECT * FROM t MATCH_RECOGNIZE (
           ORDER BY id MEASURES COUNT(*) AS n
           PATTERN ((A | B)+ X) DEFINE X AS FIRST(v, 1) = 99 AND v = 1
-        )"""
-    ).with_options(max_work=1_000)
+        )""").with_options(max_work=1_000)
     table = {"id": list(range(30)), "v": [1] * 30}
     assert query.match_table(table).num_rows == 0
 

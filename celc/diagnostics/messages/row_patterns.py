@@ -385,12 +385,13 @@ def exclusion_with_unmatched(span: Span, place: Span) -> Diagnostic:
 # --- warnings -------------------------------------------------------------------------------------
 
 
-def searches_paths(variable: str, why: str, span: Span) -> Diagnostic:
+def searches_paths(variable: str, span: Span) -> Diagnostic:
     """A condition that makes the search depend on the path."""
     return warning(
         "path-search",
         span,
-        f"the condition of {quote(variable)} reads {why}, so rows are mapped by a search",
+        f"the condition of {quote(variable)} reads how earlier rows are mapped, so matches are "
+        "found by a search, which can take long",
         help=(
             "the search remembers failures and is stopped after max_work steps; conditions on the "
             "row at hand and on rows at a constant distance from it need none",

@@ -119,7 +119,7 @@ def _aggregate(real: bool):  # type: ignore[no-untyped-def]
                     count += 1
                     continue
                 new = values[place]
-                if function == SUM or function == AVERAGE:
+                if function in (SUM, AVERAGE):
                     if real:
                         value += new
                     else:

@@ -9,42 +9,38 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from celc_runtime.plan.errors import EventError
+from celc_runtime.row_pattern.plan import RowPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from celc_runtime.row_pattern.query import RowPatternQuery
-
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def matched_frame(query: RowPatternQuery, rows: DataFrame) -> DataFrame:
-    """The result for a DataFrame. Raises EventError where a column is missing, NotImplementedError
-    for a stream."""
-    if rows.isStreaming:
-        query.match_stream(rows)
-    chosen = rows.select(*_columns(query, rows))
-    keys, order = _sort(query)
+def matched_frame(plan: RowPlan, match: Any, rows: DataFrame) -> DataFrame:
+    """The result for a DataFrame, whose batches are given to `match`. Raises EventError where a
+    column is missing."""
+    chosen = rows.select(*_columns(plan, rows))
+    keys, order = _sort(plan)
     spread = chosen.repartition(*keys) if keys else chosen.repartition(1)
     ordered = spread.sortWithinPartitions(*keys, *order) if keys or order else spread
-    return ordered.mapInArrow(query.match_arrow, query.output_ddl)
+    return ordered.mapInArrow(match, plan.output_ddl())
 
 
-def plan_text(query: RowPatternQuery, rows: DataFrame) -> str:
+def plan_text(plan: RowPlan, rows: DataFrame) -> str:
     """The plan in words."""
-    keys = [query.plan.columns[number].name for number in query.plan.partition_by]
-    _columns(query, rows)
+    keys = [plan.columns[number].name for number in plan.partition_by]
+    _columns(plan, rows)
     spread = (
         f"rows are spread by {', '.join(keys)}, and each partition is read by one task"
         if keys
         else "one task reads all rows, because the query has no PARTITION BY"
     )
-    return f"{spread}\n{kernel_text(query)}"
+    return f"{spread}\n{kernel_text(plan)}"
 
 
-def kernel_text(query: RowPatternQuery) -> str:
+def kernel_text(plan: RowPlan) -> str:
     """How matches are found, in words."""
-    plan = query.plan
     if plan.searches:
         registers = any(plan.live) or not plan.remembers
         told = "the path" if registers else "the start of the match"
@@ -54,17 +50,17 @@ def kernel_text(query: RowPatternQuery) -> str:
     return "two passes over the rows: viable states backwards, then forwards"
 
 
-def _columns(query: RowPatternQuery, rows: DataFrame) -> list[Any]:
+def _columns(plan: RowPlan, rows: DataFrame) -> list[Any]:
     from pyspark.sql import functions
 
     found = []
-    for number in query.plan.columns_read:
-        name = query.plan.columns[number].name
+    for number in plan.columns_read:
+        name = plan.columns[number].name
         same = [one for one in rows.columns if one.casefold() == name.casefold()]
         if len(same) != 1:
             told = "is missing" if not same else "occurs more than once"
             raise EventError(
-                f"query {query.name!r} reads the column {name!r}, which {told}; the columns are: "
+                f"query {plan.name!r} reads the column {name!r}, which {told}; the columns are: "
                 f"{', '.join(map(repr, rows.columns)) or 'none'}"
             )
         quoted = "`" + same[0].replace("`", "``") + "`"
@@ -72,10 +68,8 @@ def _columns(query: RowPatternQuery, rows: DataFrame) -> list[Any]:
     return found
 
 
-def _sort(query: RowPatternQuery) -> tuple[list[Any], list[Any]]:
+def _sort(plan: RowPlan) -> tuple[list[Any], list[Any]]:
     from pyspark.sql import functions
-
-    plan = query.plan
 
     def column(number: int) -> Any:
         return functions.col("`" + plan.columns[number].name.replace("`", "``") + "`")
@@ -93,8 +87,8 @@ def _sort(query: RowPatternQuery) -> tuple[list[Any], list[Any]]:
     return keys, order
 
 
-def registered(query: RowPatternQuery, spark: SparkSession, name: str | None) -> Any:
-    """The query as a table function of SQL."""
+def registered(plan: RowPlan, match: Any, spark: SparkSession, name: str | None) -> Any:
+    """The query as a table function of SQL, whose partitions are given to `match`."""
     from pyspark.sql import functions
 
     if not hasattr(functions, "arrow_udtf"):
@@ -104,7 +98,7 @@ def registered(query: RowPatternQuery, spark: SparkSession, name: str | None) ->
             f"a table function for SQL needs PySpark 4.1 or newer, and this is {__version__}: "
             "install a newer one, or use match(df) and register its result as a view"
         )
-    called = query.name if name is None else name
+    called = plan.name if name is None else name
     if not _IDENTIFIER.fullmatch(called):
         raise ValueError(
             f"SQL cannot call a function {called!r}: choose a name of letters, digits and _, as in "
@@ -115,8 +109,8 @@ def registered(query: RowPatternQuery, spark: SparkSession, name: str | None) ->
             f"Spark SQL has a table function {called!r} of its own, which this one would replace: "
             "choose another name"
         )
-    handler = _handler(query.table_function)
-    function: Any = functions.arrow_udtf(handler, returnType=query.output_ddl)
+    handler = _handler(match)
+    function: Any = functions.arrow_udtf(handler, returnType=plan.output_ddl())
     return spark.udtf.register(called, function)
 
 

@@ -292,10 +292,11 @@ def walk_earliest(data, begin, end, start, number, labels, at):  # type: ignore[
         taken = ACCEPT
         for move in range(moves.begin[state], moves.begin[state + 1]):
             bit = moves.bit[move]
-            if bit < 0 or (bits >> bit) & 1:
-                if data.earliest[row + 1 - begin, moves.target[move]] <= last:
-                    taken = move
-                    break
+            if bit >= 0 and not (bits >> bit) & 1:
+                continue
+            if data.earliest[row + 1 - begin, moves.target[move]] <= last:
+                taken = move
+                break
         if taken == ACCEPT:
             return row - start
         if at >= labels.shape[0]:

@@ -53,8 +53,8 @@ class MoveCondition:
 
 @dataclass(frozen=True, slots=True)
 class RowNavigation:
-    """`shift` rows after the row that is `offset` rows from the first or last of the visible rows of
-    `variables`; `final`: all rows of the match are visible, else those up to the current one."""
+    """`shift` rows after the row that is `offset` rows from the first or last of the visible rows
+    of `variables`; `final`: all rows of the match are visible, else those up to the current one."""
 
     variables: Variables
     first: bool = False

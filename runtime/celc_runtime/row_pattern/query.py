@@ -105,23 +105,20 @@ class RowPatternQuery:
 
     @property
     def match_arrow(self) -> RowRoute:
-        """The result for batches that hold one partition after another, in the order of the query or
-        not, as batches: for `mapInArrow` on partitioned data."""
+        """The result for batches that hold one partition after another, as batches, for
+        `mapInArrow` on partitioned data; within a partition rows come in any order."""
         return RowRoute(self, "match_arrow", _match_arrow)
-
-    @property
-    def table_function(self) -> RowRoute:
-        """The function of a SQL table function, for one partition's batches."""
-        return RowRoute(self, "table_function", _match_arrow)
 
     def match(self, rows: DataFrame) -> DataFrame:
         """The result for a Spark DataFrame, `df.transform(query.match)`: spread over the cluster by
         PARTITION BY, else by one task."""
-        return matched_frame(self, rows)
+        if rows.isStreaming:
+            return self.match_stream(rows)
+        return matched_frame(self.plan, self.match_arrow, rows)
 
     def explain_plan(self, rows: DataFrame) -> str:
         """How `match` runs on a DataFrame, in words."""
-        return plan_text(self, rows)
+        return plan_text(self.plan, rows)
 
     def register(self, spark: SparkSession, name: str | None = None) -> Any:
         """Make the query a table function of Spark SQL:
@@ -131,14 +128,14 @@ class RowPatternQuery:
         Needs PySpark 4.1. Raises RuntimeError where that is missing, ValueError for a name that SQL
         cannot call.
         """
-        return registered(self, spark, name)
+        return registered(self.plan, self.match_arrow, spark, name)
 
     def match_stream(self, rows: DataFrame) -> DataFrame:
         """Always raises NotImplementedError: a match of MATCH_RECOGNIZE is final only at the end of
         its partition."""
         raise NotImplementedError(
-            f"query {self.name!r} cannot be run on a stream: whether a match is the preferred one can "
-            "depend on all later rows of its partition; run it on windows of the stream with "
+            f"query {self.name!r} cannot be run on a stream: whether a match is the preferred one "
+            "can depend on all later rows of its partition; run it on windows of the stream with "
             "foreachBatch, or write the pattern in CEL, whose matches are final at their last event"
         )
 

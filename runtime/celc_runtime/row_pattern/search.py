@@ -23,16 +23,16 @@ from celc_runtime.row_pattern.passes import (
     TOO_MUCH_WORK,
     Moves,
     finder,
-    loop_of,
     last_row_within,
+    loop_of,
 )
 
 
 class Searched(NamedTuple):
     """What a search reads and writes.
 
-    `found`: the local conditions of each row, as bits. `edges`, `following`, `viable`: the backwards
-    pass over these. `code`: the first arguments of generated functions. `states`, `pointers`,
+    `found`: the local conditions of each row, as bits. `edges`, `following`, `viable`: the pass
+    backwards over these. `code`: the first arguments of generated functions. `states`, `pointers`,
     `path`: the stack. `registers` and `reals` are one memory, by depth, as whole numbers and as
     DOUBLEs. `live_begin`, `live`: the registers that tell paths apart, by state. `failures`: row,
     state and registers that lead nowhere, with the start in `stamps`.
@@ -83,9 +83,7 @@ def _slot(data, row, state, depth):  # type: ignore[no-untyped-def]
         for place in range(begin, end):
             if not same:
                 break
-            same = (
-                data.failures[slot, 2 + place - begin] == data.registers[depth, data.live[place]]
-            )
+            same = data.failures[slot, 2 + place - begin] == data.registers[depth, data.live[place]]
         if same:
             return slot, True
         slot = (slot + 1) & mask

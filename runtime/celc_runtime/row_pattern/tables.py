@@ -22,8 +22,8 @@ _ROWS = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A plan as the readers of `celc_runtime.arrow` see the plan of a query on events: a table whose
-    rows have no event types."""
+    """A plan as the readers of `celc_runtime.arrow` see the plan of a query on events: a table
+    whose rows have no event types."""
 
     row_plan: RowPlan
 

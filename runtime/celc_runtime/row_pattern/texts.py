@@ -25,7 +25,9 @@ class Texts:
     ) -> None:
         coded = {number: column.dictionary_encode() for number, column in columns.items()}
         own = pa.array([*texts, *names], pa.string())
-        every = pa.concat_arrays([own, *(one.dictionary.cast(pa.string()) for one in coded.values())])
+        every = pa.concat_arrays(
+            [own, *(one.dictionary.cast(pa.string()) for one in coded.values())]
+        )
         distinct = pc.unique(every)
         self.dictionary = pc.take(distinct, pc.sort_indices(distinct))
         self.codes = {number: self._of(one) for number, one in coded.items()}
