@@ -217,35 +217,42 @@ def _choice(bits, viable, moves, state):  # type: ignore[no-untyped-def]
     return ACCEPT
 
 
-@njit(nogil=True, cache=True)
-def walk_numbered(data, begin, end, start, number, labels, at):  # type: ignore[no-untyped-def]
-    """The match of a start by numbered sets: writes its moves, returns its rows or NO_MATCH."""
-    moves = data.moves
-    state = moves.first if start == begin else moves.start
-    if not data.viable[data.following[data.edges[start]], state]:
-        return NO_MATCH
-    states, symbols, row = moves.accepts.shape[0], data.bits.shape[0], start
-    known = data.choices.shape[0] > 0
-    while row < end:
-        edge = np.int64(data.edges[row])
-        if known:
-            move = np.int64(data.choices[edge * states + state])
-            if move == UNKNOWN:
-                move = _choice(
-                    data.bits[edge % symbols], data.viable[edge // symbols], moves, state
-                )
-                data.choices[edge * states + state] = move
-        else:
-            move = _choice(data.bits[edge % symbols], data.viable[edge // symbols], moves, state)
-        if move == ACCEPT:
-            return row - start
-        if at >= labels.shape[0]:
-            return NO_ROOM
-        labels[at] = move
-        at += 1
-        state = moves.target[move]
+@njit(nogil=True, cache=True, inline="always")
+def walk_numbered(data, begin, end, start, number, labels, at, place):  # type: ignore[no-untyped-def]
+    """The match of the first start that has one, from `start` on, by numbered sets.
+
+    Writes its moves and, into `place`, the start; returns its rows, or NO_MATCH and the end.
+    """
+    edges, following, viable, bits = data.edges, data.following, data.viable, data.bits
+    choices, moves = data.choices, data.moves
+    targets, states, symbols = moves.target, moves.accepts.shape[0], bits.shape[0]
+    known = choices.shape[0] > 0
+    row, state = start, moves.first if start == begin else moves.start
+    while row < end and not viable[following[edges[row]], state]:
         row += 1
-    return row - start
+        state = moves.start
+    place[0] = row
+    length = NO_MATCH
+    if row < end:
+        first, ended = row, False
+        while row < end and not ended:
+            edge = np.int64(edges[row])
+            move = np.int64(choices[edge * states + state]) if known else UNKNOWN
+            if move == UNKNOWN:
+                move = _choice(bits[edge % symbols], viable[edge // symbols], moves, state)
+                if known:
+                    choices[edge * states + state] = move
+            if move == ACCEPT:
+                ended = True
+            elif at >= labels.shape[0]:
+                first, ended = row - NO_ROOM, True
+            else:
+                labels[at] = move
+                at += 1
+                state = targets[move]
+                row += 1
+        length = row - first
+    return length
 
 
 class Earliest(NamedTuple):
@@ -276,15 +283,22 @@ def last_row_within(times, within, start, end):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def walk_earliest(data, begin, end, start, number, labels, at):  # type: ignore[no-untyped-def]
-    """The match of a start by earliest ends: writes its moves, returns its rows or NO_MATCH."""
+def walk_earliest(data, begin, end, start, number, labels, at, place):  # type: ignore[no-untyped-def]
+    """The match of the first start that has one, by earliest ends; see `walk_numbered`."""
     moves = data.moves
     if data.known[0] != begin:
         earliest_ends(data.found, begin, end, moves, data.earliest)
         data.known[0] = begin
-    last = last_row_within(data.times, data.within, start, end) - begin
+    last = np.int64(0)
     state = moves.first if start == begin else moves.start
-    if data.earliest[start - begin, state] > last:
+    while start < end:
+        last = last_row_within(data.times, data.within, start, end) - begin
+        if data.earliest[start - begin, state] <= last:
+            break
+        start += 1
+        state = moves.start
+    place[0] = start
+    if start == end:
         return NO_MATCH
     row = start
     while row < end:
@@ -308,8 +322,24 @@ def walk_earliest(data, begin, end, start, number, labels, at):  # type: ignore[
     return row - start
 
 
+@njit(nogil=True, cache=True)
+def _after(skip, targets, labels, at, row, length):  # type: ignore[no-untyped-def]
+    """The next start after a match that has rows; −1: it has no row to go to."""
+    if skip == PAST_LAST_ROW:
+        return row + length
+    if skip == TO_NEXT_ROW:
+        return row + 1
+    following = -1
+    for place in range(length):
+        if targets[labels[at + place]]:
+            following = row + place
+            if skip == TO_FIRST:
+                break
+    return following
+
+
 def loop_of(step: Callable[..., int]) -> Callable[..., int]:
-    """The loop over partitions and starts around a step, which finds the match of one start."""
+    """The loop over partitions around a step, which finds the first match from a start on."""
 
     def find(data, offsets, skip, targets, unmatched, cursor, matches, labels):  # type: ignore[no-untyped-def]
         """Find matches until the buffers are full; returns a status. `targets`: whether a move's
@@ -317,44 +347,43 @@ def loop_of(step: Callable[..., int]) -> Callable[..., int]:
         part, row, number = cursor[PART], cursor[ROW], cursor[NUMBER]
         covered, count, at = cursor[COVERED], cursor[MATCHES], cursor[LABELS]
         status = DONE
+        place = np.zeros(1, np.int64)
         while part < offsets.shape[0] - 1 and status == DONE:
             begin, end = offsets[part], offsets[part + 1]
             if row < 0:
                 row, number, covered = begin, 0, begin
             while row < end:
-                if count == matches.shape[0]:
-                    status = FULL
-                    break
-                length = step(data, begin, end, row, number + 1, labels, at)
-                if length < NO_MATCH:
-                    status = length
-                    break
-                if length == NO_MATCH:
-                    if unmatched and row >= covered:
+                length = step(data, begin, end, row, number + 1, labels, at, place)
+                if unmatched:
+                    row = max(row, min(covered, place[0]))
+                    while row < place[0] and count < matches.shape[0]:
                         matches[count, START], matches[count, LENGTH] = row, -1
                         matches[count, MATCH_NUMBER], matches[count, FIRST_LABEL] = 0, at
                         matches[count, PARTITION] = part
                         count += 1
-                    row += 1
-                    continue
+                        row += 1
+                    if row < place[0]:
+                        status = FULL
+                        break
+                row = place[0]
+                if length == NO_MATCH:
+                    break
+                if length < NO_MATCH:
+                    status = length
+                    break
+                if count == matches.shape[0]:
+                    status = FULL
+                    break
                 following = row + 1
                 if length > 0:
                     covered = max(covered, row + length)
-                    if skip == PAST_LAST_ROW:
-                        following = row + length
-                    elif skip != TO_NEXT_ROW:
-                        following = -1
-                        for place in range(length):
-                            if targets[labels[at + place]]:
-                                following = row + place
-                                if skip == TO_FIRST:
-                                    break
-                        if following < 0:
-                            status = TARGET_MISSING
-                            break
-                        if following == row:
-                            status = TARGET_FIRST
-                            break
+                    following = _after(skip, targets, labels, at, row, length)
+                    if following < 0:
+                        status = TARGET_MISSING
+                        break
+                    if following == row:
+                        status = TARGET_FIRST
+                        break
                 number += 1
                 matches[count, START], matches[count, LENGTH] = row, length
                 matches[count, MATCH_NUMBER], matches[count, FIRST_LABEL] = number, at

@@ -100,7 +100,7 @@ def find_by_search(advance: Callable[..., None], holds: Callable[..., bool]) -> 
     place_of = _slot if compiled else getattr(_slot, "py_func", _slot)
     last_row = last_row_within if compiled else getattr(last_row_within, "py_func", last_row_within)
 
-    def search(data, begin, end, start, number, labels, at):  # type: ignore[no-untyped-def]
+    def search_from(data, begin, end, start, number, labels, at):  # type: ignore[no-untyped-def]
         """The match of a start: writes its moves, returns its rows or NO_MATCH."""
         moves, code = data.moves, data.code
         state = moves.first if start == begin else moves.start
@@ -194,4 +194,16 @@ def find_by_search(advance: Callable[..., None], holds: Callable[..., bool]) -> 
                         ]
             depth -= 1
 
-    return finder(njit(nogil=True)(search)) if compiled else loop_of(search)
+    search = njit(nogil=True)(search_from) if compiled else search_from
+
+    def step(data, begin, end, start, number, labels, at, place):  # type: ignore[no-untyped-def]
+        """The match of the first start that has one; see `passes.walk_numbered`."""
+        length = NO_MATCH
+        while start < end and length == NO_MATCH:
+            length = search(data, begin, end, start, number, labels, at)
+            if length == NO_MATCH:
+                start += 1
+        place[0] = start
+        return length
+
+    return finder(njit(nogil=True)(step)) if compiled else loop_of(step)

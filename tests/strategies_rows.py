@@ -1,0 +1,221 @@
+"""Random queries of MATCH_RECOGNIZE, and small tables for them."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+SCHEMA = {
+    "g": "STRING",
+    "id": "INT",
+    "ts": "TIMESTAMP",
+    "v": "INT",
+    "w": "DOUBLE",
+    "s": "STRING",
+}
+
+_VARIABLES = ("A", "B", "C")
+
+_LOCAL = (
+    "{o}v > {n}",
+    "{o}v <= {n}",
+    "{o}s = '{t}'",
+    "{o}s LIKE '%{t}%'",
+    "{o}v < PREV({o}v)",
+    "v > PREV(v, 2) OR PREV(v, 2) IS NULL",
+    "NEXT(v) IS NULL OR NEXT(v) >= {n}",
+    "{o}w IS NOT NULL",
+    "v IN ({n}, {m})",
+    "v + w > {n}",
+    "ABS(v - PREV(v)) <= {m}",
+    "v BETWEEN {m} AND {n}",
+    "COALESCE(v, {n}) % 2 = 1",
+    "CASE WHEN s = '{t}' THEN v > {m} ELSE v < {n} END",
+    "ts <= PREV(ts) + INTERVAL '{n}' MINUTE",
+)
+_OF_START = (
+    "FIRST(v) <= v",
+    "COUNT(*) <= {n}",
+    "SUM(v) < 4 * {n}",
+    "LAST(v, 1) IS NULL OR v > LAST(v, 1)",
+    "FIRST(v, 1) IS NULL OR FIRST(v, 1) >= {m}",
+    "MATCH_NUMBER() % 2 = 1 OR v > {m}",
+    "TIMESTAMPDIFF(MINUTE, FIRST(ts), ts) < {n}",
+    "AVG(v) > {m}",
+    "MAX(s) <> '{t}'",
+)
+_OF_PATH = (
+    "{x}.v < {y}.v",
+    "{x}.v IS NULL OR v > {x}.v",
+    "COUNT({x}.*) >= COUNT({y}.*) - 1",
+    "SUM({x}.v) < 3 * {n}",
+    "AVG({x}.w) > {m} OR {x}.w IS NULL",
+    "LAST({x}.v, 1) <> v",
+    "FIRST({x}.v) >= {m}",
+    "CLASSIFIER({x}) IS NULL OR CLASSIFIER({x}) <> '{y}'",
+    "LAST(CLASSIFIER(), 1) = '{x}' OR COUNT(*) < {n}",
+    "PREV(CLASSIFIER()) IS NULL OR PREV(CLASSIFIER(), 1) <> '{y}'",
+    "PREV({x}.v, 1) < v",
+    "MIN({x}.v) < v OR COUNT({x}.v) = 0",
+    "COUNT(CLASSIFIER({x})) < {n}",
+    "FIRST({x}.s || '') IS NULL OR v > {m}",
+    "COALESCE(MAX(U.v), 0) <= v",
+    "LAST(U.s) = s OR SUM(U.v * 2) > {n}",
+)
+_MEASURES = (
+    "FIRST(id)",
+    "LAST(id)",
+    "ARRAY_AGG(CLASSIFIER())",
+    "CLASSIFIER()",
+    "MATCH_NUMBER()",
+    "COUNT(*)",
+    "COUNT({x}.v)",
+    "SUM({x}.v)",
+    "SUM({x}.w)",
+    "FINAL SUM({x}.v * {x}.v)",
+    "AVG({x}.v)",
+    "MIN({x}.s)",
+    "MAX(ts)",
+    "FINAL LAST({x}.v)",
+    "FIRST({x}.v, 1)",
+    "LAST({x}.s, 1)",
+    "PREV({x}.v)",
+    "NEXT(FIRST({x}.v), 2)",
+    "PREV(CLASSIFIER({x}), 1)",
+    "NEXT(LAST(CLASSIFIER()), 1)",
+    "ARRAY_AGG({x}.s)",
+    "ARRAY_AGG(U.v + 1)",
+    "U.v",
+    "COALESCE({x}.s, '-')",
+    "{x}.v > 2",
+    "RUNNING LAST(v) - RUNNING FIRST(v)",
+    "CASE WHEN COUNT({x}.*) > 1 THEN 'many' ELSE {x}.s END",
+    "RUNNING SUM(v) % 3",
+    "TIMESTAMPDIFF(SECOND, FIRST(ts), LAST({x}.ts))",
+    "LAST(COALESCE({x}.v, 7), 1)",
+    "MIN({x}.w) * 2.5",
+)
+
+
+def row_query(rng: random.Random) -> str:
+    """A query on the table of `SCHEMA`."""
+    pattern = _pattern(rng, rng.choice((1, 2, 2, 3)))
+    used = [name for name in _VARIABLES if name in pattern]
+    if not used:
+        return row_query(rng)
+    kinds = rng.choice(((_LOCAL,), (_LOCAL,), (_LOCAL, _OF_START), (_LOCAL, _OF_START, _OF_PATH)))
+    defined = []
+    for name in used:
+        if rng.random() < 0.75:
+            parts = [_condition(rng, name, used, kinds) for _ in range(rng.choice((1, 1, 2)))]
+            defined.append(f"{name} AS {rng.choice((' AND ', ' OR ')).join(parts)}")
+    order = rng.choice(("id", "ts", "ts", "id DESC"))
+    rows = rng.choice(("", "ONE ROW PER MATCH", *_all_rows("{-" in pattern)))
+    measures = [_filled(rng, rng.choice(_MEASURES), used) for _ in range(rng.choice((2, 3, 4)))]
+    named = ", ".join(f"{measure} AS m{n}" for n, measure in enumerate(measures))
+    subset = f"SUBSET U = ({', '.join(rng.sample(used, rng.randint(1, len(used))))})"
+    within = f"WITHIN INTERVAL '{rng.randint(1, 9)}' MINUTE" if order == "ts" else ""
+    lines = [
+        f"CREATE TABLE t ({', '.join(f'{n} {t}' for n, t in SCHEMA.items())});",
+        "SELECT * FROM t MATCH_RECOGNIZE (",
+        rng.choice(("", "PARTITION BY g")),
+        f"ORDER BY {order}",
+        f"MEASURES {named}",
+        rows,
+        _skip(rng, used),
+        f"PATTERN ({pattern}) {within if rng.random() < 0.4 else ''}",
+        subset,
+        f"DEFINE {', '.join(defined)}" if defined else "",
+        ")",
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+def _all_rows(excludes: bool) -> list[str]:
+    shown = ["", " SHOW EMPTY MATCHES", " OMIT EMPTY MATCHES"]
+    shown += [] if excludes else [" WITH UNMATCHED ROWS"]
+    return [f"ALL ROWS PER MATCH{one}" for one in shown]
+
+
+def _skip(rng: random.Random, used: list[str]) -> str:
+    target = rng.choice((*used, "U"))
+    return rng.choice(
+        (
+            *("", "", "AFTER MATCH SKIP PAST LAST ROW", "AFTER MATCH SKIP TO NEXT ROW"),
+            f"AFTER MATCH SKIP TO FIRST {target}",
+            f"AFTER MATCH SKIP TO LAST {target}",
+        )
+    )
+
+
+def _filled(rng: random.Random, text: str, used: list[str]) -> str:
+    return text.format(
+        x=rng.choice(used),
+        y=rng.choice(used),
+        n=rng.randint(2, 5),
+        m=rng.randint(1, 3),
+        t=rng.choice("abc"),
+        o="",
+    )
+
+
+def _condition(
+    rng: random.Random, name: str, used: list[str], kinds: tuple[tuple[str, ...], ...]
+) -> str:
+    text = rng.choice(rng.choice(kinds))
+    if "||" in text:
+        text = "FIRST({x}.s) IS NULL OR v > {m}"
+    filled = text.replace("{o}", rng.choice(("", f"{name}.")))
+    negated = "NOT " if rng.random() < 0.1 else ""
+    return f"{negated}({_filled(rng, filled, used)})"
+
+
+def _pattern(rng: random.Random, depth: int) -> str:
+    if depth == 0 or rng.random() < 0.15:
+        return rng.choice(_VARIABLES) + _quantifier(rng, 0.35)
+    count = rng.choice((2, 2, 3))
+    parts = [_pattern(rng, depth - 1) for _ in range(count)]
+    match rng.random():
+        case chance if chance < 0.5:
+            text = " ".join(parts)
+        case chance if chance < 0.8:
+            text = " | ".join(parts)
+        case chance if chance < 0.88 and depth == 1:
+            text = f"PERMUTE({', '.join(parts)})"
+            return text + _quantifier(rng, 0.2)
+        case chance if chance < 0.92:
+            return "{- " + parts[0] + " -} " + parts[1]
+        case chance if chance < 0.95:
+            text = f"{parts[0]} | ()"
+        case chance if chance < 0.975:
+            text = f"^ {parts[0]}"
+        case _:
+            text = f"{parts[0]} ($ | {parts[1]})"
+    return f"({text})" + _quantifier(rng, 0.4)
+
+
+def _quantifier(rng: random.Random, chance: float) -> str:
+    if rng.random() > chance:
+        return ""
+    sign = rng.choice(("*", "+", "?", "{2}", "{2,}", "{1,2}", "{,2}", "{,}", "{0,3}"))
+    return sign + rng.choice(("", "", "?"))
+
+
+def row_table(rng: random.Random) -> list[dict[str, Any]]:
+    """A few rows, in any order; `id` and `ts` never tie."""
+    rows = []
+    minute = 0
+    for number in range(rng.randint(0, 9)):
+        minute += rng.randint(1, 3)
+        rows.append(
+            {
+                "g": rng.choice(("x", "x", "y", None)),
+                "id": number + 1,
+                "ts": f"2026-03-01 00:{minute:02}:00",
+                "v": rng.choice((None, 1, 2, 3, 4, 5)),
+                "w": rng.choice((None, 0.5, 1.0, 2.5, 4.0)),
+                "s": rng.choice((None, "a", "b", "c", "ab")),
+            }
+        )
+    rng.shuffle(rows)
+    return rows
