@@ -1,8 +1,8 @@
 """Which rows conditions read, place by place: a row at a constant distance is a row like PREV's.
 
 A condition is resolved for each state of the automaton that it leads to. `A.x` in the condition of
-B in `A B` is the row before; in `A+ B` as well; in `(A C+ B)` no constant distance, which leaves
-the condition to the search. Three kinds come out of it, part of an AND by part: local ones, which
+B in `A B` is the row before; in `A+ B` as well; in `A C+ B` it is the first row of the match; in
+`(A | C)+ B` it depends on the path, which leaves the condition to the search. Three kinds come out of it, part of an AND by part: local ones, which
 read rows at constant distances from the row at hand alone; those that read the start of the match
 as well; and those of the path.
 """
@@ -103,6 +103,19 @@ class _Finder:
 
         return self._flow("first", variables, step)
 
+    def place(self, variables: core.Variables, *, first: bool) -> list[Distance | None]:
+        """How far from the start of the match the first or last row of `variables` is."""
+        depth = self.first(None)
+
+        def step(state: int, before: Distance) -> Distance:
+            if self._variable[state] not in variables or (first and before != "none"):
+                return before
+            own = depth[state]
+            assert own is not None
+            return own
+
+        return self._flow("first place" if first else "last place", variables, step)
+
     def _flow(
         self, kind: str, variables: core.Variables | None, step: Callable[[int, Distance], Distance]
     ) -> list[Distance | None]:
@@ -198,7 +211,12 @@ class _Resolution:
         found = (finder.first if row.first else finder.last)(row.variables)[self._state]
         if found == "none":
             return core.NoRow()
-        return core.Here(row.shift - found) if isinstance(found, int) else row
+        if isinstance(found, int):
+            return core.Here(row.shift - found)
+        place = finder.place(row.variables, first=row.first)[self._state]
+        if isinstance(place, int):
+            return core.Navigation(None, True, place, row.shift, False)
+        return row
 
     def _label(self, node: core.LabelAt) -> core.Expression:
         row = node.row

@@ -66,7 +66,7 @@ def test_a_file_is_checked_once(folder: Path, capsys: pytest.CaptureFixture[str]
     ("paths", "said"),
     [
         (["queries/none.cel", "queries/fine.cel"], "queries/none.cel: there is no such file"),
-        (["empty", "queries/fine.cel"], "empty: there is no .cel file in this folder"),
+        (["empty", "queries/fine.cel"], "empty: there is no .cel or .sql file in this folder"),
         (["latin.cel", "queries/fine.cel"], "latin.cel is not UTF-8 text: byte 3 is 0xe4"),
     ],
 )

@@ -28,6 +28,7 @@ from celc.pipeline import compile_source
 _GENERATED = ROOT / "generated"
 _GOLDEN = TESTS / "golden"
 _QUERIES = sorted(path.stem for path in _GENERATED.glob("*.cel"))
+_ROW_PATTERNS = sorted(path.stem for path in _GENERATED.glob("*.sql"))
 
 
 _PINS = dict(
@@ -79,6 +80,17 @@ def test_generated_module(name: str, update: bool, tmp_path: Path) -> None:
     _compare_modules(_GENERATED / f"{name}.py", made.read_text("utf-8"), update)
 
 
+@pytest.mark.parametrize("name", _ROW_PATTERNS)
+def test_generated_module_of_row_patterns(name: str, update: bool, tmp_path: Path) -> None:
+    source, made = _GENERATED / f"{name}.sql", tmp_path / f"{name}.py"
+    assert main(["compile", str(source), "-o", str(made)]) == 0
+    _compare_modules(_GENERATED / f"{name}.py", made.read_text("utf-8"), update)
+    for stage in ("formula", "cea"):
+        shown = tmp_path / stage
+        assert main(["explain", str(source), "--stage", stage, "-o", str(shown)]) == 0
+        compare(_GOLDEN / name / f"{stage}.txt", shown.read_text("utf-8"), update)
+
+
 @pytest.mark.parametrize("name", _QUERIES)
 def test_black_decides_the_layout_only(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """So another version of black, or none, makes a module that does the same."""
@@ -102,8 +114,9 @@ def test_stages(name: str, update: bool) -> None:
 
 
 def test_every_golden_is_used() -> None:
-    assert sorted(path.name for path in _GOLDEN.iterdir()) == _QUERIES
-    assert sorted(path.stem for path in _GENERATED.glob("*.py")) == _QUERIES
+    every = sorted([*_QUERIES, *_ROW_PATTERNS])
+    assert sorted(path.name for path in _GOLDEN.iterdir()) == every
+    assert sorted(path.stem for path in _GENERATED.glob("*.py")) == every
 
 
 def test_the_papers_iteration_fits_on_two_screens() -> None:

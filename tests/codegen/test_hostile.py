@@ -350,9 +350,10 @@ def test_a_query_file_that_is_none(tmp_path: Path, capsys: Any) -> None:
     for path, said in ((tmp_path / "none.cel", "there is no such file"), (tmp_path, "directory")):
         assert _main("explain", path) == 2
         assert said in capsys.readouterr().err
-        of_folder = "no .cel file" if path == tmp_path else said
         for arguments in (("compile", path), ("check", path), ("run", path, tmp_path / "e.jsonl")):
+            ending = ".cel or .sql" if arguments[0] == "check" else ".cel"
             assert _main(*arguments) == 2
+            of_folder = f"no {ending} file" if path == tmp_path else said
             assert of_folder in capsys.readouterr().err
 
 

@@ -9,10 +9,12 @@ from dataclasses import fields, is_dataclass
 import pytest
 from jinja2 import nodes
 
-import celc.codegen.module  # with it all that fill templates
+import celc.codegen.module
+import celc.row_pattern.module  # with it all that fill templates
 from celc.codegen.templates import TemplateView, environment, template_folder
 
 assert celc.codegen.module
+assert celc.row_pattern.module
 
 _LAYOUT = (nodes.Template, nodes.Output, nodes.TemplateData, nodes.For, nodes.If, nodes.Filter)
 _VALUES = (nodes.Name, nodes.Getattr, nodes.Const)

@@ -48,7 +48,7 @@ def answer(query: syntax.Query, table: Sequence[Row], most: int = 200_000) -> li
         for one in reversed(query.order_by):
             if any(row[one.column.key] is None for row in part):
                 raise RunError("null-order")
-            part.sort(key=lambda row: row[one.column.key], reverse=one.descending)  # noqa: B023
+            part.sort(key=lambda row: row[one.column.key], reverse=one.descending)
         rows += _Partition(query, part, most).rows()
     return rows
 
