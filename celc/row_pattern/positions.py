@@ -2,9 +2,9 @@
 
 A condition is resolved for each state of the automaton that it leads to. `A.x` in the condition of
 B in `A B` is the row before; in `A+ B` as well; in `A C+ B` it is the first row of the match; in
-`(A | C)+ B` it depends on the path, which leaves the condition to the search. Three kinds come out of it, part of an AND by part: local ones, which
-read rows at constant distances from the row at hand alone; those that read the start of the match
-as well; and those of the path.
+`(A | C)+ B` it depends on the path, which leaves the condition to the search. Three kinds come out
+of it, part of an AND by part: local ones, which read rows at constant distances from the row at
+hand alone; those that read the start of the match as well; and those of the path.
 """
 
 from __future__ import annotations

@@ -196,8 +196,8 @@ def earliest_ends(found, begin, end, moves, earliest):  # type: ignore[no-untype
 
 
 class Numbered(NamedTuple):
-    """What `walk_numbered` reads. `choices` are moves by edge and state, found as they are asked
-    for; of no size where there are too many."""
+    """What `walk_numbered` reads. `choices` are moves by edge and state, with the state after them
+    in the upper half, found as they are asked for; of no size where there are too many."""
 
     edges: np.ndarray
     following: np.ndarray
@@ -237,19 +237,21 @@ def walk_numbered(data, begin, end, start, number, labels, at, place):  # type: 
         first, ended = row, False
         while row < end and not ended:
             edge = np.int64(edges[row])
-            move = np.int64(choices[edge * states + state]) if known else UNKNOWN
-            if move == UNKNOWN:
-                move = _choice(bits[edge % symbols], viable[edge // symbols], moves, state)
+            choice = choices[edge * states + state] if known else UNKNOWN
+            if choice == UNKNOWN:
+                choice = _choice(bits[edge % symbols], viable[edge // symbols], moves, state)
+                if choice != ACCEPT:
+                    choice += np.int64(targets[choice]) << 32
                 if known:
-                    choices[edge * states + state] = move
-            if move == ACCEPT:
+                    choices[edge * states + state] = choice
+            if choice == ACCEPT:
                 ended = True
             elif at >= labels.shape[0]:
                 first, ended = row - NO_ROOM, True
             else:
-                labels[at] = move
+                labels[at] = choice & 0xFFFFFFFF
                 at += 1
-                state = targets[move]
+                state = choice >> 32
                 row += 1
         length = row - first
     return length

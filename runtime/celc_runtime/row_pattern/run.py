@@ -71,14 +71,25 @@ def matched(program: RowProgram, table: pa.Table) -> Iterator[pa.RecordBatch]:
     """
     if not len(table):
         return
+    columns, offsets = columns_and_order(program.plan, table)
+    yield from run_of(program, columns, offsets).batches()
+
+
+def columns_and_order(plan: RowPlan, table: pa.Table) -> tuple[dict[int, pa.Array], np.ndarray]:
+    """The columns that a query reads, by their numbers, in the order of the query; and where its
+    partitions begin, int64[partitions + 1]."""
     columns = {
-        number: _one_piece(table.column(program.plan.columns[number].name))
-        for number in program.plan.columns_read
+        number: _one_piece(table.column(plan.columns[number].name)) for number in plan.columns_read
     }
-    order, offsets = _partitions(program.plan, columns)
+    order, offsets = _partitions(plan, columns)
     if order is not None:
         columns = {number: column.take(order) for number, column in columns.items()}
-    yield from _Run(program, columns, offsets).batches()
+    return columns, offsets
+
+
+def run_of(program: RowProgram, columns: dict[int, pa.Array], offsets: np.ndarray) -> _Run:
+    """The run of a query over ordered columns."""
+    return _Run(program, columns, offsets)
 
 
 def _one_piece(column: pa.ChunkedArray) -> pa.Array:
@@ -160,7 +171,7 @@ class _Run:
         self._program = program
         self._plan = program.plan
         self._columns = columns
-        self._offsets = offsets
+        self.offsets = offsets
         self._rows = int(offsets[-1])
         self._moves, excluded = moves_of(self._plan)
         self._excluded = excluded
@@ -170,7 +181,7 @@ class _Run:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The result, some matches at a time."""
         plan = self._plan
-        find, data = self._finder()
+        find, data = self.finder()
         cursor = np.zeros(CURSOR, np.int64)
         cursor[ROW] = -1
         matches = np.empty((_MATCHES, MATCH_COLUMNS), np.int64)
@@ -180,7 +191,7 @@ class _Run:
         skip = passes.SKIPS[plan.skip]
         unmatched = plan.rows == "WITH UNMATCHED"
         while True:
-            given = data, self._offsets, skip, targets, unmatched, cursor, matches, labels
+            given = data, self.offsets, skip, targets, unmatched, cursor, matches, labels
             with np.errstate(over="ignore"):  # plain Python, as in tests, would tell of hashing
                 status = find(*given)
             if status == NO_ROOM and cursor[MATCHES] == 0:
@@ -233,18 +244,18 @@ class _Run:
 
     # --- finding ----------------------------------------------------------------------------------
 
-    def _found(self) -> np.ndarray:
+    def found(self) -> np.ndarray:
         """The local conditions of each row, as bits."""
         count = self._plan.local_conditions
         found = np.zeros(self._rows, np.uint8 if count <= _BITS_BY_TABLE else np.int64)
         if self._program.conditions is not None:
-            self._program.conditions(*self._code, self._offsets, found)
+            self._program.conditions(*self._code, self.offsets, found)
         return found
 
-    def _finder(self) -> tuple[Any, Any]:
+    def finder(self) -> tuple[Any, Any]:
         """The loop for the query, and what it reads."""
         plan, moves = self._plan, self._moves
-        found = self._found()
+        found = self.found()
         if found.dtype == np.uint8:
             symbols, bits = found, np.arange(1 << plan.local_conditions, dtype=np.int64)
         else:
@@ -255,11 +266,11 @@ class _Run:
             times = whole_numbers(self._columns[plan.order_by[0].column])
         numbered = None
         if plan.within is None or plan.searches:
-            numbered = backwards(plan, moves, symbols, bits, self._offsets)
+            numbered = backwards(plan, moves, symbols, bits, self.offsets)
         if plan.searches:
             return self._search(found, numbered, len(bits), times)
         if numbered is None:
-            longest = int(np.max(np.diff(self._offsets)))
+            longest = int(np.max(np.diff(self.offsets)))
             earliest = np.empty((longest + 1, len(plan.states)), np.int32)
             known = np.full(1, -1, np.int64)
             within = plan.within or 0
@@ -268,7 +279,7 @@ class _Run:
         viable, following = sets.viable, sets.following.ravel()
         size = len(viable) * len(bits) * len(plan.states)
         kept = size if size <= passes.MOST_CHOICES else 0
-        choices = np.full(kept, passes.UNKNOWN, np.int32)
+        choices = np.full(kept, passes.UNKNOWN, np.int64)
         return passes.find_numbered, Numbered(edges, following, viable, bits, choices, moves)
 
     def _search(
@@ -336,7 +347,7 @@ class _Run:
     def _place(self, part: int, row: int) -> str:
         """Where a row is, in words."""
         plan = self._plan
-        told = f"at row {row - int(self._offsets[part])}"
+        told = f"at row {row - int(self.offsets[part])}"
         for columns, word in ((plan.partition_by, "partition"),):
             if columns:
                 shown = ", ".join(
@@ -458,7 +469,7 @@ class _Listed:
             labels = np.empty(len(self._shown), np.int32)
             place_of = (to.first, to.offset, to.shift, to.final)
             navigate(
-                *(self._matches, self._labels, self._run._offsets, self._shown),
+                *(self._matches, self._labels, self._run.offsets, self._shown),
                 *(self._chosen(to.variables), place_of, rows, labels),
             )
             self._found[number] = rows, labels
