@@ -51,9 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
         for origin in reversed(origins):
             origin.close()
     if stopped:
-        tell(
-            f"celc: stopped after {arguments.max_matches:,} rows (--max-matches); there may be more"
-        )
+        count = f"{arguments.max_matches:,} row{'' if arguments.max_matches == 1 else 's'}"
+        tell(f"celc: stopped after {count} (--max-matches); there may be more")
     return FINE
 
 

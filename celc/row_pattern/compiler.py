@@ -44,8 +44,8 @@ def compile_rows(
     if not is_work(max_work):
         raise ValueError(f"max_work must be a whole number from 1 on, not {max_work!r}")
     types = None if schema is None else types_by_column(schema)
-    query = resolve(parse(source), source, name, types)
     found = Diagnostics(source)
+    query = resolve(parse(source, found), found, name, types)
     made = program(query, found)
     found.raise_errors()
     return RowCompilation(source, query, made, found.in_order(), max_work)

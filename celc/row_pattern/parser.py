@@ -28,9 +28,13 @@ MAX_PERMUTED = 6
 """The most parts of PERMUTE: their orders are written out."""
 
 
-def parse(source: Source) -> syntax.Query:
-    """The syntax tree of a text. Raises `CelError` where it is none."""
-    diagnostics = Diagnostics(source)
+def parse(source: Source, found: Diagnostics | None = None) -> syntax.Query:
+    """The syntax tree of a text. Raises `CelError` where it is none.
+
+    found: gets the errors of a text that is a tree all the same, such as bounds that cannot be, so
+    that later passes find theirs as well; None: these are raised, too.
+    """
+    diagnostics = Diagnostics(source) if found is None else found
     try:
         tree = _grammar().parse(source.text)
     except lark.exceptions.UnexpectedCharacters as problem:
@@ -44,7 +48,8 @@ def parse(source: Source) -> syntax.Query:
         diagnostics.add(messages.too_deep(MAX_DEPTH, deep))
         diagnostics.raise_errors()
     query: syntax.Query = _Builder(diagnostics).transform(tree)
-    diagnostics.raise_errors()
+    if found is None:
+        diagnostics.raise_errors()
     return query
 
 

@@ -11,7 +11,7 @@ from itertools import permutations
 from celc.core.formula import DataType
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import row_patterns as messages
-from celc.diagnostics.source import Source, Span
+from celc.diagnostics.source import Span
 from celc.row_pattern import core, syntax
 from celc.row_pattern.expressions import Scope, condition, interval, value
 
@@ -33,12 +33,13 @@ MOST_ROWS = 5_000
 Schema = Mapping[str, str]
 
 
-def resolve(query: syntax.Query, source: Source, name: str, schema: Schema | None) -> core.Query:
+def resolve(
+    query: syntax.Query, found: Diagnostics, name: str, schema: Schema | None
+) -> core.Query:
     """The meaning of a text; `schema`: types by column, where it has no CREATE TABLE.
 
-    Raises `CelError` with all its errors.
+    Raises `CelError` with its errors and those that `found` has already.
     """
-    found = Diagnostics(source)
     resolved = _Resolver(query, found, schema).query(name)
     found.raise_errors()
     assert resolved is not None

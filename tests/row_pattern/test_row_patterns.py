@@ -129,6 +129,16 @@ def test_options_of_cel_are_refused() -> None:
         celc.compile("SELECT * FROM S WHERE A", schema={"k": "INT"})
 
 
+def test_all_errors_are_told_at_once() -> None:
+    text = """CREATE TABLE t (a INT);
+    SELECT * FROM t MATCH_RECOGNIZE (
+      ORDER BY b MEASURES SUM(A.s) AS s, UPPER(a) AS u PATTERN (A B{3,1}) DEFINE C AS a > 'x'
+    )"""
+    found = [one.code for one in celc.check(text, dialect="match_recognize")]
+    wanted = ["unknown-column", "unknown-column", "unknown-function", "bad-quantifier"]
+    assert found == [*wanted, "not-in-pattern", "type-mismatch"]
+
+
 def test_tables_that_do_not_fit() -> None:
     with interpreted():
         query = compiled(_V)
