@@ -52,14 +52,9 @@ def conditions_1(columns, texts, truths, names, offsets, found):
                 v2, k2 = column_0[row - 1], valid_0[row - 1]
             v3 = less_real(v1, v2)
             k3 = k1 & k2
-            v4 = (k3 & v3) & (k3 & v3)
-            v5 = v4
-            k5 = v4 | (k3 & (not v3)) | (k3 & (not v3))
-            v6 = less_real(v2, v1)
-            k6 = k1 & k2
-            found[row] = (
-                (np.int64((k5 & v5))) | (np.int64((k3 & v3)) << 1) | (np.int64((k6 & v6)) << 2)
-            )
+            v4 = less_real(v2, v1)
+            k4 = k1 & k2
+            found[row] = (np.int64((k3 & v3))) | (np.int64((k4 & v4)) << 1)
 
 
 @njit(nogil=True, error_model="numpy")
@@ -99,7 +94,7 @@ def holds_1(
 ):
     """Whether a condition is TRUE for a row that is mapped, by the memory of its path."""
     column_0, valid_0 = columns[0], columns[1]
-    if condition == 1:
+    if condition == 0:
         v1, k1 = column_0[row], valid_0[row]
         v2, k2 = 0.0, False
         if start <= row:
@@ -107,12 +102,12 @@ def holds_1(
         v3 = less_real(v1, v2)
         k3 = k1 & k2
         return k3 & v3
-    if condition == 2:
+    if condition == 1:
         v1, k1 = column_0[row], valid_0[row]
         v2 = not less_real((reals[0] / np.float64(max(memory[1], 1))), v1)
         k2 = k1 & (memory[1] > 0)
         return k2 & v2
-    if condition == 3:
+    if condition == 2:
         v1, k1 = column_0[row], valid_0[row]
         v2, k2 = 0.0, False
         if start <= row:
@@ -142,19 +137,18 @@ query_1 = RowPatternQuery(
             states=(
                 RowState(((0, -1, False, 1),)),
                 RowState(((1, 0, False, 2),)),
-                RowState(((1, 1, False, 2), (2, 2, False, 3))),
-                RowState(((2, 2, False, 3), (3, 3, False, 4))),
+                RowState(((1, 0, False, 2), (2, 1, False, 3))),
+                RowState(((2, 1, False, 3), (3, 2, False, 4))),
                 RowState((), accepts=True, accepts_at_end=True),
             ),
             first=0,
             start=0,
             conditions=(
-                MoveCondition(0),
+                MoveCondition(0, path=True),
                 MoveCondition(1, path=True),
-                MoveCondition(2, path=True),
                 MoveCondition(-1, path=True),
             ),
-            local_conditions=3,
+            local_conditions=2,
             read=(2,),
             texts=(),
             regexes=(),

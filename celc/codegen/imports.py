@@ -87,7 +87,7 @@ _NAMES_OF = {
     "celc_runtime.row_pattern.plan": (
         *("ComputedValue", "LabelOfRow", "MoveCondition", "NumberOfMatch", "RowAggregate"),
         *("RowColumn", "RowNavigation", "RowOrder", "RowOutput", "RowPlan", "RowProgram"),
-        *("RowState", "ValueOfAggregate", "ValueOfRow"),
+        *("RowState", "ValueOfAggregate", "ValueOfRow", "states_of"),
     ),
     "celc_runtime.row_pattern.query": ("RowPatternQuery", "row_pattern_names"),
     "celc_runtime.plan.strategy": (

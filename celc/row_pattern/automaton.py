@@ -13,6 +13,7 @@ have an empty round: the following of the pattern carries these along.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -124,17 +125,15 @@ class _Graph:
             choice = _Node()
             again = self._round(pattern.part, choice, then)
             choice.next = [then, again] if pattern.reluctant else [again, then]
-            if least == 0:
-                return choice
-            following = self._round(pattern.part, choice, then)
+            # The last round that has to be is one of them, so the part is written once.
+            following = again if least else choice
         else:
             following = then
             for _ in range(most - max(least, 1) if least else most):
                 further = self._round(pattern.part, following, then)
                 following = _Node([then, further] if pattern.reluctant else [further, then])
-            if least == 0:
-                return following
-            following = self._round(pattern.part, following, then)
+            if least:
+                following = self._round(pattern.part, following, then)
         for _ in range(least - 1):
             following = self.before(pattern.part, following)
         return following
@@ -257,8 +256,8 @@ def _reachable(made: Automaton) -> Automaton:
 
 # --- fewer states ---------------------------------------------------------------------------------
 
-_MOST_MERGED = 400
-"""Larger automata are left as they are: to compare all states takes time with their square."""
+_MOST_COMPARED = 1_000_000
+"""So many moves are compared at most; then the automaton is left as it is."""
 
 
 def with_conditions(made: Automaton, of_state: tuple[int, ...]) -> Automaton:
@@ -272,15 +271,17 @@ def with_conditions(made: Automaton, of_state: tuple[int, ...]) -> Automaton:
         )
         for one in made.states
     )
-    named = Automaton(states, made.first, made.start)
-    return _merged(named) if len(states) <= _MOST_MERGED else named
+    return _merged(Automaton(states, made.first, made.start))
 
 
 def _merged(made: Automaton) -> Automaton:
     """States with the same moves into the same states, in the same order, are one."""
     group = [0] * len(made.states)
     count = 0
-    while True:
+    moves_of_all = sum(len(state.moves) for state in made.states)
+    for compared in itertools.count(1):
+        if compared * moves_of_all > _MOST_COMPARED:
+            return made
         numbers: dict[object, int] = {}
         keys = [(group[number], _seen(state, group)) for number, state in enumerate(made.states)]
         for key in keys:

@@ -74,6 +74,9 @@ def module_text(made: Program, text: str, command: str, max_work: int) -> str:
     return formatted([start.text(), part.text()])
 
 
+_MOST_MOVES = 200
+"""So many moves are written as calls, which a reader can follow."""
+
 _READ = ("columns", "texts", "truths", "names")
 """The first arguments of all functions: columns and texts as numbers, the truths of LIKE and RLIKE
 by text, and the variables' names as texts."""
@@ -480,7 +483,7 @@ class _Writer:
             "partition_by": tuple_text(map(str, query.partition_by)),
             "order_by": tuple_text(orders),
             "variables": string_tuple(query.variables),
-            "states": tuple_text(self._states()),
+            "states": self._state_table(),
             "first": str(made.automaton.first),
             "start": str(made.automaton.start),
             "conditions": tuple_text(conditions),
@@ -505,6 +508,21 @@ class _Writer:
             given["remembers"] = str(made.remembers)
             given["max_work"] = str(self._max_work)
         return tuple(Argument(name, value) for name, value in given.items())
+
+    def _state_table(self) -> str:
+        """The states as calls; many of them as lines of numbers, because black would take minutes
+        for that many calls."""
+        states = self._made.automaton.states
+        if sum(len(state.moves) for state in states) <= _MOST_MOVES:
+            return tuple_text(self._states())
+        lines = []
+        for state in states:
+            ends = f"{int(state.accepts)}{int(state.accepts_at_end)}"
+            moves = (
+                f"{m.variable},{m.condition},{int(m.excluded)},{m.target}" for m in state.moves
+            )
+            lines.append(" ".join([ends, *moves]))
+        return self._imports.call("states_of", string_literal("\n".join(lines)))
 
     def _states(self) -> Iterable[str]:
         for state in self._made.automaton.states:

@@ -141,6 +141,9 @@ class _Builder(lark.visitors.Transformer_NonRecursive):  # type: ignore[type-arg
             span=_span(meta),
         )
 
+    def optional(self, meta: Any, parts: list[Any]) -> Any:
+        return parts[0]
+
     def table(self, meta: Any, parts: list[Any]) -> syntax.Table:
         _, _, name, *columns = parts
         declared = tuple(part for part in columns if isinstance(part, syntax.ColumnDeclaration))

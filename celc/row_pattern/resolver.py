@@ -370,7 +370,7 @@ def _size(node: syntax.Pattern) -> int:
                 orders *= factor
             return orders * sum(map(_size, node.parts))
         case syntax.Repetition():
-            rounds = max(node.least, node.most or node.least, 1)
+            rounds = max(node.least, node.most or 1)
             return rounds * max(_size(node.part), 1)
         case _:
             return sum(map(_size, _below(node)))

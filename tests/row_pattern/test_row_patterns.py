@@ -194,6 +194,33 @@ def test_two_passes_take_a_step_a_row_whatever_the_nesting() -> None:
     assert compiled(text).match_table(table).num_rows == 0
 
 
+@pytest.mark.parametrize(
+    ("pattern", "rows", "matches"),
+    [
+        ("A{1000}", 2_500, 2),
+        ("(" * 100 + "A" + ")+" * 100, 300, 1),
+        ("(A?){300} B", 700, 0),
+        ("PERMUTE(A, A, A, A, A, A)", 14, 2),
+    ],
+    ids=["long", "deep", "optional", "permuted"],
+)
+def test_large_patterns(pattern: str, rows: int, matches: int) -> None:
+    with interpreted(formatted=True):
+        query = compiled(
+            f"""CREATE TABLE t (id INT);
+            SELECT * FROM t MATCH_RECOGNIZE (
+              ORDER BY id MEASURES COUNT(*) AS n
+              PATTERN ({pattern}) DEFINE A AS id >= 0, B AS id < 0
+            )"""
+            if " B" in pattern
+            else f"""CREATE TABLE t (id INT);
+            SELECT * FROM t MATCH_RECOGNIZE (
+              ORDER BY id MEASURES COUNT(*) AS n PATTERN ({pattern}) DEFINE A AS id >= 0
+            )"""
+        )
+    assert query.match_table({"id": list(range(rows))}).num_rows == matches
+
+
 def test_hostile_names_stay_texts() -> None:
     name = '"""\\n\'); import os #`'
     quoted = "`" + name.replace("`", "``") + "`"

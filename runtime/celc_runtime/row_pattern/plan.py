@@ -42,6 +42,19 @@ class RowState:
     accepts_at_end: bool = False
 
 
+def states_of(text: str) -> tuple[RowState, ...]:
+    """States from lines of numbers: whether it accepts, here and at the end, then its moves."""
+    found = []
+    for line in text.split("\n"):
+        ends, *moves = line.split(" ")
+        read = []
+        for move in moves:
+            variable, condition, excluded, target = map(int, move.split(","))
+            read.append((variable, condition, bool(excluded), target))
+        found.append(RowState(tuple(read), ends[0] == "1", ends[1] == "1"))
+    return tuple(found)
+
+
 @dataclass(frozen=True, slots=True)
 class MoveCondition:
     """What a move asks of its row: bit `local` of the conditions that are found beforehand (−1:
