@@ -10,6 +10,8 @@ from celc_runtime import EventError
 from row_patterns import RowCase, compiled, row_cases, rows_of, same, table_of
 from spark_routes import has_table_functions
 
+import celc
+
 _CASES = [case for case in row_cases() if case.expected is not None]
 _SLICE = _CASES[5::36]
 
@@ -68,6 +70,16 @@ def test_all_cases_in_sql(spark: Any, case: RowCase) -> None:
     if not has_table_functions():
         pytest.skip("table functions need PySpark 4.1")
     _by_sql(spark, case)
+
+
+def test_types_come_from_a_data_frame(spark: Any) -> None:
+    rows = [(1, "a", 3.0), (2, "a", 1.0), (1, "b", 2.0)]
+    frame = spark.createDataFrame(rows, "ts INT, `k y` STRING, v DOUBLE")
+    text = """SELECT * FROM t MATCH_RECOGNIZE (
+      PARTITION BY `k y` ORDER BY ts MEASURES FIRST(v) AS top PATTERN (A B) DEFINE B AS v < PREV(v)
+    )"""
+    query = celc.compile(text, dialect="match_recognize", schema=frame.schema)
+    assert [tuple(row) for row in query.match(frame).collect()] == [("a", 3.0)]
 
 
 def test_what_fails_on_spark(spark: Any) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
 from celc_runtime.plan.plan import ARROW_TYPES, DDL_TYPES
@@ -284,7 +283,3 @@ class RowProgram:
     def name(self) -> str:
         """The query's name."""
         return self.plan.name
-
-
-NO_WORDS = np.zeros((0, 0), np.uint64)
-"""In place of bit sets, where states of the backwards pass are numbered."""

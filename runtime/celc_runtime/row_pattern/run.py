@@ -348,12 +348,12 @@ class _Run:
         """Where a row is, in words."""
         plan = self._plan
         told = f"at row {row - int(self.offsets[part])}"
-        for columns, word in ((plan.partition_by, "partition"),):
-            if columns:
-                shown = ", ".join(
-                    f"{plan.columns[c].name}={self._columns[c][row].as_py()!r}" for c in columns
-                )
-                told += f" of the {word} {shown}"
+        if plan.partition_by:
+            shown = ", ".join(
+                f"{plan.columns[column].name}={self._columns[column][row].as_py()!r}"
+                for column in plan.partition_by
+            )
+            told += f" of the partition {shown}"
         return told
 
     # --- the result -------------------------------------------------------------------------------
