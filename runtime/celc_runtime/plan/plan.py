@@ -11,6 +11,7 @@ from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.parameters import Parameters
 from celc_runtime.plan.relevance import Relevant
 from celc_runtime.plan.totals import Totals
+from celc_runtime.plan.uncertain import CONFIDENCE, Uncertain
 
 DECIDED_TIME = "decided_time"
 """The column that says when a match with an absence at its end is decided."""
@@ -200,6 +201,7 @@ class Plan:
     reads: tuple[str, ...] = ()
     begin: str | None = None
     declared: tuple[str, ...] = ()
+    uncertain: Uncertain | None = None
 
     @property
     def is_of_matches(self) -> bool:
@@ -400,6 +402,8 @@ class Plan:
             fields += [pa.field("start_time", time), pa.field("end_time", time)]
             if self.shows_decided_time and not collapsed:
                 fields.append(pa.field(DECIDED_TIME, time))
+        if self.uncertain is not None:
+            fields.append(pa.field(CONFIDENCE, pa.float64()))
         if collapsed:
             fields.append(pa.field(MATCHES, ARROW_TYPES[COUNTS]))
         for item in self.items:
@@ -465,6 +469,8 @@ class Plan:
             columns += [("start_time", time), ("end_time", time)]
             if self.shows_decided_time and not self.collapsed:
                 columns.append((DECIDED_TIME, time))
+        if self.uncertain is not None:
+            columns.append((CONFIDENCE, "DOUBLE"))
         if self.collapsed:
             columns.append((MATCHES, COUNTS))
         for item in self.items:

@@ -1,0 +1,330 @@
+"""The run of a query over events whose time is uncertain.
+
+Events come by their least times, and are kept per partition until no match can need them. An event
+is asked for the matches that end at it once no event to come can be before its last point. Events
+whose points overlap can end one and the same match in different orders, so they are asked together
+(a *cluster*), and the confidence of a match is then the sum over its orders.
+
+Three ways, by the query and the events:
+
+- The events of a match come in one order, because the query or their times leave no other:
+  `possible_orders` lists matches one by one, and gives up a chain that is not likely enough.
+- They come in several: `possible_sets` adds up their orders.
+- Conditions compare events: chains that the relaxed formula admits are listed, and the definition of
+  the formula is asked about the events of each, in that order (`definition`).
+
+What waits is bounded by the window and by the longest time between low and high. Without a window
+events wait until their partition is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.arrays import shown, whole_numbers
+from celc_runtime.arrow.columns import Prepared
+from celc_runtime.arrow.possible_rows import possible_batch
+from celc_runtime.engine.batch import relevant_rows
+from celc_runtime.engine.possible_moves import possible_moves
+from celc_runtime.engine.possible_orders import (
+    DONE,
+    END,
+    NO_WINDOW,
+    OUT_OF_WORK,
+    ROWS_FULL,
+    PossibleEvents,
+    Reached,
+    new_rows,
+    new_walk,
+    reach,
+    walk_on,
+    with_room,
+)
+from celc_runtime.engine.possible_sets import sets_of_ends
+from celc_runtime.engine.spark_arithmetic import MICROSECONDS_PER_DAY
+from celc_runtime.plan.errors import EventError, WorkLimitError
+from celc_runtime.plan.strategy import InWorlds, UnionLists
+from celc_runtime.program import Program
+from celc_runtime.run.judged_chains import JudgedChains
+from celc_runtime.run.positions import Positions
+from celc_runtime.run.run import Run
+from celc_runtime.run.waiting_events import WaitingEvents
+
+_MATCHES = 1 << 14
+_EVENTS_OF_MATCHES = 1 << 17
+_MOST_POINTS = 1_000_000
+_KEPT = 1 << 16
+"""So many events wait before matches are looked for, where a partition goes on."""
+
+
+class UncertainRun(Run):
+    """Feeds batches to a query over uncertain time, and hands out its matches."""
+
+    def __init__(self, program: Program, **options: Any) -> None:
+        super().__init__(program, **options)
+        plan, listing, update = program.plan, program.listing, program.update
+        assert plan.uncertain is not None
+        assert isinstance(listing, InWorlds)
+        assert isinstance(update, UnionLists)
+        self._times = plan.uncertain
+        scale = MICROSECONDS_PER_DAY if plan.type_of(self._times.low) == "DATE" else 1
+        self._step = self._times.step * scale
+        self._window = int(NO_WINDOW if plan.window is None else plan.window.size)
+        self._one_order = listing.one_order
+        self._states = len(update.tables.skip)
+        self._moves = possible_moves(update.tables)
+        columns = [kind.columns for kind in plan.kinds]
+        looks = {look: number for number, look in enumerate(dict.fromkeys(columns))}
+        self._looks = np.array([looks[look] for look in columns], np.int64)
+        self._judged: JudgedChains | None = None
+        if listing.definition is not None:
+            self._judged = JudgedChains(listing.definition, plan)
+        names = {*plan.stored_attributes, *plan.key_columns, self._times.low, self._times.high}
+        self._shown = [name for name in (a.name for a in plan.attributes) if name in names]
+        self._shown += [name for name in plan.key_columns if name not in self._shown]
+        self._waiting = WaitingEvents()
+        self._wanted = _KEPT
+
+    @property
+    def buffer_bytes(self) -> int:
+        """The size of the buffers, and of the events that wait."""
+        judged = 0 if self._judged is None else self._judged.nbytes
+        return super().buffer_bytes + self._waiting.nbytes + judged
+
+    @property
+    def stored_events(self) -> int:
+        """How many past events are kept."""
+        return len(self._waiting)
+
+    def _looked_at(self, prepared: Prepared, of_rows: Positions) -> Iterator[pa.RecordBatch]:
+        batch = prepared.batch
+        low, last, points = self._measured(prepared)
+        count = int(np.count_nonzero(batch.symbols))
+        rows = relevant_rows(batch.words, batch.symbols, count)
+        entries = np.zeros(count, np.int64)
+        if self._judged is not None and count:
+            entries = self._judged.remember(prepared, rows, of_rows)
+        begins = np.append(np.searchsorted(rows, prepared.parts), count)
+        first = 0
+        for number, stop in enumerate(begins.tolist()):
+            part = rows[first:stop]
+            if len(part):
+                events = PossibleEvents(
+                    batch.symbols[part].astype(np.int64), low[part], last[part], points[part]
+                )
+                table = prepared.events.select(self._shown).take(pa.array(part))
+                positions = of_rows.of(part).astype(np.int64)
+                self._waiting.add(events, positions, entries[first:stop], table)
+            if number < len(prepared.parts):
+                yield from self._over()
+            first = stop
+        if len(self._waiting) >= self._wanted and self._window >= 0:
+            yield from self._known(int(low[-1]))
+        self._leave_batch(prepared, len(prepared.events))
+
+    def _rest(self) -> Iterator[pa.RecordBatch]:
+        yield from self._over()
+
+    def _over(self) -> Iterator[pa.RecordBatch]:
+        """The matches of a partition that is over."""
+        waiting = self._waiting
+        if len(waiting):
+            yield from self._listed_between(waiting.listed, len(waiting))
+        self._waiting, self._wanted = WaitingEvents(), _KEPT
+
+    def _known(self, now: int) -> Iterator[pa.RecordBatch]:
+        """The matches that no event to come can change, if those are not before `now`."""
+        waiting = self._waiting
+        clusters = _clusters(waiting.low, waiting.last, waiting.listed, now)
+        if len(clusters) > 1:
+            yield from self._listed_between(waiting.listed, int(clusters[-1]))
+            waiting.listed = int(clusters[-1])
+            left = waiting.low[waiting.listed :]
+            waiting.forget_before((int(left[0]) if len(left) else now) - self._window)
+            if self._judged is not None and len(waiting):
+                self._judged.forget_before(int(waiting.entries[0]))
+        self._wanted = max(_KEPT, 2 * len(waiting))
+
+    def _measured(self, prepared: Prepared) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """int64[rows]: the times of the first and the last point of each event, and how many points
+        it has. Raises EventError where it has none."""
+        events, names = prepared.events, (self._times.low, self._times.high)
+        for name in names:
+            column = events.column(name)
+            if column.null_count:
+                row = int(np.argmax(np.asarray(column.is_null())))
+                raise self._wrong(events, row, f"{name!r} is NULL")
+        low, high = (whole_numbers(events.column(name)) for name in names)
+        wrong = low > high
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            ends = [shown(events.column(name)[row]) for name in names]
+            raise self._wrong(events, row, f"{names[0]} {ends[0]} is after {names[1]} {ends[1]}")
+        # The difference of two numbers of 64 bits fits 64 bits without a sign.
+        between = (high.view(np.uint64) - low.view(np.uint64)) // np.uint64(self._step)
+        wrong = between >= _MOST_POINTS
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            found = f"there are {int(between[row]) + 1:,} possible times, more than {_MOST_POINTS:,}"
+            raise self._wrong(events, row, found, ": declare a longer step with BY")
+        points = between.astype(np.int64)
+        return low.astype(np.int64), low + points * self._step, points + 1
+
+    def _wrong(self, events: pa.RecordBatch, row: int, what: str, mend: str = "") -> EventError:
+        mend = mend or ": mend the row, or filter it out"
+        return EventError(
+            f"query {self._plan.name!r}: {what} in {self._columns.row_name(events, row)}{mend}"
+        )
+
+    # --- matches ----------------------------------------------------------------------------------
+
+    def _listed_between(self, first: int, stop: int) -> Iterator[pa.RecordBatch]:
+        """The matches that end at some of the waiting events, which are whole clusters."""
+        if not self._lists_matches or first == stop:
+            return
+        events = self._waiting.events
+        reached = reach(events, self._moves, self._states, self._step, self._window)
+        if not reached.can_end[first:stop].any():
+            return
+        for begin, end, orders in self._in_one_way(events, reached, first, stop):
+            if self._judged is not None:
+                yield from self._judged_rows(events, reached, begin, end)
+            elif orders:
+                yield from self._sets(events, reached, begin, end)
+            else:
+                for ends, tags, confidences in self._walked(events, reached, begin, end, prunes=True):
+                    yield self._batch(ends, tags, confidences)
+
+    def _in_one_way(
+        self, events: PossibleEvents, reached: Reached, first: int, stop: int
+    ) -> Iterator[tuple[int, int, bool]]:
+        """Stretches of events whose matches are listed in one way: where each begins and ends, and
+        whether the events of a match can come in several orders."""
+        if self._one_order and self._judged is None:
+            yield first, stop, False
+            return
+        clusters = _clusters(events.low, events.last, first, None)
+        clusters = clusters[clusters <= stop]
+        # Whether an event can be before one that is before it in the input.
+        overlaps = events.low < np.append(events.low[:1], np.maximum.accumulate(events.last)[:-1])
+        overlaps[:1] = False
+        many = np.append(0, np.cumsum(overlaps))
+        begin, orders = first, False
+        for start, end in zip(clusters[:-1].tolist(), clusters[1:].tolist(), strict=True):
+            earliest = 0
+            if self._window >= 0:
+                floor = int(events.low[start]) - self._window
+                earliest = int(np.searchsorted(np.maximum.accumulate(events.last), floor))
+            now = bool(many[end] > many[min(earliest + 1, end)])
+            if start > begin and (now or orders):
+                yield begin, start, orders
+                begin = start
+            orders = now
+        if begin < stop:
+            yield begin, stop, orders
+
+    def _walked(
+        self, events: PossibleEvents, reached: Reached, first: int, stop: int, *, prunes: bool
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """The ends, tags and confidences of chains, in batches of bounded size."""
+        plan = self._plan
+        walk = new_walk(events, first, stop, self._moves)
+        rows = new_rows(_MATCHES, _EVENTS_OF_MATCHES)
+        bound = self._times.bound if prunes else 0.0
+        while True:
+            status = walk_on(
+                walk,
+                events,
+                self._moves,
+                reached,
+                self._step,
+                self._window,
+                plan.kind_bits,
+                bound,
+                prunes,
+                plan.max_work,
+                rows,
+            )
+            matches, used = map(int, rows.used)
+            if status == OUT_OF_WORK:
+                raise self._too_much(int(walk.numbers[END]))
+            if status in (DONE, ROWS_FULL):
+                if matches:
+                    yield rows.ends[:matches], rows.tags[:used], rows.confidences[:matches]
+                    rows.used[:] = 0
+                elif status == ROWS_FULL:
+                    rows = new_rows(_MATCHES, 2 * len(rows.tags))
+                if status == DONE:
+                    return
+            else:
+                walk = with_room(walk, status)
+
+    def _sets(
+        self, events: PossibleEvents, reached: Reached, first: int, stop: int
+    ) -> Iterator[pa.RecordBatch]:
+        plan = self._plan
+        with np.errstate(over="ignore"):  # hashes wrap around; plain Python would warn
+            status, ends, tags, confidences = sets_of_ends(
+                first,
+                stop,
+                events,
+                self._moves,
+                reached,
+                self._looks,
+                self._step,
+                self._window,
+                plan.kind_bits,
+                self._times.bound,
+                plan.max_work,
+            )
+        if status == OUT_OF_WORK:
+            raise self._too_much(first)
+        if len(ends):
+            yield self._batch(ends, tags, confidences)
+
+    def _judged_rows(
+        self, events: PossibleEvents, reached: Reached, first: int, stop: int
+    ) -> Iterator[pa.RecordBatch]:
+        """The matches of a cluster whose conditions the definition decides."""
+        assert self._judged is not None
+        chains = self._walked(events, reached, first, stop, prunes=self._one_order)
+        found = self._judged.rows(chains, self._waiting, self._times.bound)
+        if len(found[0]):
+            yield self._batch(*found)
+
+    def _batch(
+        self, ends: np.ndarray, tags: np.ndarray, confidences: np.ndarray
+    ) -> pa.RecordBatch:
+        waiting = self._waiting
+        table, positions = waiting.table, waiting.positions
+        return possible_batch(
+            self._plan, self._schema, table, positions, ends, tags, confidences
+        )
+
+    def _too_much(self, event: int) -> WorkLimitError:
+        plan = self._plan
+        return WorkLimitError(
+            f"query {plan.name!r}: looking for the matches that end at position "
+            f"{int(self._waiting.positions[event]):,} takes more than {plan.max_work:,} steps, "
+            "because their events can come in many orders; give the query a (smaller) window with "
+            "WITHIN, conditions that fewer events satisfy, a longer step with BY, or raise the "
+            "limit: --max-work, with_options(max_work=…)"
+        )
+
+
+def _clusters(low: np.ndarray, last: np.ndarray, first: int, now: int | None) -> np.ndarray:
+    """int64: the places from `first` on where clusters begin, and behind the last cluster.
+
+    No event behind such a place can be before one in front of it. Where events are still to come,
+    none of them before `now`, the clusters that they could belong to are left out.
+    """
+    ends = np.maximum.accumulate(last[first:])
+    begins = np.flatnonzero(low[first + 1 :] >= ends[:-1]) + first + 1
+    found = np.append(first, begins).astype(np.int64)
+    if len(ends) and (now is None or ends[-1] <= now):
+        found = np.append(found, first + len(ends))
+    return found
