@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,34 +17,68 @@ from celc_runtime.plan.expressions import Computed
 from celc_runtime.plan.plan import Plan
 
 
-def possible_batch(
-    plan: Plan,
-    schema: pa.Schema,
-    table: pa.RecordBatch,
-    positions: np.ndarray,
-    ends: np.ndarray,
-    tags: np.ndarray,
-    confidences: np.ndarray,
-) -> pa.RecordBatch:
-    """Matches as one batch of the output schema, by the last of their positions.
+class Rows(NamedTuple):
+    """Matches as rows to come: the events of match m end at `ends[m]` (int64) in tags (int64: the
+    number of the event << kind_bits | kind), in any order; float64[matches] confidences."""
 
-    table: the events, with their positions (int64). The events of match m end at `ends[m]` in tags
-    (int64: row of the table << kind_bits | kind), in any order.
+    ends: np.ndarray
+    tags: np.ndarray
+    confidences: np.ndarray
+
+    def taken(self, matches: np.ndarray) -> Rows:
+        """Some of the rows, in the order of their numbers (int64)."""
+        counts = np.diff(self.ends, prepend=0)
+        taken = counts[matches]
+        ends = np.cumsum(taken)
+        shift = np.repeat((self.ends - counts)[matches] - (ends - taken), taken)
+        tags = self.tags[np.arange(len(shift)) + shift]
+        return Rows(ends, tags, self.confidences[matches])
+
+
+def in_order(found: Iterable[tuple[int, Rows]], kind_bits: int, stop: int) -> Iterator[Rows]:
+    """The rows by the last of their events, those of one such event from the latest first event
+    back.
+
+    With each batch comes the number of an event; all rows whose last event is before it have come.
+    After `stop` no row waits.
     """
+    waiting: list[Rows] = []
+    no_rows = Rows(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    for limit, rows in chain(found, [(stop, no_rows)]):
+        waiting.append(rows)
+        ends = np.cumsum([0, *(len(one.tags) for one in waiting)])
+        together = Rows(
+            np.concatenate([one.ends + end for one, end in zip(waiting, ends, strict=False)]),
+            np.concatenate([one.tags for one in waiting]),
+            np.concatenate([one.confidences for one in waiting]),
+        )
+        waiting = [together]
+        if not len(together.ends):
+            continue
+        starts = np.append(0, together.ends[:-1])
+        events = together.tags >> kind_bits
+        last, first = np.maximum.reduceat(events, starts), np.minimum.reduceat(events, starts)
+        order = np.lexsort((-first, last))
+        known = int(np.searchsorted(last[order], limit))
+        if known:
+            yield together.taken(order[:known])
+        waiting = [together.taken(order[known:])]
+
+
+def possible_batch(
+    plan: Plan, schema: pa.Schema, table: pa.RecordBatch, positions: np.ndarray, found: Rows
+) -> pa.RecordBatch:
+    """Rows as one batch of the output schema. table: the events, with their positions (int64)."""
     assert plan.uncertain is not None
+    ends, tags, confidences = found
     matches = len(ends)
     counts = np.diff(ends, prepend=0)
     match_of = np.repeat(np.arange(matches), counts)
     rows, kinds = tags >> plan.kind_bits, tags & ((1 << plan.kind_bits) - 1)
     order = np.lexsort((rows, match_of))
-    last = rows[order[ends - 1]]
-    by_end = np.lexsort((-rows[order[ends - counts]], last))
-    # All events again, match by match in the order of their last positions.
-    firsts = np.cumsum(counts[by_end]) - counts[by_end]
-    places = np.arange(len(tags)) - np.repeat(firsts - (ends - counts)[by_end], counts[by_end])
-    order = order[places]
     rows, kinds = rows[order], kinds[order]
-    first, last = rows[firsts], last[by_end]
+    firsts = ends - counts
+    first, last = rows[firsts], rows[ends - 1]
 
     def look_up(name: str, entries: np.ndarray) -> pa.Array:
         if name == POSITION:
@@ -52,14 +88,14 @@ def possible_batch(
     def at_end(name: str) -> pa.Array:
         return plain(table.column(name).take(pa.array(last)))
 
-    labels = _labels(plan, matches, np.repeat(np.arange(matches), counts[by_end]), rows, kinds)
+    labels = _labels(plan, matches, match_of, rows, kinds)
     values = LabelValues(plan.label_names, matches, *labels, look_up, at_end)
     columns = [at_end(name) for name in plan.key_columns]
     if plan.positions:
         columns += [pa.array(positions[first]), pa.array(positions[last])]
     columns.append(plain(table.column(plan.uncertain.low).take(pa.array(first))))
     columns.append(_greatest(table.column(plan.uncertain.high), rows, firsts))
-    columns.append(pa.array(np.minimum(confidences[by_end], 1.0)))
+    columns.append(pa.array(np.minimum(confidences, 1.0)))
     for item in plan.items:
         if isinstance(item, Computed):
             columns.append(computed_column(item, values))

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from celc_runtime.arrow.columns import Prepared
+from celc_runtime.arrow.possible_rows import Rows
 from celc_runtime.engine.instants import ALONE
 from celc_runtime.engine.open_questions import Budget, Labels, OutOfWorkError, Stretch
 from celc_runtime.plan.errors import WorkLimitError
@@ -55,12 +56,12 @@ class JudgedChains:
 
     def rows(
         self,
-        chains: Iterable[tuple[np.ndarray, np.ndarray, np.ndarray]],
+        chains: Iterable[Rows],
         waiting: WaitingEvents,
         bound: float,
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The ends, tags and confidences of the matches among chains, each match once, with the sum
-        over its orders, where that is greater than `bound`."""
+    ) -> Rows:
+        """The matches among chains, each once, with the sum over its orders as its confidence, where
+        that is greater than `bound`."""
         shares: dict[tuple[int, ...], float] = {}
         bits = self._plan.kind_bits
         for ends, tags, confidences in chains:
@@ -76,12 +77,12 @@ class JudgedChains:
                 found[match] = found.get(match, 0.0) + share
         kept = {match: share for match, share in found.items() if share > bound}
         if not kept:
-            return _NONE, _NONE, np.zeros(0)
+            return Rows(_NONE, _NONE, np.zeros(0))
         lengths = [len(match) for match in kept]
         marked = [
             event << bits | self._kinds[labels] for match in kept for event, labels in match
         ]
-        return (
+        return Rows(
             np.cumsum(lengths).astype(np.int64),
             np.array(marked, np.int64),
             np.array(list(kept.values())),

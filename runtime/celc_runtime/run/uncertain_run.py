@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from celc_runtime.arrow.arrays import shown, whole_numbers
 from celc_runtime.arrow.columns import Prepared
-from celc_runtime.arrow.possible_rows import possible_batch
+from celc_runtime.arrow.possible_rows import Rows, in_order, possible_batch
 from celc_runtime.engine.batch import relevant_rows
 from celc_runtime.engine.possible_moves import possible_moves
 from celc_runtime.engine.possible_orders import (
@@ -190,14 +190,25 @@ class UncertainRun(Run):
         reached = reach(events, self._moves, self._states, self._step, self._window)
         if not reached.can_end[first:stop].any():
             return
+        found = self._found(events, reached, first, stop)
+        for rows in in_order(found, self._plan.kind_bits, stop):
+            yield self._batch(rows)
+
+    def _found(
+        self, events: PossibleEvents, reached: Reached, first: int, stop: int
+    ) -> Iterator[tuple[int, Rows]]:
+        """Rows, each time with the event up to which all matches that end before it have come."""
         for begin, end, orders in self._in_one_way(events, reached, first, stop):
             if self._judged is not None:
-                yield from self._judged_rows(events, reached, begin, end)
+                chains = self._walked(events, reached, begin, end, prunes=self._one_order)
+                rows = self._judged.rows(
+                    (chain for _, chain in chains), self._waiting, self._times.bound
+                )
+                yield end, rows
             elif orders:
-                yield from self._sets(events, reached, begin, end)
+                yield end, self._sets(events, reached, begin, end)
             else:
-                for ends, tags, confidences in self._walked(events, reached, begin, end, prunes=True):
-                    yield self._batch(ends, tags, confidences)
+                yield from self._walked(events, reached, begin, end, prunes=True)
 
     def _in_one_way(
         self, events: PossibleEvents, reached: Reached, first: int, stop: int
@@ -229,8 +240,8 @@ class UncertainRun(Run):
 
     def _walked(
         self, events: PossibleEvents, reached: Reached, first: int, stop: int, *, prunes: bool
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """The ends, tags and confidences of chains, in batches of bounded size."""
+    ) -> Iterator[tuple[int, Rows]]:
+        """Chains in batches of bounded size, each with the event up to which all have come."""
         plan = self._plan
         walk = new_walk(events, first, stop, self._moves)
         rows = new_rows(_MATCHES, _EVENTS_OF_MATCHES)
@@ -254,7 +265,8 @@ class UncertainRun(Run):
                 raise self._too_much(int(walk.numbers[END]))
             if status in (DONE, ROWS_FULL):
                 if matches:
-                    yield rows.ends[:matches], rows.tags[:used], rows.confidences[:matches]
+                    found = rows.ends[:matches], rows.tags[:used], rows.confidences[:matches]
+                    yield int(walk.numbers[END]), Rows(*(array.copy() for array in found))
                     rows.used[:] = 0
                 elif status == ROWS_FULL:
                     rows = new_rows(_MATCHES, 2 * len(rows.tags))
@@ -263,9 +275,7 @@ class UncertainRun(Run):
             else:
                 walk = with_room(walk, status)
 
-    def _sets(
-        self, events: PossibleEvents, reached: Reached, first: int, stop: int
-    ) -> Iterator[pa.RecordBatch]:
+    def _sets(self, events: PossibleEvents, reached: Reached, first: int, stop: int) -> Rows:
         plan = self._plan
         with np.errstate(over="ignore"):  # hashes wrap around; plain Python would warn
             status, ends, tags, confidences = sets_of_ends(
@@ -283,27 +293,11 @@ class UncertainRun(Run):
             )
         if status == OUT_OF_WORK:
             raise self._too_much(first)
-        if len(ends):
-            yield self._batch(ends, tags, confidences)
+        return Rows(ends, tags, confidences)
 
-    def _judged_rows(
-        self, events: PossibleEvents, reached: Reached, first: int, stop: int
-    ) -> Iterator[pa.RecordBatch]:
-        """The matches of a cluster whose conditions the definition decides."""
-        assert self._judged is not None
-        chains = self._walked(events, reached, first, stop, prunes=self._one_order)
-        found = self._judged.rows(chains, self._waiting, self._times.bound)
-        if len(found[0]):
-            yield self._batch(*found)
-
-    def _batch(
-        self, ends: np.ndarray, tags: np.ndarray, confidences: np.ndarray
-    ) -> pa.RecordBatch:
+    def _batch(self, rows: Rows) -> pa.RecordBatch:
         waiting = self._waiting
-        table, positions = waiting.table, waiting.positions
-        return possible_batch(
-            self._plan, self._schema, table, positions, ends, tags, confidences
-        )
+        return possible_batch(self._plan, self._schema, waiting.table, waiting.positions, rows)
 
     def _too_much(self, event: int) -> WorkLimitError:
         plan = self._plan

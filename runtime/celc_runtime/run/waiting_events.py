@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from celc_runtime.arrow.arrays import plain
 from celc_runtime.engine.possible_orders import PossibleEvents
 
 _NO_EVENTS = np.zeros(0, np.int64)
@@ -59,7 +60,9 @@ class WaitingEvents:
         self.points = np.concatenate([self.points, events.points])
         self.positions = np.concatenate([self.positions, positions])
         self.entries = np.concatenate([self.entries, entries])
-        self._tables.append(table)
+        # Texts of different batches can be coded in different ways.
+        columns = [plain(column) for column in table.columns]
+        self._tables.append(pa.RecordBatch.from_arrays(columns, table.schema.names))
 
     def forget_before(self, time: int) -> None:
         """Forget the listed events that are over before a time."""
