@@ -99,14 +99,15 @@ def _has(chains, chain, event):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def sets_of_ends(first, stop, events, moves, reached, looks, step, window, bits, bound, max_work):  # type: ignore[no-untyped-def]
-    """The labelled sets of the matches that end at the events from `first` to before `stop`, each
-    once, with its confidence where that is greater than `bound`.
+def sets_of_ends(first, stop, events, moves, reached, asked):  # type: ignore[no-untyped-def]
+    """The labelled sets of the matches that end at the events of a cluster, from `first` to before
+    `stop`, each once, with its confidence.
 
-    looks: int64[kinds], a number for the labels of each kind. Returns a status, and the ends, tags
-    and confidences of rows as `PossibleRows` has them. More than max_work steps for a row, on the
-    average, are too many.
+    asked: see `Question`; more than max_work steps for a row, on the average, are too many. Returns
+    a status, and the ends, tags and confidences of rows as `PossibleRows` has them.
     """
+    looks, step, window = asked.looks, asked.step, asked.window
+    bits, bound, max_work = asked.bits, asked.bound, asked.max_work
     chains = np.empty((256, 9), np.int64)
     vectors = np.empty(1024, np.float64)
     count, used = 0, np.int64(0)
@@ -167,9 +168,11 @@ def sets_of_ends(first, stop, events, moves, reached, looks, step, window, bits,
             )
             latest_behind = chains[number, _LATEST]
             floor = end - window if window >= 0 else NEVER
-            place = behind_of_state(events, reached, state, latest_behind)
+            place = behind_of_state(events, reached, state, behind, latest_behind)
             while place > reached.of_state[state] and reached.before[place - 1] >= floor:
                 place -= 1
+                if reached.events[place] < events.part[behind]:
+                    break
                 event, node = reached.events[place], reached.nodes[place]
                 work += 1
                 if reached.earliest[node] >= latest_behind or reached.latest_start[node] < floor:

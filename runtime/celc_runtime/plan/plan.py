@@ -157,6 +157,7 @@ class Plan:
     EACH, which is run as `rules/run` says; other fields are then as in the text. `reads`: the
     queries whose rows are events; then events last, and `begin` is the column of their starts. The
     input of such a query is made by `chain`; `declared` are the attributes of declared streams.
+    `uncertain`: the times of events are uncertain, and the answer says how likely each match is.
     """
 
     name: str
@@ -207,6 +208,11 @@ class Plan:
     def is_of_matches(self) -> bool:
         """Whether each row of the answer is one match."""
         return self.totals is None and not self.collapsed
+
+    @property
+    def takes_ties(self) -> bool:
+        """Whether events may be equal in all order columns without a tiebreak."""
+        return self.ties is not None or self.uncertain is not None
 
     def type_of(self, attribute: str) -> str:
         """The declared type of a column that the query reads, or of one of `key_columns`."""

@@ -50,9 +50,9 @@ class JudgedChains:
         self._history.append(prepared.events, rows, symbols, positions, prepared.parts)
         return np.arange(first, first + len(rows))
 
-    def forget_before(self, entry: int) -> None:
-        """Forget the events before an entry."""
-        self._history.drop(entry)
+    def forget_before(self, entries: np.ndarray) -> None:
+        """Forget the events before the first of some entries (int64, ascending); none: all."""
+        self._history.drop(int(entries[0]) if len(entries) else self._history.next)
 
     def rows(
         self,

@@ -7,9 +7,9 @@ whose points overlap can end one and the same match in different orders, so they
 
 Three ways, by the query and the events:
 
-- The events of a match come in one order, because the query or their times leave no other:
-  `possible_orders` lists matches one by one, and gives up a chain that is not likely enough.
-- They come in several: `possible_sets` adds up their orders.
+- `possible_orders` lists matches one by one, and gives up a chain that is not likely enough. Where
+  events of a match could change places, it adds up their orders for this match.
+- Where many events overlap, `possible_sets` adds up the orders of all matches of a cluster together.
 - Conditions compare events: chains that the relaxed formula admits are listed, and the definition of
   the formula is asked about the events of each, in that order (`definition`).
 
@@ -20,6 +20,7 @@ events wait until their partition is over.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,9 @@ from celc_runtime.engine.possible_orders import (
     OUT_OF_WORK,
     ROWS_FULL,
     PossibleEvents,
+    Question,
     Reached,
+    clusters_of,
     new_rows,
     new_walk,
     reach,
@@ -57,6 +60,10 @@ from celc_runtime.run.waiting_events import WaitingEvents
 _MATCHES = 1 << 14
 _EVENTS_OF_MATCHES = 1 << 17
 _MOST_POINTS = 1_000_000
+_CROWDED = 5
+"""Where so many events overlap, their orders are many: they are added up set by set, and not order
+by order."""
+
 _KEPT = 1 << 16
 """So many events wait before matches are looked for, where a partition goes on."""
 
@@ -72,14 +79,21 @@ class UncertainRun(Run):
         assert isinstance(update, UnionLists)
         self._times = plan.uncertain
         scale = MICROSECONDS_PER_DAY if plan.type_of(self._times.low) == "DATE" else 1
-        self._step = self._times.step * scale
         self._window = int(NO_WINDOW if plan.window is None else plan.window.size)
-        self._one_order = listing.one_order
+        self._several_orders = not listing.one_order
         self._states = len(update.tables.skip)
         self._moves = possible_moves(update.tables)
         columns = [kind.columns for kind in plan.kinds]
         looks = {look: number for number, look in enumerate(dict.fromkeys(columns))}
-        self._looks = np.array([looks[look] for look in columns], np.int64)
+        self._asked = Question(
+            self._times.step * scale,
+            self._window,
+            plan.kind_bits,
+            self._times.bound,
+            self._several_orders,
+            plan.max_work,
+            np.array([looks[look] for look in columns], np.int64),
+        )
         self._judged: JudgedChains | None = None
         if listing.definition is not None:
             self._judged = JudgedChains(listing.definition, plan)
@@ -88,6 +102,7 @@ class UncertainRun(Run):
         self._shown += [name for name in plan.key_columns if name not in self._shown]
         self._waiting = WaitingEvents()
         self._wanted = _KEPT
+        self._part = 0
 
     @property
     def buffer_bytes(self) -> int:
@@ -108,46 +123,48 @@ class UncertainRun(Run):
         entries = np.zeros(count, np.int64)
         if self._judged is not None and count:
             entries = self._judged.remember(prepared, rows, of_rows)
-        begins = np.append(np.searchsorted(rows, prepared.parts), count)
-        first = 0
-        for number, stop in enumerate(begins.tolist()):
-            part = rows[first:stop]
-            if len(part):
-                events = PossibleEvents(
-                    batch.symbols[part].astype(np.int64), low[part], last[part], points[part]
-                )
-                table = prepared.events.select(self._shown).take(pa.array(part))
-                positions = of_rows.of(part).astype(np.int64)
-                self._waiting.add(events, positions, entries[first:stop], table)
-            if number < len(prepared.parts):
-                yield from self._over()
-            first = stop
-        if len(self._waiting) >= self._wanted and self._window >= 0:
-            yield from self._known(int(low[-1]))
+        if count:
+            self._waiting.add(
+                prepared.events.select(self._shown).take(pa.array(rows)),
+                symbols=batch.symbols[rows].astype(np.int64),
+                low=low[rows],
+                last=last[rows],
+                points=points[rows],
+                parts=self._part + np.searchsorted(prepared.parts, rows, side="right"),
+                positions=of_rows.of(rows).astype(np.int64),
+                entries=entries,
+            )
+        self._part += len(prepared.parts)
+        yield from self._known(int(low[-1]))
+        if self._judged is not None:
+            self._judged.forget_before(self._waiting.entries)
         self._leave_batch(prepared, len(prepared.events))
 
     def _rest(self) -> Iterator[pa.RecordBatch]:
-        yield from self._over()
-
-    def _over(self) -> Iterator[pa.RecordBatch]:
-        """The matches of a partition that is over."""
         waiting = self._waiting
-        if len(waiting):
-            yield from self._listed_between(waiting.listed, len(waiting))
+        yield from self._listed_between(waiting.listed, len(waiting))
         self._waiting, self._wanted = WaitingEvents(), _KEPT
 
     def _known(self, now: int) -> Iterator[pa.RecordBatch]:
-        """The matches that no event to come can change, if those are not before `now`."""
+        """The matches that no event to come can change: those of partitions that are over, and of
+        the one at hand those that events from the time `now` on do not touch."""
         waiting = self._waiting
-        clusters = _clusters(waiting.low, waiting.last, waiting.listed, now)
-        if len(clusters) > 1:
-            yield from self._listed_between(waiting.listed, int(clusters[-1]))
-            waiting.listed = int(clusters[-1])
-            left = waiting.low[waiting.listed :]
-            waiting.forget_before((int(left[0]) if len(left) else now) - self._window)
-            if self._judged is not None and len(waiting):
-                self._judged.forget_before(int(waiting.entries[0]))
-        self._wanted = max(_KEPT, 2 * len(waiting))
+        over = int(np.searchsorted(waiting.parts, self._part))
+        stop = over
+        of_part = len(waiting) - over
+        if of_part >= self._wanted and self._window >= 0:
+            stop = _closed(waiting.low, waiting.last, max(over, waiting.listed), now)
+        if stop > waiting.listed:
+            yield from self._listed_between(waiting.listed, stop)
+            waiting.listed = stop
+        if over or stop > over:
+            kept = waiting.parts == self._part
+            if stop > over:
+                left = waiting.low[stop:]
+                since = (int(left[0]) if len(left) else now) - self._window
+                kept &= waiting.last >= since
+            waiting.keep(kept)
+            self._wanted = max(_KEPT, 2 * len(waiting)) if len(waiting) else _KEPT
 
     def _measured(self, prepared: Prepared) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """int64[rows]: the times of the first and the last point of each event, and how many points
@@ -165,14 +182,14 @@ class UncertainRun(Run):
             ends = [shown(events.column(name)[row]) for name in names]
             raise self._wrong(events, row, f"{names[0]} {ends[0]} is after {names[1]} {ends[1]}")
         # The difference of two numbers of 64 bits fits 64 bits without a sign.
-        between = (high.view(np.uint64) - low.view(np.uint64)) // np.uint64(self._step)
+        between = (high.view(np.uint64) - low.view(np.uint64)) // np.uint64(self._asked.step)
         wrong = between >= _MOST_POINTS
         if wrong.any():
             row = int(np.argmax(wrong))
             found = f"there are {int(between[row]) + 1:,} possible times, more than {_MOST_POINTS:,}"
             raise self._wrong(events, row, found, ": declare a longer step with BY")
         points = between.astype(np.int64)
-        return low.astype(np.int64), low + points * self._step, points + 1
+        return low.astype(np.int64), low + points * self._asked.step, points + 1
 
     def _wrong(self, events: pa.RecordBatch, row: int, what: str, mend: str = "") -> EventError:
         mend = mend or ": mend the row, or filter it out"
@@ -186,80 +203,57 @@ class UncertainRun(Run):
         """The matches that end at some of the waiting events, which are whole clusters."""
         if not self._lists_matches or first == stop:
             return
-        events = self._waiting.events
-        reached = reach(events, self._moves, self._states, self._step, self._window)
+        waiting = self._waiting
+        events = waiting.events
+        reached = reach(events, self._moves, self._states, self._asked.step, self._window)
         if not reached.can_end[first:stop].any():
             return
         found = self._found(events, reached, first, stop)
         for rows in in_order(found, self._plan.kind_bits, stop):
-            yield self._batch(rows)
+            yield possible_batch(
+                self._plan, self._schema, waiting.table, waiting.positions, rows
+            )
 
     def _found(
         self, events: PossibleEvents, reached: Reached, first: int, stop: int
     ) -> Iterator[tuple[int, Rows]]:
         """Rows, each time with the event up to which all matches that end before it have come."""
-        for begin, end, orders in self._in_one_way(events, reached, first, stop):
-            if self._judged is not None:
-                chains = self._walked(events, reached, begin, end, prunes=self._one_order)
-                rows = self._judged.rows(
-                    (chain for _, chain in chains), self._waiting, self._times.bound
-                )
-                yield end, rows
-            elif orders:
-                yield end, self._sets(events, reached, begin, end)
-            else:
-                yield from self._walked(events, reached, begin, end, prunes=True)
-
-    def _in_one_way(
-        self, events: PossibleEvents, reached: Reached, first: int, stop: int
-    ) -> Iterator[tuple[int, int, bool]]:
-        """Stretches of events whose matches are listed in one way: where each begins and ends, and
-        whether the events of a match can come in several orders."""
-        if self._one_order and self._judged is None:
-            yield first, stop, False
+        begins, crowded = clusters_of(events, first, stop, self._window, _CROWDED)
+        starts = np.flatnonzero(begins[first:stop]) + first
+        if self._judged is not None:
+            # All orders of a match have to be judged before it is a row.
+            for begin, end in pairwise([*starts.tolist(), stop]):
+                if reached.can_end[begin:end].any():
+                    yield end, self._judged_rows(events, reached, begins, begin, end)
             return
-        clusters = _clusters(events.low, events.last, first, None)
-        clusters = clusters[clusters <= stop]
-        # Whether an event can be before one that is before it in the input.
-        overlaps = events.low < np.append(events.low[:1], np.maximum.accumulate(events.last)[:-1])
-        overlaps[:1] = False
-        many = np.append(0, np.cumsum(overlaps))
-        begin, orders = first, False
-        for start, end in zip(clusters[:-1].tolist(), clusters[1:].tolist(), strict=True):
-            earliest = 0
-            if self._window >= 0:
-                floor = int(events.low[start]) - self._window
-                earliest = int(np.searchsorted(np.maximum.accumulate(events.last), floor))
-            now = bool(many[end] > many[min(earliest + 1, end)])
-            if start > begin and (now or orders):
-                yield begin, start, orders
-                begin = start
-            orders = now
-        if begin < stop:
-            yield begin, stop, orders
+        if not self._asked.sums:
+            yield from self._walked(events, reached, begins, first, stop, self._asked)
+            return
+        changes = np.flatnonzero(np.diff(crowded[first:stop])) + first + 1
+        for begin, end in pairwise([first, *changes.tolist(), stop]):
+            if not crowded[begin]:
+                yield from self._walked(events, reached, begins, begin, end, self._asked)
+                continue
+            inside = starts[np.searchsorted(starts, begin) : np.searchsorted(starts, end)]
+            for start, behind in pairwise([*inside.tolist(), end]):
+                if reached.can_end[start:behind].any():
+                    yield behind, self._sets(events, reached, start, behind)
 
     def _walked(
-        self, events: PossibleEvents, reached: Reached, first: int, stop: int, *, prunes: bool
+        self,
+        events: PossibleEvents,
+        reached: Reached,
+        begins: np.ndarray,
+        first: int,
+        stop: int,
+        asked: Question,
     ) -> Iterator[tuple[int, Rows]]:
         """Chains in batches of bounded size, each with the event up to which all have come."""
-        plan = self._plan
         walk = new_walk(events, first, stop, self._moves)
         rows = new_rows(_MATCHES, _EVENTS_OF_MATCHES)
-        bound = self._times.bound if prunes else 0.0
         while True:
-            status = walk_on(
-                walk,
-                events,
-                self._moves,
-                reached,
-                self._step,
-                self._window,
-                plan.kind_bits,
-                bound,
-                prunes,
-                plan.max_work,
-                rows,
-            )
+            with np.errstate(over="ignore"):  # hashes wrap around; plain Python would warn
+                status = walk_on(walk, events, self._moves, reached, begins, asked, rows)
             matches, used = map(int, rows.used)
             if status == OUT_OF_WORK:
                 raise self._too_much(int(walk.numbers[END]))
@@ -276,28 +270,26 @@ class UncertainRun(Run):
                 walk = with_room(walk, status)
 
     def _sets(self, events: PossibleEvents, reached: Reached, first: int, stop: int) -> Rows:
-        plan = self._plan
-        with np.errstate(over="ignore"):  # hashes wrap around; plain Python would warn
-            status, ends, tags, confidences = sets_of_ends(
-                first,
-                stop,
-                events,
-                self._moves,
-                reached,
-                self._looks,
-                self._step,
-                self._window,
-                plan.kind_bits,
-                self._times.bound,
-                plan.max_work,
-            )
+        with np.errstate(over="ignore"):
+            status, *found = sets_of_ends(first, stop, events, self._moves, reached, self._asked)
         if status == OUT_OF_WORK:
             raise self._too_much(first)
-        return Rows(ends, tags, confidences)
+        return Rows(*found)
 
-    def _batch(self, rows: Rows) -> pa.RecordBatch:
-        waiting = self._waiting
-        return possible_batch(self._plan, self._schema, waiting.table, waiting.positions, rows)
+    def _judged_rows(
+        self,
+        events: PossibleEvents,
+        reached: Reached,
+        begins: np.ndarray,
+        first: int,
+        stop: int,
+    ) -> Rows:
+        """The matches of a cluster whose conditions the definition decides."""
+        assert self._judged is not None
+        bound = 0.0 if self._several_orders else self._asked.bound
+        asked = self._asked._replace(sums=False, bound=bound)
+        chains = self._walked(events, reached, begins, first, stop, asked)
+        return self._judged.rows((rows for _, rows in chains), self._waiting, self._asked.bound)
 
     def _too_much(self, event: int) -> WorkLimitError:
         plan = self._plan
@@ -310,15 +302,13 @@ class UncertainRun(Run):
         )
 
 
-def _clusters(low: np.ndarray, last: np.ndarray, first: int, now: int | None) -> np.ndarray:
-    """int64: the places from `first` on where clusters begin, and behind the last cluster.
-
-    No event behind such a place can be before one in front of it. Where events are still to come,
-    none of them before `now`, the clusters that they could belong to are left out.
-    """
+def _closed(low: np.ndarray, last: np.ndarray, first: int, now: int) -> int:
+    """The event before which all clusters are complete, from the beginning of one on, where events
+    are still to come, and none of them before `now`."""
     ends = np.maximum.accumulate(last[first:])
-    begins = np.flatnonzero(low[first + 1 :] >= ends[:-1]) + first + 1
-    found = np.append(first, begins).astype(np.int64)
-    if len(ends) and (now is None or ends[-1] <= now):
-        found = np.append(found, first + len(ends))
-    return found
+    if not len(ends):
+        return first
+    if ends[-1] <= now:
+        return len(low)
+    begins = np.flatnonzero(low[first + 1 :] >= ends[:-1])
+    return first if not len(begins) else int(begins[-1]) + first + 1

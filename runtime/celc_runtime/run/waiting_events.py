@@ -1,4 +1,4 @@
-"""The relevant events of a partition whose time is uncertain, as long as matches can need them."""
+"""The relevant events whose time is uncertain, as long as matches can need them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from celc_runtime.arrow.arrays import plain
 from celc_runtime.engine.possible_orders import PossibleEvents
 
 _NO_EVENTS = np.zeros(0, np.int64)
+_COLUMNS = ("symbols", "low", "last", "points", "parts", "positions", "entries")
 
 
 class WaitingEvents:
-    """Events of one partition, by their least times; each array has one element for each event.
+    """Events partition by partition, by their least times; each array has one element for each.
 
-    symbols, low, last, points: as in `PossibleEvents`. positions: in the partition. entries: in the
-    history that conditions read. `table`: the columns that the output shows.
+    symbols, low, last, points: as in `PossibleEvents`. parts: the numbers of their partitions.
+    positions: in the partition. entries: in the history that conditions read.
     """
 
     def __init__(self) -> None:
         self.symbols = self.low = self.last = self.points = _NO_EVENTS
-        self.positions = self.entries = _NO_EVENTS
+        self.parts = self.positions = self.entries = _NO_EVENTS
         self._tables: list[pa.RecordBatch] = []
         self.listed = 0
         """How many of them have been asked for the matches that end at them."""
@@ -31,12 +32,14 @@ class WaitingEvents:
     @property
     def nbytes(self) -> int:
         """The size of what waits."""
-        return 48 * len(self) + sum(table.nbytes for table in self._tables)
+        return 56 * len(self) + sum(table.nbytes for table in self._tables)
 
     @property
     def events(self) -> PossibleEvents:
         """The events as kernels read them."""
-        return PossibleEvents(self.symbols, self.low, self.last, self.points)
+        first = np.searchsorted(self.parts, self.parts).astype(np.int64)
+        behind = np.searchsorted(self.parts, self.parts, side="right").astype(np.int64)
+        return PossibleEvents(self.symbols, self.low, self.last, self.points, first, behind)
 
     @property
     def table(self) -> pa.RecordBatch:
@@ -46,31 +49,21 @@ class WaitingEvents:
             self._tables = [joined]
         return self._tables[0]
 
-    def add(
-        self,
-        events: PossibleEvents,
-        positions: np.ndarray,
-        entries: np.ndarray,
-        table: pa.RecordBatch,
-    ) -> None:
-        """Take in events behind those that are there."""
-        self.symbols = np.concatenate([self.symbols, events.symbols])
-        self.low = np.concatenate([self.low, events.low])
-        self.last = np.concatenate([self.last, events.last])
-        self.points = np.concatenate([self.points, events.points])
-        self.positions = np.concatenate([self.positions, positions])
-        self.entries = np.concatenate([self.entries, entries])
+    def add(self, table: pa.RecordBatch, **columns: np.ndarray) -> None:
+        """Take in events behind those that are there: the columns that the output shows, and an
+        array (int64) for each attribute of this class that has one element for each event."""
+        for name in _COLUMNS:
+            setattr(self, name, np.concatenate([getattr(self, name), columns[name]]))
         # Texts of different batches can be coded in different ways.
-        columns = [plain(column) for column in table.columns]
-        self._tables.append(pa.RecordBatch.from_arrays(columns, table.schema.names))
+        found = [plain(column) for column in table.columns]
+        self._tables.append(pa.RecordBatch.from_arrays(found, table.schema.names))
 
-    def forget_before(self, time: int) -> None:
-        """Forget the listed events that are over before a time."""
-        kept = self.last >= time
+    def keep(self, kept: np.ndarray) -> None:
+        """Forget the listed events that are not kept (bool[events])."""
         kept[self.listed :] = True
         if kept.all():
             return
-        for name in ("symbols", "low", "last", "points", "positions", "entries"):
+        for name in _COLUMNS:
             setattr(self, name, getattr(self, name)[kept])
         self._tables = [self.table.filter(pa.array(kept))]
         self.listed -= int(len(kept) - kept.sum())
