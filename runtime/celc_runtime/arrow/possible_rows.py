@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from celc_runtime.arrow.arrays import plain, whole_numbers
 from celc_runtime.arrow.event_store import POSITION
 from celc_runtime.arrow.output import label_column
 from celc_runtime.arrow.values import LabelValues, computed_column
+from celc_runtime.engine.possible_rows import greatest_of, put_in_order, under_label
 from celc_runtime.plan.expressions import Computed
 from celc_runtime.plan.plan import Plan
 
@@ -35,50 +36,56 @@ class Rows(NamedTuple):
         return Rows(ends, tags, self.confidences[matches])
 
 
+_NO_ROWS = Rows(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+
+
 def in_order(found: Iterable[tuple[int, Rows]], kind_bits: int, stop: int) -> Iterator[Rows]:
     """The rows by the last of their events, those of one such event from the latest first event
-    back.
+    back; the events of each by their numbers.
 
     With each batch comes the number of an event; all rows whose last event is before it have come.
     After `stop` no row waits.
     """
-    waiting: list[Rows] = []
-    no_rows = Rows(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-    for limit, rows in chain(found, [(stop, no_rows)]):
-        waiting.append(rows)
-        ends = np.cumsum([0, *(len(one.tags) for one in waiting)])
-        together = Rows(
-            np.concatenate([one.ends + end for one, end in zip(waiting, ends, strict=False)]),
-            np.concatenate([one.tags for one in waiting]),
-            np.concatenate([one.confidences for one in waiting]),
-        )
-        waiting = [together]
-        if not len(together.ends):
+    waiting = _NO_ROWS
+    for limit, rows in chain(found, [(stop, _NO_ROWS)]):
+        if len(rows.ends):
+            put_in_order(rows.ends, rows.tags)
+            waiting = rows if not len(waiting.ends) else _joined(waiting, rows)
+        if not len(waiting.ends):
             continue
-        starts = np.append(0, together.ends[:-1])
-        events = together.tags >> kind_bits
-        last, first = np.maximum.reduceat(events, starts), np.minimum.reduceat(events, starts)
-        order = np.lexsort((-first, last))
-        known = int(np.searchsorted(last[order], limit))
-        if known:
-            yield together.taken(order[:known])
-        waiting = [together.taken(order[known:])]
+        first = waiting.tags[np.append(0, waiting.ends[:-1])] >> kind_bits
+        last = waiting.tags[waiting.ends - 1] >> kind_bits
+        falls = (last[1:] < last[:-1]) | ((last[1:] == last[:-1]) & (first[1:] > first[:-1]))
+        if falls.any():
+            order = np.lexsort((-first, last))
+            waiting, last = waiting.taken(order), last[order]
+        known = int(np.searchsorted(last, limit))
+        if known == len(last):
+            yield waiting
+            waiting = _NO_ROWS
+        elif known:
+            yield waiting.taken(np.arange(known))
+            waiting = waiting.taken(np.arange(known, len(last)))
+
+
+def _joined(one: Rows, other: Rows) -> Rows:
+    return Rows(
+        np.concatenate([one.ends, other.ends + len(one.tags)]),
+        np.concatenate([one.tags, other.tags]),
+        np.concatenate([one.confidences, other.confidences]),
+    )
 
 
 def possible_batch(
     plan: Plan, schema: pa.Schema, table: pa.RecordBatch, positions: np.ndarray, found: Rows
 ) -> pa.RecordBatch:
-    """Rows as one batch of the output schema. table: the events, with their positions (int64)."""
+    """Rows as one batch of the output schema, whose events are in order. table: the events, with
+    their positions (int64)."""
     assert plan.uncertain is not None
     ends, tags, confidences = found
     matches = len(ends)
-    counts = np.diff(ends, prepend=0)
-    match_of = np.repeat(np.arange(matches), counts)
-    rows, kinds = tags >> plan.kind_bits, tags & ((1 << plan.kind_bits) - 1)
-    order = np.lexsort((rows, match_of))
-    rows, kinds = rows[order], kinds[order]
-    firsts = ends - counts
-    first, last = rows[firsts], rows[ends - 1]
+    rows = tags >> plan.kind_bits
+    first, last = rows[np.append(0, ends[:-1])], rows[ends - 1]
 
     def look_up(name: str, entries: np.ndarray) -> pa.Array:
         if name == POSITION:
@@ -88,13 +95,19 @@ def possible_batch(
     def at_end(name: str) -> pa.Array:
         return plain(table.column(name).take(pa.array(last)))
 
-    labels = _labels(plan, matches, match_of, rows, kinds)
-    values = LabelValues(plan.label_names, matches, *labels, look_up, at_end)
+    offsets, entries = [], []
+    for column in range(len(plan.label_names)):
+        belongs = np.array([column in kind.columns for kind in plan.kinds], np.bool_)
+        of_label = under_label(ends, tags, plan.kind_bits, belongs)
+        offsets.append(of_label[0])
+        entries.append(of_label[1])
+    values = LabelValues(plan.label_names, matches, offsets, entries, look_up, at_end)
     columns = [at_end(name) for name in plan.key_columns]
     if plan.positions:
         columns += [pa.array(positions[first]), pa.array(positions[last])]
     columns.append(plain(table.column(plan.uncertain.low).take(pa.array(first))))
-    columns.append(_greatest(table.column(plan.uncertain.high), rows, firsts))
+    high = table.column(plan.uncertain.high)
+    columns.append(plain(high.take(pa.array(greatest_of(ends, rows, whole_numbers(high))))))
     columns.append(pa.array(np.minimum(confidences, 1.0)))
     for item in plan.items:
         if isinstance(item, Computed):
@@ -102,29 +115,3 @@ def possible_batch(
         else:
             columns.append(label_column(plan, item, values))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _labels(
-    plan: Plan, matches: int, match_of: np.ndarray, rows: np.ndarray, kinds: np.ndarray
-) -> tuple[Sequence[np.ndarray], Sequence[np.ndarray]]:
-    """For each label int32[matches + 1], where the events of each match begin, and the events."""
-    offsets, entries = [], []
-    for column in range(len(plan.label_names)):
-        belongs = np.array([column in kind.columns for kind in plan.kinds], np.bool_)[kinds]
-        found = np.zeros(matches + 1, np.int32)
-        found[1:] = np.cumsum(np.bincount(match_of[belongs], minlength=matches))
-        offsets.append(found)
-        entries.append(rows[belongs])
-    return offsets, entries
-
-
-def _greatest(column: pa.Array, rows: np.ndarray, firsts: np.ndarray) -> pa.Array:
-    """The greatest value of a column among the rows of each match."""
-    values = whole_numbers(column)[rows]
-    greatest = np.maximum.reduceat(values, firsts)
-    match_of = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(rows)))
-    found = np.flatnonzero(values == greatest[match_of])
-    # Of several rows with that value any will do.
-    one = np.zeros(len(firsts), np.int64)
-    one[match_of[found]] = rows[found]
-    return plain(column.take(pa.array(one)))

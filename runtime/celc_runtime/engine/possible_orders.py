@@ -171,32 +171,43 @@ def _sweep(events, moves, states, step, window, first):  # type: ignore[no-untyp
 
 
 @njit(nogil=True, cache=True)
-def _latest_so_far(events, of_state, of_node, starts):  # type: ignore[no-untyped-def]
-    """Turn the latest starts of nodes into those of all nodes of their state and partition so far."""
-    for state in range(of_state.shape[0] - 1):
-        for place in range(of_state[state] + 1, of_state[state + 1]):
-            if events.part[of_node[place]] == events.part[of_node[place - 1]]:
-                starts[place] = max(starts[place], starts[place - 1])
+def _by_state(events, moves, states, first, earliest, latest):  # type: ignore[no-untyped-def]
+    """The nodes that are reached, by states and events; see `Reached`."""
+    count = events.symbols.shape[0]
+    of_state = np.zeros(states + 1, np.int64)
+    for event in range(count):
+        place = moves.node_first[events.symbols[event]] - first[event]
+        for node in range(first[event], first[event + 1]):
+            if earliest[node] != FAR:
+                of_state[moves.node_states[place + node] + 1] += 1
+    for state in range(states):
+        of_state[state + 1] += of_state[state]
+    following = of_state[:states].copy()
+    nodes = np.empty(of_state[states], np.int64)
+    owners, before = np.empty_like(nodes), np.empty_like(nodes)
+    for event in range(count):
+        place = moves.node_first[events.symbols[event]] - first[event]
+        for node in range(first[event], first[event + 1]):
+            if earliest[node] == FAR:
+                continue
+            state = moves.node_states[place + node]
+            at = following[state]
+            following[state] += 1
+            nodes[at], owners[at], before[at] = node, event, latest[node]
+            if at > of_state[state] and events.part[owners[at - 1]] == events.part[event]:
+                before[at] = max(before[at], before[at - 1])
+    return of_state, nodes, owners, before
 
 
 def reach(
     events: PossibleEvents, moves: PossibleMoves, states: int, step: int, window: int
 ) -> Reached:
     """Which events reach which states; `window`: the longest match, NO_WINDOW: of any length."""
-    per_event = np.diff(moves.node_first)[events.symbols]
-    first = np.zeros(len(per_event) + 1, np.int64)
-    first[1:] = np.cumsum(per_event)
+    first = np.zeros(len(events.symbols) + 1, np.int64)
+    np.cumsum(np.diff(moves.node_first)[events.symbols], out=first[1:])
     earliest, latest, can_end = _sweep(events, moves, states, step, window, first)
-    reached = np.flatnonzero(earliest != FAR)
-    owner = np.searchsorted(first, reached, side="right") - 1
-    place = moves.node_first[events.symbols[owner]] + reached - first[owner]
-    state = moves.node_states[place]
-    order = np.argsort(state, kind="stable")
-    nodes, of_node = reached[order], owner[order]
-    of_state = np.searchsorted(state[order], np.arange(states + 1)).astype(np.int64)
-    before = latest[nodes]
-    _latest_so_far(events, of_state, of_node, before)
-    return Reached(first, earliest, latest, can_end, of_state, nodes, of_node, before)
+    of_state, nodes, owners, before = _by_state(events, moves, states, first, earliest, latest)
+    return Reached(first, earliest, latest, can_end, of_state, nodes, owners, before)
 
 
 @njit(nogil=True, cache=True)

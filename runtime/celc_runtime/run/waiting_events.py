@@ -37,8 +37,9 @@ class WaitingEvents:
     @property
     def events(self) -> PossibleEvents:
         """The events as kernels read them."""
-        first = np.searchsorted(self.parts, self.parts).astype(np.int64)
-        behind = np.searchsorted(self.parts, self.parts, side="right").astype(np.int64)
+        begins = np.flatnonzero(np.diff(self.parts, prepend=-1))
+        sizes = np.diff(begins, append=len(self))
+        first, behind = np.repeat(begins, sizes), np.repeat(begins + sizes, sizes)
         return PossibleEvents(self.symbols, self.low, self.last, self.points, first, behind)
 
     @property
