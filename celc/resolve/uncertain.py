@@ -143,13 +143,14 @@ def check_uncertain(
         found.add(messages.other_order(uncertain.low.name, _place(node)))
     for part, span in (*_clauses(node), *_parts(node.formula)):
         found.add(messages.not_possible(part, span))
+    low = uncertain.low
     match node.window:
         case syntax.EventsWindow():
-            found.add(messages.other_window(uncertain.low.name, node.window.span))
+            found.add(messages.other_window(low.name, low.type in core.TIMES, node.window.span))
         case syntax.DurationWindow(attribute=syntax.Name(text=name)) | syntax.ValueWindow(
             attribute=syntax.Name(text=name)
         ) if name != uncertain.low.name:
-            found.add(messages.other_window(uncertain.low.name, node.window.span))
+            found.add(messages.other_window(low.name, low.type in core.TIMES, node.window.span))
         case _:
             pass
 

@@ -90,13 +90,15 @@ def not_possible(part: str, span: Span) -> Diagnostic:
     )
 
 
-def other_window(low: str, span: Span) -> Diagnostic:
-    """`WITHIN 3 EVENTS` and `WITHIN 3 [value]` over Readings."""
+def other_window(low: str, is_time: bool, span: Span) -> Diagnostic:
+    """`WITHIN 3 EVENTS` and `WITHIN 3 [value]` over Readings; `is_time`: low is a time and no whole
+    number."""
+    example = "WITHIN 10 SECONDS" if is_time else f"WITHIN 10 [{written(low)}]"
     return error(
         "uncertain-window",
         span,
         "a window over uncertain time is a length of that time",
-        help=(f"write WITHIN 10 SECONDS, or of whole numbers WITHIN 10 [{written(low)}]",),
+        help=(f"write it as in {example}",),
     )
 
 

@@ -108,10 +108,17 @@ def possible_batch(
     columns.append(plain(table.column(plan.uncertain.low).take(pa.array(first))))
     high = table.column(plan.uncertain.high)
     columns.append(plain(high.take(pa.array(greatest_of(ends, rows, whole_numbers(high))))))
-    columns.append(pa.array(np.minimum(confidences, 1.0)))
+    columns.append(pa.array(_rounded(confidences)))
     for item in plan.items:
         if isinstance(item, Computed):
             columns.append(computed_column(item, values))
         else:
             columns.append(label_column(plan, item, values))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _rounded(confidences: np.ndarray) -> np.ndarray:
+    """Confidences to 13 digits: sums of shares end in noise, as 0.7499999999999999 for 0.75."""
+    scales = 10.0 ** (12 - np.floor(np.log10(np.maximum(confidences, 1e-280))))
+    rounded: np.ndarray = np.minimum(np.round(confidences * scales) / scales, 1.0)
+    return rounded
