@@ -29,6 +29,8 @@ QUERIES = {
     "A ; B+ ; C": "A ; B+ ; C PARTITION BY id",
     "A ; B, a rising value": "(A AS x ; B AS y) FILTER x.v < y.v PARTITION BY id",
 }
+JUDGED = {"A ; B, a rising value"}
+"""Their conditions are decided match by match, in plain Python."""
 WINDOWS = (10, 100, 1000, 3000)
 POINTS = (1, 5, 10, 20)
 THRESHOLDS = (0.0, 0.5, 0.9)
@@ -66,8 +68,15 @@ def stream(events: int, points: int) -> pa.RecordBatch:
 
 
 def _timed(query: Any, batch: pa.RecordBatch) -> tuple[float, int]:
-    matches = sum(map(len, query.match_arrow([batch])))
-    return best_of(lambda: sum(map(len, query.match_arrow([batch]))), 3), matches
+    query.match_arrow([batch.slice(0, 1000)])
+    matches = 0
+
+    def once() -> None:
+        nonlocal matches
+        matches = sum(map(len, query.match_arrow([batch])))
+
+    once()
+    return best_of(once, 3), matches
 
 
 def measure(events: int) -> dict[str, Any]:
@@ -76,12 +85,15 @@ def measure(events: int) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     for name, formula in QUERIES.items():
         for window in WINDOWS:
+            if name in JUDGED and window > 100:
+                continue
             seconds, rows = _timed(compiled(formula, window, False), stream(events, 1))
             figures[f"{name}, W = {window}"] = found = {
                 "ordinary seconds": round(seconds, 5),
                 "ordinary matches": rows,
             }
-            print(f"{name:24} W = {window:5} ordinary {events / seconds / 1e6:7.2f} M events/s, {rows:,} matches")
+            rate = events / seconds / 1e6
+            print(f"{name:24} W = {window:5} ordinary {rate:7.2f} M events/s, {rows:,} matches")
             for threshold in THRESHOLDS:
                 query = compiled(formula, window, True, threshold)
                 line = []

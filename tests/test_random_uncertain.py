@@ -107,9 +107,7 @@ def check_relations(seed: int, tally: Tally) -> None:
     try:
         with interpreted():
             every = only_query(celc.compile(uncertain_text(plain, 1, "")))
-            likely = only_query(
-                celc.compile(uncertain_text(plain, 1, " WITH CONFIDENCE >= 0.4"))
-            )
+            likely = only_query(celc.compile(uncertain_text(plain, 1, " WITH CONFIDENCE >= 0.4")))
             certain = only_query(celc.compile(plain, order_by=("ts",), ties="simultaneous"))
     except celc.CelError:
         tally.too_large += 1

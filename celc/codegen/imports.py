@@ -92,7 +92,16 @@ _NAMES_OF = {
     "celc_runtime.row_pattern.query": ("RowPatternQuery", "row_pattern_names"),
     "celc_runtime.plan.strategy": (
         *("All", "BranchFree", "ByDefinition", "Checked", "Counted", "EarliestInWindow", "InRuns"),
-        *("InWindow", "InWorlds", "KeyTable", "KeyTerm", "Keyed", "Latest", "LongestRuns", "NearestEvent"),
+        *(
+            "InWindow",
+            "InWorlds",
+            "KeyTable",
+            "KeyTerm",
+            "Keyed",
+            "Latest",
+            "LongestRuns",
+            "NearestEvent",
+        ),
         "Remembers",
         *("StraightLine", "UnionLists", "United", "WatchedPart", "Way"),
     ),

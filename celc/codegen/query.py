@@ -217,12 +217,12 @@ def _listing(
             definition, read = definition_literal(number, listing, program, code, own)
             return StrategyPart(f"DEFINITION_{number}", (definition,), frozenset(read))
         case InWorlds(form=form, one_order=one_order):
-            call = [f"one_order={one_order}"]
+            orders = f"one_order={one_order}"
             if form is None:
-                return StrategyPart(imports.call("InWorlds", *call))
+                return StrategyPart(imports.call("InWorlds", orders))
             whole = ByDefinition(form, False, listing.max_work, listing.reason)
             definition, read = definition_literal(number, whole, program, code, own)
-            call.append(f"definition=DEFINITION_{number}")
-            return StrategyPart(imports.call("InWorlds", *call), (definition,), frozenset(read))
+            call = imports.call("InWorlds", orders, f"definition=DEFINITION_{number}")
+            return StrategyPart(call, (definition,), frozenset(read))
         case _:
             assert_never(listing)

@@ -259,7 +259,9 @@ class QueryBuilder(FormulaBuilder):
     def confidence(self, c: Values) -> _Draft:
         draft: _Draft = c[0]
         span = c[1].span.to(c[4].span)
-        draft.confidence = syntax.ConfidenceClause(COMPARISONS.get(c[3].text, c[3].text), c[4], span)
+        draft.confidence = syntax.ConfidenceClause(
+            COMPARISONS.get(c[3].text, c[3].text), c[4], span
+        )
         draft.span = draft.span.to(span)
         return draft
 

@@ -263,8 +263,8 @@ class ByDefinition:
 class InWorlds:
     """The matches in the possible worlds of events whose time is uncertain, with their confidences.
 
-    `form`: the definition that decides each candidate; None: the automaton decides. `one_order`: the
-    events of a match come in one order only. `max_work`: the most steps for one row.
+    `form`: the definition that decides each candidate; None: the automaton decides. `one_order`:
+    the events of a match come in one order only. `max_work`: the most steps for one row.
     """
 
     form: NormalForm | None

@@ -116,9 +116,7 @@ def _place(node: syntax.Query) -> Span:
     return node.formula.span
 
 
-def _threshold(
-    clause: syntax.ConfidenceClause | None, found: Diagnostics
-) -> core.Threshold | None:
+def _threshold(clause: syntax.ConfidenceClause | None, found: Diagnostics) -> core.Threshold | None:
     if clause is None:
         return None
     if clause.operator not in (">=", ">"):
@@ -149,7 +147,7 @@ def check_uncertain(
             found.add(messages.other_window(low.name, low.type in core.TIMES, node.window.span))
         case syntax.DurationWindow(attribute=syntax.Name(text=name)) | syntax.ValueWindow(
             attribute=syntax.Name(text=name)
-        ) if name != uncertain.low.name:
+        ) if (name != uncertain.low.name):
             found.add(messages.other_window(low.name, low.type in core.TIMES, node.window.span))
         case _:
             pass
@@ -197,8 +195,10 @@ def _parts(node: object) -> Iterator[tuple[str, Span]]:
             yield "NOT(…)", node.span
         case syntax.Within():
             yield "WITHIN[…](…)", node.span
-        case syntax.AbsenceBefore() | syntax.AbsenceAfter():
+        case syntax.AbsenceAfter():
             yield "an absence (`!`)", node.bang
+        case syntax.AbsenceBefore():
+            yield "an absence (`!`)", node.span
         case _:
             pass
     for part in fields(node):

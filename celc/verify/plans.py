@@ -336,7 +336,9 @@ LATEST_OF_PILES = "the latest event first is found on piles"
 KEYS_BEFORE_DEFINITIONS = "what the definitions decide, keys do not"
 KINDS_OF_RUNS = "each symbol has a kind in a run, or none"
 COUNTED_TOTALS = "totals alone are found without a list of matches, by the tables"
-WORLDS_OF_TABLES = "matches in possible worlds are runs of the tables, by events that take part alone"
+WORLDS_OF_TABLES = (
+    "matches in possible worlds are runs of the tables, by events that take part alone"
+)
 BOUNDED = "what takes long at one event has a bound on its work"
 
 

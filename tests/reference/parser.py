@@ -398,9 +398,7 @@ class _FileParser(_FormulaParser):
         items = self._items()
         if collapsed and any(isinstance(item, ExpressionItem) for item in items or ()):
             raise CelError("COLLAPSED with an expression")
-        streams, for_each, formula, partition_by, window, consume_by, confidence = (
-            self._clauses()
-        )
+        streams, for_each, formula, partition_by, window, consume_by, confidence = self._clauses()
         limit: int | None = None
         if not collapsed and cursor.accept_word("LIMIT"):
             limit = int(cursor.number())
@@ -445,9 +443,7 @@ class _FileParser(_FormulaParser):
         if cursor.accept_word("CONSUME"):
             cursor.expect_word("BY")
             consume_by = cursor.expect_word("NONE", "ANY", "PARTITION")
-        return _Clauses(
-            streams, for_each, formula, partition_by, window, consume_by, confidence
-        )
+        return _Clauses(streams, for_each, formula, partition_by, window, consume_by, confidence)
 
     def _total(self, name: str | None) -> Query:
         """A query SELECT TOTAL, after that word."""
@@ -457,9 +453,7 @@ class _FileParser(_FormulaParser):
         while cursor.accept(","):
             items.append(self._total_item())
         self.conditions.in_total = False
-        streams, for_each, formula, partition_by, window, consume_by, confidence = (
-            self._clauses()
-        )
+        streams, for_each, formula, partition_by, window, consume_by, confidence = self._clauses()
         per: str | int = "END"
         if cursor.accept_word("PER"):
             per = cursor.expect_word("END", "PARTITION") if not cursor.at_duration() else 0

@@ -176,4 +176,3 @@ def step_of(size: int | float, unit: str, kind: Kind | None) -> int:
     if kind is Kind.DATE and int(size) % day:
         raise CelError("BY is no number of days")
     return int(size)
-

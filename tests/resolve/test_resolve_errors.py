@@ -1,8 +1,9 @@
 """What a person reads when the meaning of a query is wrong: messages as golden files.
 
 Each `.cel` file under tests/errors/{absences,aggregates,names,parameters,queries,totals,types,
-clauses,uncertain,warnings} has all its messages beside it, rendered, as `.expected`. A first line `-- order-by: ts,id` names order
-columns; in the folder `instants`, simultaneous events have no order.
+clauses,uncertain,warnings} has all its messages beside it, rendered, as `.expected`. A first line
+`-- order-by: ts,id` names order columns; in the folder `instants`, simultaneous events have no
+order.
 """
 
 from __future__ import annotations

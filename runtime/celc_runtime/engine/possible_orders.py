@@ -1,18 +1,21 @@
 """The orders in which events of uncertain time can be a match, each with its probability.
 
-An event is at one of its points: low, low + step, … A match in a possible world is a chain of events
-at rising points, so its probability is a sum over the points of its events. The chain is walked from
-its last event back. Beside each event stands a vector: for each of its points the probability that
-the event is there and that the chain goes on behind it. The vector of the event before it is a sum
-of suffixes, so that an event costs as many steps as it has points.
+An event is at one of its points: low, low + step, … A match in a possible world is a chain of
+events at rising points, so its probability is a sum over the points of its events. The chain is
+walked from its last event back. Beside each event stands a vector: for each of its points the
+probability that the event is there and that the chain goes on behind it. The vector of the event
+before it is a sum of suffixes, so that an event costs as many steps as it has points.
 
 *Candidates.* Which event can be before another, in which state, is known before the walk: `reach`
 goes through all points in the order of time, as an update does through events, and notes for each
 event and each state the earliest point at which the state can be reached by it, and the latest
 start of a match that reaches it. Both hold for chains that may use an event twice, so they admit at
-least all chains; the walk itself takes no event twice. An event that comes late in the input but can
-be early, because its points overlap those of events before it, is found by its points like any
+least all chains; the walk itself takes no event twice. An event that comes late in the input but
+can be early, because its points overlap those of events before it, is found by its points like any
 other. What bounds a walk are the window and the latest point of the event behind.
+
+*Orders.* Events that overlap can be one match in several orders. Then the chain is only the way to
+the set of its events: all orders of this set are added up, by subsets (`of_all_orders`).
 
 *Rejected*: one event for each point, read by an ordinary update. It lists a match once for each
 choice of points, which are U^k for k events of U points.
@@ -58,9 +61,9 @@ class Reached(NamedTuple):
 
     first[events + 1]: the nodes of an event, in the order of `PossibleMoves.node_states`.
     earliest, latest_start: of each node the earliest point at which it is reached (FAR: at none),
-    and the latest start of a match there. can_end: bool[events]. of_state[states + 1] into nodes and
-    events: the nodes of a state that are reached, by their events. before: of the same, the latest
-    start of all nodes of the partition up to it.
+    and the latest start of a match there. can_end: bool[events]. of_state[states + 1] into nodes
+    and events: the nodes of a state that are reached, by their events. before: of the same, the
+    latest start of all nodes of the partition up to it.
     """
 
     first: np.ndarray
@@ -103,7 +106,9 @@ def _sift_up(times, owners, place):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _at_point(events, moves, event, time, window, first, earliest, latest, can_end, starts, pending):  # type: ignore[no-untyped-def]
+def _at_point(  # type: ignore[no-untyped-def]
+    events, moves, event, time, window, first, earliest, latest, can_end, starts, pending
+):
     """Take an event in at one of its points. starts: for each state the latest start of a match in
     it, before this time; pending: the same of events at this time."""
     symbol = events.symbols[event]
@@ -146,7 +151,17 @@ def _sweep(events, moves, states, step, window, first):  # type: ignore[no-untyp
             time = events.low[event]
         while event < stop and events.low[event] == time:
             _at_point(
-                events, moves, event, time, window, first, earliest, latest, can_end, starts, pending
+                events,
+                moves,
+                event,
+                time,
+                window,
+                first,
+                earliest,
+                latest,
+                can_end,
+                starts,
+                pending,
             )
             if events.points[event] > 1:
                 times[size], owners[size] = time + step, event
@@ -156,7 +171,17 @@ def _sweep(events, moves, states, step, window, first):  # type: ignore[no-untyp
         while size > 0 and times[0] == time:
             owner = owners[0]
             _at_point(
-                events, moves, owner, time, window, first, earliest, latest, can_end, starts, pending
+                events,
+                moves,
+                owner,
+                time,
+                window,
+                first,
+                earliest,
+                latest,
+                can_end,
+                starts,
+                pending,
             )
             if time < events.last[owner]:
                 times[0] = time + step
@@ -273,10 +298,11 @@ def _place_of(chains, first, count, members, state, event, end):  # type: ignore
 def of_all_orders(chain, count, events, moves, asked):  # type: ignore[no-untyped-def]
     """The probability that some events (chain[place, 0], with the labels of the kind chain[place,
     1]) are a match, over all their orders, and the greatest of the events that can be the last one.
-    The first number is −1 where that takes more than max_work steps, or where they are more than 62.
+    The first is −1 where that takes more than max_work steps, or where they are more than 62.
 
-    Chains of the same events that begin with the same event, after the same state, go on alike: their
-    vectors are added. Where the window can cut, chains that end at different times stay apart.
+    Chains of the same events that begin with the same event, after the same state, go on alike:
+    their vectors are added. Where the window can cut, chains that end at different times stay
+    apart.
     """
     if count > 62:
         return -1.0, np.int64(-1)
@@ -287,8 +313,8 @@ def of_all_orders(chain, count, events, moves, asked):  # type: ignore[no-untype
         last = max(last, events.last[chain[place, 0]])
         most = max(most, events.points[chain[place, 0]])
     cuts = window >= 0 and last - low > window
-    # The members as bits, the state before, the place of the first event, the end, and the places of
-    # the last events as bits.
+    # The members as bits, the state before, the place of the first event, the end, and the places
+    # of the last events as bits.
     chains, vectors = np.empty((64, 5), np.int64), np.zeros((64, most), np.float64)
     size, found, ends = 0, 0.0, np.int64(0)
     for place in range(count):
@@ -416,8 +442,8 @@ class Walk(NamedTuple):
     present candidate, the end of its moves, where its vector stands, and whether two events of the
     chain so far could change places. latest: int64[depth], the latest point of the event at which
     the chain is possible. vectors: float64. chain: int64[depth, 2], events and kinds. scratch:
-    float64, twice as many as the most points of an event. known: int64[slots, 2], the sets of events
-    that have been found at the end at hand, by 128 bits; 0: a free slot.
+    float64, twice as many as the most points of an event. known: int64[slots, 2], the sets of
+    events that have been found at the end at hand, by 128 bits; 0: a free slot.
     """
 
     numbers: np.ndarray
@@ -511,10 +537,13 @@ def new_rows(matches: int, events: int) -> PossibleRows:
 
 
 class Question(NamedTuple):
-    """What is asked for: step: between two points. window: the longest match, NO_WINDOW: of any
-    length. bits: those of a kind. bound: rows are more likely than that. sums: whether the orders of
-    a match are added up, so that each is one row. max_work: the most steps for a row. looks:
-    int64[kinds], a number for the labels of each kind."""
+    """What is asked for.
+
+    step: between two points. window: the longest match, NO_WINDOW: of any length. bits: those of a
+    kind. bound: rows are more likely than that. sums: whether the orders of a match are added up,
+    so that each is one row. max_work: the most steps for a row. looks: int64[kinds], a number for
+    the labels of each kind.
+    """
 
     step: int
     window: int
@@ -561,7 +590,9 @@ def _write(walk, events, moves, asked, rows, total, swaps):  # type: ignore[no-u
             return OUT_OF_WORK
         if last_event != chain[0, 0]:
             return DONE
-    elif asked.window >= 0 and events.last[chain[0, 0]] - events.low[chain[depth, 0]] > asked.window:
+    elif (
+        asked.window >= 0 and events.last[chain[0, 0]] - events.low[chain[depth, 0]] > asked.window
+    ):
         room = walk.scratch.shape[0] // 2
         total = in_window(events, asked.step, asked.window, chain, depth, walk.scratch, room)
     if total <= asked.bound:
@@ -579,8 +610,8 @@ def _write(walk, events, moves, asked, rows, total, swaps):  # type: ignore[no-u
 def walk_on(walk, events, moves, reached, asked, rows):  # type: ignore[no-untyped-def]
     """List matches until there is no more room, or no more of them; a status.
 
-    A chain that is not likely enough is given up before it is complete, unless its events could come
-    in another order, whose share counts as well.
+    A chain that is not likely enough is given up before it is complete, unless its events could
+    come in another order, whose share counts as well.
     """
     numbers, path = walk.numbers, walk.path
     step, window = asked.step, asked.window
@@ -676,9 +707,7 @@ def walk_on(walk, events, moves, reached, asked, rows):  # type: ignore[no-untyp
         numbers[WORK] += points
         if numbers[WORK] > asked.max_work:
             return OUT_OF_WORK
-        total, latest = extended(
-            events, step, walk.vectors, path[top, _AT], event, behind, into
-        )
+        total, latest = extended(events, step, walk.vectors, path[top, _AT], event, behind, into)
         if total <= 0.0:
             continue
         swaps = path[top, _SWAPS] != 0 or events.last[event] > events.low[behind]
@@ -687,13 +716,16 @@ def walk_on(walk, events, moves, reached, asked, rows):  # type: ignore[no-untyp
         symbol = events.symbols[event]
         first = moves.node_first[symbol] + node - reached.first[event]
         walk.chain[depth, 0], walk.latest[depth] = event, latest
-        path[top, _MOVE], path[top, _MOVES_END] = moves.into_first[first], moves.into_first[first + 1]
+        path[top, _MOVE], path[top, _MOVES_END] = (
+            moves.into_first[first],
+            moves.into_first[first + 1],
+        )
 
 
 @njit(nogil=True, cache=True)
 def _is_in(path, depth, event):  # type: ignore[no-untyped-def]
     """Whether an event is in the chain."""
-    for place in range(depth):
+    for place in range(depth):  # noqa: SIM110 - no generators in kernels
         if path[place, _EVENT] == event:
             return True
     return False
@@ -711,10 +743,10 @@ def clusters_of(events, first, stop, window, many):  # type: ignore[no-untyped-d
     begins, heavy = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     depth = np.zeros(count, np.int64)
     active = np.empty(count, np.int64)
-    size, greatest = 0, NEVER
+    size, greatest = 0, int(NEVER)
     for event in range(count):
         if events.part[event] == event:
-            size, greatest = 0, NEVER
+            size, greatest = 0, int(NEVER)
         left = 0
         for place in range(size):
             if active[place] > events.low[event]:

@@ -9,7 +9,7 @@ from celc_runtime.jit.kernels import njit
 
 @njit(nogil=True, cache=True)
 def put_in_order(ends, tags):  # type: ignore[no-untyped-def]
-    """Sort the events of each match by their numbers, in place. Most stand in the opposite order."""
+    """Sort the events of each match by their numbers, in place. Most stand the other way round."""
     begin = np.int64(0)
     for match in range(ends.shape[0]):
         end = ends[match]

@@ -2,15 +2,15 @@
 
 Of k events that overlap there can be k! orders, so these are not walked one by one. Chains with the
 same events, the same marks, the same state before them and the same first event go on alike: their
-vectors are added (dynamic programming over subsets, as for the travelling salesman). Sets grow layer
-by layer from the last event back; all orders of a set of n events are complete in layer n, so its
-confidence is known when the layer is over.
+vectors are added (dynamic programming over subsets, as for the travelling salesman). Sets grow
+layer by layer from the last event back; all orders of a set of n events are complete in layer n, so
+its confidence is known when the layer is over.
 
 Where there is a window, chains that end at different times are kept apart, because the end decides
 which starts are inside.
 
-Sets are told apart by 128 random bits, the sum of those of their events and marks: two of 10^12 sets
-are equal by chance with a probability of about 10^-15.
+Sets are told apart by 128 random bits, the sum of those of their events and marks: two of 10^12
+sets are equal by chance with a probability of about 10^-15.
 """
 
 from __future__ import annotations
@@ -100,7 +100,9 @@ def _has(chains, chain, event):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def sets_of_ends(first, stop, events, moves, reached, asked, whole):  # type: ignore[no-untyped-def]
+def sets_of_ends(  # type: ignore[no-untyped-def]
+    first, stop, events, moves, reached, asked, whole
+):
     """The labelled sets of the matches that end at the events from `first` to before `stop`, each
     once, with its confidence.
 
@@ -130,7 +132,7 @@ def sets_of_ends(first, stop, events, moves, reached, asked, whole):  # type: ig
             source, kind = moves.ends_sources[move], moves.ends_kinds[move]
             letter = event * looks.shape[0] + looks[kind]
             if source == START:
-                if 1.0 > bound:
+                if bound < 1.0:
                     if rows == ends.shape[0]:
                         ends, confidences = _longer(ends, rows + 1), _longer(confidences, rows + 1)
                     if written == tags.shape[0]:
@@ -178,7 +180,8 @@ def sets_of_ends(first, stop, events, moves, reached, asked, whole):  # type: ig
                     break
                 event, node = reached.events[place], reached.nodes[place]
                 work += 1
-                if reached.earliest[node] >= latest_behind or reached.latest_start[node] < floor:
+                late = reached.earliest[node] >= latest_behind
+                if late or reached.latest_start[node] < floor:
                     continue
                 if _has(chains, number, event):
                     continue

@@ -60,8 +60,8 @@ class JudgedChains:
         waiting: WaitingEvents,
         bound: float,
     ) -> Rows:
-        """The matches among chains, each once, with the sum over its orders as its confidence, where
-        that is greater than `bound`."""
+        """The matches among chains, each once, with the sum over its orders as its confidence,
+        where that is greater than `bound`."""
         shares: dict[tuple[int, ...], float] = {}
         bits = self._plan.kind_bits
         for ends, tags, confidences in chains:
@@ -79,9 +79,7 @@ class JudgedChains:
         if not kept:
             return Rows(_NONE, _NONE, np.zeros(0))
         lengths = [len(match) for match in kept]
-        marked = [
-            event << bits | self._kinds[labels] for match in kept for event, labels in match
-        ]
+        marked = [event << bits | self._kinds[labels] for match in kept for event, labels in match]
         return Rows(
             np.cumsum(lengths).astype(np.int64),
             np.array(marked, np.int64),

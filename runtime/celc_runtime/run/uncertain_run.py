@@ -8,8 +8,8 @@ each of which overlaps another one of them.
 
 Three ways, by the query and the events:
 
-- `possible_orders` lists matches one by one, and gives up a chain that is not likely enough. Where
-  events of a match could change places, it adds up their orders for this match.
+- `possible_orders` lists matches one by one, and gives up a chain that is not likely enough.
+  Where events of a match could change places, it adds up their orders for this match.
 - Where many events overlap, `possible_sets` adds up the orders of all matches of a cluster together.
 - Conditions compare events: chains that the relaxed formula admits are listed, and the definition of
   the formula is asked about the events of each, in that order (`definition`).
@@ -201,7 +201,9 @@ class UncertainRun(Run):
         wrong = between >= _MOST_POINTS
         if wrong.any():
             row = int(np.argmax(wrong))
-            found = f"there are {int(between[row]) + 1:,} possible times, more than {_MOST_POINTS:,}"
+            found = (
+                f"there are {int(between[row]) + 1:,} possible times, more than {_MOST_POINTS:,}"
+            )
             raise self._wrong(events, row, found, ": declare a longer step with BY")
         points = between.astype(np.int64)
         return low.astype(np.int64), low + points * self._asked.step, points + 1
@@ -224,9 +226,7 @@ class UncertainRun(Run):
         if not reached.can_end[first:stop].any():
             return
         for rows in in_order(self._found(events, reached, first, stop), self._plan.kind_bits, stop):
-            batch = possible_batch(
-                self._plan, self._schema, waiting.table, waiting.positions, rows
-            )
+            batch = possible_batch(self._plan, self._schema, waiting.table, waiting.positions, rows)
             behind = stop < len(waiting) and waiting.parts[stop] == waiting.parts[stop - 1]
             if behind or self._late is not None:
                 self._late = batch if self._late is None else joined(self._late, batch)
@@ -333,9 +333,7 @@ class UncertainRun(Run):
                 raise self._too_much(begin)
             yield end, Rows(*found)
 
-    def _judged_rows(
-        self, events: PossibleEvents, reached: Reached, first: int, stop: int
-    ) -> Rows:
+    def _judged_rows(self, events: PossibleEvents, reached: Reached, first: int, stop: int) -> Rows:
         """The matches of a cluster whose conditions the definition decides."""
         assert self._judged is not None
         bound = 0.0 if self._several_orders else self._asked.bound

@@ -32,7 +32,7 @@ class WaitingEvents:
     @property
     def nbytes(self) -> int:
         """The size of what waits."""
-        return 56 * len(self) + sum(table.nbytes for table in self._tables)
+        return 56 * len(self) + sum(int(table.nbytes) for table in self._tables)
 
     @property
     def events(self) -> PossibleEvents:

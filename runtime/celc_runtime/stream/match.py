@@ -166,9 +166,9 @@ def check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: 
         raise unordered_error(plan)
     if plan.uncertain is not None:
         raise EventError(
-            f"query {plan.name!r}: the time of its events is uncertain, and a stream keeps no events "
-            f"until its watermark has passed {plan.uncertain.high!r} yet: write the events to a "
-            "table, and use match on it"
+            f"query {plan.name!r}: the time of its events is uncertain, and a stream keeps no "
+            f"events until its watermark has passed {plan.uncertain.high!r} yet: write the events "
+            "to a table, and use match on it"
         )
     if plan.order_by[0] in plan.key_columns:
         raise EventError(
