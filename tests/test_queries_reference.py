@@ -30,3 +30,16 @@ def test_all_cases_are_there() -> None:
 def test_cases_that_are_errors(case: Case) -> None:
     with pytest.raises(CelError):
         evaluate(case.query, case.events, order_by=case.order_by, query=case.query_name or "two")
+
+
+def test_events_of_one_type_need_not_name_it_beside_rows_of_queries() -> None:
+    text = """CREATE STREAM S { EVENT A { ts: LONG } }
+QUERY firsts: SELECT COUNT(x) AS n FROM S WHERE A AS x
+QUERY two: SELECT f, y FROM firsts, S WHERE firsts AS f ; !A ; A AS y
+"""
+    found = [
+        evaluate(text, [{**told, "ts": ts} for ts in range(3)], order_by="ts", query="two")
+        for told in ({}, {"type": "A"})
+    ]
+    assert not difference(*found)
+    assert len(found[0]) == 2

@@ -35,7 +35,7 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("--format", choices=["text", "json", "sarif"], default="text")
 
     explain = _command(commands, "explain", "show a stage of the compilation")
-    stages = ["formula", "cea", "det", "tables", "code"]
+    stages = ["formula", "chain", "cea", "det", "tables", "code"]
     explain.add_argument("--stage", choices=stages, default="formula")
     explain.add_argument("--format", choices=["text", "dot", "svg"], default="text")
     explain.add_argument("--query", help="which query of the file (default: all)")

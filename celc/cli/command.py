@@ -135,50 +135,65 @@ def _completion(arguments: argparse.Namespace) -> int:
 
 
 def _explain(arguments: argparse.Namespace) -> int:
-    from celc.explain import graphs
-    from celc.explain import stages as texts
-
-    if arguments.format != "text" and arguments.stage not in ("cea", "det"):
-        raise CommandProblem("only the stages cea and det can be drawn")
+    if arguments.format != "text" and arguments.stage not in ("chain", "cea", "det"):
+        raise CommandProblem("only the stages chain, cea and det can be drawn")
     if arguments.output is not None:
         check_output(arguments.output, force=arguments.force, inputs=[arguments.source])
     if row_patterns.is_row_pattern([arguments.source]):
         text = row_patterns.explained(arguments)
-        if arguments.output is None:
-            say(text)
-        else:
-            with written(arguments.output) as out:
-                out.write(text.encode())
-        return FINE
-    compilation = compiled(arguments, [arguments.source])
-    chosen = chosen_queries(compilation, arguments.query)
-    if arguments.stage == "code":
-        flag = " --first-order" if arguments.first_order else ""
-        text = compilation.module_text(f"celc compile {arguments.source.name}{flag}")
-    elif arguments.format == "text":
-        functions: dict[str, Callable[[Stages], str]] = {
-            "formula": texts.dump_formula,
-            "cea": texts.dump_automaton,
-            "det": texts.dump_deterministic,
-            "tables": texts.dump_tables,
-        }
-        parts = [functions[arguments.stage](stages) for stages in chosen]
-        if arguments.stage == "formula":
-            parts += filter(None, [texts.dump_chains(chosen, compilation.queries)])
-        text = "\n".join(parts)
     else:
-        if len(chosen) > 1:
-            raise CommandProblem("name one query with --query to draw it")
-        draw = graphs.deterministic_dot if arguments.stage == "det" else graphs.automaton_dot
-        text = draw(chosen[0])
-        if arguments.format == "svg":
-            text = _svg(text)
+        text = _explained(arguments)
     if arguments.output is None:
         say(text)
     else:
         with written(arguments.output) as out:
             out.write(text.encode())
     return FINE
+
+
+def _explained(arguments: argparse.Namespace) -> str:
+    from celc.explain import chains
+
+    compilation = compiled(arguments, [arguments.source])
+    chosen = chosen_queries(compilation, arguments.query)
+    queries = [stages.query for stages in chosen]
+    file = [stages.query for stages in compilation.queries]
+    if arguments.stage == "code":
+        flag = " --first-order" if arguments.first_order else ""
+        return compilation.module_text(f"celc compile {arguments.source.name}{flag}")
+    if arguments.format != "text":
+        if arguments.stage == "chain":
+            drawn = chains.chain_dot(queries, file)
+        else:
+            drawn = _automaton_drawn(arguments.stage, chosen)
+        return _svg(drawn) if arguments.format == "svg" else drawn
+    if arguments.stage == "chain":
+        return chains.dump_chain(queries, file)
+    parts = [_stage_text(arguments.stage, stages) for stages in chosen]
+    if arguments.stage == "formula":
+        parts += filter(None, [chains.dump_names(queries, file)])
+    return "\n".join(parts)
+
+
+def _stage_text(stage: str, stages: Stages) -> str:
+    from celc.explain import stages as texts
+
+    functions: dict[str, Callable[[Stages], str]] = {
+        "formula": texts.dump_formula,
+        "cea": texts.dump_automaton,
+        "det": texts.dump_deterministic,
+        "tables": texts.dump_tables,
+    }
+    return functions[stage](stages)
+
+
+def _automaton_drawn(stage: str, chosen: Sequence[Stages]) -> str:
+    from celc.explain import graphs
+
+    if len(chosen) > 1:
+        raise CommandProblem("name one query with --query to draw it")
+    draw = graphs.deterministic_dot if stage == "det" else graphs.automaton_dot
+    return draw(chosen[0])
 
 
 def _svg(dot: str) -> str:

@@ -1,4 +1,4 @@
-"""Automata as graphs in Graphviz's language."""
+"""Graphs in Graphviz's language: automata, and the form of any graph."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def automaton_dot(stages: Stages) -> str:
         edges.setdefault((transition.source, transition.target), []).append(
             transition_text(automaton, transition)
         )
-    return _graph(nodes, edges, finals={automaton.final})
+    return graph_text("cea", nodes, edges, finals={automaton.final})
 
 
 def deterministic_dot(stages: Stages) -> str:
@@ -43,7 +43,7 @@ def deterministic_dot(stages: Stages) -> str:
         state: describe_state(stages.program, DetState(state)) for state in range(automaton.states)
     }
     nodes["match"] = "match"
-    return _graph(nodes, _edges(stages, automaton), finals={"match"})
+    return graph_text("cea", nodes, _edges(stages, automaton), finals={"match"})
 
 
 def _edges(
@@ -63,15 +63,22 @@ def _edges(
     return edges
 
 
-def _graph(
+def graph_text(
+    name: str,
     nodes: Mapping[Any, str],
-    edges: dict[tuple[object, object], list[str]],
-    finals: AbstractSet[object],
+    edges: Mapping[tuple[object, object], list[str]],
+    *,
+    finals: AbstractSet[object] = frozenset(),
+    boxes: AbstractSet[object] = frozenset(),
 ) -> str:
-    lines = ["digraph cea {", "  rankdir=LR;", '  node [shape=ellipse, fontname="sans-serif"];']
-    lines += ['  edge [fontname="sans-serif"];']
+    """A graph from left to right: nodes with their labels, edges with one line for each text.
+
+    `finals` are drawn with a double border, `boxes` as boxes, and all other nodes as ellipses.
+    """
+    lines = [f"digraph {name} {{", "  rankdir=LR;"]
+    lines += ['  node [shape=ellipse, fontname="sans-serif"];', '  edge [fontname="sans-serif"];']
     for node, text in nodes.items():
-        shape = ", shape=doublecircle" if node in finals else ""
+        shape = ", shape=doublecircle" if node in finals else ", shape=box" if node in boxes else ""
         lines.append(f"  {_quoted(str(node))} [label={_quoted(text)}{shape}];")
     for (source, target), texts in edges.items():
         label = "\n".join(texts)

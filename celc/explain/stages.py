@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from collections.abc import Sequence as SequenceOf
 from typing import assert_never
 
@@ -56,27 +56,6 @@ def dump_formula(stages: Stages) -> str:
     """The query's clauses as resolved, and its formula in LP-normal form."""
     lines = [*query_lines(stages.query), "LP-normal form:", *form_lines(stages.normal_form, "  ")]
     return text_of(lines)
-
-
-def dump_chains(chosen: SequenceOf[Stages], file: SequenceOf[Stages]) -> str:
-    """The queries of a file that are read, below those that read them; empty where none of the
-    chosen ones reads any."""
-    queries = {stages.query.name: stages.query for stages in file}
-    readers = [stages.query for stages in chosen if stages.query.reads]
-    below = {name for query in readers for name in query.reads}
-    lines: list[str] = []
-    for query in readers:
-        if query.name not in below:
-            lines += ["chain:", *_chain_lines(query, queries, "  ")]
-    return text_of(lines) if lines else ""
-
-
-def _chain_lines(query: core.Query, queries: Mapping[str, core.Query], indent: str) -> list[str]:
-    lines = [f"{indent}{query.name}"]
-    for name in query.reads:
-        lines += _chain_lines(queries[name], queries, indent + "  ")
-    streams = [stream.name for stream in query.streams if stream.name not in query.reads]
-    return [*lines, *(f"{indent}  stream {name}" for name in streams)]
 
 
 def query_lines(query: core.Query) -> list[str]:

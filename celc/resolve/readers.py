@@ -57,7 +57,7 @@ def rows_of(query: core.Query, node: syntax.Query) -> QueryRows:
         attributes[attribute.name], places[attribute.name] = attribute, span
     event_type = EventType(query.name, query.name, tuple(attributes.values()))
     stream = Stream(query.name, (event_type,))
-    return QueryRows(stream, places, query.order_by, place, _why_not(query), twice)
+    return QueryRows(stream, places, query.order_by, place, why_rows_are_not_read(query), twice)
 
 
 def _attributes(query: core.Query, place: Span) -> Iterator[tuple[AttributeDeclaration, Span]]:
@@ -71,7 +71,14 @@ def _attributes(query: core.Query, place: Span) -> Iterator[tuple[AttributeDecla
         yield AttributeDeclaration(START_TIME, order.type), place
 
 
-def _why_not(query: core.Query) -> str:
+def columns_of_rows(query: core.Query) -> tuple[AttributeDeclaration, ...]:
+    """The attributes that the rows of a query have for a reader; a name can stand there twice, and
+    then no query can read it."""
+    return tuple(attribute for attribute, _ in _attributes(query, query.span))
+
+
+def why_rows_are_not_read(query: core.Query) -> str:
+    """Why no query can read the rows of this kind of query; empty where one can."""
     if query.total is not None:
         return "they are totals (TOTAL) and no matches"
     if query.uncertain is not None:

@@ -36,7 +36,7 @@ WITHIN 9 EVENTS"""
 # The same wait for a C, reached in two ways: two states become one.
 _MERGED = "SELECT * FROM S WHERE (A ; B ; C) OR (B ; B ; C)"
 
-_STAGES = ("formula", "cea", "det", "tables", "code")
+_STAGES = ("formula", "chain", "cea", "det", "tables", "code")
 _DRAWN = ("cea", "det")
 
 
@@ -343,11 +343,13 @@ def test_svg_where_graphviz_fails(
 
 
 @pytest.mark.parametrize("format", ["dot", "svg"])
-@pytest.mark.parametrize("stage", sorted({*_STAGES} - {*_DRAWN}))
-def test_only_automata_are_drawn(format: str, stage: str, tmp_path: Path, capsys: Any) -> None:
+@pytest.mark.parametrize("stage", sorted({*_STAGES} - {*_DRAWN, "chain"}))
+def test_only_automata_and_chains_are_drawn(
+    format: str, stage: str, tmp_path: Path, capsys: Any
+) -> None:
     source = _written(tmp_path, _QUERIES["plain"])
     told = _refused(capsys, source, "--stage", stage, "--format", format)
-    assert "only the stages cea and det can be drawn" in told
+    assert "only the stages chain, cea and det can be drawn" in told
 
 
 def test_a_drawing_needs_a_stage(tmp_path: Path, capsys: Any) -> None:

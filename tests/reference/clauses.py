@@ -193,9 +193,10 @@ def _with_rows(
     for event in events:
         event_type = plain.type_of(event)
         if event_type is not None:
-            begin = {BEGIN: event.get(order)}
+            # An event whose type went without saying stands among rows now, which have types.
+            told = {"type": event_type.name, "stream": event_type.stream, BEGIN: event.get(order)}
             # The table of all streams below may hold attributes that this type does not declare.
-            keyed.append(((event.get(order), 0), {**event, **begin}))
+            keyed.append(((event.get(order), 0), {**event, **told}))
     types = list(plain.types)
     for number, level in enumerate(levels):
         names = attributes_of_rows(level.query, order)

@@ -758,7 +758,7 @@ def clusters_of(events, first, stop, window, many):  # type: ignore[no-untyped-d
         active[size] = events.last[event]
         size += 1
         depth[event] = size
-    start, crowded, reach = first, np.int64(-1), np.int64(0)
+    start, crowded, reach = first, -1, 0
     for event in range(stop):
         if depth[event] >= many:
             crowded = event
@@ -766,7 +766,7 @@ def clusters_of(events, first, stop, window, many):  # type: ignore[no-untyped-d
             continue
         if begins[event]:
             start = event
-            reach = max(reach, events.part[event])
+            reach = max(reach, int(events.part[event]))
             floor = events.low[event] - window if window >= 0 else NEVER
             while reach < event and events.last[reach] < floor:
                 reach += 1

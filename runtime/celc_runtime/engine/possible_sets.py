@@ -108,8 +108,8 @@ def sets_of_ends(  # type: ignore[no-untyped-def]
 
     whole: these are all events of a cluster. Else they are one event, the other orders of a set are
     added up for this set alone, and it is a row at the greatest of the events that can be its last
-    one. asked: see `Question`; more than max_work steps for a row, on the average, are too many. Returns
-    a status, and the ends, tags and confidences of rows as `PossibleRows` has them.
+    one. asked: see `Question`; more than max_work steps for a row, on the average, are too many.
+    Returns a status, and the ends, tags and confidences of rows as `PossibleRows` has them.
     """
     looks, step, window = asked.looks, asked.step, asked.window
     bits, bound, max_work = asked.bits, asked.bound, asked.max_work

@@ -10,9 +10,9 @@ Three ways, by the query and the events:
 
 - `possible_orders` lists matches one by one, and gives up a chain that is not likely enough.
   Where events of a match could change places, it adds up their orders for this match.
-- Where many events overlap, `possible_sets` adds up the orders of all matches of a cluster together.
-- Conditions compare events: chains that the relaxed formula admits are listed, and the definition of
-  the formula is asked about the events of each, in that order (`definition`).
+- Where many events overlap, `possible_sets` adds up the orders of all matches of a cluster at once.
+- Conditions compare events: chains that the relaxed formula admits are listed, and the definition
+  of the formula is asked about the events of each, in that order (`definition`).
 
 What waits is bounded by the window and by the longest time between low and high; where conditions
 compare events that can come in several orders, by the longest cluster. Without a window events wait
