@@ -43,6 +43,7 @@ def parser() -> argparse.ArgumentParser:
     explain.add_argument("--force", action="store_true", help="overwrite the output file")
 
     _add_run(commands)
+    _add_fmt(commands)
 
     help = "print a script with which a shell completes celc's command line"
     completing = commands.add_parser("completion", help=help, description=help)
@@ -85,6 +86,29 @@ def _add_run(commands: Any) -> None:
         help="the rows of a parameter set (FOR EACH NAME), in a file like those of events",
     )
     _add_input_options(run)
+
+
+def _add_fmt(commands: Any) -> None:
+    help = "write queries in the canonical layout"
+    fmt = commands.add_parser("fmt", help=help, description=help)
+    fmt.add_argument(
+        "source",
+        type=Path,
+        nargs="+",
+        metavar="query.cel",
+        help="files, folders of .cel and .sql files, or - for standard input",
+    )
+    fmt.add_argument(
+        "--check",
+        action="store_true",
+        help="change no file; exit with 1 where one has another layout",
+    )
+    fmt.add_argument("--diff", action="store_true", help="change no file; show what would change")
+    fmt.add_argument(
+        "--dialect",
+        choices=["cel", "match_recognize"],
+        help="of standard input (default: cel); of files the ending says it",
+    )
 
 
 def _add_input_options(run: argparse.ArgumentParser) -> None:

@@ -129,6 +129,14 @@ def _check(arguments: argparse.Namespace) -> int:
     )
 
 
+def _fmt(arguments: argparse.Namespace) -> int:
+    from celc.cli import formatting
+
+    return formatting.format_paths(
+        arguments.source, arguments.dialect, check=arguments.check, diff=arguments.diff
+    )
+
+
 def _completion(arguments: argparse.Namespace) -> int:
     say(completion.script(parser(), arguments.shell))
     return FINE
@@ -211,6 +219,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "check": _check,
     "explain": _explain,
     "run": _run,
+    "fmt": _fmt,
     "completion": _completion,
 }
 
