@@ -8,8 +8,9 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from celc.diagnostics.source import Source
-from celc.editor.formatting.chains import COMMA, Chains, closing_brackets
+from celc.editor.formatting.chains import Chains, closing_brackets
 from celc.editor.formatting.documents import INDENT, SPACE, Box, Break, Document, box
+from celc.editor.formatting.operators import read_operators
 from celc.editor.formatting.tokens import Word, attach_comments, move_comments
 from celc.editor.trees import nodes_of
 from celc.parse import syntax
@@ -33,10 +34,6 @@ _FORMULA_LEVELS = {"UNLESS": 1, "FILTER": 1, "OR": 2, "AND": 3, "ALL": 3}
 _FORMULA_LEVELS |= {"SEMICOLON": 4, "COLON": 4}
 _CONDITION_LEVELS = {"OR": 2, "AND": 3, "EQUAL": 5, "NOT_EQUAL": 5, "LESS": 5, "LESS_EQUAL": 5}
 _CONDITION_LEVELS |= {"GREATER": 5, "GREATER_EQUAL": 5}
-_ARITHMETIC = {"PLUS": 6, "MINUS": 6, "STAR": 7, "SLASH": 7, "PERCENT": 7}
-_ENDS_OF_OPERANDS = frozenset(
-    {"NAME", "ATTRIBUTE", "UNIT", "INTEGER", "DOUBLE", "TEXT", "RPAR", "TRUE", "FALSE", "NULL"}
-)
 _LISTS = frozenset({"SELECT", "FROM", "PARTITION", "STATE", "STEP"})
 _NO_SPACE_BEFORE = frozenset(
     {"COMMA", "RPAR", "RSQB", "RBRACE", "DOT", "TWO_DOTS", "QUESTION", "COLON_PLUS"}
@@ -56,7 +53,7 @@ def words_of(source: Source) -> tuple[syntax.File, list[Word]]:
     """
     file, tokens = parse_with_tokens(source)
     words = [_word(tokens, index) for index in range(len(tokens))]
-    words[-1].text = ""
+    words[-1].start = words[-1].end = len(source.text)
     attach_comments(source.text, words)
     return file, words
 
@@ -131,27 +128,13 @@ class _Layout:
     def _read_levels(self, start: int, end: int, query: syntax.Query | None) -> None:
         """Set the levels of operators; `query` is given where its formula stands."""
         conditions = _conditions(query)
-        low_bounds: set[int] = set()
-        depth = 0
+        outside = []
         for index in range(start, end):
-            word = self._words[index]
-            in_formula = query is not None and not _is_in(conditions, word.start)
-            depth += (index in self._closing) - (word.kind in ("RPAR", "RSQB", "RBRACE"))
-            if word.kind == "COMMA":
-                word.level = COMMA if word.role != "bound" else None
-            elif in_formula:
+            if query is None or _is_in(conditions, self._words[index].start):
+                outside.append(index)
+            else:
                 self._read_formula_word(index)
-            elif word.kind == "BETWEEN":
-                low_bounds.add(depth)
-            elif word.kind == "AND" and depth in low_bounds:
-                low_bounds.remove(depth)
-            elif word.kind in _ARITHMETIC:
-                if index > start and self._words[index - 1].kind in _ENDS_OF_OPERANDS:
-                    word.level = _ARITHMETIC[word.kind]
-                elif word.kind != "STAR":
-                    word.role = "sign"
-            elif word.role != "tight":
-                word.level = _CONDITION_LEVELS.get(word.kind)
+        read_operators(self._words, outside, _CONDITION_LEVELS)
 
     def _read_formula_word(self, index: int) -> None:
         word = self._words[index]
@@ -242,7 +225,11 @@ class _Layout:
             items = self._chains.between(first, end, indent=0)
             return box(head, box(Break(), items, indent=INDENT), whole=True)
         if kind in ("WHERE", "HAVING", "RESULT"):
-            return box(self._words[start].piece(), SPACE, self._chains.between(start + 1, end))
+            keyword = self._words[start].piece()
+            if keyword.ends_line:
+                content = self._chains.between(start + 1, end, indent=0)
+                return box(keyword, box(SPACE, content, indent=INDENT))
+            return box(keyword, SPACE, self._chains.between(start + 1, end))
         return self._chains.between(start, end)
 
     def _first_item(self, start: int) -> int:

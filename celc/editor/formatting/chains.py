@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from celc.editor.formatting.documents import INDENT, SPACE, Box, Break, Document, box
-from celc.editor.formatting.tokens import Word
+from celc.editor.formatting.tokens import BEGIN_PARTS, Word
 
 COMMA = 0
 """The level of commas, below those of all operators."""
@@ -20,8 +20,10 @@ COMMA = 0
 # Levels of boxes; what lies deeper is written without places for a line end.
 _MAX_DEPTH = 120
 _CLOSING = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE", "COLON_LBRACE": "RBRACE"}
-_CLOSING |= {"EXCLUDE": "EXCLUDED"}
-_SOFT, _LINE = Break(flat=""), Break()
+_CLOSING |= {"EXCLUDE": "EXCLUDED", "CASE": "END"}
+# With a space inside.
+_WIDE = frozenset({"EXCLUDE", "CASE"})
+_LINE = Break()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +44,18 @@ class Chains:
         bounds = [start, *places, end]
         parts: list[Document] = []
         for begin, stop in pairwise(bounds):
-            # A comma ends an operand, any other operator begins one.
+            # A comma ends an operand, any other operator begins one, or is a part of it.
             first = begin + (is_list and begin != start)
             parts += [_LINE] if parts else []
-            if begin != start and not is_list:
+            if begin != start and not is_list and self.words[begin].role not in BEGIN_PARTS:
                 first = begin + 1
                 parts += [self.words[begin].piece(), SPACE]
             operand: Document = self.between(first, stop, depth + 1)
             if is_list and stop != end:
                 operand = box(operand, self.words[stop].piece())
             parts.append(operand)
-        if is_list and self._is_long_list(bounds):
+        is_filled = self.words[places[0]].role == "part" or (is_list and self._is_long(bounds))
+        if is_filled:
             return _filled(parts)
         return box(parts[0], box(*parts[1:], indent=0 if is_list else indent), whole=True)
 
@@ -91,7 +94,8 @@ class Chains:
             elif self.words[index].role == "bounds":
                 parts.append(self.flat(index, last + 1))
             else:
-                parts.append(self.bracket(index, last, depth + 1))
+                gap = " " if self.words[index].kind in _WIDE else ""
+                parts.append(self.bracket(index, last, depth + 1, gap))
             index = last + 1
         return box(*parts)
 
@@ -104,7 +108,7 @@ class Chains:
             parts.append(self.words[index].piece())
         return box(*parts)
 
-    def _is_long_list(self, bounds: Sequence[int]) -> bool:
+    def _is_long(self, bounds: Sequence[int]) -> bool:
         """Whether it is a list of single words, of which a line takes several."""
         sizes = [end - begin - 1 for begin, end in pairwise(bounds[1:])]
         return len(sizes) > 3 and max(sizes) == 1 and bounds[1] - bounds[0] == 1

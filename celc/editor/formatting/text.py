@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Literal
 
 from celc.diagnostics.source import Source
-from celc.editor.formatting import cel
+from celc.editor.formatting import cel, row_patterns
 from celc.editor.formatting.documents import Box, lines_of
-from celc.editor.formatting.tokens import Word, comments_of
+from celc.editor.formatting.tokens import Word
 from celc.editor.trees import same_tree
 
 Dialect = Literal["cel", "match_recognize"]
@@ -21,22 +22,29 @@ def formatted(source: Source, dialect: Dialect = "cel") -> str:
     mistake of celc: an AssertionError.
     """
     tree, words = _read(source, dialect)
-    tokens, comments = _spelled(words), comments_of(words)
+    tokens, comments = _spelled(words), _between(source.text, words)
     text = lines_of(_document(tree, words, dialect))
     tree_after, after = _read(Source(source.name, text), dialect)
     assert _spelled(after) == tokens, "the layout has lost or joined words"
-    assert comments_of(after) == comments, "the layout has lost a comment"
+    assert _between(text, after) == comments, "the layout has lost a comment"
     assert same_tree(tree, tree_after), "the layout has changed the formula"
     return text
 
 
 def _read(source: Source, dialect: Dialect) -> tuple[Any, list[Word]]:
-    return cel.words_of(source)
+    return row_patterns.words_of(source) if dialect != "cel" else cel.words_of(source)
 
 
 def _document(tree: Any, words: list[Word], dialect: Dialect) -> Box:
-    return cel.document_of(tree, words)
+    return row_patterns.document_of(words) if dialect != "cel" else cel.document_of(tree, words)
 
 
 def _spelled(words: Sequence[Word]) -> list[tuple[str, str]]:
     return [(word.kind, word.text) for word in words]
+
+
+def _between(text: str, words: Sequence[Word]) -> str:
+    """All that stands between the words, without white space: their comments."""
+    bounds = pairwise([0, *(place for word in words for place in (word.start, word.end))])
+    between = "".join("".join(text[start:end].split()) for start, end in list(bounds)[::2])
+    return between.removeprefix("\ufeff")

@@ -12,6 +12,10 @@ from dataclasses import dataclass, field
 
 from celc.editor.formatting.documents import Comment, Piece
 
+BEGIN_PARTS = frozenset({"part", "branch"})
+"""Roles of words that begin a part of a chain without an operator; of each "part" a line takes
+several."""
+
 _COMMENT = re.compile(r"--[^\n]*|/\*[\s\S]*?\*/")
 
 
@@ -62,7 +66,7 @@ def move_comments(words: Sequence[Word], is_comma: Sequence[bool]) -> None:
     They are moved only where their order stays, and where none ends the line of another.
     """
     for before, word, after, comma in zip(words, words[1:], words[2:], is_comma[1:], strict=False):
-        if word.level is None:
+        if word.level is None or word.role in BEGIN_PARTS:
             continue
         if comma:
             if not word.behind:
@@ -78,8 +82,3 @@ def move_comments(words: Sequence[Word], is_comma: Sequence[bool]) -> None:
         if not word.behind:
             word.above += after.above
             after.above.clear()
-
-
-def comments_of(words: Sequence[Word]) -> list[str]:
-    """The texts of all comments in order."""
-    return [comment.text for word in words for comment in (*word.above, *word.behind)]
