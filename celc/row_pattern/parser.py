@@ -59,6 +59,16 @@ def tokens_of(source: Source) -> list[lark.Token]:
     return list(_grammar().parse_interactive(source.text).iter_parse())
 
 
+def accepted_after(text: str) -> frozenset[str] | None:
+    """The terminals that can follow a text; None where it is already wrong."""
+    parser = _grammar().parse_interactive(text)
+    try:
+        parser.exhaust_lexer()
+    except lark.exceptions.UnexpectedInput:
+        return None
+    return frozenset(parser.accepts())
+
+
 @cache
 def keywords() -> frozenset[str]:
     """The words that have a meaning of their own in the grammar, in capitals."""
