@@ -83,7 +83,10 @@ def quoted(name: str) -> str:
 
 
 def accepted_after(tokens: Sequence[Token]) -> frozenset[str] | None:
-    """The terminals that can follow tokens (the last one is their end); None where these are wrong."""
+    """The terminals that can follow tokens, of which the last one is the end.
+
+    None where the tokens are already wrong.
+    """
     starts = [index for index in range(len(tokens)) if _begins(tokens, index)]
     for start in dict.fromkeys((*starts[-1:], 0)):
         machine = Machine(QueryBuilder(Diagnostics(Source("", ""))))
@@ -136,9 +139,7 @@ def _names(
         yield from (Completion(name, name, "data type", "data type") for name in known_types)
     elif first in ("CREATE", "PARAMETERS"):
         return  # a new name
-    elif "PROJECT" in accepted:
-        yield from _types(types)
-    elif word == "IS":
+    elif "PROJECT" in accepted or word == "IS":
         yield from _types(types)
     elif word == "EACH":
         yield from _named([one.name for one in known.parameters], "parameters")

@@ -18,8 +18,10 @@ from celc.row_pattern.parser import accepted_after, keywords
 from celc.row_pattern.resolver import TYPES
 
 _UNITS = ("SECOND", "MINUTE", "HOUR", "DAY")
-_CLAUSES = ("SELECT", "TABLE", "PARTITION", "ORDER", "MEASURES", "SKIP", "PATTERN", "SUBSET")
-_CLAUSES += ("DEFINE", "FROM", "WITHIN")
+_CLAUSES = frozenset(
+    {"SELECT", "TABLE", "FROM", "PARTITION", "ORDER", "MEASURES", "SKIP", "PATTERN", "WITHIN"}
+    | {"SUBSET", "DEFINE"}
+)
 
 
 def complete_rows(text: str, offset: int) -> tuple[Completion, ...]:

@@ -66,7 +66,7 @@ def accepted_after(text: str) -> frozenset[str] | None:
         parser.exhaust_lexer()
     except lark.exceptions.UnexpectedInput:
         return None
-    return frozenset(parser.accepts())
+    return frozenset(parser.accepts())  # type: ignore[no-untyped-call]
 
 
 @cache
