@@ -45,6 +45,9 @@ def parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_fmt(commands)
 
+    help = "run the language server that editors start (on standard input and output)"
+    commands.add_parser("lsp", help=help, description=help)
+
     help = "print a script with which a shell completes celc's command line"
     completing = commands.add_parser("completion", help=help, description=help)
     completing.add_argument("shell", choices=completion.SHELLS)

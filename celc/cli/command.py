@@ -137,6 +137,19 @@ def _fmt(arguments: argparse.Namespace) -> int:
     )
 
 
+def _lsp(arguments: argparse.Namespace) -> int:
+    try:
+        from celc.editor.server import serve
+    except ModuleNotFoundError as missing:
+        if missing.name not in ("pygls", "lsprotocol"):
+            raise
+        raise CommandProblem(
+            "the language server needs the package pygls: pip install 'celc[editor]'"
+        ) from None
+    serve()
+    return FINE
+
+
 def _completion(arguments: argparse.Namespace) -> int:
     say(completion.script(parser(), arguments.shell))
     return FINE
@@ -220,6 +233,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "explain": _explain,
     "run": _run,
     "fmt": _fmt,
+    "lsp": _lsp,
     "completion": _completion,
 }
 

@@ -19,7 +19,8 @@ from celc.cli.queries import (
 )
 from celc.diagnostics.errors import CelError
 from celc.diagnostics.source import Source, visible
-from celc.editor.formatting.text import Dialect, formatted
+from celc.editor.checks import Dialect
+from celc.editor.formatting.text import formatted
 
 
 @dataclass(slots=True)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 from celc.diagnostics.source import Source
+from celc.editor.checks import Dialect
 from celc.editor.formatting import cel, row_patterns
 from celc.editor.formatting.documents import Box, lines_of
 from celc.editor.formatting.tokens import Word
 from celc.editor.trees import same_tree
-
-Dialect = Literal["cel", "match_recognize"]
 
 
 def formatted(source: Source, dialect: Dialect = "cel") -> str:

@@ -1,0 +1,27 @@
+"""All errors and warnings of a text, as `celc check` finds them."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import Literal, TypeAlias
+
+from celc.diagnostics.errors import CelError, Diagnostic
+from celc.diagnostics.source import Source
+from celc.options import Options
+from celc.pipeline import compile_source
+from celc.row_pattern.compiler import compile_rows
+
+Dialect: TypeAlias = Literal["cel", "match_recognize"]
+
+MAX_SECONDS = 5.0
+"""How long a text is compiled while it is being typed; an error says where that was too short."""
+
+
+def diagnostics_of(source: Source, dialect: Dialect) -> tuple[Diagnostic, ...]:
+    """The errors and warnings of a text, in the order of their places."""
+    try:
+        if dialect == "match_recognize":
+            return compile_rows(source, PurePath(source.name).stem).warnings
+        return compile_source(source, Options(max_compile_seconds=MAX_SECONDS)).warnings
+    except CelError as problem:
+        return problem.diagnostics
