@@ -175,7 +175,9 @@ def _bindings(statement: Sequence[Token]) -> Iterator[tuple[str, set[str]]]:
         token, name = statement[index], statement[index + 1]
         is_label = keyword_of(token) in ("AS", "IN") or token.type == "ARROW"
         if is_label and name.type == "NAME" and index:
-            yield name_text(name), set(_types_before(statement, index - 1, start))
+            # φ AS x, or φ[y -> x]
+            end = index - (3 if token.type == "ARROW" else 1)
+            yield name_text(name), set(_types_before(statement, end, start))
 
 
 def _types_before(statement: Sequence[Token], index: int, start: int) -> Iterator[str]:
