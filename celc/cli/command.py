@@ -141,7 +141,7 @@ def _lsp(arguments: argparse.Namespace) -> int:
     try:
         from celc.editor.server import serve
     except ModuleNotFoundError as missing:
-        if missing.name not in ("pygls", "lsprotocol"):
+        if (missing.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
             raise
         raise CommandProblem(
             "the language server needs the package pygls: pip install 'celc[editor]'"
