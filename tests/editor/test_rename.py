@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import fields
 
 import pytest
 from editor.queries import queries_of_the_repository
@@ -16,6 +17,11 @@ from celc.editor.checks import Dialect
 from celc.editor.places import Places
 from celc.editor.rename import RenameProblem, names_of, rename
 from celc.editor.symbols import Occurrence
+from celc.editor.trees import nodes_of
+from celc.parse import syntax
+from celc.parse.parser import parse
+from celc.row_pattern import syntax as row_syntax
+from celc.row_pattern.parser import parse as parse_rows
 
 DECLARED = """\
 CREATE STREAM S { EVENT A { x: INT, ts: LONG }, EVENT B { x: INT, ts: LONG } }
@@ -230,3 +236,41 @@ def test_every_offset_has_a_place_of_its_own() -> None:
             assert places.offset(*places.position(offset)) == offset or text[offset] == "\n"
         assert places.offset(0, 99) == 1
         assert places.offset(99, 0) == len(text)
+
+
+# Names that mean something of the language, and no thing of the text.
+_OF_THE_LANGUAGE = {
+    ("AttributeDeclaration", "type"),
+    ("AggregateDeclaration", "type"),
+    ("ColumnDeclaration", "type"),
+    ("DurationPart", "unit"),
+    ("Interval", "unit"),
+    ("Call", "function"),
+    ("CallOfAll", "function"),
+    ("Call", "semantics"),
+}
+
+
+def test_no_name_of_a_query_is_overlooked_and_none_is_taken_for_two_things() -> None:
+    undeclared = 0
+    for name, dialect, query in list(queries_of_the_repository())[::25]:
+        kind: Dialect = "cel" if dialect == "cel" else "match_recognize"
+        source = Source("q.cel", query)
+        try:
+            found = names_of(source, kind)
+        except CelError:
+            continue
+        places = {one.span for one in found}
+        assert len(places) == len(found), name
+        tree = parse(source) if kind == "cel" else parse_rows(source)
+        for node in nodes_of(tree):
+            for field in fields(node):
+                value = getattr(node, field.name)
+                for one in value if isinstance(value, tuple) else (value,):
+                    is_name = isinstance(one, syntax.Name | row_syntax.Name)
+                    if is_name and (type(node).__name__, field.name) not in _OF_THE_LANGUAGE:
+                        is_unit = isinstance(node, row_syntax.Column) and one.key == "minute"
+                        assert one.span in places or is_unit, (name, one)
+        undeclared += any(one.symbol.kind == "unknown" for one in found)
+    # Queries that name what there is not, and those of the documents without their declarations.
+    assert undeclared < 12
