@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Literal, TypeAlias
 
-from celc.diagnostics.errors import CelError, Diagnostic
+from celc.diagnostics.errors import CelError, Diagnostic, Diagnostics
 from celc.diagnostics.source import Source
 from celc.options import Options
+from celc.parse.parser import parse
 from celc.pipeline import compile_source
+from celc.resolve.resolver import resolve
 from celc.row_pattern.compiler import compile_rows
+from celc.row_pattern.parser import parse as parse_rows
+from celc.row_pattern.resolver import resolve as resolve_rows
 
 Dialect: TypeAlias = Literal["cel", "match_recognize"]
 
@@ -25,3 +29,16 @@ def diagnostics_of(source: Source, dialect: Dialect) -> tuple[Diagnostic, ...]:
         return compile_source(source, Options(max_compile_seconds=MAX_SECONDS)).warnings
     except CelError as problem:
         return problem.diagnostics
+
+
+def errors_of_names(source: Source, dialect: Dialect) -> tuple[Diagnostic, ...]:
+    """The errors about names, types and clauses alone, which take no automaton to find."""
+    try:
+        if dialect == "match_recognize":
+            found = Diagnostics(source)
+            resolve_rows(parse_rows(source, found), found, PurePath(source.name).stem, None)
+        else:
+            resolve(parse(source), source)
+    except CelError as problem:
+        return tuple(one for one in problem.diagnostics if one.severity == "error")
+    return ()

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from celc.diagnostics.errors import CelError, Fix
 from celc.diagnostics.source import Source, Span
-from celc.editor.checks import Dialect, diagnostics_of
+from celc.editor.checks import Dialect, errors_of_names
 from celc.editor.completion import quoted
 from celc.editor.row_symbols import row_occurrences
 from celc.editor.symbols import Occurrence, occurrence_at, occurrences, same_groups
@@ -56,10 +56,11 @@ def rename(source: Source, offset: int, name: str, dialect: Dialect) -> tuple[Fi
         raise RenameProblem(f"'{new}' cannot stand here: {_first(problem)}") from None
     if not same_groups(found, names, places):
         raise RenameProblem(f"'{new}' is taken: the text would mean something else")
-    before = [one.code for one in diagnostics_of(source, dialect) if one.severity == "error"]
-    new_errors = [one for one in diagnostics_of(after, dialect) if one.severity == "error"]
+    before = [one.code for one in errors_of_names(source, dialect)]
+    new_errors = errors_of_names(after, dialect)
     if [one.code for one in new_errors] != before:
-        raise RenameProblem(f"'{new}' cannot stand here: {new_errors[0].message}")
+        told = new_errors[0].message if new_errors else "the errors of the text would be others"
+        raise RenameProblem(f"'{new}' cannot stand here: {told}")
     return fixes
 
 
