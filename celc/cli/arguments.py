@@ -46,7 +46,8 @@ def parser() -> argparse.ArgumentParser:
     _add_fmt(commands)
 
     help = "run the language server that editors start (on standard input and output)"
-    commands.add_parser("lsp", help=help, description=help)
+    lsp = commands.add_parser("lsp", help=help, description=help)
+    _add_options(lsp.add_argument_group("how queries are checked"), longest="5")
 
     help = "print a script with which a shell completes celc's command line"
     completing = commands.add_parser("completion", help=help, description=help)
@@ -167,6 +168,12 @@ def _command(
     else:
         more = "or a .sql file with MATCH_RECOGNIZE"
         parser.add_argument("source", type=Path, metavar="query.cel", help=more)
+    _add_options(parser)
+    return parser
+
+
+def _add_options(parser: argparse._ActionsContainer, longest: str = "no end") -> None:
+    """The choices of a compilation; `longest` is what it may take where nothing is said."""
     parser.add_argument(
         "--order-by",
         metavar="COLUMNS",
@@ -214,9 +221,8 @@ def _command(
         "--max-compile-seconds",
         type=_seconds,
         metavar="N",
-        help="end the compilation with an error when it has taken so long (default: no end)",
+        help=f"end the compilation with an error when it has taken so long (default: {longest})",
     )
-    return parser
 
 
 def _count(text: str) -> int:

@@ -146,7 +146,7 @@ def _lsp(arguments: argparse.Namespace) -> int:
         raise CommandProblem(
             "the language server needs the package pygls: pip install 'celc[editor]'"
         ) from None
-    serve()
+    serve(options_of(arguments))
     return FINE
 
 

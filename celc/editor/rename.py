@@ -14,10 +14,13 @@ from celc.editor.checks import Dialect, errors_of_names
 from celc.editor.completion import quoted
 from celc.editor.row_symbols import row_occurrences
 from celc.editor.symbols import Occurrence, occurrence_at, occurrences, same_groups
+from celc.options import Options
 from celc.parse.parser import parse
 from celc.parse.tables import grammar
 from celc.row_pattern.parser import keywords
 from celc.row_pattern.parser import parse as parse_rows
+
+_DEFAULTS = Options()
 
 
 class RenameProblem(Exception):
@@ -36,10 +39,13 @@ def renameable(source: Source, offset: int, dialect: Dialect) -> Occurrence:
     return _renameable(_names(source, dialect), offset)
 
 
-def rename(source: Source, offset: int, name: str, dialect: Dialect) -> tuple[Fix, ...]:
+def rename(
+    source: Source, offset: int, name: str, dialect: Dialect, options: Options = _DEFAULTS
+) -> tuple[Fix, ...]:
     """The changes that give the thing at a place another name, in order.
 
-    Raises RenameProblem where the text has errors, or would mean something else.
+    options: those of `celc check`. Raises RenameProblem where the text has errors, or would mean
+    something else.
     """
     found = _names(source, dialect)
     symbol = _renameable(found, offset).symbol
@@ -56,8 +62,8 @@ def rename(source: Source, offset: int, name: str, dialect: Dialect) -> tuple[Fi
         raise RenameProblem(f"'{new}' cannot stand here: {_first(problem)}") from None
     if not same_groups(found, names, places):
         raise RenameProblem(f"'{new}' is taken: the text would mean something else")
-    before = [one.code for one in errors_of_names(source, dialect)]
-    new_errors = errors_of_names(after, dialect)
+    before = [one.code for one in errors_of_names(source, dialect, options)]
+    new_errors = errors_of_names(after, dialect, options)
     if [one.code for one in new_errors] != before:
         told = new_errors[0].message if new_errors else "the errors of the text would be others"
         raise RenameProblem(f"'{new}' cannot stand here: {told}")

@@ -29,6 +29,7 @@ from celc.editor.places import Places
 from celc.editor.rename import RenameProblem, rename, renameable
 from celc.editor.row_completion import complete_rows
 from celc.editor.row_hover import hover_rows
+from celc.options import Options
 from celc.version import VERSION
 
 PAUSE = 0.2
@@ -85,27 +86,30 @@ class Document:
         return [lsp.TextEdit(self.range(fix.span), fix.text) for fix in fixes]
 
 
-def serve() -> None:
-    """Run the server on standard input and output until the editor ends it."""
+def serve(options: Options) -> None:
+    """Run the server on standard input and output until the editor ends it.
+
+    options: those of `celc check`, for all texts.
+    """
     # What an editor is refused, it tells itself; on standard error it would look like a mistake.
     for name in ("pygls.protocol.json_rpc", "pygls.server"):
         logging.getLogger(name).addFilter(_is_no_refusal)
     # The server closes what it writes to, and the process still needs its standard output.
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as out:
-        language_server().start_io(sys.stdin.buffer, out)
+        language_server(options).start_io(sys.stdin.buffer, out)
 
 
 def _is_no_refusal(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], JsonRpcException))
 
 
-def language_server() -> LanguageServer:
+def language_server(options: Options) -> LanguageServer:
     """The server, with all that it answers."""
     server = LanguageServer("celc", VERSION, lsp.TextDocumentSyncKind.Full)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     def opened(params: lsp.DidOpenTextDocumentParams) -> None:
-        _publish(server, params.text_document.uri)
+        _publish(server, params.text_document.uri, options)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
     async def changed(params: lsp.DidChangeTextDocumentParams) -> None:
@@ -113,7 +117,7 @@ def language_server() -> LanguageServer:
         await asyncio.sleep(PAUSE)
         document = server.workspace.text_documents.get(uri)
         if document is not None and document.version == version:
-            _publish(server, uri)
+            _publish(server, uri, options)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
     def closed(params: lsp.DidCloseTextDocumentParams) -> None:
@@ -157,7 +161,7 @@ def language_server() -> LanguageServer:
         document = Document(server, params.text_document.uri)
         place = document.offset(params.position)
         try:
-            fixes = rename(document.source, place, params.new_name, document.dialect)
+            fixes = rename(document.source, place, params.new_name, document.dialect, options)
         except RenameProblem as problem:
             raise _refused(problem) from None
         return lsp.WorkspaceEdit({document.uri: document.edits(fixes)})
@@ -182,7 +186,7 @@ def language_server() -> LanguageServer:
         start, end = document.offset(params.range.start), document.offset(params.range.end)
         return [
             _action(document, found, fix)
-            for found in _found(document)
+            for found in _found(document, options)
             if found.span.start <= end and start <= found.span.end
             for fix in found.fixes
         ]
@@ -190,16 +194,18 @@ def language_server() -> LanguageServer:
     return server
 
 
-def _publish(server: LanguageServer, uri: str) -> None:
+def _publish(server: LanguageServer, uri: str, options: Options) -> None:
     document = Document(server, uri)
-    found = [_diagnostic(document, one) for one in _found(document)]
+    found = [_diagnostic(document, one) for one in _found(document, options)]
     server.text_document_publish_diagnostics(
         lsp.PublishDiagnosticsParams(uri, found, document.version)
     )
 
 
-def _found(document: Document) -> tuple[Diagnostic, ...]:
-    return diagnostics_of(document.source, document.dialect) if document.is_ours else ()
+def _found(document: Document, options: Options) -> tuple[Diagnostic, ...]:
+    if not document.is_ours:
+        return ()
+    return diagnostics_of(document.source, document.dialect, options)
 
 
 def _diagnostic(document: Document, found: Diagnostic) -> lsp.Diagnostic:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from editor.queries import queries_of_the_repository
+from all_queries import queries_of_the_repository
 from golden_files import compare
 from places import ROOT
 from pygments.lexer import Lexer

@@ -9,7 +9,7 @@ import random
 from pathlib import Path
 
 import pytest
-from editor.queries import Query, queries_of_the_repository
+from all_queries import Query, queries_of_the_repository
 
 import celc
 from celc.cli import main

@@ -9,7 +9,7 @@ import random
 from dataclasses import fields
 
 import pytest
-from editor.queries import queries_of_the_repository
+from all_queries import queries_of_the_repository
 
 from celc.diagnostics.errors import CelError
 from celc.diagnostics.source import Source

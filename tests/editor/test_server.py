@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from places import ROOT
 
+from celc.diagnostics.source import Source
+
 pytest.importorskip("pygls")
 
 URI, SQL = "file:///work/fire.cel", "file:///work/v%20shape.sql"
@@ -237,3 +239,17 @@ def test_without_pygls_the_command_says_what_to_install(
     monkeypatch.setitem(sys.modules, "pygls", None)
     assert main(["lsp"]) == 2
     assert "pip install 'celc[editor]'" in capsys.readouterr().err
+
+
+def test_texts_are_checked_with_the_options_of_the_command() -> None:
+    from celc.editor.checks import diagnostics_of
+    from celc.options import Options
+
+    declared = "CREATE STREAM S { EVENT A { x: INT, ts: TIMESTAMP } }\n"
+    source = Source("q.cel", f"{declared}SELECT * FROM S WHERE A ; A WITHIN 3 EVENTS")
+    assert [one.code for one in diagnostics_of(source, "cel")] == ["no-order"]
+    assert diagnostics_of(source, "cel", Options(("ts",))) == ()
+    simultaneous = diagnostics_of(source, "cel", Options(("ts",), ties="simultaneous"))
+    assert [one.severity for one in simultaneous] == ["error"]
+    at_once = Options(("ts",), max_compile_seconds=1e-9)
+    assert [one.code for one in diagnostics_of(source, "cel", at_once)] == ["too-slow-to-compile"]
