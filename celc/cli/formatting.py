@@ -44,7 +44,7 @@ def format_paths(paths: Sequence[Path], dialect: Dialect | None, *, check: bool,
     counts = _Counts()
     for path in files:
         try:
-            _format(path, dialect, counts, check=check, diff=diff)
+            _format(path, dialect, counts, named=path in paths, check=check, diff=diff)
         except CommandProblem as problem:
             problems.append(str(problem))
         except CelError as problem:
@@ -60,8 +60,9 @@ def format_paths(paths: Sequence[Path], dialect: Dialect | None, *, check: bool,
 
 
 def _format(
-    path: Path, dialect: Dialect | None, counts: _Counts, *, check: bool, diff: bool
+    path: Path, dialect: Dialect | None, counts: _Counts, *, named: bool, check: bool, diff: bool
 ) -> None:
+    """Format a file; other SQL is left alone where the command has not named it."""
     is_input = path == STANDARD_INPUT
     if is_input:
         is_sql = dialect == "match_recognize"
@@ -69,6 +70,8 @@ def _format(
     else:
         is_sql = path.suffix == SQL_SUFFIX
         source = Source(path.as_posix(), read_source(path).text)
+    if is_sql and not named and "match_recognize" not in source.text.casefold():
+        return
     text = formatted(source, "match_recognize" if is_sql else "cel")
     # Files with a byte order mark, or with "\r\n", have another layout, too.
     same = text == source.text and (is_input or text.encode() == path.read_bytes())

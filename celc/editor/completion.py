@@ -20,6 +20,7 @@ from celc.parse.machine import Machine
 from celc.parse.queries import QueryBuilder
 from celc.parse.tables import grammar
 from celc.parse.tokens import Token, begins_statement, is_unit, keyword_of, name_text
+from celc.resolve.own_aggregates import IN_AGGREGATES
 from celc.resolve.schema import PARAMETER_TYPES, TYPE_NAMES
 
 Kind = Literal[
@@ -139,6 +140,8 @@ def _names(
         yield from (Completion(name, name, "data type", "data type") for name in known_types)
     elif first in ("CREATE", "PARAMETERS"):
         return  # a new name
+    elif first == "AGGREGATE" and word != "RPAR":
+        yield from _variables(statement)
     elif "PROJECT" in accepted or word == "IS":
         yield from _types(types)
     elif word == "EACH":
@@ -154,6 +157,16 @@ def _names(
         yield from _labels(labels, rows)
         if "TEXT" in accepted:
             yield from _functions(known, before)
+
+
+def _variables(statement: Sequence[Token]) -> Iterator[Completion]:
+    """The parameters and the state of an aggregate, and the functions of its expressions."""
+    for name, colon, kind in zip(statement, statement[1:], statement[2:], strict=False):
+        if name.type == "NAME" and colon.type == "COLON" and kind.type == "NAME":
+            text = name_text(name)
+            yield Completion(text, written(text), "variable", kind.text.upper())
+    for function in IN_AGGREGATES:
+        yield Completion(function, function, "function", words.IN_AGGREGATES[function])
 
 
 def _is_after_from(before: Sequence[Token]) -> bool:

@@ -149,6 +149,7 @@ def _word(token: Token, following: Token, *, is_right: bool) -> str | None:
         return None
     keyword = keyword_of(token)
     is_keyword = token.type in grammar().keywords.values() if is_right else keyword is not None
-    if following.type == "LPAR" and word in words.FUNCTIONS and not (is_right and is_keyword):
-        return words.FUNCTIONS[word]
+    functions = words.IN_AGGREGATES | words.FUNCTIONS
+    if following.type == "LPAR" and word in functions and not (is_right and is_keyword):
+        return functions[word]
     return words.OF_CEL[keyword] if is_keyword and keyword is not None else None

@@ -126,7 +126,7 @@ OF_ROW_PATTERNS: Mapping[str, str] = {
     "DISTINCT": "Is not supported in MATCH_RECOGNIZE.",
 }
 
-FUNCTIONS: Mapping[str, str] = {
+FUNCTIONS: dict[str, str] = {
     "FIRST": "FIRST(x.a): a of the first event of x.",
     "LAST": "LAST(x.a): a of the last event of x.",
     "MIN": "MIN(x.a): the smallest a of the events of x.",
@@ -140,6 +140,14 @@ FUNCTIONS: Mapping[str, str] = {
     "COLLECT": "COLLECT(x.a): the list of a over the events of x; in SELECT only.",
     "PREV": "PREV(x.a): a of the event of x before this one; in conditions only.",
     "ABS": "ABS(e): the value without its sign.",
+}
+
+IN_AGGREGATES: dict[str, str] = {
+    "ABS": "ABS(e): the value without its sign.",
+    "LEAST": "LEAST(a, b, …): the smallest of the values that are there.",
+    "GREATEST": "GREATEST(a, b, …): the largest of the values that are there.",
+    "COALESCE": "COALESCE(a, b, …): the first value that is there.",
+    "IF": "IF(p, a, b): a where p holds, else b.",
 }
 
 ROW_FUNCTIONS: Mapping[str, str] = {

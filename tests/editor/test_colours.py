@@ -21,6 +21,7 @@ from celc.editor.checks import Dialect
 from celc.editor.pygments_lexer import CelLexer, MatchRecognizeLexer
 from celc.editor.textmate import grammar_path, grammar_text
 from celc.parse.tables import grammar
+from celc.resolve.own_aggregates import IN_AGGREGATES
 from celc.row_pattern.expressions import FUNCTIONS as ROW_FUNCTIONS
 from celc.row_pattern.parser import keywords
 
@@ -46,6 +47,7 @@ def test_each_function_has_a_sentence() -> None:
     from celc.diagnostics.messages.functions import FUNCTIONS
 
     assert words.FUNCTIONS.keys() == set(FUNCTIONS)
+    assert words.IN_AGGREGATES.keys() == set(IN_AGGREGATES)
     assert words.ROW_FUNCTIONS.keys() == set(ROW_FUNCTIONS)
 
 
