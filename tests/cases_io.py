@@ -102,7 +102,7 @@ def _all_cases(stem_prefix: str | None, folder: Path) -> list[Case]:
 
 def _with_times(written: dict[str, Any]) -> dict[str, Any]:
     """The case with times and days in place of their texts. `decided_time` is of the type of ts,
-    and so is `end_time`."""
+    or where time is uncertain of low, and so is `end_time`."""
     times = dict(re.findall(r"\b(\w+): (TIMESTAMP|DATE)\b", written["query"]))
     for event in written["events"]:
         for name in times.keys() & event.keys():
@@ -112,7 +112,8 @@ def _with_times(written: dict[str, Any]) -> dict[str, Any]:
             elif text is not None:
                 event[name] = dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC)
     rows = [*written.get("expected", ()), *written.get("rows", ())]
-    for row in rows if times.get("ts") == "TIMESTAMP" else ():
+    kind = times.get("ts", times.get("low"))
+    for row in rows if kind == "TIMESTAMP" else ():
         for name in row.keys() & _TIMES:
             if row[name] is not None:
                 row[name] = dt.datetime.fromisoformat(row[name]).replace(tzinfo=dt.UTC)

@@ -85,8 +85,9 @@ def _keys(plan: Any) -> list[Any]:
 
 
 def _by_arrow(matcher: Any, frame: Any) -> Any:
-    keys = _keys(plan_of(matcher))
-    ordered = frame.coalesce(1).sortWithinPartitions(*keys, "ts", "row")
+    plan = plan_of(matcher)
+    order = plan.order_by or ("ts",)
+    ordered = frame.coalesce(1).sortWithinPartitions(*_keys(plan), *order, "row")
     return ordered.mapInArrow(matcher.match_arrow, matcher.OUTPUT_DDL)
 
 
@@ -102,7 +103,7 @@ def _by_sql(matcher: Any, frame: Any) -> Any:
     matcher.register(frame.sparkSession, name=name)
     whole = plan.interleaves or not plan.partition_by
     parts = "WITH SINGLE PARTITION" if whole else f"PARTITION BY ({', '.join(plan.key_sql)})"
-    table = f"TABLE({name}_events) {parts} ORDER BY (ts, row)"
+    table = f"TABLE({name}_events) {parts} ORDER BY ({', '.join(plan.order_by)}, row)"
     return frame.sparkSession.sql(f"SELECT * FROM {name}({table})")
 
 
@@ -148,6 +149,7 @@ def expected_form(matcher: Any, row: dict[str, Any]) -> dict[str, Any]:
         "end": row["end_pos"],
         "labels": {label.name: [e["pos"] for e in row[label.name]] for label in plan.labels},
         **({"decided_time": _time(row["decided_time"])} if plan.shows_decided_time else {}),
+        **({} if plan.uncertain is None else _times(row)),
         "values": {item.name: row[item.name] for item in plan.expressions},
     }
 
@@ -158,6 +160,12 @@ def plan_of(query: Any) -> Plan:
         (query,) = query.queries.values()
     found: Plan = query.plan
     return found
+
+
+def _times(row: dict[str, Any]) -> dict[str, Any]:
+    """What the rows of uncertain time say of it."""
+    times = {name: _time(row[name]) for name in ("start_time", "end_time")}
+    return {**times, "confidence": row["confidence"]}
 
 
 def _time(value: Any) -> Any:

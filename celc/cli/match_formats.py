@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 from celc_runtime.plan.plan import DECIDED_TIME, MATCHES
+from celc_runtime.plan.uncertain import CONFIDENCE
 from celc_runtime.query import CompiledQuery
 from celc_runtime.row_pattern.query import RowPatternQuery
 
@@ -70,6 +71,7 @@ def json_lines(query: CompiledQuery, out: IO[bytes]) -> Writer:
         return _lines_of_totals(query, out)
     partition_by, labels = query.plan.partition_by, [label.name for label in query.plan.labels]
     computed = [item.name for item in query.plan.expressions]
+    uncertain = () if query.plan.uncertain is None else ("start_time", "end_time", CONFIDENCE)
     decided = query.plan.shows_decided_time and not query.plan.collapsed
 
     def write(matches: pa.RecordBatch | None) -> None:
@@ -81,6 +83,7 @@ def json_lines(query: CompiledQuery, out: IO[bytes]) -> Writer:
                 "start": row["start_pos"],
                 "end": row["end_pos"],
                 **({DECIDED_TIME: row[DECIDED_TIME]} if decided else {}),
+                **({name: json_ready(row[name]) for name in uncertain}),
                 **({MATCHES: json_ready(row[MATCHES])} if query.plan.collapsed else {}),
                 "labels": {name: [event["pos"] for event in row[name]] for name in labels},
                 "values": {name: json_ready(row[name]) for name in computed},

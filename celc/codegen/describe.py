@@ -24,6 +24,7 @@ from celc.plan.strategy import (
     EarliestInWindow,
     InRuns,
     InWindow,
+    InWorlds,
     Keyed,
     Latest,
     Listing,
@@ -144,5 +145,7 @@ def describe_listing(listing: Listing) -> str:
             return "as runs of events"
         case ByDefinition():
             return "by the definition of the formula"
+        case InWorlds():
+            return "in every order in which their events can come"
         case _:
             assert_never(listing)

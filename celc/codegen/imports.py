@@ -92,7 +92,16 @@ _NAMES_OF = {
     "celc_runtime.row_pattern.query": ("RowPatternQuery", "row_pattern_names"),
     "celc_runtime.plan.strategy": (
         *("All", "BranchFree", "ByDefinition", "Checked", "Counted", "EarliestInWindow", "InRuns"),
-        *("InWindow", "KeyTable", "KeyTerm", "Keyed", "Latest", "LongestRuns", "NearestEvent"),
+        *(
+            "InWindow",
+            "InWorlds",
+            "KeyTable",
+            "KeyTerm",
+            "Keyed",
+            "Latest",
+            "LongestRuns",
+            "NearestEvent",
+        ),
         "Remembers",
         *("StraightLine", "UnionLists", "United", "WatchedPart", "Way"),
     ),
@@ -100,6 +109,7 @@ _NAMES_OF = {
         *("Compared", "Every", "IsNull", "ItemAbsolute", "ItemArithmetic", "ItemCast"),
         *("ItemNegation", "ItemValue", "OneOf", "Some", "TotalItem", "TotalOf", "Totals"),
     ),
+    "celc_runtime.plan.uncertain": ("Uncertain",),
     "celc_runtime.plan.transitions": (
         *("EVENTS", "FLOORS", "KEYS", "NO_WINDOW", "earliest", "selection", "tables"),
     ),

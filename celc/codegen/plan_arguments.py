@@ -27,7 +27,7 @@ from celc.plan.relevance import (
     relevant_events,
 )
 from celc.plan.single_labels import labels_at_end, labels_at_start, single_labels
-from celc.plan.strategy import ByDefinition, Checked
+from celc.plan.strategy import ByDefinition, Checked, InWorlds
 from celc.plan.tables import Kind, Tables
 
 
@@ -132,7 +132,9 @@ def plan_arguments(
         fields["reads"] = string_tuple(query.reads)
         fields["begin"] = string_literal(query.begin.name)
         fields["declared"] = string_tuple(_declared_attributes(query))
-    if isinstance(program.listing, Checked | ByDefinition):
+    if query.uncertain is not None:
+        fields["uncertain"] = _uncertain(query.uncertain, imports)
+    if isinstance(program.listing, Checked | ByDefinition | InWorlds):
         fields["max_work"] = f"{program.listing.max_work:_}"
     imports.use("Plan")
     return tuple(PlanArgument(name, value) for name, value in fields.items())
@@ -163,6 +165,7 @@ def attributes_read(query: core.Query, read: Set[str]) -> list[core.AttributeDec
     """
     needed = {a.name for a in query.order_by} | read
     needed |= set() if query.begin is None else {query.begin.name}
+    needed |= set() if query.uncertain is None else {query.uncertain.high.name}
     needed |= {name for key in query.partition_by for name in key.attributes}
     for window in (query.window, *windows_in(query.formula)):
         if window is not None and window.attribute is not None:
@@ -233,8 +236,9 @@ def _labels(program: Program, imports: Imports) -> str:
     # By definition matches are found without tables, and a union has more events than a match.
     if not (isinstance(program.listing, ByDefinition) or program.query.collapsed):
         single = single_labels(program.tables)
-        # A match of simultaneous events begins and ends with whole instants, not with its events.
-        if not program.query.simultaneous:
+        # A match of simultaneous events begins and ends with whole instants, not with its events;
+        # of uncertain time each event can be the first.
+        if not (program.query.simultaneous or program.query.uncertain):
             at_start, at_end = labels_at_start(program.tables), labels_at_end(program.tables)
     labels = [
         imports.call("Label", string_literal(label), string_tuple(attributes))
@@ -277,6 +281,14 @@ def _window(window: core.Window, imports: Imports) -> str:
     unit = string_literal(window.unit.value)
     begin = () if window.begin is None else (f"begin={string_literal(window.begin.name)}",)
     return imports.call("Window", unit, repr(window.size), attribute, *begin)
+
+
+def _uncertain(uncertain: core.Uncertainty, imports: Imports) -> str:
+    names = (string_literal(one.name) for one in (uncertain.low, uncertain.high))
+    threshold = uncertain.threshold
+    bound = [] if threshold is None else [f"least={threshold.least!r}"]
+    bound += [] if threshold is None else [f"strict={threshold.strict}"]
+    return imports.call("Uncertain", *names, str(uncertain.step), *bound)
 
 
 def _keys_by_type(query: core.Query, imports: Imports) -> dict[str, str]:

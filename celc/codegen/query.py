@@ -33,6 +33,7 @@ from celc.plan.strategy import (
     EarliestInWindow,
     InRuns,
     InWindow,
+    InWorlds,
     Keyed,
     Latest,
     LongestRuns,
@@ -215,5 +216,13 @@ def _listing(
         case ByDefinition():
             definition, read = definition_literal(number, listing, program, code, own)
             return StrategyPart(f"DEFINITION_{number}", (definition,), frozenset(read))
+        case InWorlds(form=form, one_order=one_order):
+            call = [f"one_order={one_order}"]
+            if form is None:
+                return StrategyPart(imports.call("InWorlds", *call))
+            whole = ByDefinition(form, False, listing.max_work, listing.reason)
+            definition, read = definition_literal(number, whole, program, code, own)
+            call.append(f"definition=DEFINITION_{number}")
+            return StrategyPart(imports.call("InWorlds", *call), (definition,), frozenset(read))
         case _:
             assert_never(listing)

@@ -855,6 +855,28 @@ class Parameters:
 
 
 @dataclass(frozen=True, slots=True)
+class Threshold:
+    """WITH CONFIDENCE: at least so much, or more than it where `strict`; a number from 0 to 1."""
+
+    least: float
+    strict: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertainty:
+    """The time of an event is one of low, low + step, low + 2 step, … up to high, each as likely.
+
+    `step` is in the units of their type: whole numbers, microseconds (TIMESTAMP) or days (DATE).
+    `threshold`: only matches with such a confidence are rows; None: all that are possible.
+    """
+
+    low: AttributeDeclaration
+    high: AttributeDeclaration
+    step: int
+    threshold: Threshold | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """One query of a file, resolved.
 
@@ -876,6 +898,9 @@ class Query:
     Then it is `simultaneous`, and every event type has the attribute `begin`: the time at which an
     event starts, as the order column is the time at which it ends. All windows in `formula` are
     measured from there.
+
+    `uncertain`: the times of events are uncertain. Then `order_by` is the least time alone, and the
+    formula is made of event types, `;`, `+`, OR, labels and conditions.
     """
 
     name: str
@@ -899,6 +924,7 @@ class Query:
     parameters: Parameters | None = None
     reads: tuple[str, ...] = ()
     begin: AttributeDeclaration | None = None
+    uncertain: Uncertainty | None = None
 
     @property
     def lasting(self) -> bool:

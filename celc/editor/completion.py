@@ -138,6 +138,9 @@ def _names(
     if word == "COLON" and first in ("CREATE", "PARAMETERS", "AGGREGATE"):
         known_types = TYPE_NAMES if first == "CREATE" else PARAMETER_TYPES
         yield from (Completion(name, name, "data type", "data type") for name in known_types)
+    elif first == "CREATE" and len(statement) > 2 and _is_in_brackets(before):
+        stream = name_text(statement[2])
+        yield from _attributes(one for one in types if one.stream == stream)
     elif first in ("CREATE", "PARAMETERS"):
         return  # a new name
     elif first == "AGGREGATE" and word != "RPAR":
@@ -157,6 +160,11 @@ def _names(
         yield from _labels(labels, rows)
         if "TEXT" in accepted:
             yield from _functions(known, before)
+
+
+def _is_in_brackets(before: Sequence[Token]) -> bool:
+    kinds = [token.type for token in before]
+    return kinds.count("LSQB") > kinds.count("RSQB")
 
 
 def _variables(statement: Sequence[Token]) -> Iterator[Completion]:

@@ -78,7 +78,7 @@ def outline(text: str) -> Outline:
             continue
         if keyword == "CREATE" and tokens[index + 2].type == "NAME":
             streams.append(name_text(tokens[index + 2]))
-            types += _events(streams[-1], tokens, index + 3)
+            types += _events(streams[-1], tokens, _opening(tokens, index + 3))
         elif keyword == "PARAMETERS":
             parameters.append(Attributes(None, name_text(following), _fields(tokens, index + 2)))
         elif keyword == "AGGREGATE":
@@ -113,6 +113,15 @@ def closing_of(tokens: Sequence[Token], opening: int) -> int:
             if not expected:
                 return index
     return len(tokens)
+
+
+def _opening(tokens: Sequence[Token], index: int) -> int:
+    """The place of the `{` of a stream, which may have an UNCERTAIN before it."""
+    while index < len(tokens) - 1 and tokens[index].type not in ("LBRACE", "RBRACE"):
+        if begins_statement(tokens, index):
+            break
+        index += 1
+    return index
 
 
 def _events(stream: str, tokens: Sequence[Token], start: int) -> Iterator[Attributes]:

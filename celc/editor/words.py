@@ -60,6 +60,9 @@ OF_CEL: Mapping[str, str] = {
     "STEP": "How an event changes the variables of an aggregate.",
     "RESULT": "What an aggregate gives after the last event.",
     "PARAMETERS": "Declares the columns of a table whose rows a query is run for (FOR EACH).",
+    "UNCERTAIN": "UNCERTAIN [low, high] BY 1 SECOND: the time of an event is one from low to high.",
+    "WITH": "WITH CONFIDENCE >= 0.8: keeps the matches that are at least so likely.",
+    "CONFIDENCE": "WITH CONFIDENCE >= 0.8: keeps the matches that are at least so likely.",
     "TIMESTAMP": "A time: TIMESTAMP '2026-07-01 12:00:00'; also the type of such attributes.",
     "DATE": "A day: DATE '2026-07-01'; also the type of such attributes.",
 }

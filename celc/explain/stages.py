@@ -41,6 +41,7 @@ from celc.plan.strategy import (
     EarliestInWindow,
     InRuns,
     InWindow,
+    InWorlds,
     Keyed,
     Latest,
     LongestRuns,
@@ -405,6 +406,7 @@ def _strategy_lines(program: Program) -> list[str]:
             | Counted()
             | LongestRuns()
             | ByDefinition()
+            | InWorlds()
         ):
             pass
         case _:

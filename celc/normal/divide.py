@@ -22,9 +22,9 @@ from celc.normal.normal_form import (
     Selected,
 )
 from celc.normal.normalize import output_labels
-from celc.normal.relax import relaxed
+from celc.normal.relax import asks_for_ends, relaxed
 from celc.normal.rewrite import relabel
-from celc.normal.traversal import is_correlated, operands_of
+from celc.normal.traversal import forms_in, is_correlated, operands_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +85,21 @@ def interleaves(query: Query) -> bool:
 
 def divide(query: Query, form: NormalForm) -> Division:
     """The division of a query's work between the automaton and the listing."""
+    if query.uncertain is not None:
+        return _divide_possible(form)
     if is_correlated(form) or query.lasting:
         return _divide_correlated(query, form)
     selected = _selector_in_window(query, form)
     return Division(form, form, Exact() if selected is None else Windowed(selected))
+
+
+def _divide_possible(form: NormalForm) -> Division:
+    """Where time is uncertain, the automaton reads the events of a match in the order in which they
+    come in a world, and FIRST and LAST ask for their positions: definitions decide these too."""
+    if is_correlated(form) or any(map(asks_for_ends, forms_in(form))):
+        found = relaxed(form, ends=False)
+        return Division(found, form, Definitions(form, sees_all=False))
+    return Division(form, form, Exact())
 
 
 def _divide_correlated(query: Query, form: NormalForm) -> Division:

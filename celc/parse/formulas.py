@@ -32,7 +32,7 @@ from celc.parse.tokens import Token, name_text
 
 Values = list[Any]
 
-_COMPARISONS: dict[str, syntax.ComparisonOperator] = {"==": "=", "<>": "!="}
+COMPARISONS: dict[str, syntax.ComparisonOperator] = {"==": "=", "<>": "!="}
 STRATEGY_SYNONYMS = {"NEXT": "NXT"}
 MOST_DISTANCE = 2**31 - 1
 
@@ -278,7 +278,7 @@ class FormulaBuilder(RoundsBuilder):
 
     def comparison(self, c: Values) -> syntax.Comparison:
         left, operator, right = c
-        written = _COMPARISONS.get(operator.text, operator.text)
+        written = COMPARISONS.get(operator.text, operator.text)
         return syntax.Comparison(written, left, right, left.span.to(right.span))
 
     def between(self, c: Values) -> syntax.Between:

@@ -10,7 +10,13 @@ from dataclasses import dataclass, replace
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.parse.durations import UNITS
-from celc.parse.formulas import STRATEGY_SYNONYMS, FormulaBuilder, Values, name_of
+from celc.parse.formulas import (
+    COMPARISONS,
+    STRATEGY_SYNONYMS,
+    FormulaBuilder,
+    Values,
+    name_of,
+)
 from celc.parse.mistakes import trees as tree_errors
 from celc.parse.mistakes.tokens import is_full
 from celc.parse.syntax import Name
@@ -32,6 +38,7 @@ class _Draft:
     for_each: Name | None = None
     per: syntax.PerClause | None = None
     having: syntax.HavingClause | None = None
+    confidence: syntax.ConfidenceClause | None = None
 
 
 class QueryBuilder(FormulaBuilder):
@@ -56,8 +63,15 @@ class QueryBuilder(FormulaBuilder):
         return Span(0, len(self.diagnostics.source.text))
 
     def stream_declaration(self, c: Values) -> syntax.StreamDeclaration:
-        self._streams[name_text(c[2])] = tuple(event.name.text for event in c[4])
-        return syntax.StreamDeclaration(name_of(c[2]), tuple(c[4]), c[0].span.to(c[5].span))
+        events = c[-2]
+        self._streams[name_text(c[2])] = tuple(event.name.text for event in events)
+        uncertain = c[3] if len(c) == 7 else None
+        span = c[0].span.to(c[-1].span)
+        return syntax.StreamDeclaration(name_of(c[2]), tuple(events), span, uncertain)
+
+    def times(self, c: Values) -> syntax.UncertainClause:
+        names = tuple(name_of(token) for token in c[2])
+        return syntax.UncertainClause(names, c[5], c[0].span.to(c[5].span))
 
     def event_declaration(self, c: Values) -> syntax.EventDeclaration:
         attributes = tuple(c[3]) if len(c) == 5 else ()
@@ -121,6 +135,7 @@ class QueryBuilder(FormulaBuilder):
             per=draft.per,
             for_each=draft.for_each,
             having=draft.having,
+            confidence=draft.confidence,
         )
 
     def select(self, c: Values) -> _Draft:
@@ -240,6 +255,15 @@ class QueryBuilder(FormulaBuilder):
             number = self.diagnostics.source.slice(c[0].span)
             self.report(tree_errors.unknown_unit(number, c[1].text, c[0].span.to(c[1].span)))
         return syntax.DurationPart(c[0], unit, c[0].span.to(c[1].span))
+
+    def confidence(self, c: Values) -> _Draft:
+        draft: _Draft = c[0]
+        span = c[1].span.to(c[4].span)
+        draft.confidence = syntax.ConfidenceClause(
+            COMPARISONS.get(c[3].text, c[3].text), c[4], span
+        )
+        draft.span = draft.span.to(span)
+        return draft
 
     def consume(self, c: Values) -> _Draft:
         draft: _Draft = c[0]

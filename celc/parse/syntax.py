@@ -517,12 +517,22 @@ class ParametersDeclaration:
 
 
 @dataclass(frozen=True, slots=True)
+class UncertainClause:
+    """`UNCERTAIN [low, high] BY 1 SECOND`; other numbers of names are errors later."""
+
+    names: tuple[Name, ...]
+    step: IntegerLiteral | DoubleLiteral | DurationWindow
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class StreamDeclaration:
     """`CREATE STREAM S { … }`."""
 
     name: Name
     events: tuple[EventDeclaration, ...]
     span: Span = _span()
+    uncertain: UncertainClause | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -675,6 +685,15 @@ class HavingClause:
 
 
 @dataclass(frozen=True, slots=True)
+class ConfidenceClause:
+    """`WITH CONFIDENCE >= 0.8`; other comparisons than `>=` and `>` are errors later."""
+
+    operator: ComparisonOperator
+    bound: IntegerLiteral | DoubleLiteral
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class LimitClause:
     """`LIMIT n`."""
 
@@ -710,6 +729,7 @@ class Query:
     per: PerClause | None = None
     having: HavingClause | None = None
     for_each: Name | None = None
+    confidence: ConfidenceClause | None = None
 
 
 @dataclass(frozen=True, slots=True)

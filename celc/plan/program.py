@@ -16,6 +16,7 @@ from celc.plan.strategy import (
     EarliestInWindow,
     InRuns,
     InWindow,
+    InWorlds,
     Latest,
     Listing,
     LongestRuns,
@@ -49,7 +50,14 @@ class Program:
                 # Each kind twice: its second number is for events that do not begin their match.
                 return (*kinds, *(Kind(kind.marks, starts=False) for kind in kinds))
             case (
-                All() | InRuns() | Checked() | United() | Counted() | LongestRuns() | ByDefinition()
+                All()
+                | InRuns()
+                | Checked()
+                | United()
+                | Counted()
+                | LongestRuns()
+                | ByDefinition()
+                | InWorlds()
             ):
                 return kinds
             case _:
@@ -81,7 +89,7 @@ class Program:
         It does not where only the listing decides whether a match is there.
         """
         match self.listing:
-            case Checked() | LongestRuns() | ByDefinition():
+            case Checked() | LongestRuns() | ByDefinition() | InWorlds():
                 return False
             case (
                 All() | InRuns() | InWindow() | EarliestInWindow() | Latest() | United() | Counted()

@@ -32,6 +32,7 @@ from celc.normal.runs_of_events import RunOfEvents
 from celc.normal.sum_bounds import SumBound, sum_bounds_of
 from celc.plan.earliest import EarliestTables, choose_the_same, earliest_tables, is_quiet
 from celc.plan.keys import KeyPlan, plan_keys
+from celc.plan.orders import has_one_order
 from celc.plan.piles import MAX_PILES, MAX_WRITES, PilePlan, plan_piles
 from celc.plan.shapes import Shape, fixed_shape
 from celc.plan.tables import (
@@ -258,6 +259,20 @@ class ByDefinition:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class InWorlds:
+    """The matches in the possible worlds of events whose time is uncertain, with their confidences.
+
+    `form`: the definition that decides each candidate; None: the automaton decides. `one_order`: the
+    events of a match come in one order only. `max_work`: the most steps for one row.
+    """
+
+    form: NormalForm | None
+    one_order: bool
+    max_work: int
+    reason: str
+
+
 Listing: TypeAlias = (
     All
     | InRuns
@@ -269,6 +284,7 @@ Listing: TypeAlias = (
     | Counted
     | LongestRuns
     | ByDefinition
+    | InWorlds
 )
 
 
@@ -308,6 +324,8 @@ def choose(given: ChoiceInput, updates: frozenset[type[Update]] = EVERY_UPDATE) 
     Raises CelError where a selector's automaton has too many states.
     """
     query, tables = given.query, given.tables
+    if query.uncertain is not None:
+        return _in_worlds(given)
     if query.total is not None and StraightLine in updates and why_not_counted(given) is None:
         update = UnionLists("totals are found by the tables alone")
         counted = Counted("the automaton has one run for each match, and its runs are added up")
@@ -315,6 +333,18 @@ def choose(given: ChoiceInput, updates: frozenset[type[Update]] = EVERY_UPDATE) 
     if query.collapsed or query.total is not None:
         return _united(_chosen(given, updates), weighs=query.total is not None)
     return _chosen(given, updates)
+
+
+def _in_worlds(given: ChoiceInput) -> Strategy:
+    """The strategy of a query over events whose time is uncertain."""
+    update = UnionLists("the listing follows the tables in every order in which events can come")
+    form = given.rest.form if isinstance(given.rest, Definitions) else None
+    reason = "the automaton tells the orders in which events of uncertain time are a match"
+    if form is not None:
+        reason += ", and the definition decides the conditions between them"
+    one_order = has_one_order(given.tables)
+    listing = InWorlds(form, one_order, given.max_work, reason)
+    return _strategy(given.tables, update, listing)
 
 
 def _united(found: Strategy, *, weighs: bool) -> Strategy:

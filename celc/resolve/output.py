@@ -242,12 +242,14 @@ def check_columns(
     *,
     decided: bool,
     collapsed: bool,
+    uncertain: bool,
 ) -> None:
     """Report output columns whose names Spark could not tell apart; `decided`: matches can wait for
     an absence at their end, so that the output says when they are decided; `collapsed`: it says for
-    how many matches a row stands."""
+    how many matches a row stands; `uncertain`: it says how likely a match is."""
     own = OWN_COLUMNS + (("decided_time",) if decided else ())
     own += ("matches",) if collapsed else ()
+    own += ("confidence",) if uncertain else ()
     columns = [Column("partition attribute", name, span) for name, span in partition_by]
     each = site.schema.for_each
     if each is not None:

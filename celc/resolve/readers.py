@@ -74,6 +74,8 @@ def _attributes(query: core.Query, place: Span) -> Iterator[tuple[AttributeDecla
 def _why_not(query: core.Query) -> str:
     if query.total is not None:
         return "they are totals (TOTAL) and no matches"
+    if query.uncertain is not None:
+        return "each has a confidence (uncertain time)"
     if query.collapsed:
         return "each stands for many matches (COLLAPSED)"
     if query.parameters is not None:

@@ -32,6 +32,7 @@ from celc.resolve.scopes import Frame
 from celc.resolve.simultaneous import check_simultaneous
 from celc.resolve.suspicions import check_growth, growing_labels
 from celc.resolve.totals import check_choices, check_collapsed, total_of
+from celc.resolve.uncertain import check_labels, check_uncertain, uncertainty_of_query
 
 
 def resolve(
@@ -111,6 +112,11 @@ def _query(
     schema = schema_of(node, declarations, found)
     if any(map(declarations.stands_later, node.streams or ())):
         return None  # that has been reported, and what the other query gives is not known
+    streams = [stream.name for stream in schema.streams]
+    uncertain = uncertainty_of_query(node, streams, declarations.uncertain, found)
+    if uncertain is not None:
+        check_uncertain(node, uncertain, order_by, ties, found)
+        order_by, ties = (uncertain.low.name,), None
     around = clauses_of_query(node, order_by, schema, found)
     check_ends(node, [event_type.name for event_type in schema.event_types], source, found)
     annotator = Annotator(schema, found)
@@ -148,7 +154,9 @@ def _query(
     site = Site(schema, frame, annotator.hidden, found, "select")
     check_choices(node, source, found)
     together = None if node.select is None else node.select.together
-    selection, total = _selection(node, site, source, around)
+    selection, total = _selection(node, site, source, around, uncertain=uncertain is not None)
+    if uncertain is not None and total is None:
+        check_labels(formula, selection.labels, found)
     per_start = None if together is not None else _per_start(node, found)
     if per_start is not None or together is not None:
         pass  # one support for each start, or no matches at all
@@ -176,6 +184,7 @@ def _query(
         per_start=per_start,
         total=total,
         collapsed=together is not None and together.kind == "COLLAPSED",
+        uncertain=uncertain,
     )
     if reads:
         return over_queries(query, reads) if len(query.order_by) == 1 else None
@@ -206,6 +215,8 @@ def _selection(
     site: Site,
     source: Source,
     around: QueryClauses,
+    *,
+    uncertain: bool,
 ) -> tuple[Selection, Total | None]:
     """The columns of a query, of totals none, and its totals."""
     items = None if node.select is None else node.select.items
@@ -229,5 +240,7 @@ def _selection(
     selection = select(items, site, source, span, places)
     collapsed = together is not None
     keys = tuple(places.items())
-    check_columns(selection, keys, span, site, decided=decided, collapsed=collapsed)
+    check_columns(
+        selection, keys, span, site, decided=decided, collapsed=collapsed, uncertain=uncertain
+    )
     return selection, None

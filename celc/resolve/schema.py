@@ -17,6 +17,7 @@ from celc.core.formula import (
     EventType,
     OwnAggregate,
     Stream,
+    Uncertainty,
 )
 from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import Diagnostics
@@ -26,6 +27,7 @@ from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.resolve.parameters import ForEach, ParameterSet, for_each_of
 from celc.resolve.readers import QueryRows
+from celc.resolve.uncertain import UncertainStreams, uncertainty_of
 
 # CORE's type of the attribute that orders a stream and measures its windows.
 PRIMARY_TIME = "PRIMARY_TIME"
@@ -47,6 +49,7 @@ class Declarations:
     `aggregates` are those that the file declares, None for one that is declared wrongly;
     `parameters` are its parameter sets. `rows` are those of the queries that stand before the one
     at hand and are read by some query, `queries` has the places of the names of all queries.
+    `uncertain` are the streams whose events have uncertain times.
     """
 
     streams: Mapping[str, Stream]
@@ -57,6 +60,7 @@ class Declarations:
     parameters: Mapping[str, ParameterSet] = field(default_factory=dict)
     rows: Mapping[str, QueryRows] = field(default_factory=dict)
     queries: Mapping[str, Span] = field(default_factory=dict)
+    uncertain: UncertainStreams = field(default_factory=lambda: UncertainStreams({}, {}))
 
     def stands_later(self, name: syntax.Name) -> bool:
         """Whether a name in FROM is that of the query at hand, or of one behind it."""
@@ -78,6 +82,7 @@ def declare(streams: Iterable[syntax.StreamDeclaration], found: Diagnostics) -> 
     declared: dict[str, Stream] = {}
     places: dict[tuple[str, ...], Span] = {}
     primary: dict[tuple[str, str], str] = {}
+    times: dict[str, Uncertainty | None] = {}
     for stream in streams:
         name = stream.name.text
         if name in declared:
@@ -97,7 +102,11 @@ def declare(streams: Iterable[syntax.StreamDeclaration], found: Diagnostics) -> 
                 primary[key] = time
             event_types[key[1]] = EventType(name, key[1], attributes)
         declared[name] = Stream(name, tuple(event_types.values()))
-    return Declarations(declared, places, _untyped(places, declared), primary)
+        if stream.uncertain is not None:
+            times[name] = uncertainty_of(stream.uncertain, declared[name].event_types, found)
+    named = {key[0]: place for key, place in places.items() if len(key) == 1}
+    uncertain = UncertainStreams(times, named)
+    return Declarations(declared, places, _untyped(places, declared), primary, uncertain=uncertain)
 
 
 def _untyped(

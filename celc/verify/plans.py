@@ -22,6 +22,7 @@ from celc.plan.strategy import (
     EarliestInWindow,
     InRuns,
     InWindow,
+    InWorlds,
     Keyed,
     Latest,
     LongestRuns,
@@ -335,6 +336,9 @@ LATEST_OF_PILES = "the latest event first is found on piles"
 KEYS_BEFORE_DEFINITIONS = "what the definitions decide, keys do not"
 KINDS_OF_RUNS = "each symbol has a kind in a run, or none"
 COUNTED_TOTALS = "totals alone are found without a list of matches, by the tables"
+WORLDS_OF_TABLES = (
+    "matches in possible worlds are runs of the tables, by events that take part alone"
+)
 BOUNDED = "what takes long at one event has a bound on its work"
 
 
@@ -362,6 +366,12 @@ def program(found: Program) -> Violations:
     match listing:
         case All() | InRuns() | United():
             pass
+        case InWorlds(max_work=max_work):
+            yield from _bounded(max_work)
+            if found.query.uncertain is None or not isinstance(update, UnionLists):
+                yield Violation(WORLDS_OF_TABLES, "time is certain, or there are no tables")
+            if not of.skips_are_identities:
+                yield Violation(WORLDS_OF_TABLES, "an event that takes no part changes a state")
         case Checked(max_work=max_work):
             yield from checks(listing, keys)
             yield from _bounded(max_work)

@@ -60,6 +60,9 @@ def described(plan: Plan) -> list[tuple[str, str]]:
     if plan.ties is not None:
         order += "; equal ones are simultaneous"
     lines = [("reads", ", ".join(read) or "no column"), ("order", order)]
+    if plan.uncertain is not None:
+        times = f"from {_name(plan.uncertain.low)} to {_name(plan.uncertain.high)}"
+        lines.append(("uncertain time", times))
     if plan.reads:
         # Its columns are those of a table that the runtime makes of these rows.
         streams = [name for name in plan.streams if name not in plan.reads]

@@ -72,15 +72,17 @@ NAMES = [
     ("AGGREGATE low(a: INT): INT STATE s: INT = 0 STEP s = |", "variable", ["a", "s"]),
     ("AGGREGATE low(a: INT): INT STATE s: INT = 0 STEP s = LE|", "", ["LEAST"]),
     ("AGGREGATE low(a: INT): DOU|", "", ["DOUBLE"]),
+    ("CREATE STREAM X UNCERTAIN [|] BY 1 { EVENT A { low: INT } }", "attribute", ["low"]),
+    (Q + "T WITHIN 3 [ts] WITH |", "", ["CONFIDENCE"]),
     ("CREATE STREAM X { |", "", ["EVENT"]),
     ("CREATE STREAM X { EVENT |", "", []),
     (Q + "T AS |", "", []),
     (Q + "T -- in a comment |", "", []),
     (Q + "T /* in a comment |", "", []),
     (Q + "T FILTER T.name = 'in a text |", "", []),
-    (Q + "T AS x WI|", "", ["WITHIN"]),
+    (Q + "T AS x WITHI|", "", ["WITHIN"]),
     # The text before is broken, which says nothing of what could stand here.
-    (Q + "T ) ( ) WIT|", "", ["WITHIN"]),
+    (Q + "T ) ( ) WITHI|", "", ["WITHIN"]),
     (Q + "T AS hot ) FILTER ) hot.v|", "attribute", ["value"]),
 ]
 

@@ -153,6 +153,21 @@ FOR EACH r
 WHERE A
 """,
     ),
+    "uncertain time": (
+        "create stream S uncertain[low,high]by 1 second{event A{low:TIMESTAMP,high:TIMESTAMP}} "
+        "select * from S where A within 3 seconds with confidence>=0.5",
+        """\
+CREATE STREAM S UNCERTAIN [low, high] BY 1 SECOND {
+  EVENT A { low: TIMESTAMP, high: TIMESTAMP }
+}
+
+SELECT *
+FROM S
+WHERE A
+WITHIN 3 SECONDS
+WITH CONFIDENCE >= 0.5
+""",
+    ),
     "aggregates": (
         "aggregate net(a:INT):LONG state t:LONG=0 step t=t+IF(a>0,a,- a) result t A",
         """\

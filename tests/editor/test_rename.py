@@ -77,6 +77,12 @@ RENAMED = [
         "QUERY q: SELECT MAX(A.x) AS z FROM S WHERE A WITHIN 3 [ts] "
         "QUERY r: SELECT * FROM q WHERE q FILTER q.z > 3",
     ),
+    # the times of a stream
+    (
+        "CREATE STREAM U UNCERTAIN [|low, high] BY 1 { EVENT D { low: INT, high: INT } } D",
+        "least",
+        "CREATE STREAM U UNCERTAIN [least, high] BY 1 { EVENT D { least: INT, high: INT } } D",
+    ),
     # a name of TOTAL and its HAVING
     (
         "QUERY q: SELECT TOTAL COUNT(*) AS |n FROM S WHERE A PER END HAVING n > 1",

@@ -29,6 +29,8 @@ def as_expected(match: Match) -> dict[str, Any]:
         written["parameters"] = {name: dict(values) for name, values in match.parameters}
     if match.times is not None:
         written["start_time"], written["end_time"] = match.times
+    if match.confidence is not None:
+        written["confidence"] = match.confidence
     return written
 
 
@@ -44,6 +46,7 @@ def from_expected(written: Mapping[str, Any]) -> Match:
         int(written["matches"]) if "matches" in written else None,
         tuple((name, tuple(row.items())) for name, row in written.get("parameters", {}).items()),
         (written["start_time"], written["end_time"]) if "start_time" in written else None,
+        written.get("confidence"),
     )
 
 
@@ -108,7 +111,26 @@ def difference(
     found, wanted = _counted(one_side, timed=timed), _counted(other_side, timed=timed)
     lines = [f"missing: {as_expected(match)}" for match in (wanted - found).elements()]
     lines += [f"too many: {as_expected(match)}" for match in (found - wanted).elements()]
-    return "\n".join(lines)
+    return "\n".join(lines or _confidences_that_differ(one_side, other_side))
+
+
+def _confidences_that_differ(one_side: Sequence[Match], other_side: Sequence[Match]) -> list[str]:
+    """Of two answers with the same rows, those whose confidences are not the same up to 10⁻⁹."""
+
+    def by_row(matches: Sequence[Match]) -> dict[Match, float]:
+        found = {}
+        for match in matches:
+            if match.confidence is not None:
+                (row,) = _counted([match])
+                found[row] = match.confidence
+        return found
+
+    one, other = by_row(one_side), by_row(other_side)
+    return [
+        f"confidence {one.get(row)} in place of {other.get(row)}: {as_expected(row)}"
+        for row in {**one, **other}
+        if abs(one.get(row, -1) - other.get(row, -1)) > 1e-9
+    ]
 
 
 def same_answer(

@@ -25,10 +25,11 @@ from .lasting import (
     read_by,
 )
 from .names import Schema, check, kept_labels, projected_labels
-from .nodes import EventType, ExpressionItem, File, Query, windows_in
+from .nodes import EventType, ExpressionItem, File, Query, Uncertain, windows_in
 from .parameters import check_parameters, distinct, shown_values, with_row
 from .parser import parse
 from .semantics import ComplexEvent, Evaluator, positions_of, projected, select, select_per_start
+from .uncertain import between, check_uncertain, possible_matches
 from .values import CelError, Datum, Kind, datum_of
 from .windows import check_order, measured_on
 
@@ -41,7 +42,7 @@ class Match:
     of SELECT's expressions. `decided_time` is None where the answer has no such column. `matches`
     is how many complex events a row of COLLAPSED stands for. `parameters` is the name of the
     parameter set with what its column shows. `times`: when the match starts and ends, where that is
-    asked for.
+    asked for. `confidence`: where time is uncertain.
     """
 
     partition: tuple[tuple[str, Any], ...]
@@ -53,6 +54,7 @@ class Match:
     matches: int | None = None
     parameters: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = ()
     times: tuple[Any, Any] | None = None
+    confidence: float | None = None
     data: tuple[Datum, ...] = field(default=(), compare=False)
 
 
@@ -136,7 +138,16 @@ def open_stream(
     if not reads:
         schema = Schema(file, asked.streams)
         check(asked, schema)
-        return Stream(asked, schema, events, columns, ties, work_limit, is_closed=is_closed)
+        uncertain = check_uncertain(asked, file, columns, ties)
+        if uncertain is not None:
+            columns = (uncertain.low,)
+            if not order_by:
+                return open_stream(
+                    text, events, query=query, order_by=columns, work_limit=work_limit, row=row
+                )
+        return Stream(
+            asked, schema, events, columns, ties, work_limit, is_closed=is_closed, times=uncertain
+        )
     if not columns and asked.window is not None and asked.window.attribute is not None:
         columns = (asked.window.attribute,)
     check_reader(asked, file, columns)
@@ -271,8 +282,10 @@ class Stream:
         *,
         is_closed: bool,
         lasting: bool = False,
+        times: Uncertain | None = None,
     ) -> None:
         self.lasting = lasting
+        self.times = times
         self.query = query
         self.schema = schema
         self.work_limit = work_limit
@@ -363,6 +376,8 @@ class Stream:
 
     def _by_end(self, part: Part, origin: int) -> dict[int, list[Match]]:
         """The part's matches by end position, as if the whole stream began at index `origin`."""
+        if self.times is not None:
+            return self._possible(part, self.times)
         first = part.position_from(origin)
         instants = None
         if self.instant_columns is not None:
@@ -428,6 +443,29 @@ class Stream:
             )
         if self.query.collapsed:
             return {end: [_collapsed(matches)] for end, matches in by_end.items()}
+        return by_end
+
+    def _possible(self, part: Part, times: Uncertain) -> dict[int, list[Match]]:
+        """The matches of a part in all worlds, by the greatest of their positions."""
+        rows, query, kinds = part.rows, self.query, self.schema.kinds
+        by_end: dict[int, list[Match]] = defaultdict(list)
+        evaluator = Evaluator(rows, kinds)
+        for mu, share in possible_matches(rows, query, times, kinds, self.work_limit).items():
+            positions = positions_of(mu, projected_labels(query))
+            places = sorted({place for label in positions.values() for place in label})
+            values = self._values(evaluator, positions)
+            by_end[places[-1]].append(
+                Match(
+                    part.partition,
+                    places[0],
+                    places[-1],
+                    tuple((label, positions[label]) for label in kept_labels(query)),
+                    tuple((name, datum.value) for name, datum in values),
+                    times=between(rows, mu, times),
+                    confidence=float(share),
+                    data=tuple(datum for _, datum in values),
+                )
+            )
         return by_end
 
     def _decided(self, evaluator: Evaluator, rows: Sequence[Row]) -> dict[ComplexEvent, list[Any]]:

@@ -8,6 +8,7 @@ compare by identity, so that they can serve as keys of a memo.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from fractions import Fraction
 from functools import cached_property
 
 from .values import Datum, Kind
@@ -527,6 +528,24 @@ class ExpressionItem:
 
 
 @dataclass(frozen=True)
+class Confidence:
+    """WITH CONFIDENCE: at least so much, or more than it where `strict`."""
+
+    least: Fraction
+    strict: bool
+
+
+@dataclass(frozen=True)
+class Uncertain:
+    """Uncertain time: the attributes of the least and the greatest time, and the step between two
+    times, a whole number (of microseconds)."""
+
+    low: str
+    high: str
+    step: int
+
+
+@dataclass(frozen=True)
 class Query:
     """One query; `items` is None for `*` and empty for NONE, `streams` None without FROM.
 
@@ -552,14 +571,16 @@ class Query:
     per: str | int | None = None
     having: Condition | None = None
     for_each: str | None = None
+    confidence: Confidence | None = None
 
 
 @dataclass(frozen=True)
 class File:
-    """A `.cel` file: the event types of all its streams, its queries, and its parameter sets with
-    their attributes."""
+    """A `.cel` file: the event types of all its streams, its queries, its parameter sets with
+    their attributes, and the streams whose time is uncertain."""
 
     streams: tuple[str, ...]
     types: tuple[EventType, ...]
     queries: tuple[Query, ...]
     parameters: dict[str, dict[str, Kind]] = field(default_factory=dict)
+    uncertain: dict[str, Uncertain] = field(default_factory=dict)

@@ -6,6 +6,7 @@ It is lenient where leniency cannot change a meaning, and rejects what has none.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import product
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from .nodes import (
     And,
     As,
     Atom,
+    Confidence,
     EventType,
     ExpressionItem,
     File,
@@ -36,12 +38,14 @@ from .nodes import (
     Selector,
     Then,
     Total,
+    Uncertain,
     Unless,
     Window,
     Within,
     parts,
 )
 from .tokens import UNITS, Cursor
+from .uncertain import step_of
 from .values import CelError, Kind
 
 _SELECTORS = {"STRICT": "STRICT", "NXT": "NXT", "NEXT": "NXT", "LAST": "LAST", "MAX": "MAX"}
@@ -265,6 +269,7 @@ class _Clauses(NamedTuple):
     partition_by: tuple[tuple[str, ...], ...]
     window: Window | None
     consume_by: str
+    confidence: Confidence | None
 
 
 class _FileParser(_FormulaParser):
@@ -275,6 +280,7 @@ class _FileParser(_FormulaParser):
         streams: list[str] = []
         types: list[EventType] = []
         parameters: dict[str, dict[str, Kind]] = {}
+        uncertain: dict[str, Uncertain] = {}
         while True:
             if cursor.at_word("AGGREGATE") and cursor.at("(", ahead=2):
                 cursor.take()
@@ -296,7 +302,13 @@ class _FileParser(_FormulaParser):
             if stream in streams:
                 raise CelError(f"stream {stream} is declared twice")
             streams.append(stream)
+            times = self._times() if cursor.accept_word("UNCERTAIN") else None
             types += self._event_types(stream)
+            if times is not None:
+                low, high, by = times
+                kinds = (t.attributes.get(low) for t in types if t.stream == stream)
+                step = step_of(by.size, by.unit, next(kinds, None))
+                uncertain[stream] = Uncertain(low, high, step)
         queries: list[Query] = []
         if cursor.at_word("QUERY", "SELECT"):
             while cursor.peek().kind != "end":
@@ -307,7 +319,28 @@ class _FileParser(_FormulaParser):
             raise cursor.error("the end of the file")
         if len(queries) > 1 and None in [query.name for query in queries]:
             raise CelError("a file with several queries names each of them")
-        return File(tuple(streams), tuple(types), tuple(queries), parameters)
+        return File(tuple(streams), tuple(types), tuple(queries), parameters, uncertain)
+
+    def _times(self) -> tuple[str, str, Window]:
+        """`[low, high] BY step`, after UNCERTAIN."""
+        cursor = self.cursor
+        cursor.expect("[")
+        names = self._attribute_names()
+        cursor.expect("]")
+        if len(names) != 2:
+            raise CelError("UNCERTAIN takes a least and a greatest time")
+        cursor.expect_word("BY")
+        return names[0], names[1], self._window()
+
+    def _confidence(self) -> Confidence | None:
+        cursor = self.cursor
+        if not cursor.accept_word("WITH"):
+            return None
+        cursor.expect_word("CONFIDENCE")
+        strict = cursor.accept(">=", ">")
+        if strict is None:
+            raise cursor.error(">= or >")
+        return Confidence(Fraction(str(cursor.number())), strict == ">")
 
     def _event_types(self, stream: str) -> list[EventType]:
         cursor = self.cursor
@@ -365,7 +398,9 @@ class _FileParser(_FormulaParser):
         items = self._items()
         if collapsed and any(isinstance(item, ExpressionItem) for item in items or ()):
             raise CelError("COLLAPSED with an expression")
-        streams, for_each, formula, partition_by, window, consume_by = self._clauses()
+        streams, for_each, formula, partition_by, window, consume_by, confidence = (
+            self._clauses()
+        )
         limit: int | None = None
         if not collapsed and cursor.accept_word("LIMIT"):
             limit = int(cursor.number())
@@ -383,6 +418,7 @@ class _FileParser(_FormulaParser):
             disjoint,
             collapsed,
             for_each=for_each,
+            confidence=confidence,
         )
 
     def _clauses(self) -> _Clauses:
@@ -404,11 +440,14 @@ class _FileParser(_FormulaParser):
             while cursor.accept(","):
                 partition_by += (self._key(),)
         window = self._window() if cursor.accept_word("WITHIN") else None
+        confidence = self._confidence()
         consume_by = "NONE"
         if cursor.accept_word("CONSUME"):
             cursor.expect_word("BY")
             consume_by = cursor.expect_word("NONE", "ANY", "PARTITION")
-        return _Clauses(streams, for_each, formula, partition_by, window, consume_by)
+        return _Clauses(
+            streams, for_each, formula, partition_by, window, consume_by, confidence
+        )
 
     def _total(self, name: str | None) -> Query:
         """A query SELECT TOTAL, after that word."""
@@ -418,7 +457,9 @@ class _FileParser(_FormulaParser):
         while cursor.accept(","):
             items.append(self._total_item())
         self.conditions.in_total = False
-        streams, for_each, formula, partition_by, window, consume_by = self._clauses()
+        streams, for_each, formula, partition_by, window, consume_by, confidence = (
+            self._clauses()
+        )
         per: str | int = "END"
         if cursor.accept_word("PER"):
             per = cursor.expect_word("END", "PARTITION") if not cursor.at_duration() else 0
@@ -444,6 +485,7 @@ class _FileParser(_FormulaParser):
             per=per,
             having=having,
             for_each=for_each,
+            confidence=confidence,
         )
 
     def _total_item(self) -> ExpressionItem:

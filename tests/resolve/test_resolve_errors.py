@@ -1,8 +1,7 @@
 """What a person reads when the meaning of a query is wrong: messages as golden files.
 
 Each `.cel` file under tests/errors/{absences,aggregates,names,parameters,queries,totals,types,
-clauses,warnings} has
-all its messages beside it, rendered, as `.expected`. A first line `-- order-by: ts,id` names order
+clauses,uncertain,warnings} has all its messages beside it, rendered, as `.expected`. A first line `-- order-by: ts,id` names order
 columns; in the folder `instants`, simultaneous events have no order.
 """
 
@@ -28,6 +27,7 @@ from celc.diagnostics.messages import (
     queries,
     totals,
     types,
+    uncertain,
     warnings,
 )
 from celc.diagnostics.source import Source
@@ -45,6 +45,7 @@ CATALOGUE = {
     "parameters": parameters,
     "queries": queries,
     "totals": totals,
+    "uncertain": uncertain,
     "warnings": warnings,
 }
 QUERIES = sorted(path for folder in CATALOGUE for path in (FOLDER / folder).glob("*.cel"))

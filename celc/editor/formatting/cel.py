@@ -43,7 +43,7 @@ _NO_SPACE_AFTER = frozenset({"LPAR", "LSQB", "LBRACE", "DOT", "TWO_DOTS", "BANG"
 _CALLED = frozenset(
     {"NAME", "ATTRIBUTE", "STRICT", "NXT", "NEXT", "LAST", "MAX", "PREV", "IF", "RSQB"}
 )
-_SPACE_BEFORE_BRACKET = frozenset({"INTEGER", "DOUBLE", "UNIT", "BY", "COMMA"})
+_SPACE_BEFORE_BRACKET = frozenset({"INTEGER", "DOUBLE", "UNIT", "BY", "COMMA", "UNCERTAIN"})
 
 
 def words_of(source: Source) -> tuple[syntax.File, list[Word]]:
@@ -206,7 +206,7 @@ class _Layout:
     def _begins_clause(self, index: int) -> bool:
         kind, following = self._words[index].kind, self._words[index + 1].kind
         match kind:
-            case "SELECT" | "FROM" | "WHERE" | "CONSUME" | "PER" | "HAVING" | "LIMIT":
+            case "SELECT" | "FROM" | "WHERE" | "WITH" | "CONSUME" | "PER" | "HAVING" | "LIMIT":
                 return True
             case "WITHIN":
                 return following != "LSQB"

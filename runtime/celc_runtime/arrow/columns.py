@@ -18,7 +18,7 @@ from celc_runtime.arrow.event_order import EventOrder
 from celc_runtime.arrow.event_types import EventTypes
 from celc_runtime.arrow.instants import begins_instant
 from celc_runtime.arrow.partition_keys import with_keys
-from celc_runtime.arrow.row_names import RowNames
+from celc_runtime.arrow.row_names import RowNames, row_text
 from celc_runtime.arrow.undeclared import Undeclared
 from celc_runtime.arrow.window_keys import WindowKeys, floors_of
 from celc_runtime.engine.batch import END_OF_PARTS, NO_INTEGERS, Batch
@@ -87,6 +87,12 @@ class Columns:
     def partitions_seen(self) -> int:
         """How many slots the partitions of interleaved events have taken so far."""
         return self._order.partitions_seen
+
+    def row_name(self, events: pa.RecordBatch, row: int) -> str:
+        """The name of a row of the batch prepared last, in messages."""
+        numbered = self._rows.column if self._rows.column in events.schema.names else None
+        seen = self._rows.seen - len(events)
+        return row_text(events, row, rows_seen=seen, numbered=numbered)
 
     def prepare(self, events: pa.RecordBatch, *, conforms: bool = False) -> Prepared:
         """One batch of events, conforming and checked; `conforms`: it has been made conforming."""

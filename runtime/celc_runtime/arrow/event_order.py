@@ -48,7 +48,7 @@ class EventOrder:
     ) -> None:
         self._plan = plan
         self._rows = rows
-        self._ties_are_errors = ties_are_errors and plan.ties is None
+        self._ties_are_errors = ties_are_errors and not plan.takes_ties
         self._continues = continues
         self._keys_seen: set[tuple[object, ...]] = set()
         self._slots: dict[tuple[object, ...], int] = {}

@@ -69,7 +69,7 @@ def matches_batch(
         if isinstance(item, Computed):
             columns.append(computed_column(item, labels))
         else:
-            columns.append(_label_column(plan, item, labels))
+            columns.append(label_column(plan, item, labels))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
@@ -192,7 +192,8 @@ def _ramp(matches: int, size: int) -> np.ndarray:
     return _RAMPS[size][: matches + 1]
 
 
-def _label_column(plan: Plan, label: Label, labels: LabelValues) -> pa.Array:
+def label_column(plan: Plan, label: Label, labels: LabelValues) -> pa.Array:
+    """The column of a label: the events of each match as structs."""
     names = (POSITION, *label.attributes) if plan.positions else label.attributes
     values = [labels.column(label.name, name) for name in names]
     structs = pa.StructArray.from_arrays(values, fields=list(plan.struct_type(label)))

@@ -36,9 +36,9 @@ def sort_columns(plan: Plan) -> tuple[str, ...]:
 def sort_columns_without_order(plan: Plan) -> tuple[str, ...]:
     """The columns that events are sorted by where they come in no order of their own, as on Spark.
 
-    All columns that are read stand last where simultaneous events need no tiebreak.
+    All columns that are read stand last where events of one time need no tiebreak.
     """
-    if plan.ties is None:
+    if not plan.takes_ties:
         return sort_columns(plan)
     return tuple(dict.fromkeys((*sort_columns(plan), *plan.input_schema().names)))
 

@@ -456,7 +456,7 @@ def _is_true(fact: Fact, stretch: Stretch, match: Found) -> bool:
         return not _is_true(rest[0], stretch, match)
     if kind == "any":
         return any(_is_true(one, stretch, match) for one in rest)
-    events = [event for event, carried in match.labels if rest[0] in carried]
+    events = stretch.events_of(rest[0], match)
     if kind == "count":
         return bool(rest[1][min(len(events), len(rest[1]) - 1)])
     satisfy = [stretch.symbols[event] in rest[1] for event in events]

@@ -110,7 +110,8 @@ class Stretch:
     the partition; `past` are the remembered columns, and `base` is the entry at their index 0.
     `times` and `begins`: the times at which events end and start; empty where events do not last.
     `whole` is the stretch that nested selectors see. `memo`: the matches by node and end event.
-    `parts`: the stretches that begin later.
+    `parts`: the stretches that begin later. `by_entry`: the events of a label go by their entries,
+    because those of the stretch come in another order than that of their positions.
     """
 
     entries: list[int]
@@ -126,6 +127,7 @@ class Stretch:
     begins: list[int] = field(default_factory=list)
     memo: dict[tuple[int, int], list[Found]] = field(default_factory=dict)
     parts: dict[int, Stretch] = field(default_factory=dict)
+    by_entry: bool = False
 
     def beginning_at(self, first: int) -> Stretch:
         """The same stretch from an index on; nested selectors see what they see here."""
@@ -136,6 +138,11 @@ class Stretch:
             self.parts[first] = replace(self, first=first, whole=whole, memo={}, parts={})
         self.parts[first].budget = self.budget
         return self.parts[first]
+
+    def events_of(self, label: str, match: Found) -> tuple[int, ...]:
+        """The events of a label, in the order of their positions."""
+        found = (event for event, carried in match.labels if label in carried)
+        return tuple(sorted(found, key=self.entries.__getitem__) if self.by_entry else found)
 
     def answered(self, questions: Questions, labels: Labels, match: Found) -> Questions | None:
         """The questions still open once a match has bound `labels`; None: one has the answer no."""
@@ -164,7 +171,7 @@ class Stretch:
         have = dict(known)
         for label in condition.labels:
             if label not in have and label in labels:
-                have[label] = tuple(e for e, carried in match.labels if label in carried)
+                have[label] = self.events_of(label, match)
         if len(have) < len(condition.labels):
             return Open(condition, tuple(sorted(have.items())))
         return condition.holds(

@@ -58,7 +58,8 @@ def _reading(plan: Plan) -> tuple[Any, ...]:
     types = frozenset(plan.declared_types), plan.type_column, plan.stream_column, plan.type_name
     keys = plan.partition_by, plan.chosen_keys, plan.interleaves
     # Not the clock: on Spark, queries whose matches wait have one, and the others have none.
-    return types, keys, order, plan.order_by, plan.tiebreak, plan.ties, plan.at_end
+    times = plan.ties, plan.uncertain is not None
+    return types, keys, order, plan.order_by, plan.tiebreak, times, plan.at_end
 
 
 def reading_all(programs: Mapping[str, Program]) -> Program:

@@ -11,6 +11,7 @@ from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.parameters import Parameters
 from celc_runtime.plan.relevance import Relevant
 from celc_runtime.plan.totals import Totals
+from celc_runtime.plan.uncertain import CONFIDENCE, Uncertain
 
 DECIDED_TIME = "decided_time"
 """The column that says when a match with an absence at its end is decided."""
@@ -156,6 +157,7 @@ class Plan:
     EACH, which is run as `rules/run` says; other fields are then as in the text. `reads`: the
     queries whose rows are events; then events last, and `begin` is the column of their starts. The
     input of such a query is made by `chain`; `declared` are the attributes of declared streams.
+    `uncertain`: the times of events are uncertain, and the answer says how likely each match is.
     """
 
     name: str
@@ -200,11 +202,17 @@ class Plan:
     reads: tuple[str, ...] = ()
     begin: str | None = None
     declared: tuple[str, ...] = ()
+    uncertain: Uncertain | None = None
 
     @property
     def is_of_matches(self) -> bool:
         """Whether each row of the answer is one match."""
         return self.totals is None and not self.collapsed
+
+    @property
+    def takes_ties(self) -> bool:
+        """Whether events may be equal in all order columns without a tiebreak."""
+        return self.ties is not None or self.uncertain is not None
 
     def type_of(self, attribute: str) -> str:
         """The declared type of a column that the query reads, or of one of `key_columns`."""
@@ -400,6 +408,8 @@ class Plan:
             fields += [pa.field("start_time", time), pa.field("end_time", time)]
             if self.shows_decided_time and not collapsed:
                 fields.append(pa.field(DECIDED_TIME, time))
+        if self.uncertain is not None:
+            fields.append(pa.field(CONFIDENCE, pa.float64()))
         if collapsed:
             fields.append(pa.field(MATCHES, ARROW_TYPES[COUNTS]))
         for item in self.items:
@@ -465,6 +475,8 @@ class Plan:
             columns += [("start_time", time), ("end_time", time)]
             if self.shows_decided_time and not self.collapsed:
                 columns.append((DECIDED_TIME, time))
+        if self.uncertain is not None:
+            columns.append((CONFIDENCE, "DOUBLE"))
         if self.collapsed:
             columns.append((MATCHES, COUNTS))
         for item in self.items:

@@ -273,6 +273,19 @@ class ByDefinition:
     chooses: bool = False
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class InWorlds:
+    """The matches in the possible worlds of events whose time is uncertain.
+
+    The tables are those of the update, which does not run. one_order: the events of a match come in
+    one order only. definition: decides each candidate that the tables admit; None: the tables
+    decide.
+    """
+
+    one_order: bool
+    definition: ByDefinition | None = None
+
+
 Listing: TypeAlias = (
     All
     | InRuns
@@ -284,4 +297,5 @@ Listing: TypeAlias = (
     | Counted
     | LongestRuns
     | ByDefinition
+    | InWorlds
 )

@@ -40,6 +40,8 @@ def check_is_compact(program: Program) -> None:
         why = f"SELECT {plan.per_start} compares matches that end at different events"
     elif plan.deadlines:
         why = "whether a match with an absence at its end counts is known only after that end"
+    elif plan.uncertain is not None:
+        why = "time is uncertain, and a graph has no confidences"
     elif plan.ties is not None:
         why = "events may be simultaneous, and then several events share one end"
     elif (column := own_aggregate(plan)) is not None:

@@ -17,6 +17,7 @@ from celc_runtime.plan.strategy import (
     EarliestInWindow,
     InRuns,
     InWindow,
+    InWorlds,
     Latest,
     LongestRuns,
     UnionLists,
@@ -65,6 +66,8 @@ def listing_of(program: Program, instants: Instants | None, *, with_letters: boo
             return LongestRunsListing(listing, plan)
         case ByDefinition():
             return DefinitionListing(listing, plan, instants)
+        case InWorlds():
+            return CountedListing()  # the run lists matches itself
         case _:
             assert_never(listing)
 

@@ -52,6 +52,8 @@ def why_not_numbered(plan: Plan) -> str:
     """Why all rows reach Python; empty where those that cannot matter need not."""
     if not set(plan.order_by) - set(plan.key_columns):
         return "all events of a partition are at one place of the order"
+    if plan.uncertain is not None:
+        return "events of one least time are told apart by all columns"
     if plan.ties is not None:
         return "a match starts at the first event of its first instant, whatever that is"
     if plan.interleaves:

@@ -115,7 +115,7 @@ class TaskStream:
         plan = self._program.plan
         late = bool(plan.deadlines) or plan.per_start is not None
         late |= plan.totals is not None and plan.totals.per != "END"
-        return plan.ties is not None or late
+        return plan.takes_ties or late
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         """The matches that wait for more events: the partition is over."""

@@ -85,6 +85,8 @@ def why_not_split(plan: Plan) -> str:
     """Why matches cannot be found in parts of the stream; empty where they can be."""
     if plan.window is None and not plan.one_event:
         return "the query has no window (WITHIN), so a match may begin with the first event"
+    if plan.uncertain is not None:
+        return "the time of events is uncertain, so that an event can come before one in front of it"
     if plan.consume_by != "NONE":
         return f"with CONSUME BY {plan.consume_by} every match depends on those before it"
     if plan.per_start is not None:

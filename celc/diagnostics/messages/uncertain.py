@@ -1,0 +1,159 @@
+"""Messages about streams whose events have uncertain times, and about WITH CONFIDENCE.
+
+Each docstring shows what causes the message; the times of `Readings` are [low, high] BY 1 SECOND.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from celc.diagnostics.errors import Diagnostic, Related, error
+from celc.diagnostics.messages.wording import available, guess, guessed, quote, quoted, written
+from celc.diagnostics.source import Span
+
+_POSSIBLE = (
+    "with uncertain time a formula is made of event types, `;`, `+`, `{…}`, OR, AS, PROJECT, "
+    "renaming and FILTER"
+)
+
+
+def two_times(span: Span) -> Diagnostic:
+    """`UNCERTAIN [low] BY 1` and `UNCERTAIN [low, low] BY 1`."""
+    return error(
+        "uncertain-times",
+        span,
+        "UNCERTAIN needs two attributes: the least time of an event, and the greatest",
+        help=("write UNCERTAIN [low, high] BY 1 SECOND",),
+    )
+
+
+def lacking_time(name: str, event_type: str, offered: Sequence[str], span: Span) -> Diagnostic:
+    """`UNCERTAIN [low, high]` where an event type has no attribute high."""
+    return error(
+        "uncertain-attribute",
+        span,
+        f"event type {quote(event_type)} has no attribute {quote(name)}",
+        help=(
+            *guess(name, offered),
+            "every event type of the stream declares both times",
+            *available("attributes", offered),
+        ),
+        fixes=guessed(name, offered, span),
+    )
+
+
+def time_types(low: str, high: str, span: Span) -> Diagnostic:
+    """`UNCERTAIN [low, high]` where low is a LONG and high an INT, or both are DOUBLE."""
+    return error(
+        "uncertain-type",
+        span,
+        f"the two times are {low} and {high}; they must be of one type, and that LONG, INT, "
+        "TIMESTAMP or DATE",
+        help=("declare both as LONG, INT, TIMESTAMP or DATE",),
+    )
+
+
+def wrong_step(type: str, span: Span) -> Diagnostic:
+    """`BY 1 SECOND` between whole numbers, `BY 0`, `BY 0.5`, `BY 1 HOUR` between DATEs."""
+    needed = {
+        "TIMESTAMP": "a duration, such as BY 1 SECOND",
+        "DATE": "whole days, such as BY 1 DAY",
+    }.get(type, "a whole number from 1 on, such as BY 1")
+    return error(
+        "uncertain-step",
+        span,
+        f"the step between two possible times of type {type} must be {needed}",
+        help=(f"write {needed.rpartition(' as ')[2]}",),
+    )
+
+
+def other_streams(names: Sequence[str], span: Span) -> Diagnostic:
+    """`FROM Readings, Alarms` where the times of Alarms are certain, or others."""
+    return error(
+        "uncertain-streams",
+        span,
+        f"the streams {quoted(names)} do not say in the same way when their events are",
+        help=(
+            "give all streams that the query reads the same UNCERTAIN [low, high] BY …",
+            "an event of certain time has low = high",
+        ),
+    )
+
+
+def not_possible(part: str, span: Span) -> Diagnostic:
+    """`A : B`, `A UNLESS B`, `SELECT LAST *`, `LIMIT 1`, … over Readings."""
+    return error(
+        "uncertain-part",
+        span,
+        f"{part} has no meaning where the time of events is uncertain",
+        help=(_POSSIBLE,),
+    )
+
+
+def other_window(low: str, is_time: bool, span: Span) -> Diagnostic:
+    """`WITHIN 3 EVENTS` and `WITHIN 3 [value]` over Readings; `is_time`: low is a time and no whole
+    number."""
+    example = "WITHIN 10 SECONDS" if is_time else f"WITHIN 10 [{written(low)}]"
+    return error(
+        "uncertain-window",
+        span,
+        "a window over uncertain time is a length of that time",
+        help=(f"write it as in {example}",),
+    )
+
+
+def other_order(low: str, span: Span) -> Diagnostic:
+    """`--order-by ts` and `--ties simultaneous` over Readings."""
+    return error(
+        "uncertain-order",
+        span,
+        f"the order of events of uncertain time is that of {quote(low)}, and those of one time are "
+        "simultaneous in each possible order",
+        help=("leave out --order-by and --ties",),
+    )
+
+
+def unlabelled(event_type: str, span: Span) -> Diagnostic:
+    """`SELECT B … WHERE A ; B` over Readings."""
+    return error(
+        "uncertain-label",
+        span,
+        f"no label that SELECT keeps says which {quote(event_type)} takes part, and the confidence "
+        "is that of the events of a match",
+        help=("SELECT *, or name a label of each event",),
+    )
+
+
+def confidence_operator(operator: str, span: Span) -> Diagnostic:
+    """`WITH CONFIDENCE < 0.5`."""
+    return error(
+        "confidence-operator",
+        span,
+        f"CONFIDENCE {operator} does not bound it from below",
+        help=("write WITH CONFIDENCE >= 0.5, or > 0.5",),
+    )
+
+
+def confidence_range(span: Span) -> Diagnostic:
+    """`WITH CONFIDENCE >= 80`."""
+    return error(
+        "confidence-range",
+        span,
+        "a confidence is a number from 0 to 1",
+        help=("write 0.8 for 80 percent",),
+    )
+
+
+def certain_time(streams: Sequence[str], span: Span, declared: Span | None) -> Diagnostic:
+    """`WITH CONFIDENCE >= 0.5` over a stream that is not UNCERTAIN."""
+    related = () if declared is None else (Related(declared, "declared here"),)
+    return error(
+        "confidence-of-certain-time",
+        span,
+        f"the time of the events of {quoted(streams)} is certain, so every match is",
+        help=(
+            "leave WITH CONFIDENCE out, or declare two times for each event: CREATE STREAM S "
+            "UNCERTAIN [low, high] BY 1 SECOND { … }",
+        ),
+        related=related,
+    )

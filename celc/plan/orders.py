@@ -1,0 +1,57 @@
+"""Whether the events of a match can come in one order only.
+
+Where time is uncertain, one set of labelled events can be a match in several orders, and its
+confidence is the sum over them. Of `A ; B ; C` there is one order: an event is known by its symbol
+and its marks, and these come in one order in every word of the automaton. Of `A+` and of
+`(A ; B) OR (B ; A)` there are several.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from celc.automata.determinize import START, DetState
+from celc.plan.tables import Tables
+
+_Letter: TypeAlias = tuple[int, tuple[str, ...]]
+
+
+def has_one_order(tables: Tables) -> bool:
+    """Whether no two events of a match could change places, known by their symbols and marks.
+
+    An event is before another if a path of the automaton leads from the one to the other. There is
+    one order if that is a strict order of pairs of a symbol and marks. Sufficient, not necessary:
+    conditions of states are not looked at.
+    """
+    sources: dict[DetState, set[_Letter]] = {}
+    targets: dict[_Letter, set[DetState]] = {}
+    following: dict[DetState, set[DetState]] = {}
+    for symbol, steps in enumerate(tables.steps):
+        for step in steps:
+            letter = (symbol, tables.kinds[step.kind].marks)
+            for source in step.sources:
+                sources.setdefault(source, set()).add(letter)
+                if step.target is not None:
+                    following.setdefault(source, set()).add(step.target)
+            if step.target is not None:
+                targets.setdefault(letter, set()).add(step.target)
+    reached = {state: _reached(state, following) for state in {START, *following, *sources}}
+    before = {
+        (letter, later)
+        for letter, states in targets.items()
+        for state in states
+        for behind in reached.get(state, {state})
+        for later in sources.get(behind, ())
+    }
+    return not any((later, letter) in before for letter, later in before)
+
+
+def _reached(state: DetState, following: dict[DetState, set[DetState]]) -> set[DetState]:
+    """The states that a path leads to, that state among them."""
+    found, waiting = {state}, [state]
+    while waiting:
+        for target in following.get(waiting.pop(), ()):
+            if target not in found:
+                found.add(target)
+                waiting.append(target)
+    return found

@@ -1,0 +1,237 @@
+"""Streams whose events have uncertain times: their declaration, and what a query may ask of them.
+
+A world gives each event one of its times. A match of a formula of `;`, `+` and OR is a chain of
+events in each world, so its confidence can be added up over the orders of its events. Absences,
+UNLESS, AND and ALL ask about other events or positions of a world; selectors, LIMIT and CONSUME BY
+compare matches of one world. All of these are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+
+from celc.core import formula as core
+from celc.core.formula import DataType, EventType, Uncertainty
+from celc.diagnostics.errors import Diagnostics
+from celc.diagnostics.messages import uncertain as messages
+from celc.diagnostics.source import Span
+from celc.parse import syntax
+from celc.resolve import literals
+
+_TIMES = (DataType.LONG, DataType.INT, DataType.TIMESTAMP, DataType.DATE)
+_MICROSECONDS_OF_A_DAY = 86_400_000_000
+
+
+def uncertainty_of(
+    clause: syntax.UncertainClause, event_types: Iterable[EventType], found: Diagnostics
+) -> Uncertainty | None:
+    """How the times of a stream's events are uncertain; None where that is declared wrongly."""
+    if len({name.text for name in clause.names}) != 2 or len(clause.names) != 2:
+        found.add(messages.two_times(clause.span))
+        return None
+    types: list[DataType] = []
+    for name in clause.names:
+        for one in event_types:
+            found_type = one.type_of(name.text)
+            if found_type is None:
+                offered = [attribute.name for attribute in one.attributes]
+                found.add(messages.lacking_time(name.text, one.name, offered, name.span))
+                return None
+            types.append(found_type)
+    if not types:
+        return None
+    if len(set(types)) > 1 or types[0] not in _TIMES:
+        span = clause.names[0].span.to(clause.names[1].span)
+        found.add(messages.time_types(types[0].value, types[-1].value, span))
+        return None
+    step = _step(clause.step, types[0], found)
+    if step is None:
+        return None
+    low, high = (core.AttributeDeclaration(name.text, types[0]) for name in clause.names)
+    return Uncertainty(low, high, step)
+
+
+def _step(
+    node: syntax.IntegerLiteral | syntax.DoubleLiteral | syntax.DurationWindow,
+    type: DataType,
+    found: Diagnostics,
+) -> int | None:
+    """The step between two times, in the units of their type; None where it is none."""
+    if isinstance(node, syntax.DurationWindow):
+        size = literals.duration(node.parts, found)
+        if size is None:
+            return None
+        unit = {DataType.TIMESTAMP: 1, DataType.DATE: _MICROSECONDS_OF_A_DAY}.get(type, 0)
+        step = size // unit if unit and size % unit == 0 else 0
+    else:
+        is_whole = isinstance(node, syntax.IntegerLiteral) and type not in core.TIMES
+        step = int(node.value) if is_whole and node.value <= literals.LARGEST_SIZE else 0
+    if step <= 0:
+        found.add(messages.wrong_step(type.value, node.span))
+        return None
+    return step
+
+
+# --- queries --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class UncertainStreams:
+    """The declared streams of a file whose time is uncertain, None for one that is declared
+    wrongly; `places` of the names of all streams."""
+
+    times: Mapping[str, Uncertainty | None]
+    places: Mapping[str, Span]
+
+
+def uncertainty_of_query(
+    node: syntax.Query, read: Iterable[str], known: UncertainStreams, found: Diagnostics
+) -> Uncertainty | None:
+    """How the times of the events of a query are uncertain; None where they are certain, or where
+    that cannot be said, which is reported. `read` are the streams of FROM."""
+    names = list(read)
+    times = [known.times.get(name) for name in names]
+    wrong = any(name in known.times and known.times[name] is None for name in names)
+    if wrong:
+        return None
+    span = _place(node)
+    if not any(times):
+        if node.confidence is not None and names:
+            first = known.places.get(names[0])
+            found.add(messages.certain_time(names, node.confidence.span, first))
+        return None
+    if len(set(times)) > 1:
+        found.add(messages.other_streams(names, span))
+        return None
+    uncertain = times[0]
+    assert uncertain is not None
+    threshold = _threshold(node.confidence, found)
+    return core.Uncertainty(uncertain.low, uncertain.high, uncertain.step, threshold)
+
+
+def _place(node: syntax.Query) -> Span:
+    if node.streams:
+        return node.streams[0].span.to(node.streams[-1].span)
+    return node.formula.span
+
+
+def _threshold(clause: syntax.ConfidenceClause | None, found: Diagnostics) -> core.Threshold | None:
+    if clause is None:
+        return None
+    if clause.operator not in (">=", ">"):
+        found.add(messages.confidence_operator(clause.operator, clause.span))
+        return None
+    if not 0 <= clause.bound.value <= 1:
+        found.add(messages.confidence_range(clause.bound.span))
+        return None
+    return core.Threshold(float(clause.bound.value), clause.operator == ">")
+
+
+def check_uncertain(
+    node: syntax.Query,
+    uncertain: Uncertainty,
+    order_by: tuple[str, ...] | None,
+    ties: str | None,
+    found: Diagnostics,
+) -> None:
+    """Report all parts of a query that have no meaning where time is uncertain; `order_by` and
+    `ties` are those of the call."""
+    if order_by not in (None, (uncertain.low.name,)) or ties is not None:
+        found.add(messages.other_order(uncertain.low.name, _place(node)))
+    for part, span in (*_clauses(node), *_parts(node.formula)):
+        found.add(messages.not_possible(part, span))
+    low = uncertain.low
+    match node.window:
+        case syntax.EventsWindow():
+            found.add(messages.other_window(low.name, low.type in core.TIMES, node.window.span))
+        case syntax.DurationWindow(attribute=syntax.Name(text=name)) | syntax.ValueWindow(
+            attribute=syntax.Name(text=name)
+        ) if (name != uncertain.low.name):
+            found.add(messages.other_window(low.name, low.type in core.TIMES, node.window.span))
+        case _:
+            pass
+
+
+def _clauses(node: syntax.Query) -> Iterator[tuple[str, Span]]:
+    select = node.select
+    if select is not None:
+        if select.strategy not in (None, "ALL"):
+            yield f"SELECT {select.strategy}", select.strategy_span or select.span
+        if select.per_start is not None:
+            yield f"SELECT {select.per_start.end}", select.per_start.span
+        if select.together is not None:
+            yield f"SELECT {select.together.kind}", select.together.span
+    if node.for_each is not None:
+        yield "FOR EACH", node.for_each.span
+    if node.consume is not None and node.consume.policy != "NONE":
+        yield f"CONSUME BY {node.consume.policy}", node.consume.span
+    if node.limit is not None:
+        yield "LIMIT", node.limit.span
+
+
+def _parts(node: object) -> Iterator[tuple[str, Span]]:
+    """The parts of a formula that have no meaning, with their places."""
+    if isinstance(node, tuple):
+        for item in node:
+            yield from _parts(item)
+        return
+    if not isinstance(node, _FORMULAS):
+        return
+    match node:
+        case syntax.Link(negated=True):
+            yield "an absence (`!`)", node.operator_span
+        case syntax.Link(contiguous=True):
+            yield "`:`", node.operator_span
+        case syntax.Iteration(contiguous=True):
+            yield "`:+`", node.span
+        case syntax.Joint():
+            yield node.operator, node.operator_span
+        case syntax.Unless():
+            yield "UNLESS", node.right.span
+        case syntax.Selector():
+            yield f"{node.strategy}(…)", node.span
+        case syntax.OtherEvent():
+            yield "NOT(…)", node.span
+        case syntax.Within():
+            yield "WITHIN[…](…)", node.span
+        case syntax.AbsenceBefore() | syntax.AbsenceAfter():
+            yield "an absence (`!`)", node.bang
+        case _:
+            pass
+    for part in fields(node):
+        yield from _parts(getattr(node, part.name))
+
+
+_FORMULAS = (*syntax.Formula.__args__, syntax.Link, syntax.Joint)
+
+
+def check_labels(formula: core.Formula, kept: frozenset[str], found: Diagnostics) -> None:
+    """Report events of a formula that have none of the labels `kept`."""
+    for atom, labels in _labelled(formula):
+        if not labels & kept:
+            found.add(messages.unlabelled(atom.types[0].name if atom.types else "", atom.span))
+
+
+def _labelled(formula: core.Formula) -> list[tuple[core.Atom, frozenset[str]]]:
+    """The event types of a formula, each with the labels of its events."""
+    match formula:
+        case core.Atom():
+            return [(formula, frozenset({formula.label}))]
+        case core.As():
+            inside = _labelled(formula.operand)
+            return [(atom, ls | {formula.label} if ls else ls) for atom, ls in inside]
+        case core.Rename():
+            return [
+                (atom, frozenset(formula.new if x == formula.old else x for x in labels))
+                for atom, labels in _labelled(formula.operand)
+            ]
+        case core.Project():
+            kept = frozenset(formula.labels)
+            return [(atom, labels & kept) for atom, labels in _labelled(formula.operand)]
+        case core.Filter() | core.Iteration():
+            return _labelled(formula.operand)
+        case core.Sequence() | core.Disjunction():
+            return [one for operand in formula.operands for one in _labelled(operand)]
+        case _:
+            return []  # that has been reported

@@ -1,0 +1,124 @@
+"""Chains of events that the definition of a formula decides, where time is uncertain.
+
+The automaton of the relaxed formula finds the orders in which events could be a match, with the
+probability of each order. Here the definition is asked for the matches of just these events in this
+order. FIRST, LAST and PREV go by position, whatever the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from celc_runtime.arrow.columns import Prepared
+from celc_runtime.arrow.possible_rows import Rows
+from celc_runtime.engine.instants import ALONE
+from celc_runtime.engine.open_questions import Budget, Labels, OutOfWorkError, Stretch
+from celc_runtime.plan.errors import WorkLimitError
+from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.strategy import ByDefinition
+from celc_runtime.run.history import History
+from celc_runtime.run.positions import Positions
+from celc_runtime.run.waiting_events import WaitingEvents
+
+_NONE = np.zeros(0, np.int64)
+
+
+class JudgedChains:
+    """Remembers what conditions read of events, and judges chains of them."""
+
+    def __init__(self, definition: ByDefinition, plan: Plan) -> None:
+        self._definition = definition
+        self._plan = plan
+        self._history = History(definition.remembers, plan)
+        labels = plan.label_names
+        self._kinds = {
+            frozenset(labels[column] for column in kind.columns): number
+            for number, kind in enumerate(plan.kinds)
+        }
+
+    @property
+    def nbytes(self) -> int:
+        """The size of what is remembered."""
+        return self._history.nbytes
+
+    def remember(self, prepared: Prepared, rows: np.ndarray, positions: Positions) -> np.ndarray:
+        """Take in the relevant rows of a batch; int64[rows], their entries."""
+        first = self._history.next
+        symbols = prepared.batch.symbols[rows]
+        self._history.append(prepared.events, rows, symbols, positions, prepared.parts)
+        return np.arange(first, first + len(rows))
+
+    def forget_before(self, entries: np.ndarray) -> None:
+        """Forget the events before the first of some entries (int64, ascending); none: all."""
+        self._history.drop(int(entries[0]) if len(entries) else self._history.next)
+
+    def rows(
+        self,
+        chains: Iterable[Rows],
+        waiting: WaitingEvents,
+        bound: float,
+    ) -> Rows:
+        """The matches among chains, each once, with the sum over its orders as its confidence, where
+        that is greater than `bound`."""
+        shares: dict[tuple[int, ...], float] = {}
+        bits = self._plan.kind_bits
+        for ends, tags, confidences in chains:
+            begin = 0
+            for end, share in zip(ends.tolist(), confidences.tolist(), strict=True):
+                chain = tuple((tags[begin:end][::-1] >> bits).tolist())
+                # The relaxed formula can mark one chain in several ways.
+                shares[chain] = share
+                begin = end
+        found: dict[tuple[tuple[int, Labels], ...], float] = {}
+        for chain, share in shares.items():
+            for match in self._matches(chain, waiting):
+                found[match] = found.get(match, 0.0) + share
+        kept = {match: share for match, share in found.items() if share > bound}
+        if not kept:
+            return Rows(_NONE, _NONE, np.zeros(0))
+        lengths = [len(match) for match in kept]
+        marked = [
+            event << bits | self._kinds[labels] for match in kept for event, labels in match
+        ]
+        return Rows(
+            np.cumsum(lengths).astype(np.int64),
+            np.array(marked, np.int64),
+            np.array(list(kept.values())),
+        )
+
+    def _matches(
+        self, chain: tuple[int, ...], waiting: WaitingEvents
+    ) -> set[tuple[tuple[int, Labels], ...]]:
+        """The labelled events of the matches that a chain is, by their places among all events."""
+        places = np.array(chain)
+        entries = waiting.entries[places].tolist()
+        history = self._history
+        stretch = Stretch(
+            entries,
+            waiting.symbols[places].tolist(),
+            waiting.positions[places].tolist(),
+            [ALONE] * len(chain),
+            history.past,
+            history.first,
+            0,
+            Budget(self._plan.max_work),
+            by_entry=True,
+        )
+        last = len(chain) - 1
+        try:
+            with np.errstate(all="ignore"):
+                matches = self._definition.formula.ending(stretch, last)
+        except OutOfWorkError:
+            position = int(waiting.positions[places[-1]])
+            raise WorkLimitError(
+                f"query {self._plan.name!r}: a match that ends at position {position:,} takes more "
+                f"than {self._plan.max_work:,} steps to check; raise the limit: --max-work, "
+                "with_options(max_work=…)"
+            ) from None
+        return {
+            tuple(sorted((chain[event], labels) for event, labels in match.labels))
+            for match in matches
+            if match.start == 0 and len(match.labels) == len(chain)
+        }

@@ -1,0 +1,314 @@
+"""The run of a query over events whose time is uncertain.
+
+Events come by their least times, and are kept per partition until no match can need them. An event
+is asked for the matches that end at it once no event to come can be before its last point. Events
+whose points overlap can end one and the same match in different orders, so they are asked together
+(a *cluster*), and the confidence of a match is then the sum over its orders.
+
+Three ways, by the query and the events:
+
+- `possible_orders` lists matches one by one, and gives up a chain that is not likely enough. Where
+  events of a match could change places, it adds up their orders for this match.
+- Where many events overlap, `possible_sets` adds up the orders of all matches of a cluster together.
+- Conditions compare events: chains that the relaxed formula admits are listed, and the definition of
+  the formula is asked about the events of each, in that order (`definition`).
+
+What waits is bounded by the window and by the longest time between low and high. Without a window
+events wait until their partition is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.arrays import shown, whole_numbers
+from celc_runtime.arrow.columns import Prepared
+from celc_runtime.arrow.possible_rows import Rows, in_order, possible_batch
+from celc_runtime.engine.batch import relevant_rows
+from celc_runtime.engine.possible_moves import possible_moves
+from celc_runtime.engine.possible_orders import (
+    DONE,
+    END,
+    NO_WINDOW,
+    OUT_OF_WORK,
+    ROWS_FULL,
+    PossibleEvents,
+    Question,
+    Reached,
+    clusters_of,
+    new_rows,
+    new_walk,
+    reach,
+    walk_on,
+    with_room,
+)
+from celc_runtime.engine.possible_sets import sets_of_ends
+from celc_runtime.engine.spark_arithmetic import MICROSECONDS_PER_DAY
+from celc_runtime.plan.errors import EventError, WorkLimitError
+from celc_runtime.plan.strategy import InWorlds, UnionLists
+from celc_runtime.program import Program
+from celc_runtime.run.judged_chains import JudgedChains
+from celc_runtime.run.positions import Positions
+from celc_runtime.run.run import Run
+from celc_runtime.run.waiting_events import WaitingEvents
+
+_MATCHES = 1 << 14
+_EVENTS_OF_MATCHES = 1 << 17
+_MOST_POINTS = 1_000_000
+_CROWDED = 5
+"""Where so many events overlap, their orders are many: they are added up set by set, and not order
+by order."""
+
+_KEPT = 1 << 16
+"""So many events wait before matches are looked for, where a partition goes on."""
+
+
+class UncertainRun(Run):
+    """Feeds batches to a query over uncertain time, and hands out its matches."""
+
+    def __init__(self, program: Program, **options: Any) -> None:
+        super().__init__(program, **options)
+        plan, listing, update = program.plan, program.listing, program.update
+        assert plan.uncertain is not None
+        assert isinstance(listing, InWorlds)
+        assert isinstance(update, UnionLists)
+        self._times = plan.uncertain
+        scale = MICROSECONDS_PER_DAY if plan.type_of(self._times.low) == "DATE" else 1
+        self._window = int(NO_WINDOW if plan.window is None else plan.window.size)
+        self._several_orders = not listing.one_order
+        self._states = len(update.tables.skip)
+        self._moves = possible_moves(update.tables)
+        columns = [kind.columns for kind in plan.kinds]
+        looks = {look: number for number, look in enumerate(dict.fromkeys(columns))}
+        self._asked = Question(
+            self._times.step * scale,
+            self._window,
+            plan.kind_bits,
+            self._times.bound,
+            self._several_orders,
+            plan.max_work,
+            np.array([looks[look] for look in columns], np.int64),
+        )
+        self._judged: JudgedChains | None = None
+        if listing.definition is not None:
+            self._judged = JudgedChains(listing.definition, plan)
+        names = {*plan.stored_attributes, *plan.key_columns, self._times.low, self._times.high}
+        self._shown = [name for name in (a.name for a in plan.attributes) if name in names]
+        self._shown += [name for name in plan.key_columns if name not in self._shown]
+        self._waiting = WaitingEvents()
+        self._wanted = _KEPT
+        self._part = 0
+
+    @property
+    def buffer_bytes(self) -> int:
+        """The size of the buffers, and of the events that wait."""
+        judged = 0 if self._judged is None else self._judged.nbytes
+        return super().buffer_bytes + self._waiting.nbytes + judged
+
+    @property
+    def stored_events(self) -> int:
+        """How many past events are kept."""
+        return len(self._waiting)
+
+    def _looked_at(self, prepared: Prepared, of_rows: Positions) -> Iterator[pa.RecordBatch]:
+        batch = prepared.batch
+        low, last, points = self._measured(prepared)
+        count = int(np.count_nonzero(batch.symbols))
+        rows = relevant_rows(batch.words, batch.symbols, count)
+        entries = np.zeros(count, np.int64)
+        if self._judged is not None and count:
+            entries = self._judged.remember(prepared, rows, of_rows)
+        if count:
+            self._waiting.add(
+                prepared.events.select(self._shown).take(pa.array(rows)),
+                symbols=batch.symbols[rows].astype(np.int64),
+                low=low[rows],
+                last=last[rows],
+                points=points[rows],
+                parts=self._part + np.searchsorted(prepared.parts, rows, side="right"),
+                positions=of_rows.of(rows).astype(np.int64),
+                entries=entries,
+            )
+        self._part += len(prepared.parts)
+        yield from self._known(int(low[-1]))
+        if self._judged is not None:
+            self._judged.forget_before(self._waiting.entries)
+        self._leave_batch(prepared, len(prepared.events))
+
+    def _rest(self) -> Iterator[pa.RecordBatch]:
+        waiting = self._waiting
+        yield from self._listed_between(waiting.listed, len(waiting))
+        self._waiting, self._wanted = WaitingEvents(), _KEPT
+
+    def _known(self, now: int) -> Iterator[pa.RecordBatch]:
+        """The matches that no event to come can change: those of partitions that are over, and of
+        the one at hand those that events from the time `now` on do not touch."""
+        waiting = self._waiting
+        over = int(np.searchsorted(waiting.parts, self._part))
+        stop = over
+        of_part = len(waiting) - over
+        if of_part >= self._wanted and self._window >= 0:
+            stop = _closed(waiting.low, waiting.last, max(over, waiting.listed), now)
+        if stop > waiting.listed:
+            yield from self._listed_between(waiting.listed, stop)
+            waiting.listed = stop
+        if over or stop > over:
+            kept = waiting.parts == self._part
+            if stop > over:
+                left = waiting.low[stop:]
+                since = (int(left[0]) if len(left) else now) - self._window
+                kept &= waiting.last >= since
+            waiting.keep(kept)
+            self._wanted = max(_KEPT, 2 * len(waiting)) if len(waiting) else _KEPT
+
+    def _measured(self, prepared: Prepared) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """int64[rows]: the times of the first and the last point of each event, and how many points
+        it has. Raises EventError where it has none."""
+        events, names = prepared.events, (self._times.low, self._times.high)
+        for name in names:
+            column = events.column(name)
+            if column.null_count:
+                row = int(np.argmax(np.asarray(column.is_null())))
+                raise self._wrong(events, row, f"{name!r} is NULL")
+        low, high = (whole_numbers(events.column(name)) for name in names)
+        wrong = low > high
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            ends = [shown(events.column(name)[row]) for name in names]
+            raise self._wrong(events, row, f"{names[0]} {ends[0]} is after {names[1]} {ends[1]}")
+        # The difference of two numbers of 64 bits fits 64 bits without a sign.
+        between = (high.view(np.uint64) - low.view(np.uint64)) // np.uint64(self._asked.step)
+        wrong = between >= _MOST_POINTS
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            found = f"there are {int(between[row]) + 1:,} possible times, more than {_MOST_POINTS:,}"
+            raise self._wrong(events, row, found, ": declare a longer step with BY")
+        points = between.astype(np.int64)
+        return low.astype(np.int64), low + points * self._asked.step, points + 1
+
+    def _wrong(self, events: pa.RecordBatch, row: int, what: str, mend: str = "") -> EventError:
+        mend = mend or ": mend the row, or filter it out"
+        return EventError(
+            f"query {self._plan.name!r}: {what} in {self._columns.row_name(events, row)}{mend}"
+        )
+
+    # --- matches ----------------------------------------------------------------------------------
+
+    def _listed_between(self, first: int, stop: int) -> Iterator[pa.RecordBatch]:
+        """The matches that end at some of the waiting events, which are whole clusters."""
+        if not self._lists_matches or first == stop:
+            return
+        waiting = self._waiting
+        events = waiting.events
+        reached = reach(events, self._moves, self._states, self._asked.step, self._window)
+        if not reached.can_end[first:stop].any():
+            return
+        found = self._found(events, reached, first, stop)
+        for rows in in_order(found, self._plan.kind_bits, stop):
+            yield possible_batch(
+                self._plan, self._schema, waiting.table, waiting.positions, rows
+            )
+
+    def _found(
+        self, events: PossibleEvents, reached: Reached, first: int, stop: int
+    ) -> Iterator[tuple[int, Rows]]:
+        """Rows, each time with the event up to which all matches that end before it have come."""
+        begins, crowded = clusters_of(events, first, stop, self._window, _CROWDED)
+        starts = np.flatnonzero(begins[first:stop]) + first
+        if self._judged is not None:
+            # All orders of a match have to be judged before it is a row.
+            for begin, end in pairwise([*starts.tolist(), stop]):
+                if reached.can_end[begin:end].any():
+                    yield end, self._judged_rows(events, reached, begins, begin, end)
+            return
+        if not self._asked.sums:
+            yield from self._walked(events, reached, begins, first, stop, self._asked)
+            return
+        changes = np.flatnonzero(np.diff(crowded[first:stop])) + first + 1
+        for begin, end in pairwise([first, *changes.tolist(), stop]):
+            if not crowded[begin]:
+                yield from self._walked(events, reached, begins, begin, end, self._asked)
+                continue
+            inside = starts[np.searchsorted(starts, begin) : np.searchsorted(starts, end)]
+            for start, behind in pairwise([*inside.tolist(), end]):
+                if reached.can_end[start:behind].any():
+                    yield behind, self._sets(events, reached, start, behind)
+
+    def _walked(
+        self,
+        events: PossibleEvents,
+        reached: Reached,
+        begins: np.ndarray,
+        first: int,
+        stop: int,
+        asked: Question,
+    ) -> Iterator[tuple[int, Rows]]:
+        """Chains in batches of bounded size, each with the event up to which all have come."""
+        walk = new_walk(events, first, stop, self._moves)
+        rows = new_rows(_MATCHES, _EVENTS_OF_MATCHES)
+        while True:
+            with np.errstate(over="ignore"):  # hashes wrap around; plain Python would warn
+                status = walk_on(walk, events, self._moves, reached, begins, asked, rows)
+            matches, used = map(int, rows.used)
+            if status == OUT_OF_WORK:
+                raise self._too_much(int(walk.numbers[END]))
+            if status in (DONE, ROWS_FULL):
+                if matches:
+                    found = rows.ends[:matches], rows.tags[:used], rows.confidences[:matches]
+                    yield int(walk.numbers[END]), Rows(*(array.copy() for array in found))
+                    rows.used[:] = 0
+                elif status == ROWS_FULL:
+                    rows = new_rows(_MATCHES, 2 * len(rows.tags))
+                if status == DONE:
+                    return
+            else:
+                walk = with_room(walk, status)
+
+    def _sets(self, events: PossibleEvents, reached: Reached, first: int, stop: int) -> Rows:
+        with np.errstate(over="ignore"):
+            status, *found = sets_of_ends(first, stop, events, self._moves, reached, self._asked)
+        if status == OUT_OF_WORK:
+            raise self._too_much(first)
+        return Rows(*found)
+
+    def _judged_rows(
+        self,
+        events: PossibleEvents,
+        reached: Reached,
+        begins: np.ndarray,
+        first: int,
+        stop: int,
+    ) -> Rows:
+        """The matches of a cluster whose conditions the definition decides."""
+        assert self._judged is not None
+        bound = 0.0 if self._several_orders else self._asked.bound
+        asked = self._asked._replace(sums=False, bound=bound)
+        chains = self._walked(events, reached, begins, first, stop, asked)
+        return self._judged.rows((rows for _, rows in chains), self._waiting, self._asked.bound)
+
+    def _too_much(self, event: int) -> WorkLimitError:
+        plan = self._plan
+        return WorkLimitError(
+            f"query {plan.name!r}: looking for the matches that end at position "
+            f"{int(self._waiting.positions[event]):,} takes more than {plan.max_work:,} steps, "
+            "because their events can come in many orders; give the query a (smaller) window with "
+            "WITHIN, conditions that fewer events satisfy, a longer step with BY, or raise the "
+            "limit: --max-work, with_options(max_work=…)"
+        )
+
+
+def _closed(low: np.ndarray, last: np.ndarray, first: int, now: int) -> int:
+    """The event before which all clusters are complete, from the beginning of one on, where events
+    are still to come, and none of them before `now`."""
+    ends = np.maximum.accumulate(last[first:])
+    if not len(ends):
+        return first
+    if ends[-1] <= now:
+        return len(low)
+    begins = np.flatnonzero(low[first + 1 :] >= ends[:-1])
+    return first if not len(begins) else int(begins[-1]) + first + 1
