@@ -106,7 +106,13 @@ def _is_no_refusal(record: logging.LogRecord) -> bool:
 def language_server(options: Options) -> LanguageServer:
     """The server, with all that it answers."""
     server = LanguageServer("celc", VERSION, lsp.TextDocumentSyncKind.Full)
+    _tell_errors(server, options)
+    _answer_questions(server)
+    _offer_changes(server, options)
+    return server
 
+
+def _tell_errors(server: LanguageServer, options: Options) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     def opened(params: lsp.DidOpenTextDocumentParams) -> None:
         _publish(server, params.text_document.uri, options)
@@ -124,6 +130,8 @@ def language_server(options: Options) -> LanguageServer:
         uri = params.text_document.uri
         server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
 
+
+def _answer_questions(server: LanguageServer) -> None:
     @server.feature(
         lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=[".", "[", "("])
     )
@@ -147,6 +155,8 @@ def language_server(options: Options) -> LanguageServer:
         text = lsp.MarkupContent(lsp.MarkupKind.Markdown, found.text)
         return lsp.Hover(text, document.range(found.span))
 
+
+def _offer_changes(server: LanguageServer, options: Options) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_PREPARE_RENAME)
     def asked_for_rename(params: lsp.PrepareRenameParams) -> lsp.Range:
         document = Document(server, params.text_document.uri)
@@ -190,8 +200,6 @@ def language_server(options: Options) -> LanguageServer:
             if found.span.start <= end and start <= found.span.end
             for fix in found.fixes
         ]
-
-    return server
 
 
 def _publish(server: LanguageServer, uri: str, options: Options) -> None:
