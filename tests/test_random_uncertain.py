@@ -16,7 +16,7 @@ import pytest
 from celc_runtime import EventWarning
 from celc_runtime.run import uncertain_run
 from engines import answers, interpreted, only_query
-from reference import CelError as ReferenceError
+from reference import CelError as Refused
 from reference import WorkLimitError, difference, evaluate
 from seeds import compare_seeds
 from strategies import Feature, random_query
@@ -72,7 +72,7 @@ def check(seed: int, tally: Tally) -> None:
     except celc.CelError as problem:
         codes = {d.code for d in problem.diagnostics if d.severity == "error"}
         if codes <= {"uncertain-label", "uncertain-part"}:  # `?` beside `:`
-            with pytest.raises(ReferenceError):
+            with pytest.raises(Refused):
                 evaluate(text, [])
             return
         assert codes <= TOO_LARGE, f"{codes}: {text}"
@@ -89,6 +89,8 @@ def check(seed: int, tally: Tally) -> None:
         with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
             warnings.simplefilter("ignore", EventWarning)
             patch.setattr(uncertain_run, "_KEPT", rng.choice((1, 1 << 16)))
+            patch.setattr(uncertain_run, "_CROWDED", rng.choice((1, 2, 5)))
+            patch.setattr(uncertain_run, "_TOGETHER", rng.choice((0, 2, 256)))
             patch.setattr(uncertain_run, "_MATCHES", rng.choice((1, 3, 1 << 14)))
             patch.setattr(uncertain_run, "_EVENTS_OF_MATCHES", rng.choice((1, 8, 1 << 17)))
             found = possible_answers(query, events, rng)

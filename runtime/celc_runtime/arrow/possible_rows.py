@@ -122,3 +122,9 @@ def _rounded(confidences: np.ndarray) -> np.ndarray:
     scales = 10.0 ** (12 - np.floor(np.log10(np.maximum(confidences, 1e-280))))
     rounded: np.ndarray = np.minimum(np.round(confidences * scales) / scales, 1.0)
     return rounded
+
+
+def joined(one: pa.RecordBatch, other: pa.RecordBatch) -> pa.RecordBatch:
+    """Two batches of one schema as one."""
+    (whole,) = pa.Table.from_batches([one, other]).combine_chunks().to_batches()
+    return whole

@@ -272,14 +272,14 @@ def _place_of(chains, first, count, members, state, event, end):  # type: ignore
 @njit(nogil=True, cache=True)
 def of_all_orders(chain, count, events, moves, asked):  # type: ignore[no-untyped-def]
     """The probability that some events (chain[place, 0], with the labels of the kind chain[place,
-    1]) are a match, over all their orders; −1 where that takes more than max_work steps, or where
-    they are more than 62.
+    1]) are a match, over all their orders, and the greatest of the events that can be the last one.
+    The first number is −1 where that takes more than max_work steps, or where they are more than 62.
 
     Chains of the same events that begin with the same event, after the same state, go on alike: their
     vectors are added. Where the window can cut, chains that end at different times stay apart.
     """
     if count > 62:
-        return -1.0
+        return -1.0, np.int64(-1)
     step, window, looks = asked.step, asked.window, asked.looks
     low, last, most, work = FAR, NEVER, np.int64(1), 0
     for place in range(count):
@@ -287,9 +287,10 @@ def of_all_orders(chain, count, events, moves, asked):  # type: ignore[no-untype
         last = max(last, events.last[chain[place, 0]])
         most = max(most, events.points[chain[place, 0]])
     cuts = window >= 0 and last - low > window
-    # The members as bits, the state before, the place of the first event, and the end.
-    chains, vectors = np.empty((64, 4), np.int64), np.zeros((64, most), np.float64)
-    size, found = 0, 0.0
+    # The members as bits, the state before, the place of the first event, the end, and the places of
+    # the last events as bits.
+    chains, vectors = np.empty((64, 5), np.int64), np.zeros((64, most), np.float64)
+    size, found, ends = 0, 0.0, np.int64(0)
     for place in range(count):
         event = chain[place, 0]
         symbol, points = events.symbols[event], events.points[event]
@@ -302,6 +303,7 @@ def of_all_orders(chain, count, events, moves, asked):  # type: ignore[no-untype
                 chains[size, 0], chains[size, 2] = np.int64(1) << place, place
                 chains[size, 1] = moves.ends_sources[move]
                 chains[size, 3] = events.low[event] + end * step if cuts else FAR
+                chains[size, 4] = np.int64(1) << place
                 vectors[size] = 0.0
                 for point in range(points):
                     if not cuts or point == end:
@@ -312,7 +314,7 @@ def of_all_orders(chain, count, events, moves, asked):  # type: ignore[no-untype
     for layer in range(1, count):
         stop = size
         for number in range(begin, stop):
-            members, state, behind, end = chains[number]
+            members, state, behind, end, lasts = chains[number]
             if state == START:
                 continue
             for place in range(count):
@@ -325,7 +327,7 @@ def of_all_orders(chain, count, events, moves, asked):  # type: ignore[no-untype
                     continue
                 work += points
                 if work > asked.max_work:
-                    return -1.0
+                    return -1.0, np.int64(-1)
                 flat[:most] = vectors[number]
                 total, _ = extended(events, step, flat, 0, event, behind_event, most)
                 if total <= 0.0:
@@ -340,6 +342,7 @@ def of_all_orders(chain, count, events, moves, asked):  # type: ignore[no-untype
                             for point in range(points):
                                 if events.low[event] + point * step >= floor:
                                     found += flat[most + point]
+                                    ends |= lasts if flat[most + point] > 0.0 else np.int64(0)
                         continue
                     known = members | np.int64(1) << place
                     at = _place_of(chains, stop, size, known, source, place, end)
@@ -348,13 +351,18 @@ def of_all_orders(chain, count, events, moves, asked):  # type: ignore[no-untype
                             chains, vectors = _twice(chains), _twice_vectors(vectors)
                         at = size
                         chains[at, 0], chains[at, 1] = known, source
-                        chains[at, 2], chains[at, 3] = place, end
+                        chains[at, 2], chains[at, 3], chains[at, 4] = place, end, 0
                         vectors[at] = 0.0
                         size += 1
+                    chains[at, 4] |= lasts
                     for point in range(points):
                         vectors[at, point] += flat[most + point]
         begin = stop
-    return found
+    last_event = np.int64(-1)
+    for place in range(count):
+        if ends >> place & 1:
+            last_event = max(last_event, chain[place, 0])
+    return found, last_event
 
 
 @njit(nogil=True, cache=True)
@@ -409,7 +417,7 @@ class Walk(NamedTuple):
     chain so far could change places. latest: int64[depth], the latest point of the event at which
     the chain is possible. vectors: float64. chain: int64[depth, 2], events and kinds. scratch:
     float64, twice as many as the most points of an event. known: int64[slots, 2], the sets of events
-    that are rows of the cluster at hand, by 128 bits; 0: a free slot.
+    that have been found at the end at hand, by 128 bits; 0: a free slot.
     """
 
     numbers: np.ndarray
@@ -519,7 +527,7 @@ class Question(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _is_new(walk, asked, depth):  # type: ignore[no-untyped-def]
-    """Whether the events of the chain, with their labels, are no row of the cluster yet."""
+    """Whether the events of the chain, with their labels, have not been found at this end yet."""
     one, other = np.int64(0), np.int64(0)
     for place in range(depth + 1):
         letter = walk.chain[place, 0] * asked.looks.shape[0] + asked.looks[walk.chain[place, 1]]
@@ -533,8 +541,11 @@ def _is_new(walk, asked, depth):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _write(walk, events, moves, asked, rows, total, swaps):  # type: ignore[no-untyped-def]
-    """Write the chain as a row, if it is likely enough and no other order of it is one; a status,
-    DONE where that has been decided. swaps: whether two of its events could change places."""
+    """Write the chain as a row, if it is likely enough; a status, DONE where that has been decided.
+
+    swaps: whether two of its events could change places. Then all its orders are added up, and the
+    row is written at the greatest of the events that can be the last one, once.
+    """
     depth = walk.numbers[DEPTH]
     chain = walk.chain
     matches, used = rows.used[0], rows.used[1]
@@ -545,9 +556,11 @@ def _write(walk, events, moves, asked, rows, total, swaps):  # type: ignore[no-u
             return KNOWN_FULL
         if not _is_new(walk, asked, depth):
             return DONE
-        total = of_all_orders(chain, depth + 1, events, moves, asked)
+        total, last_event = of_all_orders(chain, depth + 1, events, moves, asked)
         if total < 0.0:
             return OUT_OF_WORK
+        if last_event != chain[0, 0]:
+            return DONE
     elif asked.window >= 0 and events.last[chain[0, 0]] - events.low[chain[depth, 0]] > asked.window:
         room = walk.scratch.shape[0] // 2
         total = in_window(events, asked.step, asked.window, chain, depth, walk.scratch, room)
@@ -563,12 +576,11 @@ def _write(walk, events, moves, asked, rows, total, swaps):  # type: ignore[no-u
 
 
 @njit(nogil=True, cache=True)
-def walk_on(walk, events, moves, reached, begins, asked, rows):  # type: ignore[no-untyped-def]
+def walk_on(walk, events, moves, reached, asked, rows):  # type: ignore[no-untyped-def]
     """List matches until there is no more room, or no more of them; a status.
 
-    begins: bool[events], the events at which clusters begin. A chain that is not likely enough is
-    given up before it is complete, unless its events could come in another order, whose share
-    counts as well.
+    A chain that is not likely enough is given up before it is complete, unless its events could come
+    in another order, whose share counts as well.
     """
     numbers, path = walk.numbers, walk.path
     step, window = asked.step, asked.window
@@ -582,7 +594,7 @@ def walk_on(walk, events, moves, reached, begins, asked, rows):  # type: ignore[
             event = numbers[END]
             symbol = events.symbols[event]
             move = numbers[END_MOVE]
-            if move == moves.ends_first[symbol] and begins[event] and numbers[KNOWN] > 0:
+            if move == moves.ends_first[symbol] and numbers[KNOWN] > 0:
                 walk.known[:] = 0
                 numbers[KNOWN] = 0
             if not reached.can_end[event] or move == moves.ends_first[symbol + 1]:

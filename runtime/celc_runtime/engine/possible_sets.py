@@ -26,6 +26,7 @@ from celc_runtime.engine.possible_orders import (
     OUT_OF_WORK,
     behind_of_state,
     extended,
+    of_all_orders,
 )
 from celc_runtime.jit.kernels import njit
 
@@ -99,11 +100,13 @@ def _has(chains, chain, event):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def sets_of_ends(first, stop, events, moves, reached, asked):  # type: ignore[no-untyped-def]
-    """The labelled sets of the matches that end at the events of a cluster, from `first` to before
-    `stop`, each once, with its confidence.
+def sets_of_ends(first, stop, events, moves, reached, asked, whole):  # type: ignore[no-untyped-def]
+    """The labelled sets of the matches that end at the events from `first` to before `stop`, each
+    once, with its confidence.
 
-    asked: see `Question`; more than max_work steps for a row, on the average, are too many. Returns
+    whole: these are all events of a cluster. Else they are one event, the other orders of a set are
+    added up for this set alone, and it is a row at the greatest of the events that can be its last
+    one. asked: see `Question`; more than max_work steps for a row, on the average, are too many. Returns
     a status, and the ends, tags and confidences of rows as `PossibleRows` has them.
     """
     looks, step, window = asked.looks, asked.step, asked.window
@@ -210,11 +213,11 @@ def sets_of_ends(first, stop, events, moves, reached, asked):  # type: ignore[no
                             continue
                         if done == complete.shape[0]:
                             complete, shares = _more_rows(complete), _longer(shares, done + 1)
-                        whole = complete[done]
+                        added = complete[done]
                         # The event itself is told by its place among the vectors, not by the key.
-                        whole[_EVENT], whole[_STATE], whole[_END] = -1, -1, FAR
-                        whole[_PARENT], whole[_KIND], whole[_AT] = number, kind, event
-                        whole[_FIRST_HASH], whole[_SECOND_HASH] = first_hash, second_hash
+                        added[_EVENT], added[_STATE], added[_END] = -1, -1, FAR
+                        added[_PARENT], added[_KIND], added[_AT] = number, kind, event
+                        added[_FIRST_HASH], added[_SECOND_HASH] = first_hash, second_hash
                         shares[done] = share
                         of_complete[slot] = done
                         done += 1
@@ -245,10 +248,11 @@ def sets_of_ends(first, stop, events, moves, reached, asked):  # type: ignore[no
                     if 2 * (count - end_of_layer) > slots.shape[0]:
                         slots = _larger(slots, chains, end_of_layer, count)
         for number in range(done):
-            if shares[number] <= bound:
+            if whole and shares[number] <= bound:
                 continue
             if rows == ends.shape[0]:
                 ends, confidences = _longer(ends, rows + 1), _longer(confidences, rows + 1)
+            begin_of_row = written
             event, kind = complete[number, _AT], complete[number, _KIND]
             parent = complete[number, _PARENT]
             while True:
@@ -260,6 +264,19 @@ def sets_of_ends(first, stop, events, moves, reached, asked):  # type: ignore[no
                     break
                 event, kind = chains[parent, _EVENT], chains[parent, _KIND]
                 parent = chains[parent, _PARENT]
+            if not whole:
+                count_of_row = written - begin_of_row
+                members = np.empty((count_of_row, 2), np.int64)
+                for place in range(count_of_row):
+                    members[place, 0] = tags[begin_of_row + place] >> bits
+                    members[place, 1] = tags[begin_of_row + place] & ((np.int64(1) << bits) - 1)
+                total, last_event = of_all_orders(members, count_of_row, events, moves, asked)
+                if total < 0.0:
+                    return OUT_OF_WORK, ends[:rows], tags[:written], confidences[:rows]
+                if last_event != first or total <= bound:
+                    written = begin_of_row
+                    continue
+                shares[number] = total
             ends[rows], confidences[rows] = written, shares[number]
             rows += 1
         begin = end_of_layer

@@ -2,8 +2,9 @@
 
 Events come by their least times, and are kept per partition until no match can need them. An event
 is asked for the matches that end at it once no event to come can be before its last point. Events
-whose points overlap can end one and the same match in different orders, so they are asked together
-(a *cluster*), and the confidence of a match is then the sum over its orders.
+whose points overlap can end one and the same match in different orders; its confidence is the sum
+over them, and it is a row of the greatest event that can be its last one. A *cluster* are events
+each of which overlaps another one of them.
 
 Three ways, by the query and the events:
 
@@ -13,8 +14,9 @@ Three ways, by the query and the events:
 - Conditions compare events: chains that the relaxed formula admits are listed, and the definition of
   the formula is asked about the events of each, in that order (`definition`).
 
-What waits is bounded by the window and by the longest time between low and high. Without a window
-events wait until their partition is over.
+What waits is bounded by the window and by the longest time between low and high; where conditions
+compare events that can come in several orders, by the longest cluster. Without a window events wait
+until their partition is over.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ import pyarrow as pa
 
 from celc_runtime.arrow.arrays import shown, whole_numbers
 from celc_runtime.arrow.columns import Prepared
-from celc_runtime.arrow.possible_rows import Rows, in_order, possible_batch
+from celc_runtime.arrow.possible_rows import Rows, in_order, joined, possible_batch
 from celc_runtime.engine.batch import relevant_rows
 from celc_runtime.engine.possible_moves import possible_moves
 from celc_runtime.engine.possible_orders import (
@@ -63,6 +65,9 @@ _MOST_POINTS = 1_000_000
 _CROWDED = 5
 """Where so many events overlap, their orders are many: they are added up set by set, and not order
 by order."""
+
+_TOGETHER = 256
+"""The events of a cluster whose matches are listed together, at most."""
 
 _KEPT = 1 << 16
 """So many events wait before matches are looked for, where a partition goes on."""
@@ -103,6 +108,7 @@ class UncertainRun(Run):
         self._waiting = WaitingEvents()
         self._wanted = _KEPT
         self._part = 0
+        self._late: pa.RecordBatch | None = None
 
     @property
     def buffer_bytes(self) -> int:
@@ -143,6 +149,7 @@ class UncertainRun(Run):
     def _rest(self) -> Iterator[pa.RecordBatch]:
         waiting = self._waiting
         yield from self._listed_between(waiting.listed, len(waiting))
+        yield from self._in_order(None)
         self._waiting, self._wanted = WaitingEvents(), _KEPT
 
     def _known(self, now: int) -> Iterator[pa.RecordBatch]:
@@ -151,12 +158,20 @@ class UncertainRun(Run):
         waiting = self._waiting
         over = int(np.searchsorted(waiting.parts, self._part))
         stop = over
-        of_part = len(waiting) - over
-        if of_part >= self._wanted and self._window >= 0:
-            stop = _closed(waiting.low, waiting.last, max(over, waiting.listed), now)
+        if len(waiting) - over >= self._wanted and self._window >= 0:
+            begin = max(over, waiting.listed)
+            if self._judged is not None and self._several_orders:
+                stop = _closed(waiting.low, waiting.last, begin, now)
+            else:
+                stop = begin + int(np.argmax(np.append(waiting.last[begin:] > now, True)))
         if stop > waiting.listed:
-            yield from self._listed_between(waiting.listed, stop)
-            waiting.listed = stop
+            if over > waiting.listed:
+                yield from self._listed_between(waiting.listed, over)
+                yield from self._in_order(None)
+                waiting.listed = over
+            if stop > over:
+                yield from self._listed_between(waiting.listed, stop)
+                waiting.listed = stop
         if over or stop > over:
             kept = waiting.parts == self._part
             if stop > over:
@@ -208,42 +223,67 @@ class UncertainRun(Run):
         reached = reach(events, self._moves, self._states, self._asked.step, self._window)
         if not reached.can_end[first:stop].any():
             return
-        found = self._found(events, reached, first, stop)
-        for rows in in_order(found, self._plan.kind_bits, stop):
-            yield possible_batch(
+        for rows in in_order(self._found(events, reached, first, stop), self._plan.kind_bits, stop):
+            batch = possible_batch(
                 self._plan, self._schema, waiting.table, waiting.positions, rows
             )
+            behind = stop < len(waiting) and waiting.parts[stop] == waiting.parts[stop - 1]
+            if behind or self._late is not None:
+                self._late = batch if self._late is None else joined(self._late, batch)
+                if behind:
+                    yield from self._in_order(int(waiting.positions[stop]))
+                    continue
+                yield from self._in_order(None)
+            else:
+                yield batch
+
+    def _in_order(self, limit: int | None) -> Iterator[pa.RecordBatch]:
+        """The rows that wait for others with a lesser last position: those before a position, which
+        later rows have at least; None: all."""
+        if self._late is None:
+            return
+        late, self._late = self._late, None
+        if not self._plan.positions:  # nobody can tell
+            yield late
+            return
+        ends = np.asarray(late.column("end_pos"))
+        order = np.argsort(ends, kind="stable")
+        known = len(ends) if limit is None else int(np.searchsorted(ends[order], limit))
+        if known:
+            yield late.take(pa.array(order[:known]))
+        if known < len(ends):
+            self._late = late.take(pa.array(order[known:]))
 
     def _found(
         self, events: PossibleEvents, reached: Reached, first: int, stop: int
     ) -> Iterator[tuple[int, Rows]]:
         """Rows, each time with the event up to which all matches that end before it have come."""
+        asked = self._asked
+        if not self._several_orders and self._judged is None:
+            yield from self._walked(events, reached, first, stop, asked)
+            return
         begins, crowded = clusters_of(events, first, stop, self._window, _CROWDED)
         starts = np.flatnonzero(begins[first:stop]) + first
+        starts = starts if begins[first] else np.append(first, starts)
         if self._judged is not None:
             # All orders of a match have to be judged before it is a row.
             for begin, end in pairwise([*starts.tolist(), stop]):
                 if reached.can_end[begin:end].any():
-                    yield end, self._judged_rows(events, reached, begins, begin, end)
-            return
-        if not self._asked.sums:
-            yield from self._walked(events, reached, begins, first, stop, self._asked)
+                    yield end, self._judged_rows(events, reached, begin, end)
             return
         changes = np.flatnonzero(np.diff(crowded[first:stop])) + first + 1
         for begin, end in pairwise([first, *changes.tolist(), stop]):
             if not crowded[begin]:
-                yield from self._walked(events, reached, begins, begin, end, self._asked)
+                yield from self._walked(events, reached, begin, end, asked)
                 continue
             inside = starts[np.searchsorted(starts, begin) : np.searchsorted(starts, end)]
             for start, behind in pairwise([*inside.tolist(), end]):
-                if reached.can_end[start:behind].any():
-                    yield behind, self._sets(events, reached, start, behind)
+                yield from self._sets(events, reached, begins, start, behind)
 
     def _walked(
         self,
         events: PossibleEvents,
         reached: Reached,
-        begins: np.ndarray,
         first: int,
         stop: int,
         asked: Question,
@@ -253,7 +293,7 @@ class UncertainRun(Run):
         rows = new_rows(_MATCHES, _EVENTS_OF_MATCHES)
         while True:
             with np.errstate(over="ignore"):  # hashes wrap around; plain Python would warn
-                status = walk_on(walk, events, self._moves, reached, begins, asked, rows)
+                status = walk_on(walk, events, self._moves, reached, asked, rows)
             matches, used = map(int, rows.used)
             if status == OUT_OF_WORK:
                 raise self._too_much(int(walk.numbers[END]))
@@ -269,26 +309,38 @@ class UncertainRun(Run):
             else:
                 walk = with_room(walk, status)
 
-    def _sets(self, events: PossibleEvents, reached: Reached, first: int, stop: int) -> Rows:
-        with np.errstate(over="ignore"):
-            status, *found = sets_of_ends(first, stop, events, self._moves, reached, self._asked)
-        if status == OUT_OF_WORK:
-            raise self._too_much(first)
-        return Rows(*found)
-
-    def _judged_rows(
+    def _sets(
         self,
         events: PossibleEvents,
         reached: Reached,
         begins: np.ndarray,
         first: int,
         stop: int,
+    ) -> Iterator[tuple[int, Rows]]:
+        """The matches that end at events of a cluster in which many overlap: all together, or where
+        the cluster is long or not over, end by end."""
+        whole = begins[first] and stop - first <= _TOGETHER
+        whole = whole and (stop == len(begins) or bool(begins[stop]))
+        for begin in [first] if whole else range(first, stop):
+            end = stop if whole else begin + 1
+            if not reached.can_end[begin:end].any():
+                continue
+            with np.errstate(over="ignore"):
+                status, *found = sets_of_ends(
+                    begin, end, events, self._moves, reached, self._asked, whole
+                )
+            if status == OUT_OF_WORK:
+                raise self._too_much(begin)
+            yield end, Rows(*found)
+
+    def _judged_rows(
+        self, events: PossibleEvents, reached: Reached, first: int, stop: int
     ) -> Rows:
         """The matches of a cluster whose conditions the definition decides."""
         assert self._judged is not None
         bound = 0.0 if self._several_orders else self._asked.bound
         asked = self._asked._replace(sums=False, bound=bound)
-        chains = self._walked(events, reached, begins, first, stop, asked)
+        chains = self._walked(events, reached, first, stop, asked)
         return self._judged.rows((rows for _, rows in chains), self._waiting, self._asked.bound)
 
     def _too_much(self, event: int) -> WorkLimitError:
