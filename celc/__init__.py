@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from celc.diagnostics.errors import CelError, Diagnostic
     from celc.loader import Matcher
 
-__all__ = ["CelError", "Diagnostic", "Matcher", "__version__", "check", "compile"]
+__all__ = ["CelError", "Diagnostic", "Matcher", "__version__", "check", "compile", "format_text"]
 
 _IMPORTED_ON_FIRST_USE = {
     "CelError": "celc.diagnostics.errors",
@@ -166,6 +166,21 @@ def check(
         return compile_source(Source(name, text), options).warnings
     except CelError as problem:
         return problem.diagnostics
+
+
+def format_text(text: str, *, name: str = "query.cel", dialect: str = "cel") -> str:
+    """A text in the canonical layout, as `celc fmt` writes it.
+
+    Only white space and the case of keywords change; comments stay. name, dialect: as for
+    `compile`. Raises CelError with all errors of a text that is not in the language.
+    """
+    from celc.diagnostics.source import Source
+    from celc.editor.formatting.text import formatted
+
+    if _is_row_pattern(dialect, None):
+        name = "query.sql" if name == "query.cel" else name
+        return formatted(Source(name, text), "match_recognize")
+    return formatted(Source(name, text))
 
 
 def _is_row_pattern(dialect: str, schema: object) -> bool:

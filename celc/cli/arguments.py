@@ -43,6 +43,11 @@ def parser() -> argparse.ArgumentParser:
     explain.add_argument("--force", action="store_true", help="overwrite the output file")
 
     _add_run(commands)
+    _add_fmt(commands)
+
+    help = "run the language server that editors start (on standard input and output)"
+    lsp = commands.add_parser("lsp", help=help, description=help)
+    _add_options(lsp.add_argument_group("how queries are checked"), longest="5")
 
     help = "print a script with which a shell completes celc's command line"
     completing = commands.add_parser("completion", help=help, description=help)
@@ -85,6 +90,29 @@ def _add_run(commands: Any) -> None:
         help="the rows of a parameter set (FOR EACH NAME), in a file like those of events",
     )
     _add_input_options(run)
+
+
+def _add_fmt(commands: Any) -> None:
+    help = "write queries in the canonical layout"
+    fmt = commands.add_parser("fmt", help=help, description=help)
+    fmt.add_argument(
+        "source",
+        type=Path,
+        nargs="+",
+        metavar="query.cel",
+        help="files, folders of .cel and .sql files, or - for standard input",
+    )
+    fmt.add_argument(
+        "--check",
+        action="store_true",
+        help="change no file; exit with 1 where one has another layout",
+    )
+    fmt.add_argument("--diff", action="store_true", help="change no file; show what would change")
+    fmt.add_argument(
+        "--dialect",
+        choices=["cel", "match_recognize"],
+        help="of standard input (default: cel); of files the ending says it",
+    )
 
 
 def _add_input_options(run: argparse.ArgumentParser) -> None:
@@ -140,6 +168,12 @@ def _command(
     else:
         more = "or a .sql file with MATCH_RECOGNIZE"
         parser.add_argument("source", type=Path, metavar="query.cel", help=more)
+    _add_options(parser)
+    return parser
+
+
+def _add_options(parser: argparse._ActionsContainer, longest: str = "no end") -> None:
+    """The choices of a compilation; `longest` is what it may take where nothing is said."""
     parser.add_argument(
         "--order-by",
         metavar="COLUMNS",
@@ -187,9 +221,8 @@ def _command(
         "--max-compile-seconds",
         type=_seconds,
         metavar="N",
-        help="end the compilation with an error when it has taken so long (default: no end)",
+        help=f"end the compilation with an error when it has taken so long (default: {longest})",
     )
-    return parser
 
 
 def _count(text: str) -> int:

@@ -6,7 +6,6 @@ SARIF is what code hosts and editors read; its form is the OASIS standard 2.1.0.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,15 +13,19 @@ from typing import Any
 from urllib.parse import quote
 
 from celc.cli.output import say, tell
-from celc.cli.problems import FILE_WRONG, FINE, QUERY_WRONG, CommandProblem, words
-from celc.cli.queries import SQL_SUFFIX, SUFFIXES, query_files
+from celc.cli.problems import FILE_WRONG, FINE, QUERY_WRONG, CommandProblem
+from celc.cli.queries import (
+    SQL_SUFFIX,
+    STANDARD_INPUT,
+    SUFFIXES,
+    query_files,
+    standard_input,
+)
 from celc.diagnostics.errors import CelError, Diagnostic, render_all
 from celc.diagnostics.source import Source, Span, visible
 from celc.options import Options
 from celc.pipeline import compile_source
 from celc.version import VERSION
-
-STANDARD_INPUT = Path("-")
 
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -59,7 +62,7 @@ def check_paths(
     checked: list[CheckedFile] = []
     for path in files:
         try:
-            source = _standard_input() if path == STANDARD_INPUT else read(path)
+            source = standard_input() if path == STANDARD_INPUT else read(path)
         except CommandProblem as problem:
             wrong.append(str(problem))
             continue
@@ -80,20 +83,6 @@ def check_paths(
     if wrong:
         return FILE_WRONG
     return QUERY_WRONG if any(one.errors for one in checked) else FINE
-
-
-def _standard_input() -> Source:
-    if sys.stdin is None:
-        raise CommandProblem("standard input is closed")
-    try:
-        data = sys.stdin.buffer.read()
-    except OSError as problem:
-        raise CommandProblem(f"standard input: {words(problem)}") from None
-    try:
-        return Source("stdin.cel", data.decode("utf-8").removeprefix("\ufeff"))
-    except UnicodeDecodeError as trouble:
-        byte = f"byte {trouble.start} is 0x{data[trouble.start]:02x}"
-        raise CommandProblem(f"standard input is not UTF-8 text: {byte}") from None
 
 
 def _check(source: Source, name: str, options: Options) -> CheckedFile:

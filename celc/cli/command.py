@@ -129,6 +129,27 @@ def _check(arguments: argparse.Namespace) -> int:
     )
 
 
+def _fmt(arguments: argparse.Namespace) -> int:
+    from celc.cli import formatting
+
+    return formatting.format_paths(
+        arguments.source, arguments.dialect, check=arguments.check, diff=arguments.diff
+    )
+
+
+def _lsp(arguments: argparse.Namespace) -> int:
+    try:
+        from celc.editor.server import serve
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
+            raise
+        raise CommandProblem(
+            "the language server needs the package pygls: pip install 'celc[editor]'"
+        ) from None
+    serve(options_of(arguments))
+    return FINE
+
+
 def _completion(arguments: argparse.Namespace) -> int:
     say(completion.script(parser(), arguments.shell))
     return FINE
@@ -226,6 +247,8 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "check": _check,
     "explain": _explain,
     "run": _run,
+    "fmt": _fmt,
+    "lsp": _lsp,
     "completion": _completion,
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,8 @@ SQL_SUFFIX = ".sql"
 """The ending of a file with MATCH_RECOGNIZE."""
 
 SUFFIXES = (SUFFIX, SQL_SUFFIX)
+
+STANDARD_INPUT = Path("-")
 
 
 def options_of(arguments: argparse.Namespace) -> Options:
@@ -107,3 +110,18 @@ def read_source(path: Path) -> Source:
             f"{path} is not UTF-8 text: byte {problem.start} is 0x{data[problem.start]:02x}"
         ) from None
     return Source(path.name, text.removeprefix("\ufeff"))
+
+
+def standard_input(name: str = "stdin.cel") -> Source:
+    """The query on standard input. Raises CommandProblem where there is none."""
+    if sys.stdin is None:
+        raise CommandProblem("standard input is closed")
+    try:
+        data = sys.stdin.buffer.read()
+    except OSError as problem:
+        raise CommandProblem(f"standard input: {words(problem)}") from None
+    try:
+        return Source(name, data.decode("utf-8").removeprefix("\ufeff"))
+    except UnicodeDecodeError as trouble:
+        byte = f"byte {trouble.start} is 0x{data[trouble.start]:02x}"
+        raise CommandProblem(f"standard input is not UTF-8 text: {byte}") from None

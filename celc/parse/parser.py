@@ -34,6 +34,14 @@ def parse(source: Source) -> syntax.File:
     Raises `CelError` with everything that is wrong with single tokens and the first syntax error
     of each statement.
     """
+    return parse_with_tokens(source)[0]
+
+
+def parse_with_tokens(source: Source) -> tuple[syntax.File, list[Token]]:
+    """The syntax tree of a file, and its tokens with the terminal that each word turned out to be.
+
+    Raises `CelError` as `parse` does.
+    """
     diagnostics = Diagnostics(source)
     tokens = tokenize(source, diagnostics)
     if not tokens or tokens[-1].type != END:
@@ -43,7 +51,7 @@ def parse(source: Source) -> syntax.File:
         _check_queries(file, tokens[-1].span, diagnostics)
     diagnostics.raise_errors()
     assert file is not None
-    return file
+    return file, tokens
 
 
 def _parse_statements(tokens: Sequence[Token], diagnostics: Diagnostics) -> syntax.File | None:

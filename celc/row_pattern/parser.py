@@ -7,6 +7,7 @@ variable, and knows few places.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib import resources
 from typing import Any, Literal
@@ -51,6 +52,30 @@ def parse(source: Source, found: Diagnostics | None = None) -> syntax.Query:
     if found is None:
         diagnostics.raise_errors()
     return query
+
+
+def tokens_of(source: Source) -> list[lark.Token]:
+    """The tokens of a text that `parse` accepts; `type` is the terminal."""
+    return list(_grammar().parse_interactive(source.text).iter_parse())
+
+
+def accepted_after(text: str) -> frozenset[str] | None:
+    """The terminals that can follow a text; None where it is already wrong."""
+    parser = _grammar().parse_interactive(text)
+    try:
+        parser.exhaust_lexer()
+    except lark.exceptions.UnexpectedInput:
+        return None
+    return frozenset(parser.accepts())  # type: ignore[no-untyped-call]
+
+
+@cache
+def keywords() -> frozenset[str]:
+    """The words that have a meaning of their own in the grammar, in capitals."""
+    patterns = {item.name: item.pattern.value for item in _grammar().terminals}
+    return frozenset(
+        name for name, value in patterns.items() if re.match(rf"{name}(\\b|\(\?=)", value, re.I)
+    )
 
 
 @cache

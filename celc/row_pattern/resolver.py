@@ -15,7 +15,7 @@ from celc.diagnostics.source import Span
 from celc.row_pattern import core, syntax
 from celc.row_pattern.expressions import Scope, condition, interval, value
 
-_TYPES = {
+TYPES = {
     "boolean": DataType.BOOLEAN,
     "int": DataType.INT,
     "integer": DataType.INT,
@@ -115,9 +115,7 @@ class _Resolver:
             if schema is None:
                 found.add(messages.no_schema(query.source.text, query.source.span))
                 return None
-            return tuple(
-                core.Column(name, _TYPES[type.casefold()]) for name, type in schema.items()
-            )
+            return tuple(core.Column(name, TYPES[type.casefold()]) for name, type in schema.items())
         if query.table.name.key != query.source.key:
             declared = query.table.name
             found.add(
@@ -127,9 +125,9 @@ class _Resolver:
             )
         columns = []
         for declaration in query.table.columns:
-            type = _TYPES.get(declaration.type.key)
+            type = TYPES.get(declaration.type.key)
             if type is None:
-                known = [one.value for one in dict.fromkeys(_TYPES.values())]
+                known = [one.value for one in dict.fromkeys(TYPES.values())]
                 found.add(
                     messages.unknown_column_type(
                         declaration.type.text, known, declaration.type.span

@@ -89,10 +89,11 @@ def list_of_values(place: Place) -> Diagnostic | None:
             mended = f"({place.raw(place.index + 1, closer)})"
             span = place.span(place.index, closer + 1)
             return _wrong("misplaced-sign", span, message, mended, "write IN")
-        end = place.index + 1
-        while tokens[end].type == "COMMA" and tokens[end + 1].type in ("INTEGER", "DOUBLE", "TEXT"):
-            end += 2
-        if found.type in ("INTEGER", "DOUBLE", "TEXT"):
+        values = ("INTEGER", "DOUBLE", "TEXT")
+        if found.type in values:
+            end = place.index + 1
+            while tokens[end].type == "COMMA" and tokens[end + 1].type in values:
+                end += 2
             span, mended = place.span(place.index, end), f"({place.raw(place.index, end)})"
             return _wrong("misplaced-sign", span, message, mended, "write IN")
     if place.before == "IN" or found.type == "TWO_DOTS":

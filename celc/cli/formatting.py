@@ -1,0 +1,113 @@
+"""`celc fmt`: files in the canonical layout."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from celc.cli.output import say, tell, written
+from celc.cli.problems import FILE_WRONG, FINE, QUERY_WRONG, CommandProblem
+from celc.cli.queries import (
+    SQL_SUFFIX,
+    STANDARD_INPUT,
+    SUFFIXES,
+    query_files,
+    read_source,
+    standard_input,
+)
+from celc.diagnostics.errors import CelError
+from celc.diagnostics.source import Source, visible
+from celc.editor.checks import Dialect
+from celc.editor.formatting.text import formatted
+
+
+@dataclass(slots=True)
+class _Counts:
+    """How many files had another layout, had this one, and could not be read."""
+
+    changed: int = 0
+    unchanged: int = 0
+    wrong: int = 0
+
+
+def format_paths(paths: Sequence[Path], dialect: Dialect | None, *, check: bool, diff: bool) -> int:
+    """Write files in the canonical layout; returns the exit code.
+
+    Standard input (`-`) goes to standard output. dialect: that of standard input. check, diff: no
+    file is written. A file with errors stays as it is, and the others are formatted all the same.
+    """
+    files, problems = query_files(paths, SUFFIXES)
+    if dialect is not None and STANDARD_INPUT not in files:
+        raise CommandProblem("--dialect is of standard input; of files the ending says it")
+    counts = _Counts()
+    for path in files:
+        try:
+            _format(path, dialect, counts, named=path in paths, check=check, diff=diff)
+        except CommandProblem as problem:
+            problems.append(str(problem))
+        except CelError as problem:
+            tell(f"{problem}\n")
+            counts.wrong += 1
+    for told in problems:
+        tell(f"celc: {visible(told)}")
+    if files != [STANDARD_INPUT]:
+        tell(_summary(counts, would=check or diff))
+    if problems:
+        return FILE_WRONG
+    return QUERY_WRONG if counts.wrong or (check and counts.changed) else FINE
+
+
+def _format(
+    path: Path, dialect: Dialect | None, counts: _Counts, *, named: bool, check: bool, diff: bool
+) -> None:
+    """Format a file; other SQL is left alone where the command has not named it."""
+    is_input = path == STANDARD_INPUT
+    if is_input:
+        is_sql = dialect == "match_recognize"
+        source = standard_input("stdin.sql" if is_sql else "stdin.cel")
+    else:
+        is_sql = path.suffix == SQL_SUFFIX
+        source = Source(path.as_posix(), read_source(path).text)
+    if is_sql and not named and "match_recognize" not in source.text.casefold():
+        return
+    text = formatted(source, "match_recognize" if is_sql else "cel")
+    # Files with a byte order mark, or with "\r\n", have another layout, too.
+    same = text == source.text and (is_input or text.encode() == path.read_bytes())
+    counts.unchanged += same
+    counts.changed += not same
+    if diff:
+        say(_difference(source, text))
+    elif is_input and not check:
+        say(text)
+    elif not same:
+        if not check:
+            with written(path) as out:
+                out.write(text.encode())
+        tell(f"{'would change' if check else 'changed'} {visible(source.name)}")
+
+
+def _difference(source: Source, text: str) -> str:
+    lines = difflib.unified_diff(
+        source.text.splitlines(keepends=True),
+        text.splitlines(keepends=True),
+        source.name,
+        f"{source.name} (formatted)",
+    )
+    shown = (
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
+    return "".join(shown)
+
+
+def _summary(counts: _Counts, *, would: bool) -> str:
+    parts = []
+    for count, what in [
+        (counts.changed, "would change" if would else "changed"),
+        (counts.unchanged, "unchanged"),
+        (counts.wrong, "with errors"),
+    ]:
+        if count:
+            parts.append(f"{count} file{'s' if count != 1 else ''} {what}")
+    return ", ".join(parts) or "no file"

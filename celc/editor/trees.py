@@ -1,0 +1,42 @@
+"""Syntax trees of either dialect as plain trees: all their nodes, and whether two are equal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from celc.diagnostics.source import Span
+
+
+def nodes_of(tree: Any) -> Iterator[Any]:
+    """Every node of a tree, itself included; the order has no meaning."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, tuple | list):
+            waiting += node
+        elif is_dataclass(node) and not isinstance(node, Span):
+            yield node
+            waiting += [getattr(node, field.name) for field in fields(node)]
+
+
+def same_tree(left: Any, right: Any) -> bool:
+    """Whether two trees are equal but for the places of their nodes."""
+    waiting = [(left, right)]
+    while waiting:
+        one, other = waiting.pop()
+        if type(one) is not type(other):
+            return False
+        if isinstance(one, Span):
+            continue
+        if isinstance(one, tuple | list):
+            if len(one) != len(other):
+                return False
+            waiting += zip(one, other, strict=True)
+        elif is_dataclass(one):
+            names = [field.name for field in fields(one)]
+            waiting += [(getattr(one, name), getattr(other, name)) for name in names]
+        elif one != other:
+            return False
+    return True
