@@ -135,16 +135,16 @@ def check_relations(seed: int, tally: Tally) -> None:
 
 def test_matches_in_possible_worlds() -> None:
     tally = Tally()
-    for seed in range(60):
+    for seed in range(24):
         check(seed, tally)
-    assert tally.pairs_with_matches >= 60, tally
+    assert tally.pairs_with_matches >= 20, tally
 
 
 def test_thresholds_and_certain_events() -> None:
     tally = Tally()
-    for seed in range(30):
+    for seed in range(10):
         check_relations(seed, tally)
-    assert tally.pairs_with_matches >= 10, tally
+    assert tally.pairs_with_matches >= 4, tally
 
 
 if __name__ == "__main__":

@@ -26,7 +26,10 @@ from celc.parse.mistakes.tokens import offered
 from celc.parse.tables import END, grammar
 from celc.parse.tokens import Token, keyword_of
 
-ORDER = "clauses stand in this order: SELECT, FROM, WHERE, PARTITION BY, WITHIN, CONSUME BY, LIMIT"
+ORDER = (
+    "clauses stand in this order: SELECT, FROM, WHERE, PARTITION BY, WITHIN, WITH CONFIDENCE, "
+    "CONSUME BY, LIMIT"
+)
 # Clauses of other languages that have no case of their own, and the clauses that say the same here.
 _FOREIGN_CLAUSES = {
     "GROUP": "PARTITION BY splits the stream by attributes",

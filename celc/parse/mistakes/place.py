@@ -27,8 +27,12 @@ SIGNS = {
 COMPARISONS = ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")
 STRATEGIES = frozenset({"ALL", "ANY", "STRICT", "NXT", "NEXT", "LAST", "MAX"})
 # In the order in which they must stand, which is what `clause-order` tells.
-CLAUSES = ("SELECT", "FROM", "WHERE", "PARTITION", "WITHIN", "CONSUME", "LIMIT")
-FULL_NAMES = {"PARTITION": "PARTITION BY", "CONSUME": "CONSUME BY"}
+CLAUSES = ("SELECT", "FROM", "WHERE", "PARTITION", "WITHIN", "WITH", "CONSUME", "LIMIT")
+FULL_NAMES = {
+    "PARTITION": "PARTITION BY",
+    "WITH": "WITH CONFIDENCE",
+    "CONSUME": "CONSUME BY",
+}
 
 
 @dataclass(frozen=True)
