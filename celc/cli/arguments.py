@@ -61,7 +61,7 @@ def _add_run(commands: Any) -> None:
     run.add_argument("--query", help="which query of the file")
     run.add_argument(
         "--format",
-        choices=["table", "json", "csv", "parquet"],
+        choices=["table", "json", "csv", "parquet", "html"],
         help="default: what the ending of the output file says, else a table",
     )
     run.add_argument("-o", "--output", type=Path, help="a file instead of standard output")
