@@ -48,6 +48,8 @@
 
   const laneOrder = Array.from({ length: lanes.count }, () => ({ marks: [], bars: [] }));
   const matchedLanes = new Set(matches.lane);
+  for (const lane of laneOrder) lane.matches = 0;
+  for (const lane of matches.lane) laneOrder[lane].matches++;
   function layOut() {
     const xs = marksX();
     let low = Infinity, high = -Infinity;
@@ -161,6 +163,24 @@
     }
   }
 
+  // A picture of each mark, because thousands of them are drawn faster than filled.
+  const made = new Map();
+  function stamp(type, size) {
+    const ratio = window.devicePixelRatio || 1;
+    const key = `${type % 8} ${type % 4} ${size} ${ratio} ${colourOf(type)}`;
+    if (!made.has(key)) {
+      const canvas = document.createElement("canvas");
+      canvas.width = canvas.height = Math.ceil(2 * (size + 3) * ratio);
+      const pen = canvas.getContext("2d");
+      pen.scale(ratio, ratio);
+      pen.fillStyle = colourOf(type);
+      shape(pen, type, canvas.width / ratio / 2, canvas.height / ratio / 2, size);
+      pen.fill();
+      made.set(key, canvas);
+    }
+    return made.get(key);
+  }
+
   function fitted(pen, words, wide) {
     if (pen.measureText(words).width <= wide) return words;
     let low = 0, high = words.length;
@@ -220,7 +240,9 @@
       pen.fillStyle = colours.mute;
       pen.font = `11px ${colours.font}`;
       if (lane.height >= 44) {
-        pen.fillText(`${plural(lane.bars.length, data.words[0], data.words[1])}`.slice(0, 24), 14, top + PAD + 27);
+        const all = shownMatches === matches.count;
+        const told = all ? plural(lane.matches, data.words[0], data.words[1]) : `${count(lane.matches)} shown`;
+        pen.fillText(fitted(pen, told, GUTTER - 30), 14, top + PAD + 27);
       }
     }
     pen.save();
@@ -315,7 +337,13 @@
   function drawMarks(pen, lane, top, wide, chosen) {
     const xs = marksX();
     const last = new Map();
-    const size = 4.2;
+    // Where marks are many, small ones leave more of each other to be seen.
+    const spare = (lane.marks.length / MARK_ROWS) * (state.high - state.low) > 0
+      ? (wide - GUTTER) * ((state.high - state.low) / (state.to - state.from)) / Math.max(1, lane.marks.length) : 99;
+    const size = spare > 7 ? 4.4 : spare > 2 ? 3.6 : 2.8;
+    const alpha = chosen.size ? 0.32 : spare > 7 ? 0.92 : 0.7;
+    const stamps = types.map((_, type) => stamp(type, size));
+    const ratio = window.devicePixelRatio || 1;
     const start = firstAt(lane.marks, (n) => xs[n], state.from - 10 / scaleOf());
     for (let n = start; n < lane.marks.length; n++) {
       const event = lane.marks[n];
@@ -327,21 +355,21 @@
       // Marks closer than half a pixel are one to the eye.
       if (last.has(type) && x - last.get(type) < 0.5) continue;
       last.set(type, x);
-      pen.globalAlpha = chosen.size ? 0.35 : 0.85;
-      pen.fillStyle = colourOf(type);
-      shape(pen, type, x, top + markY(lane, event), size);
-      pen.fill();
+      pen.globalAlpha = alpha;
+      const made = stamps[type];
+      const wide_ = made.width / ratio;
+      pen.drawImage(made, x - wide_ / 2, top + markY(lane, event) - wide_ / 2, wide_, wide_);
     }
     pen.globalAlpha = 1;
     for (const event of chosen) {
       if (laneOrder[events.lane[event]] !== lane || xs[event] === null) continue;
       const x = toX(xs[event]), y = top + markY(lane, event);
       pen.fillStyle = colourOf(events.type[event]);
-      shape(pen, events.type[event], x, y, size + 1.2);
+      shape(pen, events.type[event], x, y, 5.2);
       pen.fill();
       pen.strokeStyle = colours.ink;
       pen.lineWidth = 1.6;
-      shape(pen, events.type[event], x, y, size + 2.6);
+      shape(pen, events.type[event], x, y, 6.8);
       pen.stroke();
       state.marksDrawn++;
     }
@@ -349,7 +377,7 @@
     if (hovered !== undefined && hovered !== null && laneOrder[events.lane[hovered]] === lane) {
       pen.strokeStyle = colours.ink;
       pen.lineWidth = 1.5;
-      shape(pen, events.type[hovered], toX(xs[hovered]), top + markY(lane, hovered), size + 2.4);
+      shape(pen, events.type[hovered], toX(xs[hovered]), top + markY(lane, hovered), 6.6);
       pen.stroke();
     }
   }
@@ -417,12 +445,11 @@
     pen.textBaseline = "alphabetic";
     pen.fillStyle = colours.mute;
     if (lanes.keys.length) {
-      const what = state.byPosition ? "position" : `${axis.name}${time ? " (UTC)" : ""}`;
+      const what = state.byPosition ? "position" : time ? `${dayOf(state.from)} UTC` : axis.name;
       pen.textAlign = "left";
       pen.fillText(fitted(pen, what, GUTTER - 30), 14, 19);
     }
-    pen.textAlign = "center";
-    let day = null;
+    let day = time ? dayOf(state.from) : null;
     for (let n = Math.ceil(state.from / step); n * step <= state.to; n++) {
       const x = toX(n * step);
       pen.fillStyle = colours.line;
@@ -432,15 +459,17 @@
       if (time) {
         const [date, clock] = [words.slice(0, 10), words.slice(11)];
         const short = clock.replace(/:00$/, step >= 6e7 ? "" : ":00");
-        words = step >= 864e8 ? date : day !== date && day !== null ? `${date} ${short}` : short;
+        // Without a gutter nothing else says the day.
+        const first = !lanes.keys.length && n === Math.ceil(state.from / step);
+        words = step >= 864e8 ? date : day !== date || first ? `${date} ${short}` : short;
         day = date;
       }
-      pen.fillText(words, x, 19);
-    }
-    if (time && day !== null && state.to - state.from < 864e8) {
-      pen.fillStyle = colours.mute;
+      pen.textAlign = "center";
+      const half = pen.measureText(words).width / 2;
+      pen.fillText(words, Math.max(half + 8, Math.min(width() - half - 6, x)), 19);
     }
   }
+  const dayOf = (microseconds) => timeText(microseconds).slice(0, 10);
 
   let asked = false;
   function draw() {

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from browser import complaints, opened, requests
-from fires import FIRE, HOSTILE, farm, matcher
+from fires import FIRE, farm, matcher
 
 import celc
 
@@ -96,7 +96,7 @@ def test_marks_and_bars_are_drawn(show: Any) -> None:
 
 def test_hover_shows_attributes(show: Any) -> None:
     browser = show(report())
-    tip = hover(browser, "Event", 3)
+    tip = hover(browser, "Event", 2)
     assert tip.splitlines()[0] == "T #2"
     assert "42" in tip
     assert "2026-07-01 12:04:00" in tip
