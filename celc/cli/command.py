@@ -80,7 +80,14 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     printed, told = io.StringIO(), io.StringIO()
     try:
         with redirect_stdout(printed), redirect_stderr(told):
-            return parser().parse_args(arguments)
+            known = parser()
+            parsed, more = known.parse_known_args(arguments)
+            if parsed.command == "explain" and not any(name.startswith("-") for name in more):
+                # argparse has given up on names of events where an option stands before them.
+                parsed.events += more
+            elif more:
+                known.error(f"unrecognized arguments: {' '.join(more)}")
+            return parsed
     except SystemExit:
         if told.getvalue():
             tell(told.getvalue().rstrip("\n"))
@@ -135,21 +142,39 @@ def _completion(arguments: argparse.Namespace) -> int:
 
 
 def _explain(arguments: argparse.Namespace) -> int:
-    from celc.explain import graphs
-    from celc.explain import stages as texts
+    if arguments.format == "html" and arguments.stage in (None, "det"):
+        from celc.cli import automata
 
+        return automata.explain(arguments)
+    if arguments.events:
+        raise CommandProblem(
+            "events are for the page of the automaton: add --format html, or leave out "
+            f"{arguments.events[0]}"
+        )
+    if arguments.format == "html":
+        raise CommandProblem(f"--format html draws the stage det, and not {arguments.stage}")
+    arguments.stage = arguments.stage or "formula"
     if arguments.format != "text" and arguments.stage not in ("cea", "det"):
         raise CommandProblem("only the stages cea and det can be drawn")
     if arguments.output is not None:
         check_output(arguments.output, force=arguments.force, inputs=[arguments.source])
     if row_patterns.is_row_pattern([arguments.source]):
         text = row_patterns.explained(arguments)
-        if arguments.output is None:
-            say(text)
-        else:
-            with written(arguments.output) as out:
-                out.write(text.encode())
-        return FINE
+    else:
+        text = _explained(arguments)
+    if arguments.output is None:
+        say(text)
+    else:
+        with written(arguments.output) as out:
+            out.write(text.encode())
+    return FINE
+
+
+def _explained(arguments: argparse.Namespace) -> str:
+    """A stage of the queries of a file, as text or drawn."""
+    from celc.explain import graphs
+    from celc.explain import stages as texts
+
     compilation = compiled(arguments, [arguments.source])
     chosen = chosen_queries(compilation, arguments.query)
     if arguments.stage == "code":
@@ -173,12 +198,7 @@ def _explain(arguments: argparse.Namespace) -> int:
         text = draw(chosen[0])
         if arguments.format == "svg":
             text = _svg(text)
-    if arguments.output is None:
-        say(text)
-    else:
-        with written(arguments.output) as out:
-            out.write(text.encode())
-    return FINE
+    return text
 
 
 def _svg(dot: str) -> str:

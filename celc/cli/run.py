@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         with output_of(arguments.output, format) as out:
             file = [stages.query for stages in compilation.queries]
             for stages in chosen:
-                query = _typed(matcher.queries[stages.query.name], arguments.type_column)
+                query = typed(matcher.queries[stages.query.name], arguments.type_column)
                 events = EventStream(origins, Wanted.of(stages.query, query, file), form)
                 tables = tables_of(query, files, form)
                 if format == "html":
@@ -136,7 +136,7 @@ def check_form(arguments: argparse.Namespace, origins: Sequence[Origin]) -> None
         )
 
 
-def _typed(query: CompiledQuery, type_column: str | None) -> CompiledQuery:
+def typed(query: CompiledQuery, type_column: str | None) -> CompiledQuery:
     if type_column is None:
         return query
     try:
@@ -178,7 +178,7 @@ def _report(
                 page.add(batch)
         out.write(page.page().encode())
     except EventError as problem:
-        raise _placed(events, problem) from None
+        raise placed(events, problem) from None
 
 
 def _match(
@@ -198,10 +198,10 @@ def _match(
                 write(batch)
         write(None)
     except EventError as problem:
-        raise _placed(events, problem) from None
+        raise placed(events, problem) from None
 
 
-def _placed(events: EventStream, problem: EventError) -> CommandProblem:
+def placed(events: EventStream, problem: EventError) -> CommandProblem:
     """A problem with events, with its file and line."""
     # Events that lack an attribute of the query are often wrong in another way as well.
     events.refuse_misspelt()

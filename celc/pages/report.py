@@ -88,26 +88,16 @@ class ReportOfRun:
     """
 
     def __init__(self, query: CompiledQuery, events: Iterable[pa.RecordBatch]) -> None:
-        plan = query.plan if query.plan.parameters is None else over_events(query.plan)
-        plan = source_of(query.program).plan if plan.reads else plan
+        table = conforming_table(query, events)
+        self._batches = table.to_batches(max_chunksize=1 << 20)
         self._words = words_of(query)
-        self.events: list[pa.RecordBatch] = []
-        rows = 0
-        for batch in events:
-            # Files can have one column in several types; these are the declared ones.
-            self.events.append(plain_batch(conforming(plan, batch, rows)))
-            rows += len(batch)
-        tables = [pa.Table.from_batches([batch]) for batch in self.events]
-        table = pa.concat_tables(tables, promote_options="default") if tables else None
-        self._marks = marks_of_program(
-            query.program, plan.input_schema().empty_table() if table is None else table
-        )
+        self._marks = marks_of_program(query.program, table)
         self._limits = Limits()
         self._gathered = gathering(self._marks, query.output_schema, self._limits)
 
     def batches(self) -> list[pa.RecordBatch]:
         """The events, as the query reads them."""
-        return self.events
+        return list(self._batches)
 
     def add(self, matches: pa.RecordBatch) -> None:
         """Take the next matches."""
@@ -116,6 +106,21 @@ class ReportOfRun:
     def page(self) -> Page:
         """The page of all matches that have come."""
         return matches_page(self._marks, self._gathered, self._words, self._limits)
+
+
+def conforming_table(query: CompiledQuery, events: Iterable[pa.RecordBatch]) -> pa.Table:
+    """The columns that a query reads, in their declared types: files can have one column in
+    several types. Raises EventError where the events do not fit the query."""
+    plan = query.plan if query.plan.parameters is None else over_events(query.plan)
+    plan = source_of(query.program).plan if plan.reads else plan
+    batches, rows = [], 0
+    for batch in events:
+        batches.append(plain_batch(conforming(plan, batch, rows)))
+        rows += len(batch)
+    if not batches:
+        return plan.input_schema().empty_table()
+    tables = [pa.Table.from_batches([batch]) for batch in batches]
+    return pa.concat_tables(tables, promote_options="default")
 
 
 # --- without the query ----------------------------------------------------------------------------
