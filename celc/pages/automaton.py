@@ -146,6 +146,7 @@ def _summary(
     ]
     if taken is not None:
         parts.append(f"{taken.events:,} event{'s' * (taken.events != 1)}")
+        parts.append(f"matches end at {taken.ends:,} of them")
     return " · ".join(parts)
 
 

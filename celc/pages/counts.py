@@ -39,9 +39,11 @@ class _Transition(Protocol):
 
 @dataclass(frozen=True)
 class Taken:
-    """The number of events at which transitions were taken, by (source, target or −1, marks)."""
+    """The number of events at which transitions were taken, by (source, target or −1, marks), and
+    at which some match ended."""
 
     events: int
+    ends: int
     counts: dict[tuple[int, int, tuple[str, ...]], int]
     notes: tuple[str, ...] = field(default=())
 
@@ -77,9 +79,14 @@ def taken_by(stages: Stages, program: Program, events: pa.Table) -> Taken:
             f"query {plan.name!r} reads the rows of {', '.join(plan.reads)}: leave out the "
             "events, or look at one of these queries with --query"
         )
+    if plan.ties is not None:
+        raise ValueError(
+            f"query {plan.name!r} has simultaneous events, which take transitions together, and "
+            "no counts are made of them: leave out the events, or --ties"
+        )
     read = _symbols(stages, program, events)
-    counts = _counted(stages, program, read)
-    return Taken(len(read.symbols), counts, _notes(stages, program))
+    ends, counts = _counted(stages, program, read)
+    return Taken(len(read.symbols), ends, counts, _notes(stages, program))
 
 
 def _notes(stages: Stages, program: Program) -> tuple[str, ...]:
@@ -90,6 +97,8 @@ def _notes(stages: Stages, program: Program) -> tuple[str, ...]:
             "The query has conditions that the automaton does not decide, such as those that "
             "compare events: counts are of the partial matches before these conditions."
         )
+    if program.plan.totals is not None:
+        found.append("HAVING leaves out rows of totals, and no transitions.")
     if program.plan.consume_by != "NONE":
         found.append("After an event that ends a match, all partial matches are gone (CONSUME BY).")
     return tuple(found)
@@ -114,8 +123,6 @@ def _symbols(stages: Stages, program: Program, events: pa.Table) -> _Symbols:
     first = {kernel: symbol for symbol, kernel in reversed(list(enumerate(tables.symbol_of)))}
     symbols = np.array([first[n] for n in range(len(first))], np.int64)[batch.symbols]
     rows = len(symbols)
-    if tables.instants is not None:
-        symbols = symbols + len(tables.symbol_of) * _places(prepared.instants, rows)
     parts = np.zeros(rows, np.int64)
     if plan.interleaves:
         parts = batch.slots.astype(np.int64)
@@ -123,13 +130,6 @@ def _symbols(stages: Stages, program: Program, events: pa.Table) -> _Symbols:
         parts = np.searchsorted(prepared.parts, np.arange(rows), side="right")
     keys, floors = _window(program, batch.keys, batch.floors, parts)
     return _Symbols(symbols, keys, floors, parts)
-
-
-def _places(begins: np.ndarray, rows: int) -> np.ndarray:
-    """0, 1, 2, 3: an event alone in its instant, the first, between, and the last of it."""
-    begin = begins if len(begins) else np.ones(rows, np.bool_)
-    end = np.append(begin[1:], True)
-    return np.select([begin & end, begin, end], [0, 1, 3], 2)
 
 
 def _window(
@@ -150,12 +150,14 @@ def _window(
 
 def _counted(
     stages: Stages, program: Program, read: _Symbols
-) -> dict[tuple[int, int, tuple[str, ...]], int]:
-    """Run the automaton over the events of each partition."""
+) -> tuple[int, dict[tuple[int, int, tuple[str, ...]], int]]:
+    """Run the automaton over the events of each partition; at how many of them matches end, and
+    how often each transition is taken."""
     automaton, machine = stages.minimal, stages.automaton.letters.machine
     following = machine.following
     width = len(following[0])
     counts: dict[tuple[int, int, tuple[str, ...]], int] = {}
+    ends = 0
     active: dict[int, dict[int, int]] = {}
     contexts: dict[int, int] = {}
     consumes, everywhere = program.plan.consume_by != "NONE", program.plan.interleaves
@@ -187,9 +189,10 @@ def _counted(
                     taken = (state, target, move.marks)
                     counts[taken] = counts.get(taken, 0) + 1
                     after[target] = max(after.get(target, start), start)
+        ends += ended
         if ended and consumes:
             after = {}
             if everywhere:
                 active.clear()
         active[part] = after
-    return counts
+    return ends, counts

@@ -33,8 +33,7 @@ class Marks:
     `table` has all columns of the events. `keys` are the columns of the partition of each row,
     `positions` int64, the rows' numbers in their partitions, `types` int64, the places of their
     types in `type_names`; −1: a type that the query does not name. `order` is the column that
-    orders events; None: they are in the order in which they come. `begins`: where events last, the
-    column of their starts. `undeclared` rows have no position.
+    orders events; None: they are in the order in which they come. `last`: events last, because they are rows of other queries. `undeclared` rows have no position.
     """
 
     table: pa.Table
@@ -46,7 +45,7 @@ class Marks:
     order: pa.Array | None
     order_name: str | None
     undeclared: int = 0
-    begins: pa.Array | None = None
+    last: bool = False
 
     def __len__(self) -> int:
         return len(self.positions)
@@ -93,15 +92,18 @@ def _marks_of_rows(program: Program, events: pa.Table) -> Marks:
     kept = np.concatenate([*known, np.zeros(0, np.bool_)])
     rows = rows[kept]
     table = events.rename_columns(names).take(pa.array(rows, pa.int64()))
-    conforming = pa.Table.from_batches(parts) if parts else None
-    keys = tuple(_column(conforming, name) for name in plan.key_columns) if parts else ()
+    read = pa.Table.from_batches(parts) if parts else None
     key_names = tuple(plan.partition_by)
-    order = _column(conforming, plan.order_by[0]) if plan.order_by and conforming else None
+    keys = tuple(pa.nulls(0) for _ in key_names)
+    order = None
+    if read is not None:
+        keys = tuple(_column(read, name) for name in plan.key_columns)
+        order = _column(read, plan.order_by[0]) if plan.order_by else None
     several = plan.stream_column
     type_names = tuple(f"{s}.{t}" if several else t for s, t in plan.types)
     return Marks(
         table=table,
-        keys=keys if parts else tuple(pa.nulls(0) for _ in key_names),
+        keys=keys,
         key_names=key_names,
         positions=positions_in(codes_of_keys(keys, len(rows))),
         types=_types(program, table, type_names),
@@ -109,7 +111,7 @@ def _marks_of_rows(program: Program, events: pa.Table) -> Marks:
         order=order,
         order_name=plan.order_by[0] if plan.order_by else None,
         undeclared=int(len(kept) - kept.sum()),
-        begins=_column(conforming, plan.begin) if plan.begin and conforming else None,
+        last=plan.begin is not None,
     )
 
 
