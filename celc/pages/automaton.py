@@ -88,8 +88,11 @@ def _events(letters: Letters, mask: int) -> str:
         return "any"
     parts = []
     for one in letters.alphabet.types:
-        symbols = [number for number, _ in letters.alphabet.numbered(one.type)]
-        if all(mask >> number & 1 for number in symbols):
+        numbered = letters.alphabet.numbered(one.type)
+        symbols = [number for number, _ in numbered]
+        # Without a symbol for events that satisfy nothing, these are among all other events.
+        covers = any(not symbol.truth for _, symbol in numbered)
+        if covers and all(mask >> number & 1 for number in symbols):
             parts.append(one.type.name)
             mask &= ~sum(1 << number for number in symbols)
     return " | ".join([*parts, *([describe_letters(letters, mask)] if mask else [])])

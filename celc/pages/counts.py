@@ -97,7 +97,7 @@ def _notes(stages: Stages, program: Program) -> tuple[str, ...]:
             "The query has conditions that the automaton does not decide, such as those that "
             "compare events: counts are of the partial matches before these conditions."
         )
-    if program.plan.totals is not None:
+    if stages.query.total is not None and stages.query.total.having is not None:
         found.append("HAVING leaves out rows of totals, and no transitions.")
     if program.plan.consume_by != "NONE":
         found.append("After an event that ends a match, all partial matches are gone (CONSUME BY).")

@@ -33,7 +33,8 @@ class Marks:
     `table` has all columns of the events. `keys` are the columns of the partition of each row,
     `positions` int64, the rows' numbers in their partitions, `types` int64, the places of their
     types in `type_names`; −1: a type that the query does not name. `order` is the column that
-    orders events; None: they are in the order in which they come. `last`: events last, because they are rows of other queries. `undeclared` rows have no position.
+    orders events; None: they are in the order in which they come. `undeclared` rows have no
+    position. `last`: events last, because they are rows of other queries.
     """
 
     table: pa.Table

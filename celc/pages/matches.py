@@ -29,6 +29,12 @@ class Limits:
     events: int = MOST_MARKS
     matches: int = MOST_BARS
 
+    def __post_init__(self) -> None:
+        """ValueError for what is no number of events or matches."""
+        for name, most in (("max_events", self.events), ("max_matches", self.matches)):
+            if type(most) is not int or most < 0:
+                raise ValueError(f"{name} must be a whole number from 0, not {most!r}")
+
 
 @dataclass(frozen=True)
 class Words:

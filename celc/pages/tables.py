@@ -17,6 +17,29 @@ class TooManyRowsError(ValueError):
 
 
 def arrow_table(given: Any, what: str) -> pa.Table:
+    """The rows of a table, as `_table_of` takes it, in the types that Arrow can sort and take."""
+    table = _table_of(given, what)
+    columns = [_simple(column) for column in table.columns]
+    return pa.Table.from_arrays(columns, names=table.column_names)
+
+
+def _simple(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    simple = _simple_type(column.type)
+    return column if simple == column.type else column.cast(simple)
+
+
+def _simple_type(type: pa.DataType) -> pa.DataType:
+    """A type without views and large lists, which other libraries make."""
+    if pa.types.is_string_view(type):
+        return pa.large_string()
+    if pa.types.is_list(type) or pa.types.is_large_list(type):
+        return pa.list_(_simple_type(type.value_type))
+    if pa.types.is_struct(type):
+        return pa.struct([(field.name, _simple_type(field.type)) for field in type])
+    return type
+
+
+def _table_of(given: Any, what: str) -> pa.Table:
     """The rows of a table of Arrow, pandas, polars or DuckDB, of a dictionary of columns, or of a
     Spark DataFrame, which is collected.
 

@@ -64,3 +64,14 @@ HOSTILE = (
     "\u202eright to left, a\ttab, \x00",
 )
 """Texts that would hurt a page in which they were not escaped."""
+
+
+def hostile() -> tuple[str, pa.Table]:
+    """A query and events with hostile texts, as values, as keys and as names."""
+    name = "`<b onmouseover=window.hurt=1>`"
+    text = (
+        f"CREATE STREAM S {{ EVENT A {{ note: STRING, {name}: STRING }} }}\n"
+        "-- </script><script>window.hurt = 1</script>\n"
+        f"SELECT x[note, {name}] FROM S WHERE A AS x PARTITION BY note WITHIN 1 EVENTS"
+    )
+    return text, pa.table({"note": HOSTILE, name.strip("`"): HOSTILE})

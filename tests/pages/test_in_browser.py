@@ -9,9 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from browser import complaints, opened, requests
-from fires import FIRE, farm, matcher
+from fires import FIRE, HOSTILE, farm, hostile, matcher
+from test_automaton import stages_of, taken
 
 import celc
+from celc.pages.automaton import automaton_page
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -132,3 +134,94 @@ def test_the_list_is_filtered_and_sorted(show: Any) -> None:
     assert browser.find_element("id", "found").text == "1 of 3 matches"
     browser.find_element("id", "filter").send_keys("nothing")
     assert counts(browser)["rows"] == 0
+
+
+def test_keys_move_through_the_list(show: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    browser = show(report())
+    browser.find_element("id", "filter").send_keys(Keys.TAB)
+    for _ in range(len(column(browser, 0)) + 5):
+        focused = browser.switch_to.active_element
+        if focused.get_attribute("data-match"):
+            break
+        focused.send_keys(Keys.TAB)
+    browser.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
+    assert counts(browser)["selected"] == 1
+    assert browser.switch_to.active_element.get_attribute("data-match") == "1"
+    before = browser.execute_script("return celcReport.view()")
+    browser.find_element("id", "timeline").send_keys("+")
+    after = browser.execute_script("return celcReport.view()")
+    assert after[1] - after[0] < before[1] - before[0]
+    browser.find_element("id", "timeline").send_keys(Keys.ESCAPE)
+    assert counts(browser)["selected"] == -1
+
+
+def test_types_and_partitions_can_be_hidden(show: Any) -> None:
+    browser = show(report())
+    click(browser, "#legend button")
+    browser.execute_script("celcReport.drawNow()")
+    assert counts(browser)["marksDrawn"] == 4
+    click(browser, "#matched")
+    assert counts(browser)["lanes"] == 1
+
+
+def test_a_page_without_data(show: Any) -> None:
+    browser = show(report(events=farm().slice(0, 0)))
+    assert counts(browser)["rows"] == 0
+    assert "There are no matches." in browser.find_element("id", "body").text
+    query, events = matcher(), farm()
+    browser = show(celc.report(query.match_table(events)))
+    assert counts(browser)["barsDrawn"] == 3
+
+
+def test_hostile_texts_are_shown_and_do_nothing(show: Any) -> None:
+    text, events = hostile()
+    query = matcher(text)
+    page = celc.report(query.match_table(events), events, query=query, title=HOSTILE[0])
+    browser = show(page)
+    assert browser.find_element("tag name", "h1").text == HOSTILE[0]
+    for number in range(len(HOSTILE)):
+        browser.execute_script(f"celcReport.select({number})")
+        hover(browser, "Event", number)
+    assert browser.execute_script("return window.hurt === undefined")
+    assert browser.find_elements("css selector", "main img, main b") == []
+    assert HOSTILE[1] in column(browser, 0)
+
+
+def test_many_events_are_sampled_and_told(show: Any) -> None:
+    rows = 300_000
+    times = pa.array([1_782_907_200_000_000 + 1_000_000 * n for n in range(rows)])
+    events = pa.table(
+        {
+            "type": pa.array(["T", "H"] * (rows // 2)),
+            "id": pa.array([n % 24 // 2 for n in range(rows)], pa.int64()),
+            "value": pa.array([(41.0, 20.0)[n % 2] for n in range(rows)]),
+            "ts": times.cast(pa.timestamp("us", tz="UTC")),
+        }
+    )
+    query = celc.compile(FIRE)  # plain Python would take half a minute for so many
+    browser = show(celc.report(query.match_table(events), events, query=query))
+    found = counts(browser)
+    assert (found["eventsShown"], found["matchesShown"]) == (100_000, 10_000)
+    told = browser.find_element("id", "summary").text
+    assert told.startswith("showing 100,000 of 300,000 events · showing 10,000 of ")
+    click(browser, "th button[data-column='1']")
+    browser.find_element("id", "filter").send_keys("value=41.0")
+    assert counts(browser)["rows"] == 10_000
+    assert len(browser.find_elements("css selector", "#body tr")) < 60
+
+
+def test_the_automaton(show: Any) -> None:
+    from selenium.webdriver import ActionChains
+
+    stages = stages_of(FIRE)
+    browser = show(automaton_page(stages, FIRE, taken(FIRE, farm())))
+    found = browser.execute_script("return celcAutomaton.counts()")
+    assert (found["nodes"], found["arrows"], found["events"]) == (3, 3, 7)
+    assert "×2" in browser.find_element("css selector", ".arrow text").text
+    plate = browser.find_element("css selector", ".arrow .plate")
+    ActionChains(browser, duration=0).move_to_element(plate).perform()
+    tip = browser.find_element("id", "tip").text
+    assert "start → state 1" in tip
+    assert "at 2 of 7 events" in tip
