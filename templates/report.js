@@ -652,7 +652,7 @@
   // --- selecting --------------------------------------------------------------------------------
 
   function select(match, fromTimeline = false) {
-    if (match === state.selected) { draw(); return; }
+    if (match === state.selected || !(match < shownMatches)) { draw(); return; }
     state.selected = match;
     if (match >= 0 && !fromTimeline) bringIntoView(match);
     if (match >= 0 && fromTimeline) scrollToRow(match);
