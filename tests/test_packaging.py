@@ -93,7 +93,8 @@ def test_a_wheel_has_the_packages_and_nothing_else(wheel: Path) -> None:
         f"{_NAME}.dist-info",
     }
     code = {name for name in names if not name.startswith(_NAME)}
-    assert {Path(name).suffix for name in code} == {".py", ".lark", ".jinja", ".typed"}
+    kinds = {".py", ".lark", ".jinja", ".typed", ".css", ".js"}  # the last two are of pages
+    assert {Path(name).suffix for name in code} == kinds
     assert {"celc/py.typed", "celc_runtime/py.typed", "celc/parse/grammar.lark"} <= code
     assert f"{_NAME}.dist-info/licenses/LICENSE" in names
     for folder, place in [("celc", ""), ("runtime/celc_runtime", ""), ("templates", "celc")]:

@@ -109,9 +109,7 @@ def main() -> None:
     drawn(page, "celcReport.select(9)", IMAGES / "report.png", "1280,1000")
     (stages,) = compile_source(Source("fire.cel", QUERY), Options()).queries
     taken = taken_by(stages, matcher.queries["fire"].program, events)
-    drawn(
-        automaton_page(stages, QUERY, taken), "", IMAGES / "automaton.png", "1280,720"
-    )
+    drawn(automaton_page(stages, QUERY, taken), "", IMAGES / "automaton.png", "1280,720")
 
 
 if __name__ == "__main__":
