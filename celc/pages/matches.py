@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from celc.pages.bars import Bars, Lanes, bars_of, lanes_of
+from celc.pages.bars import Bars, Lanes, bars_of, coordinate_of_ends, lanes_of
 from celc.pages.gathered import Counts, Gathered
 from celc.pages.marks import Marks, coordinates
 from celc.pages.page import Page, page_of
@@ -97,6 +97,19 @@ def matches_page(marks: Marks, gathered: Gathered, words: Words, limits: Limits)
         "counts": [_counts(gathered.by_order), _counts(gathered.by_position)],
     }
     return page_of("report", f"{words.title} · celc report", data)
+
+
+def page_of_tables(marks: Marks, matches: pa.Table, words: Words, limits: Limits) -> Page:
+    """The page of all matches in one table."""
+    both = None
+    if not len(marks):
+        ends = coordinate_of_ends(matches, "end_time", "span_end", "end_pos")
+        finite = ends[np.isfinite(ends)]
+        both = (float(finite.min()), float(finite.max())) if len(finite) else None
+    gathered = gathering(marks, matches.schema, limits, both)
+    for batch in matches.to_batches():
+        gathered.add(batch)
+    return matches_page(marks, gathered, words, limits)
 
 
 def _shown(marks: Marks, bars: Bars, drawn: np.ndarray, limits: Limits) -> np.ndarray:

@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from celc_runtime.arrow.arrays import plain_batch
 from celc_runtime.arrow.conforming import conforming
 from celc_runtime.chain.columns import source_of
 from celc_runtime.query import CompiledQuery
+from celc_runtime.row_pattern.query import RowPatternQuery
 from celc_runtime.rules.inner import over_events
 
-from celc.pages.bars import coordinate_of_ends
 from celc.pages.marks import Marks, marks_of_columns, marks_of_program, no_marks
-from celc.pages.matches import Limits, Words, gathering, matches_page
+from celc.pages.matches import Limits, Words, gathering, matches_page, page_of_tables
 from celc.pages.page import Page
+from celc.pages.row_matches import page_of_rows
 from celc.pages.tables import arrow_table
 from celc.pages.wording import words_of
 
@@ -38,6 +38,9 @@ def report(
     found = arrow_table(matches, "matches")
     table = None if events is None else arrow_table(events, "events")
     compiled = _query(query)
+    if isinstance(compiled, RowPatternQuery):
+        page = _page_of_rows(compiled, found, table, title, limits)
+        return _written(page, path)
     if table is None:
         marks = no_marks()
     elif compiled is not None:
@@ -45,15 +48,37 @@ def report(
     else:
         marks = _marks_of_table(found, table)
     words = Words(title or "Matches") if compiled is None else words_of(compiled, title)
-    page = page_of_tables(marks, found, words, limits)
+    return _written(page_of_tables(marks, found, words, limits), path)
+
+
+def _written(page: Page, path: str | Path | None) -> Page:
     if path is not None:
         Path(path).write_text(page, encoding="utf-8")
     return page
 
 
-def _query(given: Any) -> CompiledQuery | None:
+def _page_of_rows(
+    query: RowPatternQuery,
+    result: pa.Table,
+    rows: pa.Table | None,
+    title: str | None,
+    limits: Limits,
+) -> Page:
+    if rows is None:
+        raise ValueError("the result of MATCH_RECOGNIZE does not name its rows: give them as well")
+    again = query.match_table(rows)
+    if result.num_rows != again.num_rows or result.schema.names != again.schema.names:
+        raise ValueError(
+            f"the matches are not of these events: the query gives {again.num_rows:,} rows of "
+            f"{', '.join(again.schema.names)}, and there are {result.num_rows:,} of "
+            f"{', '.join(result.schema.names)}"
+        )
+    return page_of_rows(query, rows, title, limits)
+
+
+def _query(given: Any) -> CompiledQuery | RowPatternQuery | None:
     """The compiled query of what `query=` names: a query, or a matcher or module of one."""
-    if given is None or isinstance(given, CompiledQuery):
+    if given is None or isinstance(given, CompiledQuery | RowPatternQuery):
         return given
     queries = getattr(given, "QUERIES", None) or {}
     if len(queries) != 1:
@@ -63,22 +88,8 @@ def _query(given: Any) -> CompiledQuery | None:
             "query=matcher.queries['name']"
         )
     (query,) = queries.values()
-    if not isinstance(query, CompiledQuery):
-        raise TypeError(f"query= is for a query of CEL, not for {query!r}")
+    assert isinstance(query, CompiledQuery | RowPatternQuery)
     return query
-
-
-def page_of_tables(marks: Marks, matches: pa.Table, words: Words, limits: Limits) -> Page:
-    """The page of all matches in one table."""
-    both = None
-    if not len(marks):
-        ends = coordinate_of_ends(matches, "end_time", "span_end", "end_pos")
-        finite = ends[np.isfinite(ends)]
-        both = (float(finite.min()), float(finite.max())) if len(finite) else None
-    gathered = gathering(marks, matches.schema, limits, both)
-    for batch in matches.to_batches():
-        gathered.add(batch)
-    return matches_page(marks, gathered, words, limits)
 
 
 class ReportOfRun:
