@@ -128,7 +128,7 @@
     }
     colours.font = style.fontFamily;
   }
-  const colourOf = (type) => colours[`t${type % 8}`];
+  const colourOf = (type) => (type === data.quiet ? colours.mute : colours[`t${type % 8}`]);
   const most = () => Math.min(560, Math.max(140, window.innerHeight * 0.56));
   const viewHeight = (total) => Math.max(60, Math.min(total, most()));
   const width = () => timeline.clientWidth || 800;
@@ -552,7 +552,7 @@
   const tip = byId("tip");
   function icon(type) {
     const kind = type % 4;
-    const filled = { fill: `var(--t${type % 8})` };
+    const filled = { fill: type === data.quiet ? "var(--mute)" : `var(--t${type % 8})` };
     const made = drawn("svg", { width: 12, height: 12, viewBox: "-6 -6 12 12", "aria-hidden": "true" });
     made.append(kind === 0 ? drawn("circle", { r: 4.4, ...filled })
       : kind === 1 ? drawn("rect", { x: -4, y: -4, width: 8, height: 8, ...filled })

@@ -34,7 +34,8 @@ class Marks:
     `positions` int64, the rows' numbers in their partitions, `types` int64, the places of their
     types in `type_names`; −1: a type that the query does not name. `order` is the column that
     orders events; None: they are in the order in which they come. `undeclared` rows have no
-    position. `last`: events last, because they are rows of other queries.
+    position. `last`: events last, because they are rows of
+    other queries. `quiet` is a type that is drawn in grey.
     """
 
     table: pa.Table
@@ -47,6 +48,7 @@ class Marks:
     order_name: str | None
     undeclared: int = 0
     last: bool = False
+    quiet: int | None = None
 
     def __len__(self) -> int:
         return len(self.positions)

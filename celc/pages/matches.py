@@ -85,6 +85,7 @@ def matches_page(marks: Marks, gathered: Gathered, words: Words, limits: Limits)
         "notes": [*words.notes, *_notes(marks, bars, drawn)],
         "axis": {"kind": axis, "name": marks.order_name if axis != "position" else None},
         "types": list(marks.type_names),
+        "quiet": marks.quiet,
         "lanes": {
             "count": lanes.count,
             "keys": [

@@ -90,6 +90,7 @@ def _marks(
         positions=np.arange(rows) - np.repeat(offsets[:-1], np.diff(offsets)),
         types=types,
         type_names=tuple(names),
+        quiet=len(plan.variables),
         order=columns[order[0]] if order else None,
         order_name=plan.columns[order[0]].name if order else None,
     )
