@@ -1,4 +1,3 @@
-"use strict";
 // Parts that all pages share. Texts of data reach the page as text nodes alone.
 const byId = (id) => document.getElementById(id);
 const count = (n) => n.toLocaleString("en-US");

@@ -127,6 +127,7 @@ def automaton_page(
     }
     return page_of(
         "automaton",
+        ("automaton",),
         f"{name} · celc explain",
         data,
         name=name,
@@ -261,6 +262,7 @@ def _arrow(
     width = 1.4 if plain else 1.2 + 3.4 * math.sqrt(count / most)
     points = [(x + _EDGE, y + _EDGE) for x, y in drawing.lines[place]]
     return {
+        "place": place,
         "numbers": list(numbers),
         "path": _loop(points) if arrow.source == arrow.target else _path(points, arrow, sizes),
         "width": round(width, 2),

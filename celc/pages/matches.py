@@ -18,6 +18,9 @@ from celc.pages.values import column_of
 MOST_MARKS = 100_000
 """So many events are drawn."""
 
+SCRIPTS = ("report_values", "report_drawing", "report_moving", "report_list")
+"""The parts of the page's script, in their order."""
+
 MOST_BARS = 10_000
 """So many matches are drawn and listed."""
 
@@ -97,7 +100,7 @@ def matches_page(marks: Marks, gathered: Gathered, words: Words, limits: Limits)
         "matches": _matches(bars, lanes, matches, shown, gathered.count),
         "counts": [_counts(gathered.by_order), _counts(gathered.by_position)],
     }
-    return page_of("report", f"{words.title} · celc report", data)
+    return page_of("report", SCRIPTS, f"{words.title} · celc report", data)
 
 
 def page_of_tables(marks: Marks, matches: pa.Table, words: Words, limits: Limits) -> Page:

@@ -31,10 +31,13 @@ class Page(str):
         )
 
 
-def page_of(template: str, title: str, data: dict[str, Any], **more: object) -> Page:
-    """The page of a template: `NAME.html.jinja` with `NAME.css` and `NAME.js` beside it."""
+def page_of(
+    template: str, scripts: tuple[str, ...], title: str, data: dict[str, Any], **more: object
+) -> Page:
+    """The page of a template: `NAME.html.jinja`, `NAME.css`, and scripts, the parts of one."""
     style = _beside("page.css") + _beside(f"{template}.css")
-    script = _beside("page.js") + _beside(f"{template}.js")
+    parts = "".join(_beside(f"{name}.js") for name in ("page", *scripts))
+    script = f'(() => {{\n"use strict";\n{parts}}})();\n'
     text = (
         _environment()
         .get_template(f"{template}.html.jinja")

@@ -219,8 +219,8 @@ def test_the_automaton(show: Any) -> None:
     browser = show(automaton_page(stages, FIRE, taken(FIRE, farm())))
     found = browser.execute_script("return celcAutomaton.counts()")
     assert (found["nodes"], found["arrows"], found["events"]) == (3, 3, 7)
-    assert "×2" in browser.find_element("css selector", ".arrow text").text
-    plate = browser.find_element("css selector", ".arrow .plate")
+    assert "×2" in browser.find_element("css selector", ".tag text").text
+    plate = browser.find_element("css selector", ".tag .plate")
     ActionChains(browser, duration=0).move_to_element(plate).perform()
     tip = browser.find_element("id", "tip").text
     assert "start → state 1" in tip
