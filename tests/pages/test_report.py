@@ -11,8 +11,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from engines import interpreted
+from cases_io import load_cases
+from engines import interpreted, table_of
 from fires import FIRE, HOSTILE, farm, hostile, matcher
+from parameters import rows_table
+from places import TESTS
+from queries_over_queries import source_table
 
 import celc
 from celc.cli import main
@@ -207,6 +211,35 @@ def test_unions_are_bars() -> None:
     ends = zip(data["matches"]["offsets"], data["matches"]["offsets"][1:], strict=False)
     assert [data["matches"]["events"][a:b] for a, b in ends] == [[0, 2, 3], [2, 4]]
     assert values(data["matches"], "matches") == [2, 1]
+
+
+@pytest.mark.parametrize("folder", ["cases", "cases_parameters", "cases_queries", "cases_totals"])
+def test_cases_of_the_language_have_reports(folder: str) -> None:
+    """Bars have the events that the answer names, in queries of all kinds."""
+    cases = load_cases(folder=TESTS / folder)
+    for case in cases[:: len(cases) // 3]:
+        query = matcher(case.query, order_by=case.order_by, ties=case.ties, at_end=case.at_end)
+        query = query.queries[case.query_name or list(query.queries)[-1]]
+        read = source_table if query.plan.reads else table_of_plan
+        events = read(query, case.events)
+        sets = {name: rows_table(query, rows) for name, rows in case.parameters.items()}
+        found = query.match_table(events, **sets)
+        data = data_of(celc.report(found, events, query=query))
+        matches = data["matches"]
+        assert matches["count"] == len(found)
+        for number, row in enumerate(found.to_pylist()):
+            drawn = range(matches["offsets"][number], matches["offsets"][number + 1])
+            named = {(name, event["pos"]) for name in matches["labels"] for event in row[name]}
+            assert named == {
+                (matches["labels"][matches["labelOf"][n]], data["events"]["pos"][event])
+                for n in drawn
+                for event in [matches["events"][n]]
+                if data["events"]["lane"][event] == matches["lane"][number]
+            }, case.name
+
+
+def table_of_plan(query: Any, events: list[dict[str, Any]]) -> pa.Table:
+    return table_of(query.plan, events)
 
 
 def test_without_an_order_events_are_drawn_by_position() -> None:
