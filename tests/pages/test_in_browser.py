@@ -225,3 +225,14 @@ def test_the_automaton(show: Any) -> None:
     tip = browser.find_element("id", "tip").text
     assert "start → state 1" in tip
     assert "at 2 of 7 events" in tip
+
+
+def test_a_report_lives_in_the_frame_of_a_notebook(show: Any) -> None:
+    query, events = matcher(), farm()
+    page = celc.report(query.match_table(events), events, query=query)
+    browser = show(f"<!doctype html><title>notebook</title>{page._repr_html_()}")
+    browser.switch_to.frame(browser.find_element("tag name", "iframe"))
+    assert counts(browser)["marksDrawn"] == 7
+    click(browser, "tr[data-match='1']")
+    assert counts(browser)["selectedEvents"] == [0, 3]
+    browser.switch_to.default_content()
