@@ -15,7 +15,9 @@ function readColours() {
 const colourOf = (type) => (type === data.quiet ? colours.mute : colours[`t${type % 8}`]);
 const most = () => Math.min(560, Math.max(140, window.innerHeight * 0.56));
 const viewHeight = (total) => Math.max(60, Math.min(total, most()));
-const width = () => timeline.clientWidth || 800;
+// Asked for once a drawing: each answer of the page takes longer than a mark.
+let measured = 0;
+const width = () => (measured ||= timeline.clientWidth || 800);
 const scaleOf = () => (width() - GUTTER - RIGHT) / (state.to - state.from);
 const toX = (x) => GUTTER + (x - state.from) * scaleOf();
 const toValue = (px) => state.from + (px - GUTTER) / scaleOf();
@@ -163,7 +165,9 @@ const barY = (lane, match) => (lane.track.has(match)
   ? lane.bandsTop + lane.track.get(match) * TRACK + TRACK / 2 : PAD + (STRIP - 4) / 2);
 
 function drawBars(pen, lane, top) {
-  const xs = marksX();
+  const marked = [], dotted = [];
+  // All bars of a lane are one shape, because a thousand shapes are slow to fill.
+  pen.beginPath();
   for (const track of lane.tracks) {
     for (let n = Math.max(0, firstAt(track, (m) => ends(m)[1], state.from)); n < track.length; n++) {
       const match = track[n];
@@ -171,26 +175,37 @@ function drawBars(pen, lane, top) {
       if (from > state.to) break;
       const y = top + barY(lane, match);
       const x = Math.max(toX(from), -20), stop = Math.min(toX(to), width() + 20);
-      const dim = state.selected >= 0 && match !== state.selected;
-      const mark = match === state.selected || (state.hovered && state.hovered.match === match);
-      pen.globalAlpha = dim && !mark ? 0.4 : 1;
-      pen.fillStyle = mark ? colours.accent : colours.bar;
-      pen.beginPath();
-      pen.roundRect(x - 2.5, y - 2.5, stop - x + 5, 5, 2.5);
-      pen.fill();
+      const bar = { match, x: x - 2.5, y, wide: stop - x + 5 };
+      if (match === state.selected || (state.hovered && state.hovered.match === match)) marked.push(bar);
+      else pen.roundRect(bar.x, y - 2.5, bar.wide, 5, 2.5);
+      const size = matches.offsets[match + 1] - matches.offsets[match];
+      if (size && (stop - x) / size > 7) dotted.push(bar);
       state.barsDrawn++;
-      if ((stop - x) / Math.max(1, matches.offsets[match + 1] - matches.offsets[match]) > 7) {
-        for (let e = matches.offsets[match]; e < matches.offsets[match + 1]; e++) {
-          const event = matches.events[e];
-          pen.fillStyle = colourOf(events.type[event]);
-          pen.beginPath();
-          pen.arc(toX(xs[event]), y, 2.4, 0, 7);
-          pen.fill();
-        }
-      }
     }
   }
+  pen.globalAlpha = state.selected >= 0 ? 0.4 : 1;
+  pen.fillStyle = colours.bar;
+  pen.fill();
+  for (const { match, y } of dotted) drawDots(pen, match, y);
   pen.globalAlpha = 1;
+  for (const bar of marked) {
+    pen.fillStyle = colours.accent;
+    pen.beginPath();
+    pen.roundRect(bar.x, bar.y - 2.5, bar.wide, 5, 2.5);
+    pen.fill();
+    if (dotted.includes(bar)) drawDots(pen, bar.match, bar.y);
+  }
+}
+
+function drawDots(pen, match, y) {
+  const xs = marksX();
+  for (let e = matches.offsets[match]; e < matches.offsets[match + 1]; e++) {
+    const event = matches.events[e];
+    pen.fillStyle = colourOf(events.type[event]);
+    pen.beginPath();
+    pen.arc(toX(xs[event]), y, 2.4, 0, 7);
+    pen.fill();
+  }
 }
 
 function drawLinks(pen, lane, top) {
@@ -372,6 +387,7 @@ function draw() {
   });
 }
 function drawAll() {
+  measured = 0;
   drawTimeline();
   drawHistogram();
   drawScale();

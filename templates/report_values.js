@@ -83,6 +83,7 @@ function layOut() {
 
 // Each bar gets the first track that is free; bars without one share a strip above the tracks.
 function stack() {
+  measured = 0;
   const gap = 7 / scaleOf();
   const shown = state.matchedOnly ? [...matchedLanes].sort((a, b) => a - b) : laneOrder.map((_, n) => n);
   state.lanes = shown;
