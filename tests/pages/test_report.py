@@ -213,7 +213,7 @@ def test_unions_are_bars() -> None:
     assert values(data["matches"], "matches") == [2, 1]
 
 
-@pytest.mark.parametrize("folder", ["cases", "cases_parameters", "cases_queries", "cases_totals"])
+@pytest.mark.parametrize("folder", ["cases", "cases_parameters", "cases_queries"])
 def test_cases_of_the_language_have_reports(folder: str) -> None:
     """Bars have the events that the answer names, in queries of all kinds."""
     cases = load_cases(folder=TESTS / folder)
