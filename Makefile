@@ -33,7 +33,7 @@ SPARK_ENV = JAVA_HOME="$$("$(PY)" tools/java.py)" && export JAVA_HOME && unset S
 	export SPARK_LOCAL_IP="$${SPARK_LOCAL_IP:-127.0.0.1}" &&
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test long slice lowest lint golden bench clean notes
+.PHONY: help venv demo test long slice lowest lint golden bench browser clean notes
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -68,13 +68,18 @@ lint: $(INSTALLED) ## ruff, black and mypy, changing nothing
 	@"$(PY)" -m ruff check .
 	@"$(PY)" -m black --check --quiet . || "$(PY)" -m black --check .
 	@"$(PY)" -m mypy
-	@"$(PY)" -m mypy tools/java.py tools/lowest.py examples/*.py
+	@"$(PY)" -m mypy tools/java.py tools/lowest.py tools/pictures.py examples/*.py
 
 golden: $(INSTALLED) notes ## write the golden files anew; review them with git diff
 	@$(SPARK_ENV) "$(PY)" -m pytest -q --update-golden -k golden $(ARGS)
 
 bench: $(INSTALLED) notes ## measure; ARGS="--full --record", "--compare", "--only kernel,output"
 	@$(SPARK_ENV) "$(PY)" benchmarks/suite.py $(ARGS)
+
+browser: ## install Chromium and its driver, in which pages of HTML are tested (needs apt and root)
+	@command -v apt-get >/dev/null || { echo "make: no apt-get here: install Chromium and" \
+		"chromedriver in the way of this system" >&2; exit 1; }
+	@apt-get update -qq && apt-get install -qq -y chromium chromium-driver >/dev/null
 
 clean: ## remove what was built, and caches; .venv stays
 	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis \

@@ -16,8 +16,18 @@ from celc.version import VERSION as __version__
 if TYPE_CHECKING:
     from celc.diagnostics.errors import CelError, Diagnostic
     from celc.loader import Matcher
+    from celc.pages.page import Page
 
-__all__ = ["CelError", "Diagnostic", "Matcher", "__version__", "check", "compile", "format_text"]
+__all__ = [
+    "CelError",
+    "Diagnostic",
+    "Matcher",
+    "__version__",
+    "check",
+    "compile",
+    "format_text",
+    "report",
+]
 
 _IMPORTED_ON_FIRST_USE = {
     "CelError": "celc.diagnostics.errors",
@@ -181,6 +191,37 @@ def format_text(text: str, *, name: str = "query.cel", dialect: str = "cel") -> 
         name = "query.sql" if name == "query.cel" else name
         return formatted(Source(name, text), "match_recognize")
     return formatted(Source(name, text))
+
+
+def report(
+    matches: Any,
+    events: Any = None,
+    path: Any = None,
+    *,
+    query: Any = None,
+    title: str | None = None,
+    max_events: int = 100_000,
+    max_matches: int = 10_000,
+) -> Page:
+    """A page of HTML with matches over their events, which needs no network; a notebook shows it.
+
+    matches: what `match_table` returns, as a table of Arrow, pandas, polars or DuckDB, or the
+    DataFrame of `match`. events: the events that the query was run on, in any of these forms; None:
+    matches alone. A Spark DataFrame is collected if it has a million rows at most. path: a file to
+    write the page to as well. query: the matcher or the compiled query that found the matches: its
+    partitions, order, types and text are then known, else they are found out by the columns.
+    title: default: the query's name. max_events, max_matches: of more, so many are shown, the same
+    each time; the page says so, and its counts are those of all.
+
+    Raises ValueError where the matches are not of these events, or where it is not clear without
+    `query` what orders the events; TypeError for what is no table; OSError for a path that cannot
+    be written.
+    """
+    from celc.pages.matches import Limits
+    from celc.pages.report import report as made
+
+    limits = Limits(max_events, max_matches)
+    return made(matches, events, path, query=query, title=title, limits=limits)
 
 
 def _is_row_pattern(dialect: str, schema: object) -> bool:

@@ -93,7 +93,9 @@ def test_a_wheel_has_the_packages_and_nothing_else(wheel: Path) -> None:
         f"{_NAME}.dist-info",
     }
     code = {name for name in names if not name.startswith(_NAME)}
-    assert {Path(name).suffix for name in code} == {".py", ".lark", ".jinja", ".typed", ".json"}
+    # Style sheets and scripts are of pages, the grammars of editors are JSON.
+    kinds = {".py", ".lark", ".jinja", ".typed", ".json", ".css", ".js"}
+    assert {Path(name).suffix for name in code} == kinds
     assert {"celc/py.typed", "celc_runtime/py.typed", "celc/parse/grammar.lark"} <= code
     assert "celc/editor/grammars/cel.tmLanguage.json" in code
     assert f"{_NAME}.dist-info/licenses/LICENSE" in names

@@ -36,11 +36,23 @@ def parser() -> argparse.ArgumentParser:
 
     explain = _command(commands, "explain", "show a stage of the compilation")
     stages = ["formula", "chain", "cea", "det", "tables", "code"]
-    explain.add_argument("--stage", choices=stages, default="formula")
-    explain.add_argument("--format", choices=["text", "dot", "svg"], default="text")
+    explain.add_argument("--stage", choices=stages, help="default: formula; with html: det")
+    explain.add_argument(
+        "--format",
+        choices=["text", "dot", "svg", "html"],
+        default="text",
+        help="html: a page with the automaton drawn, needs no Graphviz",
+    )
+    explain.add_argument(
+        "events",
+        nargs="*",
+        metavar="EVENTS",
+        help="with html: files as `celc run` reads them; counts how often transitions are taken",
+    )
     explain.add_argument("--query", help="which query of the file (default: all)")
     explain.add_argument("-o", "--output", type=Path, help="a file instead of standard output")
     explain.add_argument("--force", action="store_true", help="overwrite the output file")
+    _add_input_options(explain)
 
     _add_run(commands)
     _add_fmt(commands)
@@ -66,7 +78,7 @@ def _add_run(commands: Any) -> None:
     run.add_argument("--query", help="which query of the file")
     run.add_argument(
         "--format",
-        choices=["table", "json", "csv", "parquet"],
+        choices=["table", "json", "csv", "parquet", "html"],
         help="default: what the ending of the output file says, else a table",
     )
     run.add_argument("-o", "--output", type=Path, help="a file instead of standard output")
@@ -116,7 +128,7 @@ def _add_fmt(commands: Any) -> None:
 
 
 def _add_input_options(run: argparse.ArgumentParser) -> None:
-    """How `celc run` reads events."""
+    """How `celc run` and `celc explain` read events."""
     reading = run.add_argument_group("how the events are read")
     reading.add_argument(
         "--input-format",

@@ -80,7 +80,14 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     printed, told = io.StringIO(), io.StringIO()
     try:
         with redirect_stdout(printed), redirect_stderr(told):
-            return parser().parse_args(arguments)
+            known = parser()
+            parsed, more = known.parse_known_args(arguments)
+            if parsed.command == "explain" and not any(name.startswith("-") for name in more):
+                # argparse has given up on names of events where an option stands before them.
+                parsed.events += more
+            elif more:
+                known.error(f"unrecognized arguments: {' '.join(more)}")
+            return parsed
     except SystemExit:
         if told.getvalue():
             tell(told.getvalue().rstrip("\n"))
@@ -156,6 +163,18 @@ def _completion(arguments: argparse.Namespace) -> int:
 
 
 def _explain(arguments: argparse.Namespace) -> int:
+    if arguments.format == "html" and arguments.stage in (None, "det"):
+        from celc.cli import automata
+
+        return automata.explain(arguments)
+    if arguments.events:
+        raise CommandProblem(
+            "events are for the page of the automaton: add --format html, or leave out "
+            f"{arguments.events[0]}"
+        )
+    if arguments.format == "html":
+        raise CommandProblem(f"--format html draws the stage det, and not {arguments.stage}")
+    arguments.stage = arguments.stage or "formula"
     if arguments.format != "text" and arguments.stage not in ("chain", "cea", "det"):
         raise CommandProblem("only the stages chain, cea and det can be drawn")
     if arguments.output is not None:

@@ -29,10 +29,11 @@ ROWS_SHOWN = 40
 ROWS_IN_FILE = 10_000
 """Matches in a table that goes to a file. It is laid out as a whole, and this bounds memory."""
 
-FORMATS = ("table", "json", "csv", "parquet")
+FORMATS = ("table", "json", "csv", "parquet", "html")
 
 _ENDINGS = {
     ".csv": "csv",
+    ".html": "html",
     ".json": "json",
     ".jsonl": "json",
     ".ndjson": "json",

@@ -66,11 +66,14 @@ def run(arguments: argparse.Namespace) -> int:
         with output_of(arguments.output, format) as out:
             file = [stages.query for stages in compilation.queries]
             for stages in chosen:
-                query = _typed(matcher.queries[stages.query.name], arguments.type_column)
-                write = _writer(format, query, out, in_file=arguments.output is not None)
+                query = typed(matcher.queries[stages.query.name], arguments.type_column)
                 events = EventStream(origins, Wanted.of(stages.query, query, file), form)
                 tables = tables_of(query, files, form)
-                _match(query, events, first, _live(write, out, arguments.output), tables)
+                if format == "html":
+                    _report(query, events, first, out, tables)
+                else:
+                    write = _writer(format, query, out, in_file=arguments.output is not None)
+                    _match(query, events, first, _live(write, out, arguments.output), tables)
                 if first.are_all:
                     break  # the rest of the events was not read, and may have what these lack
                 _tell_lacking(events, strict=arguments.strict_schema)
@@ -133,7 +136,7 @@ def check_form(arguments: argparse.Namespace, origins: Sequence[Origin]) -> None
         )
 
 
-def _typed(query: CompiledQuery, type_column: str | None) -> CompiledQuery:
+def typed(query: CompiledQuery, type_column: str | None) -> CompiledQuery:
     if type_column is None:
         return query
     try:
@@ -156,6 +159,28 @@ def _live(
     return write_at_once
 
 
+def _report(
+    query: CompiledQuery,
+    events: EventStream,
+    first: FirstMatches,
+    out: IO[bytes],
+    tables: Mapping[str, Any],
+) -> None:
+    """Write a page with the matches of one query and all its events, which are read into memory."""
+    from celc.pages.report import ReportOfRun
+
+    try:
+        with shown(events.size) as bar:
+            page = ReportOfRun(query, events.batches(bar.read if bar is not None else None))
+            for batch in first.of(matches_of(query, page.batches, tables)):
+                if bar is not None:
+                    bar.found(len(batch))
+                page.add(batch)
+        out.write(page.page().encode())
+    except EventError as problem:
+        raise placed(events, problem) from None
+
+
 def _match(
     query: CompiledQuery,
     events: EventStream,
@@ -173,9 +198,14 @@ def _match(
                 write(batch)
         write(None)
     except EventError as problem:
-        # Events that lack an attribute of the query are often wrong in another way as well.
-        events.refuse_misspelt()
-        raise CommandProblem(events.placed(str(problem))) from None
+        raise placed(events, problem) from None
+
+
+def placed(events: EventStream, problem: EventError) -> CommandProblem:
+    """A problem with events, with its file and line."""
+    # Events that lack an attribute of the query are often wrong in another way as well.
+    events.refuse_misspelt()
+    return CommandProblem(events.placed(str(problem)))
 
 
 def _tell_lacking(events: EventStream, *, strict: bool) -> None:
@@ -191,8 +221,8 @@ def _tell_lacking(events: EventStream, *, strict: bool) -> None:
 def output_of(path: Path | None, format: str) -> AbstractContextManager[IO[bytes]]:
     if path is not None:
         return written(path)
-    if format == "parquet" and sys.stdout is not None and sys.stdout.isatty():
-        raise CommandProblem("parquet is not for terminals: name a file with -o")
+    if format in ("parquet", "html") and sys.stdout is not None and sys.stdout.isatty():
+        raise CommandProblem(f"{format} is not for terminals: name a file with -o")
     return standard_output()
 
 

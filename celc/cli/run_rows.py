@@ -42,7 +42,15 @@ def run(arguments: argparse.Namespace) -> int:
         compilation = compiled(arguments, arguments.source, _schema_of(origins))
         matcher = Matcher(compilation.module_text("celc run"))
         (query,) = matcher.queries.values()
+        if format == "html" and arguments.max_matches is not None:
+            raise CommandProblem(
+                "--max-matches counts rows of the result, and a report of MATCH_RECOGNIZE shows "
+                "matches: leave it out"
+            )
         with output_of(arguments.output, format) as out:
+            if format == "html":
+                _report(query, EventStream(origins, _wanted(query), form), out)
+                return FINE
             write = _writer(format, query, out, in_file=arguments.output is not None)
             rows = EventStream(origins, _wanted(query), form)
             limit = arguments.max_matches
@@ -78,6 +86,23 @@ def _wanted(query: RowPatternQuery) -> Wanted:
     return Wanted(query.name, query.input_schema, frozenset(required), "", owners, names)
 
 
+def _report(query: RowPatternQuery, rows: EventStream, out: IO[bytes]) -> None:
+    """Write a page with the matches and all rows."""
+    from celc.pages.row_matches import page_of_rows
+
+    try:
+        out.write(page_of_rows(query, _table(query, rows)).encode())
+    except EventError as problem:
+        raise CommandProblem(str(problem)) from None
+
+
+def _table(query: RowPatternQuery, rows: EventStream) -> pa.Table:
+    gathered = [pa.Table.from_batches([batch]) for batch in rows.batches()]
+    if not gathered:
+        gathered = [query.input_schema.empty_table()]
+    return pa.concat_tables(gathered, promote_options="default")
+
+
 def _match(
     query: RowPatternQuery,
     rows: EventStream,
@@ -87,11 +112,7 @@ def _match(
     """Write the result; returns whether it was cut off."""
     left = limit
     try:
-        gathered = [pa.Table.from_batches([batch]) for batch in rows.batches()]
-        if not gathered:
-            gathered = [query.input_schema.empty_table()]
-        table = pa.concat_tables(gathered, promote_options="default")
-        for batch in query.match_table(table).to_batches():
+        for batch in query.match_table(_table(query, rows)).to_batches():
             if left is not None and len(batch) > left:
                 write(batch.slice(0, left))
                 write(None)

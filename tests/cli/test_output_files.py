@@ -536,8 +536,8 @@ def test_an_ending_that_says_nothing_needs_a_format(
 ) -> None:
     assert celc("run", *files, "-o", tmp_path / name) == 2
     said = capsys.readouterr().err
-    assert ".csv, .json, .jsonl, .ndjson, .parquet, .txt" in said
-    assert "--format table|json|csv|parquet" in said
+    assert ".csv, .html, .json, .jsonl, .ndjson, .parquet, .txt" in said
+    assert "--format table|json|csv|parquet|html" in said
     assert celc("run", *files, "-o", tmp_path / name, "--format", "csv") == 0
     assert _csv_rows(tmp_path / name) == 12
 

@@ -180,6 +180,20 @@ class _Run:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The result, some matches at a time."""
+        for matches, moves in self.matches():
+            batch = self._batch(matches, moves)
+            if len(batch):
+                yield batch
+
+    def matches_and_result(self) -> Iterator[tuple[np.ndarray, np.ndarray, pa.RecordBatch]]:
+        """The result with the matches that give it, as `passes.MATCH_COLUMNS` of rows in order,
+        and the variables of their rows, from `passes.FIRST_LABEL` on."""
+        for matches, moves in self.matches():
+            variables = self._moves.variable[moves] if len(moves) else np.zeros(0, np.int32)
+            yield matches.copy(), variables, self._batch(matches, moves)
+
+    def matches(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Some matches at a time, and the moves of their rows; the next ones overwrite both."""
         plan = self._plan
         find, data = self.finder()
         cursor = np.zeros(CURSOR, np.int64)
@@ -203,10 +217,7 @@ class _Run:
             if status not in (DONE, FULL, NO_ROOM):
                 raise self._error(status, cursor)
             if cursor[MATCHES]:
-                chunk = matches[: cursor[MATCHES]]
-                batch = self._batch(chunk, labels[: cursor[LABELS]])
-                if len(batch):
-                    yield batch
+                yield matches[: cursor[MATCHES]], labels[: cursor[LABELS]]
             if status == DONE:
                 return
             cursor[MATCHES] = cursor[LABELS] = 0

@@ -1,0 +1,77 @@
+"""`celc explain --format html`: the automaton of a query as a page, with counts where events are
+given."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from celc.cli import row_patterns
+from celc.cli.output import check_output, say, written
+from celc.cli.problems import FINE, CommandProblem
+from celc.cli.queries import chosen_queries, compiled, read_source
+
+if TYPE_CHECKING:
+    from celc.cli.together import CompiledFiles
+    from celc.pages.counts import Taken
+    from celc.pipeline import Stages
+
+
+def explain(arguments: argparse.Namespace) -> int:
+    """Write the page; returns the exit code."""
+    if row_patterns.is_row_pattern([arguments.source]):
+        raise CommandProblem("the automaton of MATCH_RECOGNIZE is shown as text: --format text")
+    compilation = compiled(arguments, [arguments.source])
+    chosen = chosen_queries(compilation, arguments.query)
+    if len(chosen) > 1:
+        names = ", ".join(stages.query.name for stages in chosen)
+        raise CommandProblem(f"name one query with --query to draw it: {names}")
+    (stages,) = chosen
+    from celc.pages.automaton import automaton_page
+
+    if arguments.output is not None and not arguments.events:
+        check_output(arguments.output, force=arguments.force, inputs=[arguments.source])
+    taken = _taken(arguments, compilation, stages) if arguments.events else None
+    page = automaton_page(stages, read_source(arguments.source).text, taken)
+    if arguments.output is None:
+        say(page)
+    else:
+        with written(arguments.output) as out:
+            out.write(page.encode())
+    return FINE
+
+
+def _taken(arguments: argparse.Namespace, compilation: CompiledFiles, stages: Stages) -> Taken:
+    """How often the events of files take the transitions. Raises CommandProblem for events that
+    cannot be read, or that do not fit the query."""
+    from celc_runtime import EventError
+
+    from celc.cli.origins import origins_of
+    from celc.cli.run import check_form, form_of, placed, typed
+    from celc.cli.stream import EventStream
+    from celc.cli.wanted import Wanted
+    from celc.loader import Matcher
+    from celc.pages.counts import taken_by
+    from celc.pages.report import conforming_table
+
+    form = form_of(arguments)
+    origins = origins_of(arguments.events, arguments.input_format)
+    try:
+        if arguments.output is not None:
+            read = [origin.path for origin in origins if origin.path is not None]
+            inputs = [arguments.source, *read]
+            check_output(arguments.output, force=arguments.force, inputs=inputs)
+        check_form(arguments, origins)
+        queries = Matcher(compilation.module_text("celc explain")).queries
+        query = typed(queries[stages.query.name], arguments.type_column)
+        file = [one.query for one in compilation.queries]
+        events = EventStream(origins, Wanted.of(stages.query, query, file), form)
+        try:
+            return taken_by(stages, query.program, conforming_table(query, events.batches()))
+        except EventError as problem:
+            raise placed(events, problem) from None
+        except ValueError as problem:
+            raise CommandProblem(str(problem)) from None
+    finally:
+        for origin in reversed(origins):
+            origin.close()

@@ -1,0 +1,94 @@
+"""The text of a page: a template, with its style, its script and its data inside.
+
+The page says by its Content-Security-Policy that it loads nothing, and that no other script and
+style than its own count, by their hashes. Texts reach the page in two ways: through Jinja, which
+escapes them, and as JSON in a block that is no script, without a sign that ends the block.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+from functools import cache
+from typing import Any
+
+import jinja2
+
+from celc.codegen.templates import template_folder
+
+
+class Page(str):
+    """A whole page of HTML; a notebook shows it in a frame of its own."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return (
+            '<iframe sandbox="allow-scripts" title="celc" style="width:100%;height:860px;'
+            f'border:0" srcdoc="{html.escape(self)}"></iframe>'
+        )
+
+
+def page_of(
+    template: str, scripts: tuple[str, ...], title: str, data: dict[str, Any], **more: object
+) -> Page:
+    """The page of a template: `NAME.html.jinja`, `NAME.css`, and scripts, the parts of one."""
+    style = _beside("page.css") + _beside(f"{template}.css")
+    parts = "".join(_beside(f"{name}.js") for name in ("page", *scripts))
+    script = f'(() => {{\n"use strict";\n{parts}}})();\n'
+    text = (
+        _environment()
+        .get_template(f"{template}.html.jinja")
+        .render(
+            title=visible_title(title),
+            style=_inside(style),
+            style_hash=_hash(style),
+            script=_inside(script),
+            script_hash=_hash(script),
+            data=_inside(json_text(data)),
+            **more,
+        )
+    )
+    return Page(text)
+
+
+def visible_title(title: str) -> str:
+    """A title of one line."""
+    return "".join(sign if sign.isprintable() else " " for sign in title)
+
+
+def json_text(data: object) -> str:
+    """Data as JSON that can stand in an element `script`: in ASCII, without `<`, `>` and `&`."""
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def _inside(text: str) -> str:
+    """A text that the template takes as it is; one that ends its element is a mistake."""
+    assert "</s" not in text.lower()
+    assert "<!--" not in text
+    return text
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _beside(name: str) -> str:
+    return (template_folder() / name).read_text("utf-8")
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(template_folder(), encoding="utf-8"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=True,
+    )

@@ -1,0 +1,151 @@
+"""Arrow columns → columns of a page's data, which JSON can hold.
+
+A number that JavaScript cannot hold exactly is a text. Times are microseconds since 1970 in UTC, as
+long as they are such numbers.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from math import isfinite
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from celc_runtime.arrow.arrays import duration_text, in_one_piece, plain
+
+EXACT = 2**53
+"""JavaScript's numbers are exact up to this one."""
+
+MOST_ITEMS = 50
+"""So many events of a label, or values of an array, are written into a cell."""
+
+MOST_SIGNS = 2_000
+"""A longer text is cut off, so that one row cannot make a page that no browser opens."""
+
+
+def column_of(name: str, values: pa.Array | pa.ChunkedArray) -> dict[str, Any]:
+    """A column as the page reads it: its name, its kind, and values by the kind.
+
+    number, time, boolean: the values, NULL as null. text: `texts` once each, and `codes`, the place
+    of each row's text among them, −1 for NULL; `numeric` where texts are long numbers. label: the
+    texts of each row's events, and `first`, the position of the first one.
+    """
+    array = plain(in_one_piece(values))
+    type = array.type
+    if pa.types.is_list(type) and pa.types.is_struct(type.value_type):
+        rows = array.to_pylist()
+        first = [row[0].get("pos") if row else None for row in rows]
+        return {"name": name, "kind": "label", "values": list(map(_events, rows)), "first": first}
+    if pa.types.is_boolean(type):
+        return {"name": name, "kind": "boolean", "values": array.to_pylist()}
+    found = None
+    if pa.types.is_timestamp(type):
+        found = _whole(array.cast(pa.timestamp("us", tz=type.tz), safe=False).cast(pa.int64()))
+    elif pa.types.is_integer(type):
+        found = _whole(array)
+    elif pa.types.is_floating(type):
+        found = _floats(array)
+    elif pa.types.is_decimal(type):
+        found = _decimals(array)
+    if found is not None:
+        kind = "time" if pa.types.is_timestamp(type) else "number"
+        return {"name": name, "kind": kind, "values": found}
+    numeric = pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_decimal(type)
+    return {"name": name, "kind": "text", "numeric": numeric, **_coded(array)}
+
+
+_Numbers: TypeAlias = list[int | float | None]
+
+
+def _whole(array: pa.Array) -> _Numbers | None:
+    ends = list(pc.min_max(array).as_py().values()) if len(array) > array.null_count else []
+    found: _Numbers = array.to_pylist()
+    return found if all(abs(end) <= EXACT for end in ends) else None
+
+
+def _floats(array: pa.Array) -> _Numbers | None:
+    """The numbers; None where some are NaN or without end, which JSON lacks."""
+    if not pc.all(pc.is_finite(array), skip_nulls=True, min_count=0).as_py():
+        return None
+    values = array.to_pylist()
+    if pa.types.is_float64(array.type):
+        return list(values)
+    # The shortest text of a FLOAT is that of its own type: 0.1, and not 0.10000000149.
+    return [None if value is None else float(str(np.float32(value))) for value in values]
+
+
+def _decimals(array: pa.Array) -> _Numbers | None:
+    values = array.to_pylist()
+    if array.type.scale or any(v is not None and abs(v) > EXACT for v in values):
+        return None
+    return [None if v is None else int(v) for v in values]
+
+
+def _coded(array: pa.Array) -> dict[str, Any]:
+    if pa.types.is_nested(array.type):
+        texts = [None if value is None else value_text(value) for value in array.to_pylist()]
+        array = pa.array(texts, pa.string())
+    if pa.types.is_null(array.type):
+        array = array.cast(pa.string())
+    found = array.dictionary_encode()
+    codes = found.indices.fill_null(-1).to_pylist()
+    return {"texts": list(map(_scalar_text, found.dictionary)), "codes": codes}
+
+
+def _scalar_text(value: pa.Scalar) -> str:
+    try:
+        return value_text(value.as_py())
+    except (ValueError, OverflowError):  # times that Python does not have
+        return _short(str(value))
+
+
+def value_text(value: object) -> str:
+    """A value as text, in a cell of a table."""
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).upper()
+        case timedelta():
+            return duration_text(value)
+        case datetime():
+            return str(value.replace(tzinfo=None))
+        case date() | Decimal() | int():
+            return str(value)
+        case float():
+            return (
+                str(value)
+                if isfinite(value)
+                else {"inf": "Infinity", "nan": "NaN"}.get(str(value), "-Infinity")
+            )
+        case list():
+            return _items([value_text(item) for item in value[:MOST_ITEMS]], len(value))
+        case dict():
+            return _event(value)
+        case _:
+            return _short(str(value))
+
+
+def _events(events: list[dict[str, object]] | None) -> str:
+    if events is None:
+        return "NULL"
+    return _items([_event(event) for event in events[:MOST_ITEMS]], len(events))
+
+
+def _items(texts: list[str], count: int) -> str:
+    more = [f"… and {count - MOST_ITEMS:,} more"] if count > MOST_ITEMS else []
+    return _short(", ".join([*texts, *more]))
+
+
+def _event(event: dict[str, object]) -> str:
+    """An event of a label, or a struct: `#3 value=24.5`."""
+    parts = [f"#{event['pos']}"] if "pos" in event else []
+    parts += [f"{name}={value_text(item)}" for name, item in event.items() if name != "pos"]
+    return " ".join(parts)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MOST_SIGNS else text[:MOST_SIGNS] + "…"
