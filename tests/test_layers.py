@@ -22,7 +22,7 @@ LAYERS = {
         ("explain", "loader", "standalone"),
         ("pipeline", "row_pattern"),
         ("verify", "codegen", "options"),
-        ("plan",),
+        ("plan", "relational"),
         ("automata",),
         ("normal",),
         ("resolve",),

@@ -220,9 +220,7 @@ class _Builder:
     def _at(self) -> Span:
         return self._query.formula.span
 
-    def _united(
-        self, parts: list[_Part], firsts: tuple[str, ...], lasts: tuple[str, ...]
-    ) -> _Part:
+    def _united(self, parts: list[_Part], firsts: tuple[str, ...], lasts: tuple[str, ...]) -> _Part:
         labels: dict[str, tuple[str, ...]] = {}
         for part in parts:
             labels = self._joined(labels, part.labels)
@@ -255,9 +253,7 @@ class _Builder:
             raise NotRelational("what is absent has several events", formula.span)
         if absent:
             raise NotRelational("an absence stands inside another", formula.span)
-        self._absent.append(
-            _Absent(found[part.scans[0]], after, before, inclusive, conditions)
-        )
+        self._absent.append(_Absent(found[part.scans[0]], after, before, inclusive, conditions))
         return part.waiting
 
     def _fit(self, part: _Part, window: core.Window) -> None:
@@ -318,9 +314,7 @@ class _Builder:
                 left.append(one)
         return left
 
-    def _written_out(
-        self, clause: Clause, known: Mapping[str, tuple[str, ...]]
-    ) -> list[Condition]:
+    def _written_out(self, clause: Clause, known: Mapping[str, tuple[str, ...]]) -> list[Condition]:
         """The clause for each choice of a scan for each of its labels."""
         found = []
         for scans in itertools.product(*(known[label] for label in clause.labels)):
@@ -442,8 +436,9 @@ def _aggregated(leaf: core.Aggregate, scans: tuple[str, ...]) -> Expression:
             values = tuple(core.AttributeValue(s, read, leaf.type, leaf.span) for s in scans)
             if len(values) == 1:
                 return values[0]
-            function = "LEAST" if leaf.function == "MIN" else "GREATEST"
-            return core.Choice(function, values, leaf.type, leaf.span)
+            if leaf.function == "MIN":
+                return core.Choice("LEAST", values, leaf.type, leaf.span)
+            return core.Choice("GREATEST", values, leaf.type, leaf.span)
         case _:
             raise NotRelational(f"{leaf.function} is taken of a label", leaf.span)
 

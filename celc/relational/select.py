@@ -14,22 +14,25 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from celc.core import formula as core
 from celc.core.formula import OutputExpression, OutputLabel
+from celc.diagnostics.source import visible
 from celc.relational.bands import Band, bands_of
 from celc.relational.expressions import (
     Dialect,
     Writer,
     cast,
     column,
+    enclosed,
     identifier,
     is_of_types,
     number,
 )
+from celc.relational.layout import Joining, Select, Without, laid_out, sql
 from celc.relational.relate import output_value, scans_of
 from celc.relational.relations import Missing, NotRelational, Relations, Scan
 
@@ -99,36 +102,41 @@ class _Select:
 
     def text(self) -> str:
         """The whole text."""
-        parts = [self._table(scan, f"an event of each match: {scan.name}") for scan in self._scans]
-        parts += [
-            self._table(one.scan, f"events that must not be there: {one.scan.name}", absent=True)
-            for one in self._relations.missing
-        ]
-        return ",\n".join(parts) + "\n" + self._pretty(self._matches()) + "\n"
-
-    @property
-    def _scans(self) -> tuple[Scan, ...]:
-        return self._relations.scans
-
-    def _pretty(self, select: exp.Expression) -> str:
-        return select.sql(dialect=self._dialect, pretty=True, comments=False)
+        missing = self._relations.missing
+        parts = [self._table(scan) for scan in self._relations.scans]
+        parts += [self._table(one.scan, absent=True) for one in missing]
+        return ",\n".join(parts) + "\n" + laid_out(self._matches(), self._dialect) + "\n"
 
     def _writing(self, alone: str | None = None) -> Writer:
         return Writer(self._dialect, by_stream=self._query.needs_stream_column, alone=alone)
 
     # --- scans ------------------------------------------------------------------------------------
 
-    def _table(self, scan: Scan, title: str, *, absent: bool = False) -> str:
+    def _table(self, scan: Scan, *, absent: bool = False) -> str:
+        """The common table of a scan."""
         writer = self._writing(scan.name)
-        select = exp.select("*", *self._own_columns(scan, writer)).from_("events")
-        for conditions in self._laterals(scan, writer, absent=absent):
-            select = select.lateral(conditions)
-        for condition in [*self._of_types(scan), *map(writer.condition, scan.conditions)]:
-            select = select.where(condition)
-        name = identifier(scan.name).sql(dialect=self._dialect)
-        return f"-- {title}\n{name} AS (\n{textwrap.indent(self._pretty(select), '  ')}\n)"
+        select = Select(
+            (exp.Star(), *self._own_columns(scan, writer)),
+            identifier("events"),
+            tuple(self._laterals(scan, writer, absent=absent)),
+            where=(*self._of_types(scan), *map(writer.condition, scan.conditions)),
+        )
+        role = "events that a match must not have" if absent else self._role(scan.name)
+        lines = [f"-- {comment(scan.name)}: {role}"]
+        if select.laterals:
+            lines.append("-- once for each bucket in which it is joined")
+        body = textwrap.indent(laid_out(select, self._dialect), "  ")
+        return "\n".join([*lines, f"{sql(identifier(scan.name), self._dialect)} AS (", body, ")"])
 
-    def _of_types(self, scan: Scan) -> list[exp.Expression]:
+    def _role(self, scan: str) -> str:
+        relations = self._relations
+        if len(relations.scans) == 1:
+            return "the event of a match"
+        if relations.firsts == (scan,):
+            return "the first event of a match"
+        return "the last event of a match" if relations.lasts == (scan,) else "an event of a match"
+
+    def _of_types(self, scan: Scan) -> list[exp.Expr]:
         """The condition on the type of an event; none where all events are of these types."""
         declared = {(one.stream, one.name) for s in self._query.streams for one in s.event_types}
         types = [(one.stream, one.name) for one in scan.types]
@@ -136,9 +144,9 @@ class _Select:
             return []
         return [is_of_types(None, types, by_stream=self._query.needs_stream_column)]
 
-    def _own_columns(self, scan: Scan, writer: Writer) -> list[exp.Expression]:
+    def _own_columns(self, scan: Scan, writer: Writer) -> list[exp.Expr]:
         """The buckets of an event that lies in one of each."""
-        found: list[exp.Expression] = []
+        found: list[exp.Expr] = []
         if self._size is not None and scan.name == self._root:
             found.append(exp.alias_(self._bucket_of(), self._bucket))
         for band, name in self._bands:
@@ -160,7 +168,7 @@ class _Select:
                 steps = [_plus(own, step) for step in (-1, 0, 1)]
                 yield _exploded(steps, name, distinct=True)
 
-    def _bucket_of(self) -> exp.Expression:
+    def _bucket_of(self) -> exp.Expr:
         assert self._size is not None and self._query.window is not None
         counts = self._query.window.unit is core.WindowUnit.EVENTS
         measured = column(None, self._columns.place if counts else self._columns.measure)
@@ -168,34 +176,31 @@ class _Select:
 
     # --- the matches ------------------------------------------------------------------------------
 
-    def _matches(self) -> exp.Expression:
+    def _matches(self) -> Select:
         """The SELECT of the matches."""
-        outputs = self._outputs()
-        select = exp.select(*outputs).from_(identifier(self._root))
+        joins = []
         joined = {self._root}
         waiting = list(self._conditions())
-        for scan in self._scans[1:]:
+        for scan in self._relations.scans[1:]:
             joined.add(scan.name)
-            ready = [one for names, one in waiting if names <= joined]
+            ready = tuple(one for names, one in waiting if names <= joined)
             waiting = [(names, one) for names, one in waiting if not names <= joined]
-            on = [*self._together(scan.name), *ready]
-            join = exp.Join(this=exp.Table(this=identifier(scan.name)))
-            select.append("joins", join)
-            if on:
-                join.set("on", exp.and_(*on, copy=False))
-            else:
-                join.set("kind", "CROSS")
-        assert not waiting, "a condition names a scan that is not joined"
-        for missing in self._relations.missing:
-            select = select.where(exp.Not(this=exp.Exists(this=self._found(missing))))
-        select = select.where(
-            exp.Subquery(this=exp.select("passed").from_("order_check")), copy=False
+            joins.append(Joining(identifier(scan.name), (*self._together(scan.name), *ready)))
+        # What is left names no event at all.
+        rest = [one for _, one in waiting]
+        without = [Without(self._found(one)) for one in self._relations.missing]
+        checked = exp.Subquery(this=exp.select("passed").from_("order_check"))
+        select = Select(
+            tuple(self._outputs()),
+            identifier(self._root),
+            joins=tuple(joins),
+            where=(*rest, *without, checked),
         )
         return self._once_each(select)
 
-    def _together(self, scan: str) -> list[exp.Expression]:
+    def _together(self, scan: str) -> list[exp.Expr]:
         """The equalities of an event and the root event of its match."""
-        found: list[exp.Expression] = []
+        found: list[exp.Expr] = []
         if self._size is not None:
             one, other = column(scan, self._bucket), column(self._root, self._bucket)
             found.append(exp.EQ(this=one, expression=other))
@@ -204,15 +209,15 @@ class _Select:
             found.append(same)
         return found
 
-    def _conditions(self) -> Iterable[tuple[frozenset[str], exp.Expression]]:
+    def _conditions(self) -> Iterable[tuple[frozenset[str], exp.Expr]]:
         """All that is asked of several events, each with the scans that it names."""
         relations = self._relations
         for band, name in self._bands:
             same = exp.EQ(this=column(band.second, name), expression=column(band.first, name))
             yield frozenset({band.first, band.second}), same
         for order in relations.before:
-            yield frozenset({order.first, order.second}), self._follows(order.first, order.second,
-                                                                        adjacent=order.adjacent)
+            follows = self._follows(order.first, order.second, adjacent=order.adjacent)
+            yield frozenset({order.first, order.second}), follows
         for window in relations.within:
             name = self._columns.place if window.of_positions else self._columns.measure
             latest = exp.Add(this=column(window.first, name), expression=number(window.size))
@@ -221,36 +226,40 @@ class _Select:
         for condition in relations.conditions:
             yield scans_of(condition), self._writer.condition(condition)
 
-    def _follows(self, first: str, second: str, *, adjacent: bool = False) -> exp.Expression:
+    def _follows(self, first: str, second: str, *, adjacent: bool = False) -> exp.Expr:
         place = self._columns.place
         one, other = column(first, place), column(second, place)
         if adjacent:
             return exp.EQ(this=other, expression=exp.Add(this=one, expression=number(1)))
         return exp.LT(this=one, expression=other)
 
-    def _found(self, missing: Missing) -> exp.Expression:
+    def _found(self, missing: Missing) -> Select:
         """The events that must not be there, for one match."""
-        name, place = missing.scan.name, column(missing.scan.name, self._columns.place)
-        select = exp.select("1").from_(identifier(name))
+        name = missing.scan.name
         if missing.inclusive:
             between = [
-                exp.or_(*(exp.GTE(this=place.copy(), expression=column(one, self._columns.place))
-                          for one in missing.after)),
-                exp.or_(*(exp.LTE(this=place.copy(), expression=column(one, self._columns.place))
-                          for one in missing.before)),
+                self._compared(exp.GTE, name, missing.after),
+                self._compared(exp.LTE, name, missing.before),
             ]
-            between = [exp.paren(one) if isinstance(one, exp.Or) else one for one in between]
         else:
             between = [self._follows(one, name) for one in missing.after]
             between += [self._follows(name, one) for one in missing.before]
         conditions = map(self._writer.condition, missing.conditions)
-        for condition in [*self._together(name), *between, *conditions]:
-            select = select.where(condition)
-        return select
+        return Select(
+            (exp.Literal.number(1),),
+            identifier(name),
+            where=(*self._together(name), *between, *conditions),
+        )
+
+    def _compared(self, operator: type[exp.Binary], scan: str, others: Sequence[str]) -> exp.Expr:
+        """Whether an event compares so with one of some others."""
+        place = self._columns.place
+        ways = [operator(this=column(scan, place), expression=column(one, place)) for one in others]
+        return ways[0] if len(ways) == 1 else exp.paren(exp.or_(*ways), copy=False)
 
     # --- the output -------------------------------------------------------------------------------
 
-    def _outputs(self) -> list[exp.Expression]:
+    def _outputs(self) -> list[exp.Expr]:
         """The columns of a match."""
         query, columns, relations = self._query, self._columns, self._relations
         found = [
@@ -269,20 +278,20 @@ class _Select:
                 found.append(exp.alias_(self._label(item), identifier(item.label)))
         return found
 
-    def _least(self, scans: Sequence[str], name: str) -> exp.Expression:
+    def _least(self, scans: Sequence[str], name: str) -> exp.Expr:
         values = [column(scan, name) for scan in scans]
         return values[0] if len(values) == 1 else exp.func("LEAST", *values)
 
-    def _greatest(self, scans: Sequence[str], name: str) -> exp.Expression:
+    def _greatest(self, scans: Sequence[str], name: str) -> exp.Expr:
         values = [column(scan, name) for scan in scans]
         return values[0] if len(values) == 1 else exp.func("GREATEST", *values)
 
-    def _label(self, item: OutputLabel) -> exp.Expression:
+    def _label(self, item: OutputLabel) -> exp.Expr:
         """The events of a label, in their order."""
         names = [attribute.name for attribute in item.attributes]
         return self._in_order(self._relations.labels.get(item.label, ()), names)
 
-    def _in_order(self, scans: Sequence[str], names: Sequence[str]) -> exp.Expression:
+    def _in_order(self, scans: Sequence[str], names: Sequence[str]) -> exp.Expr:
         """The events of some scans as structs, each once and in order."""
         shown = [("pos", self._columns.place)] if self._positions else []
         fields = [*shown, *((name, name) for name in names)]
@@ -290,7 +299,7 @@ class _Select:
         if sorts and not self._positions:
             fields.insert(0, (self._columns.place, self._columns.place))
         events = [_struct(scan, fields) for scan in scans]
-        array: exp.Expression = exp.Array(expressions=events)
+        array: exp.Expr = exp.Array(expressions=events)
         if not sorts:
             return array
         if self._dialect == "spark":
@@ -301,7 +310,7 @@ class _Select:
             array = exp.Anonymous(this="LIST_SORT", expressions=[array])
         return array
 
-    def _computed(self, item: OutputExpression) -> exp.Expression:
+    def _computed(self, item: OutputExpression) -> exp.Expr:
         value = item.value
         if isinstance(value, core.Collection):
             scans = self._relations.labels.get(value.label, ())
@@ -310,23 +319,57 @@ class _Select:
             raise NotRelational("an item of SELECT is an INTERVAL", item.span)
         return self._writer.value(output_value(self._relations, value))
 
-    def _once_each(self, select: exp.Select) -> exp.Expression:
+    def _once_each(self, select: Select) -> Select:
         """The same without matches that are found several times."""
-        if self._relations.tells_matches_apart:
+        query, relations = self._query, self._relations
+        if relations.tells_matches_apart and not self._strips:
             return select
-        names = [one.output_name for one in select.expressions]
+        names = [one.output_name for one in select.columns]
         extra = self._identity()
-        select = select.select(*extra).distinct()
-        if not extra:
+        columns = (*select.columns, *extra)
+        select = replace(select, columns=columns, distinct=True)
+        if not extra and not self._strips:
             return select
-        shown = [column(None, name) for name in names]
-        return exp.select(*shown).from_(exp.Subquery(this=select, alias=identifier("found")))
+        items = {one.label: one for one in query.output if isinstance(one, OutputLabel)}
+        shown = [
+            self._stripped(items[name]) if name in items else column(None, name) for name in names
+        ]
+        return Select(tuple(shown), (select, identifier("found")))
 
-    def _identity(self) -> list[exp.Expression]:
+    @property
+    def _strips(self) -> bool:
+        """Whether events of labels carry their place, by which they are sorted."""
+        return (
+            not self._positions
+            and not self._relations.in_order
+            and any(
+                len(self._relations.labels.get(one.label, ())) > 1
+                for one in self._query.output
+                if isinstance(one, OutputLabel)
+            )
+        )
+
+    def _stripped(self, item: OutputLabel) -> exp.Expr:
+        """The events of a label without their places."""
+        scans = self._relations.labels.get(item.label, ())
+        if not self._strips or len(scans) < 2:
+            return column(None, item.label)
+        fields = [(attribute.name, attribute.name) for attribute in item.attributes]
+        body = _struct("event", fields)
+        events = column(None, item.label)
+        shown = sql(body, self._dialect)
+        if self._dialect == "spark":
+            text = f"TRANSFORM({sql(events, 'spark')}, event -> {shown})"
+        else:
+            text = f"LIST_TRANSFORM({sql(events, 'duckdb')}, LAMBDA event: {shown})"
+        # sqlglot spells the arrow of lambdas as older versions of DuckDB do.
+        return exp.alias_(exp.Var(this=text), identifier(item.label))
+
+    def _identity(self) -> list[exp.Expr]:
         """What tells matches apart besides the output."""
         labels = {one.label for one in self._query.output if isinstance(one, OutputLabel)}
         hidden = [label for label in self._relations.kept if label not in labels]
-        found: list[exp.Expression] = []
+        found: list[exp.Expr] = []
         if not self._positions:
             first, last = self._relations.firsts, self._relations.lasts
             found.append(exp.alias_(self._least(first, self._columns.place), "first_place"))
@@ -334,7 +377,7 @@ class _Select:
             hidden = list(self._relations.kept)
         for count, label in enumerate(hidden, start=1):
             scans = self._relations.labels.get(label, ())
-            places: exp.Expression = exp.Array(
+            places: exp.Expr = exp.Array(
                 expressions=[column(scan, self._columns.place) for scan in scans]
             )
             if len(scans) > 1 and not self._relations.in_order:
@@ -347,7 +390,7 @@ class _Select:
         return found
 
 
-def _struct(scan: str, fields: Sequence[tuple[str, str]]) -> exp.Expression:
+def _struct(scan: str, fields: Sequence[tuple[str, str]]) -> exp.Expr:
     return exp.Struct(
         expressions=[
             exp.PropertyEQ(this=identifier(name), expression=column(scan, read))
@@ -356,24 +399,29 @@ def _struct(scan: str, fields: Sequence[tuple[str, str]]) -> exp.Expression:
     )
 
 
-def _plus(value: exp.Expression, step: int) -> exp.Expression:
+def _plus(value: exp.Expr, step: int) -> exp.Expr:
     if step == 0:
         return value.copy()
     operator = exp.Add if step > 0 else exp.Sub
     return operator(this=value.copy(), expression=number(abs(step)))
 
 
-def _exploded(values: list[exp.Expression], name: str, *, distinct: bool = False) -> exp.Lateral:
+def _exploded(values: list[exp.Expr], name: str, *, distinct: bool = False) -> exp.Lateral:
     """One row for each of some values, in a column of this name."""
-    array: exp.Expression = exp.Array(expressions=values)
+    array: exp.Expr = exp.Array(expressions=values)
     if distinct:
         array = exp.Anonymous(this="ARRAY_DISTINCT", expressions=[array])
     alias = exp.TableAlias(this=identifier(f"of_{name}"), columns=[identifier(name)])
     return exp.Lateral(this=exp.Explode(this=array), view=True, alias=alias)
 
 
-def _band_of(value: core.Expression, band: Band, writer: Writer) -> exp.Expression:
+def _band_of(value: core.Expression, band: Band, writer: Writer) -> exp.Expr:
     """The interval of a value. It is a floating number as well: none overflows."""
     width = writer.value(core.Constant(band.width, core.DataType.DOUBLE, value.span))
-    share = exp.Div(this=exp.paren(writer.value(value)), expression=width, typed=False, safe=False)
+    share = exp.Div(this=enclosed(writer.value(value)), expression=width, typed=False, safe=False)
     return cast(exp.Floor(this=share), "DOUBLE", "spark")
+
+
+def comment(text: str) -> str:
+    """A text that ends no comment."""
+    return visible(" ".join(text.split()))

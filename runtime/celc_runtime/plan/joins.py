@@ -47,6 +47,9 @@ class Joins:
     why_not: str = ""
 
 
+NO_JOINS = Joins(why_not="its module was compiled without them")
+
+
 def check_joined(plan: Plan, joins: Joins) -> None:
     """Raises NotJoined where the query, or its options, are none for joins."""
     if joins.why_not:
@@ -96,7 +99,8 @@ def _events(
     first = plan.order_by[0]
     columns = [_column(attribute.name, dialect) for attribute in plan.attributes]
     if plan.type_column or typed:
-        columns.insert(0, f"{_column(plan.type_name, dialect)} AS type")
+        renamed = "" if plan.type_name == "type" else " AS type"
+        columns.insert(0, f"{_column(plan.type_name, dialect)}{renamed}")
     if plan.stream_column:
         columns.insert(0, "stream")
     for name, sql in zip(joins.keys, _key_values(plan, dialect), strict=True):
@@ -120,7 +124,10 @@ def _events(
     return [
         "events AS (",
         "  SELECT",
-        *(f"    {one}{',' if number < len(columns) else ''}" for number, one in enumerate(columns, 1)),
+        *(
+            f"    {one}{',' if number < len(columns) else ''}"
+            for number, one in enumerate(columns, 1)
+        ),
         f"  FROM {table}",
         *_where(plan, dialect, typed=typed),
         "),",
@@ -128,28 +135,25 @@ def _events(
 
 
 def _order_check(plan: Plan, table: str, dialect: str, *, typed: bool) -> list[str]:
-    order = _order(plan, dialect)
-    fails = "RAISE_ERROR" if dialect == SPARK else "ERROR"
-    types = _column(plan.type_name, dialect)
+    order, types = _order(plan, dialect), _column(plan.type_name, dialect)
     groups = [*_key_values(plan, dialect), *order]
     named = [f"{one} AS part_{number}" for number, one in enumerate(groups, 1)]
     first = len(groups) - len(order) + 1
     tests = [
-        f"WHEN COUNT(part_{first + place}) < COUNT(*) THEN {fails}({_text(_NULL.format(name), dialect)})"
+        (f"COUNT(part_{first + place}) < COUNT(*)", _NULL.format(name))
         for place, name in enumerate(plan.order_by)
     ]
-    tests.append(f"WHEN MAX(copies) > 1 THEN {fails}({_text(_TIED.format(', '.join(order)), dialect)})")
-    is_typed = plan.type_column or typed
-    if is_typed:
-        tests.insert(
-            0, f"WHEN MAX(untyped) > 0 THEN {fails}({_text(_UNTYPED.format(plan.type_name), dialect)})"
-        )
+    names = ", ".join(dict.fromkeys([*plan.order_by, *plan.tiebreak]))
+    tests.append(("MAX(copies) > 1", _TIED.format(names)))
+    if plan.type_column or typed:
+        tests.insert(0, ("MAX(untyped) > 0", _UNTYPED.format(plan.type_name)))
         named.append(f"COUNT(*) - COUNT({types}) AS untyped")
+    fails = "RAISE_ERROR" if dialect == SPARK else "ERROR"
     where = _where(plan, dialect, typed=typed, with_null=True)
     return [
         "order_check AS (",
         "  SELECT CASE",
-        *(f"    {one}" for one in tests),
+        *(f"    WHEN {test} THEN {fails}({_text(why, dialect)})" for test, why in tests),
         "    ELSE TRUE",
         "  END AS passed",
         "  FROM (",
@@ -220,9 +224,7 @@ def _key_values(plan: Plan, dialect: str) -> list[str]:
 
 
 def _column(name: str, dialect: str) -> str:
-    """A column's name, quoted unless it is a plain word."""
-    if name.isascii() and name.isidentifier() and name.lower() in _PLAIN:
-        return name
+    """A column's name, quoted."""
     mark = "`" if dialect == SPARK else '"'
     return f"{mark}{name.replace(mark, mark * 2)}{mark}"
 
@@ -231,6 +233,3 @@ def _text(text: str, dialect: str) -> str:
     if dialect == SPARK:
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
     return "'" + text.replace("'", "''") + "'"
-
-
-_PLAIN = frozenset("type id ts name value symbol price volume time".split())

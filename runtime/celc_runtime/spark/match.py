@@ -41,6 +41,7 @@ from celc_runtime.spark.columns import (
 from celc_runtime.spark.compact import compact_reader, compact_wire_ddl, with_form
 from celc_runtime.spark.event_types import is_of_types
 from celc_runtime.spark.hot_keys import HotKey, hot_keys, range_numbers, sampled_keys
+from celc_runtime.spark.joins import joined
 from celc_runtime.spark.key_columns import with_key_columns
 from celc_runtime.spark.numbering import RangeColumns, numbered, why_not_numbered
 from celc_runtime.spark.order_column import OrderColumn, ValueColumn
@@ -66,6 +67,9 @@ from celc_runtime.spark.undecided import leaves_undecided
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation
 
+
+AUTO, KERNEL, JOINS = HOW = ("auto", "kernel", "joins")
+"""Who finds the matches: the query's own code, or joins of Spark; or whichever is chosen."""
 
 _ROWS_PER_RANGE = 1 << 22
 """To read fewer rows than this costs less than to find a range of them. Measured on two cores, on
@@ -102,10 +106,11 @@ def spark_matches(
     rules: Rows | None = None,
     counting: Counting | None = None,
     undecided: Observation | None = None,
+    how: str = AUTO,
 ) -> DataFrame:
     """All matches of a DataFrame as a DataFrame; see `CompiledQuery.match`. `rules` are the rows of
     the parameter table, `counting` counts the rows that are read, and `undecided` the matches that
-    are left undecided."""
+    are left undecided. `how`: one of `HOW`."""
     plan = spark_plan(
         program,
         events,
@@ -114,6 +119,7 @@ def spark_matches(
         rules=rules,
         counting=counting,
         undecided=undecided,
+        how=how,
     )
     if plan.warning:
         warnings.warn(plan.warning, PlanWarning, stacklevel=3)
@@ -129,14 +135,21 @@ def spark_plan(
     rules: Rows | None = None,
     counting: Counting | None = None,
     undecided: Observation | None = None,
+    how: str = AUTO,
 ) -> SparkPlan:
-    """The plan of a query on a DataFrame; `rules`: the rows of its parameter table.
+    """The plan of a query on a DataFrame; `rules`: the rows of its parameter table, `how`: one of
+    `HOW`.
 
     Raises EventError where the query names no order column, because a distributed table has no
     order of its own, and where the DataFrame does not have the columns that the query reads;
     ValueError for options that cannot be.
     """
     _check_options(ranges, presorted=presorted)
+    _check_how(how, ranges, presorted=presorted)
+    if how == JOINS:
+        check_events(program.plan, events, "match")
+        found, lines = joined(program, events, counting)
+        return SparkPlan(found, "\n".join([f"query {program.name!r}", *lines]))
     planner = _Planner(program, events, rules, counting, undecided)
     return _plan_of(planner, ranges, presorted=presorted)
 
@@ -169,6 +182,15 @@ def _check_options(ranges: int | None, *, presorted: bool) -> None:
         raise ValueError(
             "presorted events are read as they lie, and cannot be cut into ranges: leave out "
             "presorted or ranges"
+        )
+
+
+def _check_how(how: str, ranges: int | None, *, presorted: bool) -> None:
+    if how not in HOW:
+        raise ValueError(f"plan must be one of {', '.join(map(repr, HOW))}, not {how!r}")
+    if how == JOINS and (ranges is not None or presorted):
+        raise ValueError(
+            "with plan='joins' Spark spreads the events itself: leave out ranges and presorted"
         )
 
 
