@@ -93,6 +93,11 @@ def joins_text(
     return "WITH\n" + "\n".join(head) + "\n" + end
 
 
+def table_name(name: str, dialect: str) -> str:
+    """A table as it stands after FROM; dots separate a catalog, a schema and its name."""
+    return ".".join(_column(part, dialect) for part in name.split("."))
+
+
 def _events(
     plan: Plan, joins: Joins, table: str, dialect: str, *, numbered: bool, typed: bool
 ) -> list[str]:
