@@ -9,15 +9,19 @@ from functools import cache
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 from celc_runtime.plan.joins import Joins, joins_text
+from celc_runtime.plan.plan import ARROW_TYPES
 from celc_runtime.query import CompiledQuery
 from engines import Event, interpreted, only_query, table_of
 
-import celc
+from celc import Matcher
 from celc.diagnostics.source import Source
 from celc.options import Options
+from celc.parse.parser import parse
 from celc.pipeline import compile_source
 from celc.relational.joins import Joined, joins_of
+from celc.resolve.resolver import resolve
 
 ORDER = Options(("ts",), tiebreak=("row",))
 """Events are ordered by their times, and where these tie by their rows."""
@@ -25,13 +29,13 @@ ORDER = Options(("ts",), tiebreak=("row",))
 
 def compiled(text: str) -> tuple[CompiledQuery, Joined] | None:
     """A query with its joins for DuckDB; None: it is none of joins."""
-    (stages,) = compile_source(Source("query.cel", text), ORDER).queries
-    joined = joins_of(stages.query, "duckdb")
+    source = Source("query.cel", text)
+    (resolved,), _ = resolve(parse(source), source, order_by=ORDER.order_by, ties=None)
+    joined = joins_of(resolved, "duckdb")
     if not isinstance(joined, Joined):
         return None
     with interpreted():
-        query = only_query(celc.compile(text, order_by="ts", tiebreak="row"))
-    return query, joined
+        return only_query(Matcher(compile_source(source, ORDER).module_text("test"))), joined
 
 
 @cache
@@ -48,7 +52,7 @@ def rows_of(query: CompiledQuery, joined: Joined, events: Sequence[Event]) -> li
     The statement without positions is run as well: it has to find the same rows, as many times.
     """
     numbered = [{**event, "row": number} for number, event in enumerate(events)]
-    table = table_of(query.plan, numbered)
+    table = _with_all_columns(table_of(query.plan, numbered), joined)
     rows = _found(query, joined, table)
     plain = query.with_options(positions=False) if _has_columns(query) else None
     if plain is not None:
@@ -58,12 +62,26 @@ def rows_of(query: CompiledQuery, joined: Joined, events: Sequence[Event]) -> li
     return sorted(rows, key=lambda row: row["end_pos"])
 
 
+def _with_all_columns(table: pa.Table, joined: Joined) -> pa.Table:
+    """The table with the columns of the statement that the query itself does not read."""
+    for name, type in joined.reads:
+        if name not in table.column_names:
+            table = table.append_column(name, pa.nulls(len(table), ARROW_TYPES[type]))
+        elif table[name].type == pa.null():
+            place = table.column_names.index(name)
+            table = table.set_column(place, name, table[name].cast(ARROW_TYPES[type]))
+    return table
+
+
 def _found(query: CompiledQuery, joined: Joined, table: Any) -> list[dict[str, Any]]:
     joins = Joins(**{field.name: getattr(joined, field.name) for field in fields(joined)})
     text = joins_text(query.plan, joins, "given", "duckdb", typed=query.plan.type_column)
     connection = session()
     connection.register("given", table)
-    found = connection.sql(text).to_arrow_table()
+    try:
+        found = connection.sql(text).to_arrow_table()
+    except duckdb.Error as problem:
+        raise AssertionError(f"{problem}\n{text}") from None
     assert found.column_names == query.output_schema.names, text
     return [dict(row) for row in found.cast(query.output_schema).to_pylist()]
 
@@ -79,9 +97,11 @@ def _without_positions(row: dict[str, Any], names: Sequence[str]) -> dict[str, A
 def _bare(value: Any) -> Any:
     if isinstance(value, list):
         return [
-            {name: one for name, one in item.items() if name != "pos"}
-            if isinstance(item, dict)
-            else item
+            (
+                {name: one for name, one in item.items() if name != "pos"}
+                if isinstance(item, dict)
+                else item
+            )
             for item in value
         ]
     return value

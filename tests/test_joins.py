@@ -1,6 +1,6 @@
 """Queries as joins, on DuckDB: the cases of the class, and random queries against the reference.
 
-    python tests/test_joins.py 0 500     # seeds 0 to 499, and the counts
+python tests/test_joins.py 0 500     # seeds 0 to 499, and the counts
 """
 
 from __future__ import annotations
@@ -104,7 +104,10 @@ def check(seed: int, tally: Tally) -> None:
             wanted = evaluate(text, events, order_by="ts", work_limit=100_000)
         except WorkLimitError:
             continue
-        answer = answer_of(query, rows_of(*made, events), events)
+        try:
+            answer = answer_of(query, rows_of(*made, events), events)
+        except AssertionError as problem:
+            raise AssertionError(f"seed {seed}: {problem}\n{text}\n{events}") from None
         tally.pairs += 1
         tally.pairs_with_matches += bool(wanted)
         tally.matches += len(wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from celc.codegen.escape import literal_lines, string_literal, string_tuple
+from celc.codegen.escape import literal_lines, string_literal, string_tuple, tuple_text
 from celc.codegen.imports import Imports
 from celc.codegen.plan_arguments import PlanArgument
 from celc.codegen.templates import TemplateView
@@ -46,6 +46,7 @@ def joins_literal(
         PlanArgument("unit", string_literal(joined.unit)),
         PlanArgument("attributes", string_tuple(joined.attributes)),
         PlanArgument("counts", str(joined.counts)),
+        PlanArgument("reads", tuple_text(map(string_tuple, joined.reads))),
     )
     numbered, plain = tuple(literal_lines(joined.numbered)), tuple(literal_lines(joined.plain))
     return f"JOINS_{number}", (JoinsView(number, numbered, plain, arguments),)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from celc.core.formula import Query, WindowUnit
-from celc.core.traversal import windows_in
+from celc.core.formula import AttributeValue, Collection, OutputLabel, Query, WindowUnit
+from celc.core.terms import nodes_named_in
+from celc.core.traversal import nodes_of, windows_in
 from celc.diagnostics.source import Span
 from celc.relational.expressions import Dialect
-from celc.relational.relate import relate
+from celc.relational.relate import output_value, relate
 from celc.relational.relations import NotRelational, Relations
 from celc.relational.select import columns_of, select_text
 
@@ -26,6 +27,7 @@ class Joined:
     unit: str
     attributes: tuple[str, ...]
     counts: bool
+    reads: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,4 +63,30 @@ def _joined(relations: Relations, dialect: Dialect) -> Joined:
         timed[0].unit.name if timed else "",
         tuple(dict.fromkeys(named)),
         relations.numbered,
+        _reads(relations),
     )
+
+
+def _reads(relations: Relations) -> tuple[tuple[str, str], ...]:
+    """The attributes in the text, in the order of their declaration, with their types."""
+    query = relations.query
+    found = {attribute for key in query.partition_by for attribute in key.attributes}
+    for item in query.output:
+        if isinstance(item, OutputLabel):
+            found |= {attribute.name for attribute in item.attributes}
+        elif isinstance(item.value, Collection):
+            found.add(item.value.attribute)
+        else:
+            value = output_value(relations, item.value)
+            found |= {one.attribute for one in nodes_of(value) if isinstance(one, AttributeValue)}
+    absent = (one for missing in relations.missing for one in (missing.scan, missing))
+    for condition in (
+        *relations.conditions,
+        *(one for part in (*relations.scans, *absent) for one in part.conditions),
+    ):
+        for predicate in condition:
+            nodes = nodes_named_in(predicate)
+            found |= {one.attribute for one in nodes if isinstance(one, AttributeValue)}
+    types = (one for stream in query.streams for one in stream.event_types)
+    declared = {one.name: one.type.value for type in types for one in type.attributes}
+    return tuple((name, type) for name, type in declared.items() if name in found)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from celc.core import formula as core
 from celc.core.formula import Clause, Expression, Formula, Predicate, Query
-from celc.core.terms import distances_looked_back, labels_of_clause
+from celc.core.terms import distances_looked_back, labels_of_clause, nodes_named_in
 from celc.core.traversal import Leaf, labels_bound, map_expression, map_leaves
 from celc.diagnostics.source import Span
 from celc.relational.relations import (
@@ -401,15 +401,12 @@ def _with_own(missing: Missing) -> Missing:
 
 def scans_of(condition: Condition) -> frozenset[str]:
     """The scans whose events a condition compares."""
-    found: set[str] = set()
-
-    def seen(leaf: Leaf) -> Expression:
-        found.add(leaf.label)
-        return leaf
-
-    for predicate in condition:
-        map_leaves(predicate, seen)
-    return frozenset(found)
+    return frozenset(
+        node.label
+        for predicate in condition
+        for node in nodes_named_in(predicate)
+        if isinstance(node, Leaf)
+    )
 
 
 def output_value(relations: Relations, value: Expression) -> Expression:

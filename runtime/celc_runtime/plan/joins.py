@@ -31,7 +31,8 @@ class Joins:
     `time`, `measure`, `keys`: the names of columns of `events`; the place is that of `plain`, the
     other text has `pos`. `unit`: that of the windows on the first order column, as in
     `celc_runtime.plan.plan.Window`, empty: there is none; `attributes`: those that these windows
-    name. `counts`: positions are asked for although the output has none. `why_not`: why the query
+    name. `counts`: positions are asked for although the output has none. `reads`: the attributes in
+    the texts, with their types. `why_not`: why the query
     cannot be run as joins; all else is then empty.
     """
 
@@ -44,6 +45,7 @@ class Joins:
     unit: str = ""
     attributes: tuple[str, ...] = ()
     counts: bool = False
+    reads: tuple[tuple[str, str], ...] = ()
     why_not: str = ""
 
 
@@ -102,14 +104,15 @@ def _events(
     plan: Plan, joins: Joins, table: str, dialect: str, *, numbered: bool, typed: bool
 ) -> list[str]:
     first = plan.order_by[0]
-    columns = [_column(attribute.name, dialect) for attribute in plan.attributes]
+    read = [name for name, _ in joins.reads]
+    columns = [_column(name, dialect) for name in read]
     if plan.type_column or typed:
         renamed = "" if plan.type_name == "type" else " AS type"
         columns.insert(0, f"{_column(plan.type_name, dialect)}{renamed}")
     if plan.stream_column:
         columns.insert(0, "stream")
     for name, sql in zip(joins.keys, _key_values(plan, dialect), strict=True):
-        if name not in {attribute.name for attribute in plan.attributes}:
+        if name not in read:
             columns.append(f"{sql} AS {_column(name, dialect)}")
     columns.append(f"{_column(first, dialect)} AS {joins.time}")
     if joins.unit:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from celc_runtime.plan.joins import check_joined, joins_text
+from celc_runtime.plan.joins import Joins, check_joined, joins_text
 from celc_runtime.plan.plan import DDL_TYPES, Plan
 from celc_runtime.program import Program
 from celc_runtime.spark.columns import Counting, column_named, needed_columns
@@ -33,7 +33,7 @@ def joined(
     unfiltered = why_not_filtered(plan)
     rows = narrow if unfiltered else narrow.where(can_matter(plan, narrow.schema))
     typed = plan.type_name in rows.columns
-    rows = _with_declared_types(plan, rows)
+    rows = _with_declared_types(plan, joins, rows)
     if counting is not None:
         rows = counting(rows)
     # The session formats the text.
@@ -63,7 +63,13 @@ def joined(
     return found, lines
 
 
-def _with_declared_types(plan: Plan, rows: DataFrame) -> DataFrame:
+def _with_declared_types(plan: Plan, joins: Joins, rows: DataFrame) -> DataFrame:
+    """The rows with the types that the query declares.
+
+    A column that stands in the statement alone decides nothing: the compiler has seen that.
+    """
+    from pyspark.sql import functions
+
     declared = {one.name: one.type for one in plan.attributes}
     columns = []
     for field in rows.schema.fields:
@@ -72,6 +78,11 @@ def _with_declared_types(plan: Plan, rows: DataFrame) -> DataFrame:
         columns.append(
             column_named(name) if wanted is None else _converted(name, found, wanted).alias(name)
         )
+    columns += [
+        functions.lit(None).cast(DDL_TYPES.get(type, type)).alias(name)
+        for name, type in joins.reads
+        if name not in rows.columns
+    ]
     return rows.select(*columns)
 
 
