@@ -8,6 +8,7 @@ from celc.core.formula import AttributeValue, Collection, OutputLabel, Query, Wi
 from celc.core.terms import nodes_named_in
 from celc.core.traversal import nodes_of, windows_in
 from celc.diagnostics.source import Span
+from celc.relational.bands import bands_of
 from celc.relational.expressions import Dialect
 from celc.relational.relate import output_value, relate
 from celc.relational.relations import NotRelational, Relations
@@ -28,6 +29,7 @@ class Joined:
     attributes: tuple[str, ...]
     counts: bool
     reads: tuple[tuple[str, str], ...]
+    bands: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,7 @@ def _joined(relations: Relations, dialect: Dialect) -> Joined:
         tuple(dict.fromkeys(named)),
         relations.numbered,
         _reads(relations),
+        len(bands_of(relations)),
     )
 
 

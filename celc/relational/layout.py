@@ -32,7 +32,8 @@ class Without:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A SELECT. `table` is a table or a SELECT with a name."""
+    """A SELECT. `table` is a table or a SELECT with a name; `merged` are tables that Spark is to
+    join by sorting both sides."""
 
     columns: tuple[exp.Expr, ...]
     table: exp.Expr | tuple[Select, exp.Expr]
@@ -40,6 +41,7 @@ class Select:
     joins: tuple[Joining, ...] = ()
     where: tuple[exp.Expr | Without, ...] = ()
     distinct: bool = False
+    merged: tuple[exp.Expr, ...] = ()
 
 
 def laid_out(select: Select, dialect: Dialect) -> str:
@@ -54,7 +56,11 @@ def sql(expression: exp.Expr, dialect: Dialect) -> str:
 
 def _lines(select: Select, dialect: Dialect) -> list[str]:
     columns = [sql(one, dialect) for one in select.columns]
-    head = "SELECT DISTINCT" if select.distinct else "SELECT"
+    head = "SELECT"
+    if select.merged:
+        head += f" /*+ MERGE({', '.join(sql(one, dialect) for one in select.merged)}) */"
+    if select.distinct:
+        head += " DISTINCT"
     short = f"{head} {', '.join(columns)}"
     if len(short) <= 80:
         lines = [short]

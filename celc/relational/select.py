@@ -195,6 +195,8 @@ class _Select:
             identifier(self._root),
             joins=tuple(joins),
             where=(*rest, *without, checked),
+            # Spark takes a table for as small as it was before its rows were repeated.
+            merged=tuple(identifier(band.second) for band, _ in self._bands),
         )
         return self._once_each(select)
 
@@ -220,8 +222,14 @@ class _Select:
             yield frozenset({order.first, order.second}), follows
         for window in relations.within:
             name = self._columns.place if window.of_positions else self._columns.measure
-            latest = exp.Add(this=column(window.first, name), expression=number(window.size))
-            fits = exp.LTE(this=column(window.last, name), expression=latest)
+            first, last = column(window.first, name), column(window.last, name)
+            size = number(window.size)
+            if self._size is not None:
+                # In neighbouring buckets no difference overflows.
+                fits = exp.LTE(this=exp.Sub(this=last, expression=first), expression=size)
+            else:
+                # A form that DuckDB joins by.
+                fits = exp.LTE(this=last, expression=exp.Add(this=first, expression=size))
             yield frozenset({window.first, window.last}), fits
         for condition in relations.conditions:
             yield scans_of(condition), self._writer.condition(condition)

@@ -32,7 +32,8 @@ class Joins:
     other text has `pos`. `unit`: that of the windows on the first order column, as in
     `celc_runtime.plan.plan.Window`, empty: there is none; `attributes`: those that these windows
     name. `counts`: positions are asked for although the output has none. `reads`: the attributes in
-    the texts, with their types. `why_not`: why the query
+    the texts, with their types. `bands`: how many events are joined by a condition of the form
+    `ABS(x.a - y.b) < c` on floating numbers. `why_not`: why the query
     cannot be run as joins; all else is then empty.
     """
 
@@ -46,6 +47,7 @@ class Joins:
     attributes: tuple[str, ...] = ()
     counts: bool = False
     reads: tuple[tuple[str, str], ...] = ()
+    bands: int = 0
     why_not: str = ""
 
 

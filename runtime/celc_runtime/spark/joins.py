@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from celc_runtime.plan.joins import Joins, check_joined, joins_text
+from celc_runtime.plan.joins import Joins, NotJoined, check_joined, joins_text
 from celc_runtime.plan.plan import DDL_TYPES, Plan
+from celc_runtime.plan.strategy import Keyed
 from celc_runtime.program import Program
 from celc_runtime.spark.columns import Counting, column_named, needed_columns
 from celc_runtime.spark.pushdown import can_matter, why_not_filtered
@@ -20,10 +21,34 @@ if TYPE_CHECKING:
 _TABLE = "celc_events"
 
 
+def why_kernel(program: Program, ranges: int | None, *, presorted: bool) -> str:
+    """Why `match` finds the matches by the query's own code; empty where joins are faster.
+
+    The rule is measured (`benchmarks/joins.py`). The kernel compares all events of a window that no
+    key ties, and joins compare those in a narrow band alone.
+    """
+    joins = program.joins
+    if joins.why_not:
+        return f"it cannot be run as joins: {joins.why_not}"
+    if ranges is not None or presorted:
+        return "ranges and presorted say how its own code reads the events"
+    if not joins.bands:
+        return "no condition ABS(x.a - y.b) < c keeps two events in a narrow band"
+    if isinstance(program.update, Keyed):
+        return "equal keys tie its events, and its own code finds these at once"
+    if program.plan.window is None or not joins.unit:
+        return "it has no window of time"
+    try:
+        check_joined(program.plan, joins)
+    except NotJoined as problem:
+        return str(problem)
+    return ""
+
+
 def joined(
-    program: Program, events: DataFrame, counting: Counting | None = None
+    program: Program, events: DataFrame, why: str, counting: Counting | None = None
 ) -> tuple[DataFrame, list[str]]:
-    """The matches of a DataFrame, and lines that say how they are found.
+    """The matches of a DataFrame, and lines that say how they are found; `why`: the reason.
 
     Raises NotJoined where the query, or its options, are none for joins.
     """
@@ -58,7 +83,7 @@ def joined(
                 else "numbers: none, because the output has no positions"
             )
         ),
-        "plan: joins of Spark, without Python",
+        f"plan: joins of Spark, without Python, because {why}",
     ]
     return found, lines
 
