@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterable
 
 import pytest
-from cases_io import Case, case_stems, load_cases
+from cases_io import Case, load_cases
 from engines import answer_of
 from joined import compiled, rows_of
 from reference import WorkLimitError, check_answer, difference, evaluate

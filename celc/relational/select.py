@@ -169,7 +169,8 @@ class _Select:
                 yield _exploded(steps, name, distinct=True)
 
     def _bucket_of(self) -> exp.Expr:
-        assert self._size is not None and self._query.window is not None
+        assert self._size is not None
+        assert self._query.window is not None
         counts = self._query.window.unit is core.WindowUnit.EVENTS
         measured = column(None, self._columns.place if counts else self._columns.measure)
         return exp.IntDiv(this=measured, expression=number(self._size))

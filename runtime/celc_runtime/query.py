@@ -263,9 +263,9 @@ class CompiledQuery:
         order and partition columns. presorted: the events of each partition are in one Spark
         partition and in order; they are not shuffled or sorted again. progress: show how far the
         first action is, on standard error, in the notebook, or on the given stream, and at its end
-        how many rows were read, and how many matches were found and left undecided. plan: "joins" finds
-        the matches by joins of Spark, without Python, for patterns of a few single events; "kernel"
-        by the query's own code; "auto" chooses, as `explain_plan` tells. parameters: of
+        how many rows were read, and how many matches were found and left undecided. plan: "joins"
+        finds the matches by joins of Spark, without Python, for patterns of a few single events;
+        "kernel" by the query's own code; "auto" chooses, as `explain_plan` tells. parameters: of
         a query FOR EACH the table of its parameter set, by the name of the set: a DataFrame, which
         is collected now, or a table in any form that `match_table` takes. It is sent to all tasks.
 

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from celc_runtime.engine.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.plan.joins import Joins, NotJoined, check_joined, joins_text
 from celc_runtime.plan.plan import DDL_TYPES, Plan
 from celc_runtime.plan.strategy import Keyed
 from celc_runtime.program import Program
 from celc_runtime.spark.columns import Counting, column_named, needed_columns
+from celc_runtime.spark.event_types import is_of_types
+from celc_runtime.spark.key_columns import with_key_columns
+from celc_runtime.spark.order_column import OrderColumn
+from celc_runtime.spark.probe import why_not_read_twice
 from celc_runtime.spark.pushdown import can_matter, why_not_filtered
 
 if TYPE_CHECKING:
@@ -20,29 +25,64 @@ if TYPE_CHECKING:
 
 _TABLE = "celc_events"
 
+_FEW_COMPARED = 2_000_000_000
+"""So many pairs of events are compared before joins are finished with fewer of them."""
 
-def why_kernel(program: Program, ranges: int | None, *, presorted: bool) -> str:
+
+def why_kernel(program: Program, events: DataFrame, ranges: int | None, *, presorted: bool) -> str:
     """Why `match` finds the matches by the query's own code; empty where joins are faster.
 
-    The rule is measured (`benchmarks/joins.py`). The kernel compares all events of a window that no
-    key ties, and joins compare those in a narrow band alone.
+    The rule is measured (`benchmarks/joins.py`). The query's own code compares all events of a
+    window that no key ties, and joins compare those in a narrow band alone, but begin with a sort.
+    The size of the window is known by a job over the order and partition columns.
     """
-    joins = program.joins
+    plan, joins = program.plan, program.joins
     if joins.why_not:
-        return f"it cannot be run as joins: {joins.why_not}"
+        return f"the query cannot be run as joins: {joins.why_not}"
     if ranges is not None or presorted:
         return "ranges and presorted say how its own code reads the events"
     if not joins.bands:
         return "no condition ABS(x.a - y.b) < c keeps two events in a narrow band"
     if isinstance(program.update, Keyed):
         return "equal keys tie its events, and its own code finds these at once"
-    if program.plan.window is None or not joins.unit:
+    if plan.window is None or plan.window.unit == "EVENTS":
         return "it has no window of time"
     try:
-        check_joined(program.plan, joins)
+        check_joined(plan, joins)
     except NotJoined as problem:
         return str(problem)
+    rows = needed_columns(plan, events)
+    if why := why_not_read_twice(rows):
+        return f"{why} (to see how many events a window has)"
+    compared = _compared(plan, rows)
+    if compared < _FEW_COMPARED:
+        return f"its own code compares about {compared:,.0f} pairs of events, which are few"
     return ""
+
+
+def _compared(plan: Plan, rows: DataFrame) -> float:
+    """About how many pairs of events lie in one window of one partition."""
+    from pyspark.sql import functions
+
+    assert plan.window is not None
+    if plan.type_name in rows.columns:
+        rows = rows.where(is_of_types(plan, plan.types))
+    rows = with_key_columns(plan, rows)
+    name = plan.order_by[0]
+    order = OrderColumn(name, plan.type_of(name), rows.schema[name].dataType.simpleString())
+    keys = [column_named(key) for key in plan.key_columns]
+    parts = functions.approx_count_distinct(functions.struct(*keys)) if keys else functions.lit(1)
+    first, last = functions.min(order.column), functions.max(order.column)
+    found = rows.agg(
+        functions.count(functions.lit(1)), order.portable(first), order.portable(last), parts
+    ).collect()[0]
+    count, partitions = int(found[0]), int(found[3])
+    numbers = order.numbers([found[1], found[2]])
+    span = max(numbers, default=0) - min(numbers, default=0)
+    if plan.type_of(name) == "DATE":
+        span *= MICROSECONDS_PER_DAY
+    share = min(1.0, plan.window.size / span) if span > 0 else 1.0
+    return count * count * share / max(1, partitions)
 
 
 def joined(

@@ -77,8 +77,8 @@ the clock: of four million rows two ranges were read 1.1 times as fast as one wh
 Python (a window of EVENTS), and 0.8 times where Spark numbers them."""
 
 _WHY_JOINS = (
-    "a condition keeps two events in a narrow band, and no key ties them; plan='kernel' takes the "
-    "query's own code, which is faster where a window has few events"
+    "a condition keeps two events in a narrow band, no key ties them, and the windows have many "
+    "events; plan='kernel' takes the query's own code"
 )
 
 _NUMBERS = "numbers: Spark numbers the sorted rows, and hands to Python those that can matter"
@@ -151,16 +151,17 @@ def spark_plan(
     """
     _check_options(ranges, presorted=presorted)
     _check_how(how, ranges, presorted=presorted)
-    kernel = why_kernel(program, ranges, presorted=presorted)
-    if how == JOINS or (how == AUTO and not kernel):
+    kernel = "plan='kernel' was asked for"
+    if how != KERNEL:
         check_events(program.plan, events, "match")
+    if how == AUTO:
+        kernel = why_kernel(program, events, ranges, presorted=presorted)
+    if how == JOINS or not kernel:
         why = "plan='joins' was asked for" if how == JOINS else _WHY_JOINS
         found, lines = joined(program, events, why, counting)
         return SparkPlan(found, "\n".join([f"query {program.name!r}", *lines]))
     planner = _Planner(program, events, rules, counting, undecided)
     made = _plan_of(planner, ranges, presorted=presorted)
-    if how == KERNEL:
-        kernel = "plan='kernel' was asked for"
     return replace(made, text=f"{made.text}\njoins: none, because {kernel}")
 
 
