@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import uuid
 from typing import Any
 
 import pyarrow as pa
@@ -42,12 +43,12 @@ def _by_joins(query: Any, frame: Any) -> Any:
 
 
 def _by_statement(query: Any, frame: Any) -> Any:
-    """The text alone, over a view."""
-    frame.createOrReplaceTempView("joined events")
+    """The text alone, over a view of its own: over Connect the text is read later."""
+    view = f"events_{uuid.uuid4().hex}"
+    frame.createOrReplaceTempView(view)
     typed = query.plan.type_name in frame.columns
-    return frame.sparkSession.sql(
-        joins_text(query.plan, query.program.joins, "`joined events`", typed=typed)
-    )
+    text = joins_text(query.plan, query.program.joins, view, typed=typed)
+    return frame.sparkSession.sql(text)
 
 
 @pytest.mark.parametrize("way", [_by_joins, _by_statement])
