@@ -217,7 +217,7 @@ JOINS_1 = Joins(
             "JOIN y",
             "  ON y.bucket = x.bucket",
             "  AND x.pos < y.pos",
-            "  AND y.pos <= x.pos + 100",
+            "  AND y.pos - x.pos <= 100",
             "  AND x.value < y.value",
             "WHERE (SELECT passed FROM order_check)",
             "",
@@ -248,7 +248,7 @@ JOINS_1 = Joins(
             "JOIN y",
             "  ON y.bucket = x.bucket",
             "  AND x.pos < y.pos",
-            "  AND y.pos <= x.pos + 100",
+            "  AND y.pos - x.pos <= 100",
             "  AND x.value < y.value",
             "WHERE (SELECT passed FROM order_check)",
             "",
@@ -261,6 +261,7 @@ JOINS_1 = Joins(
     unit="",
     attributes=(),
     counts=True,
+    bands=0,
     reads=(("value", "DOUBLE"),),
 )
 

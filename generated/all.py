@@ -190,11 +190,11 @@ JOINS_1 = Joins(
             "JOIN b",
             "  ON b.bucket = a.bucket",
             "  AND a.pos < b.pos",
-            "  AND b.pos <= a.pos + 100",
+            "  AND b.pos - a.pos <= 100",
             "JOIN c",
             "  ON c.bucket = a.bucket",
-            "  AND c.pos <= a.pos + 100",
-            "  AND b.pos <= c.pos + 100",
+            "  AND c.pos - a.pos <= 100",
+            "  AND b.pos - c.pos <= 100",
             "WHERE (SELECT passed FROM order_check)",
             "",
         ]
@@ -233,11 +233,11 @@ JOINS_1 = Joins(
             "JOIN b",
             "  ON b.bucket = a.bucket",
             "  AND a.pos < b.pos",
-            "  AND b.pos <= a.pos + 100",
+            "  AND b.pos - a.pos <= 100",
             "JOIN c",
             "  ON c.bucket = a.bucket",
-            "  AND c.pos <= a.pos + 100",
-            "  AND b.pos <= c.pos + 100",
+            "  AND c.pos - a.pos <= 100",
+            "  AND b.pos - c.pos <= 100",
             "WHERE (SELECT passed FROM order_check)",
             "",
         ]
@@ -249,6 +249,7 @@ JOINS_1 = Joins(
     unit="",
     attributes=(),
     counts=True,
+    bands=0,
     reads=(("id", "INT"),),
 )
 

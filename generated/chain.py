@@ -199,7 +199,7 @@ JOINS_1 = Joins(
             "JOIN c",
             "  ON c.bucket = a.bucket",
             "  AND b.pos < c.pos",
-            "  AND c.pos <= a.pos + 100",
+            "  AND c.pos - a.pos <= 100",
             "  AND b.ref = c.ref",
             "WHERE (SELECT passed FROM order_check)",
             "",
@@ -243,7 +243,7 @@ JOINS_1 = Joins(
             "JOIN c",
             "  ON c.bucket = a.bucket",
             "  AND b.pos < c.pos",
-            "  AND c.pos <= a.pos + 100",
+            "  AND c.pos - a.pos <= 100",
             "  AND b.ref = c.ref",
             "WHERE (SELECT passed FROM order_check)",
             "",
@@ -256,6 +256,7 @@ JOINS_1 = Joins(
     unit="",
     attributes=(),
     counts=True,
+    bands=0,
     reads=(("id", "INT"), ("ref", "STRING")),
 )
 

@@ -265,7 +265,7 @@ JOINS_1 = Joins(
             "JOIN C",
             "  ON C.bucket = x.bucket",
             "  AND x.pos < C.pos",
-            "  AND C.pos <= x.pos + 100",
+            "  AND C.pos - x.pos <= 100",
             "WHERE NOT EXISTS (",
             "    SELECT 1",
             "    FROM y",
@@ -311,7 +311,7 @@ JOINS_1 = Joins(
             "JOIN C",
             "  ON C.bucket = x.bucket",
             "  AND x.pos < C.pos",
-            "  AND C.pos <= x.pos + 100",
+            "  AND C.pos - x.pos <= 100",
             "WHERE NOT EXISTS (",
             "    SELECT 1",
             "    FROM y",
@@ -331,6 +331,7 @@ JOINS_1 = Joins(
     unit="",
     attributes=(),
     counts=True,
+    bands=0,
     reads=(("id", "INT"),),
 )
 

@@ -181,7 +181,7 @@ JOINS_1 = Joins(
             "JOIN C",
             "  ON C.bucket = A.bucket",
             "  AND B.pos < C.pos",
-            "  AND C.pos <= A.pos + 100",
+            "  AND C.pos - A.pos <= 100",
             "WHERE (SELECT passed FROM order_check)",
             "",
         ]
@@ -223,7 +223,7 @@ JOINS_1 = Joins(
             "JOIN C",
             "  ON C.bucket = A.bucket",
             "  AND B.pos < C.pos",
-            "  AND C.pos <= A.pos + 100",
+            "  AND C.pos - A.pos <= 100",
             "WHERE (SELECT passed FROM order_check)",
             "",
         ]
@@ -235,6 +235,7 @@ JOINS_1 = Joins(
     unit="",
     attributes=(),
     counts=True,
+    bands=0,
     reads=(("id", "INT"),),
 )
 

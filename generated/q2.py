@@ -206,7 +206,7 @@ JOINS_1 = Joins(
             "JOIN D",
             "  ON D.bucket = A.bucket",
             "  AND C.pos < D.pos",
-            "  AND D.pos <= A.pos + 100",
+            "  AND D.pos - A.pos <= 100",
             "WHERE (SELECT passed FROM order_check)",
             "",
         ]
@@ -260,7 +260,7 @@ JOINS_1 = Joins(
             "JOIN D",
             "  ON D.bucket = A.bucket",
             "  AND C.pos < D.pos",
-            "  AND D.pos <= A.pos + 100",
+            "  AND D.pos - A.pos <= 100",
             "WHERE (SELECT passed FROM order_check)",
             "",
         ]
@@ -272,6 +272,7 @@ JOINS_1 = Joins(
     unit="",
     attributes=(),
     counts=True,
+    bands=0,
     reads=(("id", "INT"),),
 )
 

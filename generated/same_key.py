@@ -187,7 +187,7 @@ JOINS_1 = Joins(
             "JOIN c",
             "  ON c.bucket = a.bucket",
             "  AND b.pos < c.pos",
-            "  AND c.pos <= a.pos + 100",
+            "  AND c.pos - a.pos <= 100",
             "  AND b.id = c.id",
             "WHERE (SELECT passed FROM order_check)",
             "",
@@ -231,7 +231,7 @@ JOINS_1 = Joins(
             "JOIN c",
             "  ON c.bucket = a.bucket",
             "  AND b.pos < c.pos",
-            "  AND c.pos <= a.pos + 100",
+            "  AND c.pos - a.pos <= 100",
             "  AND b.id = c.id",
             "WHERE (SELECT passed FROM order_check)",
             "",
@@ -244,6 +244,7 @@ JOINS_1 = Joins(
     unit="",
     attributes=(),
     counts=True,
+    bands=0,
     reads=(("id", "INT"), ("ref", "STRING")),
 )
 

@@ -240,6 +240,7 @@ JOINS_1 = Joins(
     unit="",
     attributes=(),
     counts=True,
+    bands=0,
     reads=(("price", "DOUBLE"),),
 )
 
@@ -481,6 +482,7 @@ JOINS_2 = Joins(
     unit="",
     attributes=(),
     counts=True,
+    bands=0,
     reads=(("price", "DOUBLE"),),
 )
 

@@ -187,7 +187,7 @@ JOINS_1 = Joins(
             "JOIN c",
             "  ON c.bucket = a.bucket",
             "  AND a.pos < c.pos",
-            "  AND c.pos <= a.pos + 100",
+            "  AND c.pos - a.pos <= 100",
             "WHERE NOT EXISTS (",
             "    SELECT 1",
             "    FROM B",
@@ -233,7 +233,7 @@ JOINS_1 = Joins(
             "JOIN c",
             "  ON c.bucket = a.bucket",
             "  AND a.pos < c.pos",
-            "  AND c.pos <= a.pos + 100",
+            "  AND c.pos - a.pos <= 100",
             "WHERE NOT EXISTS (",
             "    SELECT 1",
             "    FROM B",
@@ -252,6 +252,7 @@ JOINS_1 = Joins(
     unit="",
     attributes=(),
     counts=True,
+    bands=0,
     reads=(("id", "INT"),),
 )
 
