@@ -27,15 +27,26 @@ ORDER = Options(("ts",), tiebreak=("row",))
 """Events are ordered by their times, and where these tie by their rows."""
 
 
-def compiled(text: str) -> tuple[CompiledQuery, Joined] | None:
-    """A query with its joins for DuckDB; None: it is none of joins."""
+def _joined(text: str) -> Joined | None:
     source = Source("query.cel", text)
     (resolved,), _ = resolve(parse(source), source, order_by=ORDER.order_by, ties=None)
     joined = joins_of(resolved, "duckdb")
-    if not isinstance(joined, Joined):
+    return joined if isinstance(joined, Joined) else None
+
+
+def is_joined(text: str) -> bool:
+    """Whether a query is one of joins."""
+    return _joined(text) is not None
+
+
+def compiled(text: str) -> tuple[CompiledQuery, Joined] | None:
+    """A query with its joins for DuckDB; None: it is none of joins."""
+    joined = _joined(text)
+    if joined is None:
         return None
     with interpreted():
-        return only_query(Matcher(compile_source(source, ORDER).module_text("test"))), joined
+        module = compile_source(Source("query.cel", text), ORDER).module_text("test")
+        return only_query(Matcher(module)), joined
 
 
 @cache
