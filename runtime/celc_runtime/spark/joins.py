@@ -26,13 +26,15 @@ if TYPE_CHECKING:
 _TABLE = "celc_events"
 
 _FEW_COMPARED = 2_000_000_000
-"""So many pairs of events are compared before joins are finished with fewer of them."""
+"""About so many pairs of events are compared before joins are finished with fewer of them. An
+estimate: 8,000,000,000 (400,000 events, a twentieth of them in a window) were slower to compare
+than to join, 55,000,000 faster."""
 
 
 def why_kernel(program: Program, events: DataFrame, ranges: int | None, *, presorted: bool) -> str:
     """Why `match` finds the matches by the query's own code; empty where joins are faster.
 
-    The rule is measured (`benchmarks/joins.py`). The query's own code compares all events of a
+    `benchmarks/joins.py` measures both ways. The query's own code compares all events of a
     window that no key ties, and joins compare those in a narrow band alone, but begin with a sort.
     The size of the window is known by a job over the order and partition columns.
     """
