@@ -27,6 +27,7 @@ from celc_runtime.engine.batch import write_relevant_rows
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.engine.spark_arithmetic import less_real
 from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.joins import Joins
 from celc_runtime.plan.strategy import BranchFree, Checked, Remembers
 
 # Symbols: the classes of events that the query tells apart.
@@ -187,6 +188,84 @@ CHECKS_1 = Checked(
 )
 
 
+# As joins: the end of one statement of SQL, with and without positions.
+JOINS_1 = Joins(
+    numbered="\n".join(
+        [
+            "-- x: the first event of a match",
+            "x AS (",
+            "  SELECT *, pos DIV 100 AS bucket",
+            "  FROM events",
+            "  WHERE type = 'A'",
+            "),",
+            "-- y: the last event of a match",
+            "-- once for each bucket in which it is joined",
+            "y AS (",
+            "  SELECT *",
+            "  FROM events",
+            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
+            "  WHERE type = 'B'",
+            ")",
+            "SELECT",
+            "  x.pos AS start_pos,",
+            "  y.pos AS end_pos,",
+            "  x.event_time AS start_time,",
+            "  y.event_time AS end_time,",
+            "  ARRAY(STRUCT(x.pos AS pos, x.value AS value)) AS x,",
+            "  ARRAY(STRUCT(y.pos AS pos, y.value AS value)) AS y",
+            "FROM x",
+            "JOIN y",
+            "  ON y.bucket = x.bucket",
+            "  AND x.pos < y.pos",
+            "  AND y.pos - x.pos <= 100",
+            "  AND x.value < y.value",
+            "WHERE (SELECT passed FROM order_check)",
+            "",
+        ]
+    ),
+    plain="\n".join(
+        [
+            "-- x: the first event of a match",
+            "x AS (",
+            "  SELECT *, pos DIV 100 AS bucket",
+            "  FROM events",
+            "  WHERE type = 'A'",
+            "),",
+            "-- y: the last event of a match",
+            "-- once for each bucket in which it is joined",
+            "y AS (",
+            "  SELECT *",
+            "  FROM events",
+            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
+            "  WHERE type = 'B'",
+            ")",
+            "SELECT",
+            "  x.event_time AS start_time,",
+            "  y.event_time AS end_time,",
+            "  ARRAY(STRUCT(x.value AS value)) AS x,",
+            "  ARRAY(STRUCT(y.value AS value)) AS y",
+            "FROM x",
+            "JOIN y",
+            "  ON y.bucket = x.bucket",
+            "  AND x.pos < y.pos",
+            "  AND y.pos - x.pos <= 100",
+            "  AND x.value < y.value",
+            "WHERE (SELECT passed FROM order_check)",
+            "",
+        ]
+    ),
+    place="place",
+    time="event_time",
+    measure="measure",
+    keys=(),
+    unit="",
+    attributes=(),
+    counts=True,
+    bands=0,
+    reads=(("value", "DOUBLE"),),
+)
+
+
 # Matches are listed one by one, with checks, because conditions compare the events of a match.
 query_1 = CompiledQuery(
     Program(
@@ -220,6 +299,7 @@ query_1 = CompiledQuery(
         BranchFree(update_1, piles=1),
         CHECKS_1,
         globals(),
+        joins=JOINS_1,
     )
 )
 

@@ -34,6 +34,7 @@ from celc_runtime.engine.arena import room_for_rows, seal, select_by_mask
 from celc_runtime.engine.batch import block_of, window_floor, write_relevant_rows
 from celc_runtime.engine.runs import list_runs
 from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.joins import Joins
 from celc_runtime.plan.strategy import BranchFree, InRuns
 
 # Symbols: the classes of events that the query tells apart.
@@ -255,6 +256,7 @@ query_1 = CompiledQuery(
         BranchFree(update_1, piles=2),
         InRuns(kinds=(0, 1, 2), leaf_pile=0),
         globals(),
+        joins=Joins(why_not="RLIKE takes regular expressions of RE2, and SQL has others (line 12)"),
     )
 )
 

@@ -25,6 +25,7 @@ from celc_runtime.engine.arena import NEXT_NODE, ROW, SHIFT, USABLE, put, reserv
 from celc_runtime.engine.batch import next_relevant_row
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.joins import Joins
 from celc_runtime.plan.strategy import All, StraightLine
 
 # Symbols: the classes of events that the query tells apart.
@@ -151,6 +152,108 @@ def update_1(batch, memory, output, kinds):
     return list_fired(memory, output, kinds) if status == DONE else status
 
 
+# As joins: the end of one statement of SQL, with and without positions.
+JOINS_1 = Joins(
+    numbered="\n".join(
+        [
+            "-- a: an event of a match",
+            "a AS (",
+            "  SELECT *, pos DIV 100 AS bucket",
+            "  FROM events",
+            "  WHERE type = 'A'",
+            "),",
+            "-- b: an event of a match",
+            "-- once for each bucket in which it is joined",
+            "b AS (",
+            "  SELECT *",
+            "  FROM events",
+            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100, pos DIV 100 + 1)) of_bucket AS bucket",
+            "  WHERE type = 'B'",
+            "),",
+            "-- c: an event of a match",
+            "-- once for each bucket in which it is joined",
+            "c AS (",
+            "  SELECT *",
+            "  FROM events",
+            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100, pos DIV 100 + 1)) of_bucket AS bucket",
+            "  WHERE type = 'C'",
+            ")",
+            "SELECT",
+            "  LEAST(a.pos, c.pos) AS start_pos,",
+            "  GREATEST(b.pos, c.pos) AS end_pos,",
+            "  LEAST(a.event_time, c.event_time) AS start_time,",
+            "  GREATEST(b.event_time, c.event_time) AS end_time,",
+            "  ARRAY(STRUCT(a.pos AS pos, a.id AS id)) AS a,",
+            "  ARRAY(STRUCT(b.pos AS pos, b.id AS id)) AS b,",
+            "  ARRAY(STRUCT(c.pos AS pos, c.id AS id)) AS c",
+            "FROM a",
+            "JOIN b",
+            "  ON b.bucket = a.bucket",
+            "  AND a.pos < b.pos",
+            "  AND b.pos - a.pos <= 100",
+            "JOIN c",
+            "  ON c.bucket = a.bucket",
+            "  AND c.pos - a.pos <= 100",
+            "  AND b.pos - c.pos <= 100",
+            "WHERE (SELECT passed FROM order_check)",
+            "",
+        ]
+    ),
+    plain="\n".join(
+        [
+            "-- a: an event of a match",
+            "a AS (",
+            "  SELECT *, pos DIV 100 AS bucket",
+            "  FROM events",
+            "  WHERE type = 'A'",
+            "),",
+            "-- b: an event of a match",
+            "-- once for each bucket in which it is joined",
+            "b AS (",
+            "  SELECT *",
+            "  FROM events",
+            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100, pos DIV 100 + 1)) of_bucket AS bucket",
+            "  WHERE type = 'B'",
+            "),",
+            "-- c: an event of a match",
+            "-- once for each bucket in which it is joined",
+            "c AS (",
+            "  SELECT *",
+            "  FROM events",
+            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100, pos DIV 100 + 1)) of_bucket AS bucket",
+            "  WHERE type = 'C'",
+            ")",
+            "SELECT",
+            "  LEAST(a.event_time, c.event_time) AS start_time,",
+            "  GREATEST(b.event_time, c.event_time) AS end_time,",
+            "  ARRAY(STRUCT(a.id AS id)) AS a,",
+            "  ARRAY(STRUCT(b.id AS id)) AS b,",
+            "  ARRAY(STRUCT(c.id AS id)) AS c",
+            "FROM a",
+            "JOIN b",
+            "  ON b.bucket = a.bucket",
+            "  AND a.pos < b.pos",
+            "  AND b.pos - a.pos <= 100",
+            "JOIN c",
+            "  ON c.bucket = a.bucket",
+            "  AND c.pos - a.pos <= 100",
+            "  AND b.pos - c.pos <= 100",
+            "WHERE (SELECT passed FROM order_check)",
+            "",
+        ]
+    ),
+    place="place",
+    time="event_time",
+    measure="measure",
+    keys=(),
+    unit="",
+    attributes=(),
+    counts=True,
+    bands=0,
+    reads=(("id", "INT"),),
+)
+
+
 # Matches are listed one by one, because the update finds exactly the matches of the query.
 query_1 = CompiledQuery(
     Program(
@@ -190,6 +293,7 @@ query_1 = CompiledQuery(
         StraightLine(update_1, piles=5),
         All(),
         globals(),
+        joins=JOINS_1,
     )
 )
 

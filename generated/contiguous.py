@@ -25,6 +25,7 @@ from celc_runtime.engine.arena import NEVER, NEXT_NODE, ROW, SHIFT, USABLE, put,
 from celc_runtime.engine.batch import next_relevant_row
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.joins import Joins
 from celc_runtime.plan.strategy import All, StraightLine
 
 # Symbols: the classes of events that the query tells apart.
@@ -163,6 +164,7 @@ query_1 = CompiledQuery(
         StraightLine(update_1, piles=2),
         All(),
         globals(),
+        joins=Joins(why_not="`+` and `{m,n}` have matches of any number of events (line 7)"),
     )
 )
 

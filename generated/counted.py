@@ -30,6 +30,7 @@ from celc_runtime.engine.arena import BLOCK
 from celc_runtime.engine.batch import block_of
 from celc_runtime.engine.union_lists import update_by_tables
 from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.joins import Joins
 from celc_runtime.plan.strategy import Counted, UnionLists
 from celc_runtime.plan.totals import Compared, ItemArithmetic, ItemCast, ItemValue, TotalItem
 from celc_runtime.plan.totals import TotalOf, Totals
@@ -143,6 +144,7 @@ query_1 = CompiledQuery(
         UnionLists(TABLES_1),
         Counted(TABLES_1),
         globals(),
+        joins=Joins(why_not="SELECT TOTAL counts matches (line 8)"),
     )
 )
 

@@ -21,6 +21,7 @@ from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, W
 from celc_runtime.engine.arena import BLOCK
 from celc_runtime.engine.union_lists import update_by_tables
 from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.joins import Joins
 from celc_runtime.plan.strategy import All, UnionLists
 from celc_runtime.plan.transitions import EVENTS, tables
 
@@ -128,6 +129,7 @@ query_1 = CompiledQuery(
         UnionLists(TABLES_1),
         All(),
         globals(),
+        joins=Joins(why_not="a selector chooses among matches (line 7)"),
     )
 )
 

@@ -29,6 +29,7 @@ from celc_runtime.engine.definition import NotBetween, OneEvent, Relabelled, Sat
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.engine.open_questions import Condition
 from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.joins import Joins
 from celc_runtime.plan.strategy import BranchFree, ByDefinition, Remembers
 
 # Symbols: the classes of events that the query tells apart.
@@ -212,6 +213,7 @@ query_1 = CompiledQuery(
         BranchFree(update_1, piles=1),
         DEFINITION_1,
         globals(),
+        joins=Joins(why_not="what is absent has several events (line 8)"),
     )
 )
 

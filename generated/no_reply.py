@@ -28,6 +28,7 @@ from celc_runtime.engine.batch import write_relevant_rows
 from celc_runtime.engine.label_sets import events_of_role
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.joins import Joins
 from celc_runtime.plan.strategy import BranchFree, Checked, KeyTerm, NearestEvent, Remembers
 
 # Symbols: the classes of events that the query tells apart.
@@ -227,6 +228,114 @@ CHECKS_1 = Checked(
 )
 
 
+# As joins: the end of one statement of SQL, with and without positions.
+JOINS_1 = Joins(
+    numbered="\n".join(
+        [
+            "-- x: the first event of a match",
+            "x AS (",
+            "  SELECT *, pos DIV 100 AS bucket",
+            "  FROM events",
+            "  WHERE type = 'A'",
+            "),",
+            "-- C: the last event of a match",
+            "-- once for each bucket in which it is joined",
+            "C AS (",
+            "  SELECT *",
+            "  FROM events",
+            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
+            "  WHERE type = 'C'",
+            "),",
+            "-- y: events that a match must not have",
+            "-- once for each bucket in which it is joined",
+            "y AS (",
+            "  SELECT *",
+            "  FROM events",
+            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
+            "  WHERE type = 'B'",
+            ")",
+            "SELECT",
+            "  x.pos AS start_pos,",
+            "  C.pos AS end_pos,",
+            "  x.event_time AS start_time,",
+            "  C.event_time AS end_time,",
+            "  ARRAY(STRUCT(x.pos AS pos, x.id AS id)) AS x,",
+            "  ARRAY(STRUCT(C.pos AS pos, C.id AS id)) AS C",
+            "FROM x",
+            "JOIN C",
+            "  ON C.bucket = x.bucket",
+            "  AND x.pos < C.pos",
+            "  AND C.pos - x.pos <= 100",
+            "WHERE NOT EXISTS (",
+            "    SELECT 1",
+            "    FROM y",
+            "    WHERE y.bucket = x.bucket",
+            "      AND x.pos < y.pos",
+            "      AND y.pos < C.pos",
+            "      AND y.id = x.id",
+            "  )",
+            "  AND (SELECT passed FROM order_check)",
+            "",
+        ]
+    ),
+    plain="\n".join(
+        [
+            "-- x: the first event of a match",
+            "x AS (",
+            "  SELECT *, pos DIV 100 AS bucket",
+            "  FROM events",
+            "  WHERE type = 'A'",
+            "),",
+            "-- C: the last event of a match",
+            "-- once for each bucket in which it is joined",
+            "C AS (",
+            "  SELECT *",
+            "  FROM events",
+            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
+            "  WHERE type = 'C'",
+            "),",
+            "-- y: events that a match must not have",
+            "-- once for each bucket in which it is joined",
+            "y AS (",
+            "  SELECT *",
+            "  FROM events",
+            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
+            "  WHERE type = 'B'",
+            ")",
+            "SELECT",
+            "  x.event_time AS start_time,",
+            "  C.event_time AS end_time,",
+            "  ARRAY(STRUCT(x.id AS id)) AS x,",
+            "  ARRAY(STRUCT(C.id AS id)) AS C",
+            "FROM x",
+            "JOIN C",
+            "  ON C.bucket = x.bucket",
+            "  AND x.pos < C.pos",
+            "  AND C.pos - x.pos <= 100",
+            "WHERE NOT EXISTS (",
+            "    SELECT 1",
+            "    FROM y",
+            "    WHERE y.bucket = x.bucket",
+            "      AND x.pos < y.pos",
+            "      AND y.pos < C.pos",
+            "      AND y.id = x.id",
+            "  )",
+            "  AND (SELECT passed FROM order_check)",
+            "",
+        ]
+    ),
+    place="place",
+    time="event_time",
+    measure="measure",
+    keys=(),
+    unit="",
+    attributes=(),
+    counts=True,
+    bands=0,
+    reads=(("id", "INT"),),
+)
+
+
 # Matches are listed one by one, with checks, because conditions compare the events of a match.
 query_1 = CompiledQuery(
     Program(
@@ -260,6 +369,7 @@ query_1 = CompiledQuery(
         BranchFree(update_1, piles=1),
         CHECKS_1,
         globals(),
+        joins=JOINS_1,
     )
 )
 

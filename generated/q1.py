@@ -26,6 +26,7 @@ from celc_runtime.engine.arena import room_for_rows, seal, select_by_mask
 from celc_runtime.engine.batch import write_relevant_rows
 from celc_runtime.engine.runs import list_runs
 from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.joins import Joins
 from celc_runtime.plan.strategy import BranchFree, InRuns
 
 # Symbols: the classes of events that the query tells apart.
@@ -139,6 +140,106 @@ def update_1(batch, memory, output, kinds):
     return list_runs(memory, output, kinds) if status == DONE else status
 
 
+# As joins: the end of one statement of SQL, with and without positions.
+JOINS_1 = Joins(
+    numbered="\n".join(
+        [
+            "-- A: the first event of a match",
+            "A AS (",
+            "  SELECT *, pos DIV 100 AS bucket",
+            "  FROM events",
+            "  WHERE type = 'A'",
+            "),",
+            "-- B: an event of a match",
+            "-- once for each bucket in which it is joined",
+            "B AS (",
+            "  SELECT *",
+            "  FROM events",
+            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
+            "  WHERE type = 'B'",
+            "),",
+            "-- C: the last event of a match",
+            "-- once for each bucket in which it is joined",
+            "C AS (",
+            "  SELECT *",
+            "  FROM events",
+            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
+            "  WHERE type = 'C'",
+            ")",
+            "SELECT",
+            "  A.pos AS start_pos,",
+            "  C.pos AS end_pos,",
+            "  A.event_time AS start_time,",
+            "  C.event_time AS end_time,",
+            "  ARRAY(STRUCT(A.pos AS pos, A.id AS id)) AS A,",
+            "  ARRAY(STRUCT(B.pos AS pos, B.id AS id)) AS B,",
+            "  ARRAY(STRUCT(C.pos AS pos, C.id AS id)) AS C",
+            "FROM A",
+            "JOIN B",
+            "  ON B.bucket = A.bucket",
+            "  AND A.pos < B.pos",
+            "JOIN C",
+            "  ON C.bucket = A.bucket",
+            "  AND B.pos < C.pos",
+            "  AND C.pos - A.pos <= 100",
+            "WHERE (SELECT passed FROM order_check)",
+            "",
+        ]
+    ),
+    plain="\n".join(
+        [
+            "-- A: the first event of a match",
+            "A AS (",
+            "  SELECT *, pos DIV 100 AS bucket",
+            "  FROM events",
+            "  WHERE type = 'A'",
+            "),",
+            "-- B: an event of a match",
+            "-- once for each bucket in which it is joined",
+            "B AS (",
+            "  SELECT *",
+            "  FROM events",
+            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
+            "  WHERE type = 'B'",
+            "),",
+            "-- C: the last event of a match",
+            "-- once for each bucket in which it is joined",
+            "C AS (",
+            "  SELECT *",
+            "  FROM events",
+            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
+            "  WHERE type = 'C'",
+            ")",
+            "SELECT",
+            "  A.event_time AS start_time,",
+            "  C.event_time AS end_time,",
+            "  ARRAY(STRUCT(A.id AS id)) AS A,",
+            "  ARRAY(STRUCT(B.id AS id)) AS B,",
+            "  ARRAY(STRUCT(C.id AS id)) AS C",
+            "FROM A",
+            "JOIN B",
+            "  ON B.bucket = A.bucket",
+            "  AND A.pos < B.pos",
+            "JOIN C",
+            "  ON C.bucket = A.bucket",
+            "  AND B.pos < C.pos",
+            "  AND C.pos - A.pos <= 100",
+            "WHERE (SELECT passed FROM order_check)",
+            "",
+        ]
+    ),
+    place="place",
+    time="event_time",
+    measure="measure",
+    keys=(),
+    unit="",
+    attributes=(),
+    counts=True,
+    bands=0,
+    reads=(("id", "INT"),),
+)
+
+
 # Matches are listed column by column, because every match has the same 3 places.
 query_1 = CompiledQuery(
     Program(
@@ -172,6 +273,7 @@ query_1 = CompiledQuery(
         BranchFree(update_1, piles=2),
         InRuns(kinds=(0, 1, 2), leaf_pile=0),
         globals(),
+        joins=JOINS_1,
     )
 )
 

@@ -27,6 +27,7 @@ from celc_runtime.engine.batch import write_relevant_rows
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.engine.spark_arithmetic import less_real
 from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.joins import Joins
 from celc_runtime.plan.strategy import BranchFree, Checked, Remembers
 
 # Symbols: the classes of events that the query tells apart.
@@ -213,6 +214,7 @@ query_1 = CompiledQuery(
         BranchFree(update_1, piles=1),
         CHECKS_1,
         globals(),
+        joins=Joins(why_not="`+` and `{m,n}` have matches of any number of events (line 7)"),
     )
 )
 

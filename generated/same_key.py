@@ -27,6 +27,7 @@ from celc_runtime.engine.batch import next_relevant_row
 from celc_runtime.engine.key_tables import AHEAD, fetch_ahead, hash_of, pile_at, row_of
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.joins import Joins
 from celc_runtime.plan.strategy import All, KeyTable, KeyTerm, Keyed
 
 # Symbols: the classes of events that the query tells apart.
@@ -144,6 +145,110 @@ def update_1(batch, memory, key_arrays, output, kinds):
     return list_fired(memory, output, kinds) if status == DONE else status
 
 
+# As joins: the end of one statement of SQL, with and without positions.
+JOINS_1 = Joins(
+    numbered="\n".join(
+        [
+            "-- a: the first event of a match",
+            "a AS (",
+            "  SELECT *, pos DIV 100 AS bucket",
+            "  FROM events",
+            "  WHERE type = 'A'",
+            "),",
+            "-- b: an event of a match",
+            "-- once for each bucket in which it is joined",
+            "b AS (",
+            "  SELECT *",
+            "  FROM events",
+            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
+            "  WHERE type = 'B'",
+            "),",
+            "-- c: the last event of a match",
+            "-- once for each bucket in which it is joined",
+            "c AS (",
+            "  SELECT *",
+            "  FROM events",
+            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
+            "  WHERE type = 'C'",
+            ")",
+            "SELECT",
+            "  a.pos AS start_pos,",
+            "  c.pos AS end_pos,",
+            "  a.event_time AS start_time,",
+            "  c.event_time AS end_time,",
+            "  ARRAY(STRUCT(a.pos AS pos, a.id AS id, a.ref AS ref)) AS a,",
+            "  ARRAY(STRUCT(b.pos AS pos, b.id AS id, b.ref AS ref)) AS b,",
+            "  ARRAY(STRUCT(c.pos AS pos, c.id AS id, c.ref AS ref)) AS c",
+            "FROM a",
+            "JOIN b",
+            "  ON b.bucket = a.bucket",
+            "  AND a.pos < b.pos",
+            "  AND a.id = b.id",
+            "JOIN c",
+            "  ON c.bucket = a.bucket",
+            "  AND b.pos < c.pos",
+            "  AND c.pos - a.pos <= 100",
+            "  AND b.id = c.id",
+            "WHERE (SELECT passed FROM order_check)",
+            "",
+        ]
+    ),
+    plain="\n".join(
+        [
+            "-- a: the first event of a match",
+            "a AS (",
+            "  SELECT *, pos DIV 100 AS bucket",
+            "  FROM events",
+            "  WHERE type = 'A'",
+            "),",
+            "-- b: an event of a match",
+            "-- once for each bucket in which it is joined",
+            "b AS (",
+            "  SELECT *",
+            "  FROM events",
+            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
+            "  WHERE type = 'B'",
+            "),",
+            "-- c: the last event of a match",
+            "-- once for each bucket in which it is joined",
+            "c AS (",
+            "  SELECT *",
+            "  FROM events",
+            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
+            "  WHERE type = 'C'",
+            ")",
+            "SELECT",
+            "  a.event_time AS start_time,",
+            "  c.event_time AS end_time,",
+            "  ARRAY(STRUCT(a.id AS id, a.ref AS ref)) AS a,",
+            "  ARRAY(STRUCT(b.id AS id, b.ref AS ref)) AS b,",
+            "  ARRAY(STRUCT(c.id AS id, c.ref AS ref)) AS c",
+            "FROM a",
+            "JOIN b",
+            "  ON b.bucket = a.bucket",
+            "  AND a.pos < b.pos",
+            "  AND a.id = b.id",
+            "JOIN c",
+            "  ON c.bucket = a.bucket",
+            "  AND b.pos < c.pos",
+            "  AND c.pos - a.pos <= 100",
+            "  AND b.id = c.id",
+            "WHERE (SELECT passed FROM order_check)",
+            "",
+        ]
+    ),
+    place="place",
+    time="event_time",
+    measure="measure",
+    keys=(),
+    unit="",
+    attributes=(),
+    counts=True,
+    bands=0,
+    reads=(("id", "INT"), ("ref", "STRING")),
+)
+
+
 # Matches are listed one by one, because the update finds exactly the matches of the query.
 query_1 = CompiledQuery(
     Program(
@@ -179,6 +284,7 @@ query_1 = CompiledQuery(
         ),
         All(),
         globals(),
+        joins=JOINS_1,
     )
 )
 

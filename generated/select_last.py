@@ -26,6 +26,7 @@ from celc_runtime.engine.arena import room_for_rows, seal, select_by_mask
 from celc_runtime.engine.batch import write_relevant_rows
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.joins import Joins
 from celc_runtime.plan.strategy import BranchFree, Latest
 
 # Symbols: the classes of events that the query tells apart.
@@ -182,6 +183,7 @@ query_1 = CompiledQuery(
         BranchFree(update_1, piles=2),
         Latest(),
         globals(),
+        joins=Joins(why_not="SELECT LAST chooses among matches (line 7)"),
     )
 )
 

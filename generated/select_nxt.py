@@ -26,6 +26,7 @@ from celc_runtime.engine.arena import room_for_rows, seal, select_by_mask
 from celc_runtime.engine.batch import write_relevant_rows
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.joins import Joins
 from celc_runtime.plan.strategy import BranchFree, EarliestInWindow
 from celc_runtime.plan.transitions import earliest
 
@@ -210,6 +211,7 @@ query_1 = CompiledQuery(
         BranchFree(update_1, piles=2),
         EarliestInWindow(SELECTION_1, all_events=False),
         globals(),
+        joins=Joins(why_not="SELECT NXT chooses among matches (line 7)"),
     )
 )
 

@@ -39,6 +39,7 @@ from celc_runtime.engine.key_tables import AHEAD, fetch_ahead, hash_of, pile_at,
 from celc_runtime.engine.listing import list_fired
 from celc_runtime.engine.spark_arithmetic import less_real
 from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.joins import Joins
 from celc_runtime.plan.strategy import Checked, KeyTable, KeyTerm, Keyed, Remembers, StraightLine
 
 # Query rises. Symbols: the classes of events that the query tells apart.
@@ -178,6 +179,72 @@ CHECKS_1 = Checked(
 )
 
 
+# As joins: the end of one statement of SQL, with and without positions.
+JOINS_1 = Joins(
+    numbered="\n".join(
+        [
+            "-- x: the first event of a match",
+            "x AS (",
+            "  SELECT *",
+            "  FROM events",
+            "),",
+            "-- y: the last event of a match",
+            "y AS (",
+            "  SELECT *",
+            "  FROM events",
+            ")",
+            "SELECT",
+            "  x.pos AS start_pos,",
+            "  y.pos AS end_pos,",
+            "  x.event_time AS start_time,",
+            "  y.event_time AS end_time,",
+            "  x.price AS low,",
+            "  y.price AS high",
+            "FROM x",
+            "JOIN y",
+            "  ON y.pos = x.pos + 1",
+            "  AND y.price > x.price",
+            "WHERE (SELECT passed FROM order_check)",
+            "",
+        ]
+    ),
+    plain="\n".join(
+        [
+            "-- x: the first event of a match",
+            "x AS (",
+            "  SELECT *",
+            "  FROM events",
+            "),",
+            "-- y: the last event of a match",
+            "y AS (",
+            "  SELECT *",
+            "  FROM events",
+            ")",
+            "SELECT",
+            "  x.event_time AS start_time,",
+            "  y.event_time AS end_time,",
+            "  x.price AS low,",
+            "  y.price AS high",
+            "FROM x",
+            "JOIN y",
+            "  ON y.pos = x.pos + 1",
+            "  AND y.price > x.price",
+            "WHERE (SELECT passed FROM order_check)",
+            "",
+        ]
+    ),
+    place="place",
+    time="event_time",
+    measure="measure",
+    keys=(),
+    unit="",
+    attributes=(),
+    counts=True,
+    bands=0,
+    reads=(("price", "DOUBLE"),),
+)
+
+
 # Matches are listed one by one, with checks, because conditions compare the events of a match.
 query_1 = CompiledQuery(
     Program(
@@ -213,6 +280,7 @@ query_1 = CompiledQuery(
         StraightLine(update_1, piles=1),
         CHECKS_1,
         globals(),
+        joins=JOINS_1,
     )
 )
 
@@ -353,6 +421,72 @@ CHECKS_2 = Checked(
 )
 
 
+# As joins: the end of one statement of SQL, with and without positions.
+JOINS_2 = Joins(
+    numbered="\n".join(
+        [
+            "-- x: the first event of a match",
+            "x AS (",
+            "  SELECT *",
+            "  FROM events",
+            "),",
+            "-- y: the last event of a match",
+            "y AS (",
+            "  SELECT *",
+            "  FROM events",
+            ")",
+            "SELECT",
+            "  x.pos AS start_pos,",
+            "  y.pos AS end_pos,",
+            "  x.event_time AS start_time,",
+            "  y.event_time AS end_time,",
+            "  x.price AS high,",
+            "  y.price AS low",
+            "FROM x",
+            "JOIN y",
+            "  ON y.pos = x.pos + 1",
+            "  AND y.price < x.price",
+            "WHERE (SELECT passed FROM order_check)",
+            "",
+        ]
+    ),
+    plain="\n".join(
+        [
+            "-- x: the first event of a match",
+            "x AS (",
+            "  SELECT *",
+            "  FROM events",
+            "),",
+            "-- y: the last event of a match",
+            "y AS (",
+            "  SELECT *",
+            "  FROM events",
+            ")",
+            "SELECT",
+            "  x.event_time AS start_time,",
+            "  y.event_time AS end_time,",
+            "  x.price AS high,",
+            "  y.price AS low",
+            "FROM x",
+            "JOIN y",
+            "  ON y.pos = x.pos + 1",
+            "  AND y.price < x.price",
+            "WHERE (SELECT passed FROM order_check)",
+            "",
+        ]
+    ),
+    place="place",
+    time="event_time",
+    measure="measure",
+    keys=(),
+    unit="",
+    attributes=(),
+    counts=True,
+    bands=0,
+    reads=(("price", "DOUBLE"),),
+)
+
+
 # Matches are listed one by one, with checks, because conditions compare the events of a match.
 query_2 = CompiledQuery(
     Program(
@@ -388,6 +522,7 @@ query_2 = CompiledQuery(
         StraightLine(update_2, piles=1),
         CHECKS_2,
         globals(),
+        joins=JOINS_2,
     )
 )
 
@@ -613,6 +748,7 @@ query_3 = CompiledQuery(
         ),
         CHECKS_3,
         globals(),
+        joins=Joins(why_not="it reads the rows of another query (line 14)"),
         reads=(
             query_1.program,
             query_2.program,

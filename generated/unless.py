@@ -26,6 +26,7 @@ from celc_runtime.engine.arena import room_for_rows, seal, select_by_mask
 from celc_runtime.engine.batch import block_of, write_relevant_rows
 from celc_runtime.engine.runs import list_runs
 from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.joins import Joins
 from celc_runtime.plan.strategy import BranchFree, InRuns
 
 # Symbols: the classes of events that the query tells apart.
@@ -148,6 +149,114 @@ def update_1(batch, memory, output, kinds):
     return list_runs(memory, output, kinds) if status == DONE else status
 
 
+# As joins: the end of one statement of SQL, with and without positions.
+JOINS_1 = Joins(
+    numbered="\n".join(
+        [
+            "-- a: the first event of a match",
+            "a AS (",
+            "  SELECT *, pos DIV 100 AS bucket",
+            "  FROM events",
+            "  WHERE type = 'A'",
+            "),",
+            "-- c: the last event of a match",
+            "-- once for each bucket in which it is joined",
+            "c AS (",
+            "  SELECT *",
+            "  FROM events",
+            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
+            "  WHERE type = 'C'",
+            "),",
+            "-- B: events that a match must not have",
+            "-- once for each bucket in which it is joined",
+            "B AS (",
+            "  SELECT *",
+            "  FROM events",
+            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
+            "  WHERE type = 'B'",
+            "    AND id > 3",
+            ")",
+            "SELECT",
+            "  a.pos AS start_pos,",
+            "  c.pos AS end_pos,",
+            "  a.event_time AS start_time,",
+            "  c.event_time AS end_time,",
+            "  ARRAY(STRUCT(a.pos AS pos, a.id AS id)) AS a,",
+            "  ARRAY(STRUCT(c.pos AS pos, c.id AS id)) AS c",
+            "FROM a",
+            "JOIN c",
+            "  ON c.bucket = a.bucket",
+            "  AND a.pos < c.pos",
+            "  AND c.pos - a.pos <= 100",
+            "WHERE NOT EXISTS (",
+            "    SELECT 1",
+            "    FROM B",
+            "    WHERE B.bucket = a.bucket",
+            "      AND B.pos >= a.pos",
+            "      AND B.pos <= c.pos",
+            "  )",
+            "  AND (SELECT passed FROM order_check)",
+            "",
+        ]
+    ),
+    plain="\n".join(
+        [
+            "-- a: the first event of a match",
+            "a AS (",
+            "  SELECT *, pos DIV 100 AS bucket",
+            "  FROM events",
+            "  WHERE type = 'A'",
+            "),",
+            "-- c: the last event of a match",
+            "-- once for each bucket in which it is joined",
+            "c AS (",
+            "  SELECT *",
+            "  FROM events",
+            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
+            "  WHERE type = 'C'",
+            "),",
+            "-- B: events that a match must not have",
+            "-- once for each bucket in which it is joined",
+            "B AS (",
+            "  SELECT *",
+            "  FROM events",
+            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
+            "  WHERE type = 'B'",
+            "    AND id > 3",
+            ")",
+            "SELECT",
+            "  a.event_time AS start_time,",
+            "  c.event_time AS end_time,",
+            "  ARRAY(STRUCT(a.id AS id)) AS a,",
+            "  ARRAY(STRUCT(c.id AS id)) AS c",
+            "FROM a",
+            "JOIN c",
+            "  ON c.bucket = a.bucket",
+            "  AND a.pos < c.pos",
+            "  AND c.pos - a.pos <= 100",
+            "WHERE NOT EXISTS (",
+            "    SELECT 1",
+            "    FROM B",
+            "    WHERE B.bucket = a.bucket",
+            "      AND B.pos >= a.pos",
+            "      AND B.pos <= c.pos",
+            "  )",
+            "  AND (SELECT passed FROM order_check)",
+            "",
+        ]
+    ),
+    place="place",
+    time="event_time",
+    measure="measure",
+    keys=(),
+    unit="",
+    attributes=(),
+    counts=True,
+    bands=0,
+    reads=(("id", "INT"),),
+)
+
+
 # Matches are listed column by column, because every match has the same 2 places.
 query_1 = CompiledQuery(
     Program(
@@ -180,6 +289,7 @@ query_1 = CompiledQuery(
         BranchFree(update_1, piles=1),
         InRuns(kinds=(0, 1), leaf_pile=0),
         globals(),
+        joins=JOINS_1,
     )
 )
 

@@ -30,6 +30,18 @@ def parser() -> argparse.ArgumentParser:
     compile_.add_argument(
         "--standalone", action="store_true", help="put the runtime into the module as well"
     )
+    compile_.add_argument(
+        "--to",
+        choices=["module", "spark-sql", "duckdb-sql"],
+        default="module",
+        help="a Python module, or a statement of SQL, which is printed (default: module)",
+    )
+    compile_.add_argument(
+        "--table", help="the table that a statement reads (default: called like the stream)"
+    )
+    compile_.add_argument(
+        "--no-positions", action="store_true", help="a statement whose output has no positions"
+    )
 
     check = _command(commands, "check", "show all errors and warnings of queries", several=True)
     check.add_argument("--format", choices=["text", "json", "sarif"], default="text")

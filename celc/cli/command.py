@@ -108,6 +108,15 @@ def _compile(arguments: argparse.Namespace) -> int:
     if wrong:
         raise CommandProblem("; ".join(wrong))
     of_rows = row_patterns.is_row_pattern(paths)
+    if arguments.to != "module":
+        if of_rows:
+            raise CommandProblem(f"{paths[0].name} is SQL already: leave out --to")
+        from celc.cli import sql
+
+        sql.write_statements(arguments, paths)
+        return FINE
+    if arguments.table is not None or arguments.no_positions:
+        raise CommandProblem("--table and --no-positions are for statements: add --to spark-sql")
     if len(paths) > 1 and arguments.output is None:
         raise CommandProblem(
             f"{len(paths)} files become one module: name it with -o, as in -o rules_udf.py"

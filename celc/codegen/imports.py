@@ -90,6 +90,7 @@ _NAMES_OF = {
         *("RowState", "ValueOfAggregate", "ValueOfRow", "states_of"),
     ),
     "celc_runtime.row_pattern.query": ("RowPatternQuery", "row_pattern_names"),
+    "celc_runtime.plan.joins": ("Joins",),
     "celc_runtime.plan.strategy": (
         *("All", "BranchFree", "ByDefinition", "Checked", "Counted", "EarliestInWindow", "InRuns"),
         *(

@@ -62,7 +62,7 @@ def module_text(
     alone = len(queries) == 1
     numbers = {program.query.name: number for number, program in enumerate(queries, start=1)}
     parts = [
-        query_parts(number, program, tuple(tiebreak), at_end, imports, numbers)
+        query_parts(number, program, tuple(tiebreak), at_end, imports, numbers, text)
         for number, program in enumerate(queries, start=1)
     ]
     imports.use("module_names")

@@ -13,6 +13,7 @@ from celc.codegen.correlation import checks_literal, definition_literal
 from celc.codegen.describe import describe_listing, describe_update
 from celc.codegen.escape import comment_text, string_literal, tuple_text
 from celc.codegen.imports import Imports
+from celc.codegen.joins import joins_literal
 from celc.codegen.key_lookups import KeyLookups
 from celc.codegen.own_aggregates import OwnAggregateCode
 from celc.codegen.plan_arguments import PlanArgument, plan_arguments
@@ -61,6 +62,7 @@ class QueryEnd(TemplateView):
     listed_by: str
     listing_header: str
     reads: tuple[str, ...]
+    joins: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +87,10 @@ def query_parts(
     at_end: str,
     imports: Imports,
     numbers: Mapping[str, int],
+    text: str,
 ) -> list[TemplateView]:
-    """The parts of query `number`, from 1; `numbers` are those of all queries of the module."""
+    """The parts of query `number`, from 1; `numbers` are those of all queries of the module, and
+    `text` is its text."""
     alone = len(numbers) == 1
     query = program.query
     look(query.formula.span, "writing the module")
@@ -102,6 +106,7 @@ def query_parts(
     own = OwnAggregateCode(number, imports, code.members)
     listing = _listing(number, program, code, own)
     update = _update(number, program, symbols, imports)
+    joins, before_joins = joins_literal(number, query, text, imports)
     imports.use("CompiledQuery", "Program")
     title = "" if alone else f"Query {comment_text(query.name)}. "
     plan = plan_arguments(
@@ -123,6 +128,7 @@ def query_parts(
         *update.before,
         *([own.view()] if own.functions else []),
         *listing.before,
+        *before_joins,
         QueryEnd(
             number,
             plan,
@@ -131,6 +137,7 @@ def query_parts(
             listing.call,
             header,
             tuple(f"query_{numbers[name]}.program" for name in query.reads),
+            joins,
         ),
     ]
 

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.jit.shipping import pickled
+from celc_runtime.plan.joins import NO_JOINS, Joins
 from celc_runtime.plan.plan import ARROW_TYPES, Plan
 from celc_runtime.plan.strategy import (
     ByDefinition,
@@ -33,7 +34,7 @@ class Program:
     `classify` is the kernel that finds the symbol of each event, `update` and `listing` are how the
     query is run, `module` are the globals of the generated module: by them its text is found when
     the query is sent to a Spark worker. `reads` are the queries whose rows are its events, as the
-    module holds them (`levels`).
+    module holds them (`levels`). `joins`: the query as joins of Spark, or why it is none.
     """
 
     plan: Plan
@@ -42,6 +43,7 @@ class Program:
     listing: Listing
     module: dict[str, Any] = field(repr=False)
     reads: tuple[Program, ...] = ()
+    joins: Joins = NO_JOINS
 
     @property
     def name(self) -> str:

@@ -247,6 +247,7 @@ class CompiledQuery:
         ranges: int | None = None,
         presorted: bool = False,
         progress: bool | TextIO = False,
+        plan: str = "auto",
         **parameters: Any,
     ) -> DataFrame:
         """All matches of a Spark DataFrame, `df.transform(query.match)`.
@@ -262,22 +263,29 @@ class CompiledQuery:
         order and partition columns. presorted: the events of each partition are in one Spark
         partition and in order; they are not shuffled or sorted again. progress: show how far the
         first action is, on standard error, in the notebook, or on the given stream, and at its end
-        how many rows were read, and how many matches were found and left undecided. parameters: of
+        how many rows were read, and how many matches were found and left undecided. plan: "joins"
+        finds the matches by joins of Spark, without Python, for patterns of a few single events;
+        "kernel" by the query's own code; "auto" chooses, as `explain_plan` tells. parameters: of
         a query FOR EACH the table of its parameter set, by the name of the set: a DataFrame, which
         is collected now, or a table in any form that `match_table` takes. It is sent to all tasks.
 
-        Raises EventError where the query names no order column, or the DataFrame does not fit it.
+        Raises EventError where the query names no order column, or the DataFrame does not fit it,
+        ValueError for options that cannot be, and where no joins say what the query says.
         """
-        if self.plan.reads:
+        if self.plan.reads and plan != "joins":
             check_without_tables(self.program, parameters)
             return chain_matches(
                 self.program, events, ranges, presorted=presorted, progress=progress
             )
         rules = given_rules(self.program, parameters)
         if progress is False:
-            return spark_matches(self.program, events, ranges, presorted=presorted, rules=rules)
+            return spark_matches(
+                self.program, events, ranges, presorted=presorted, rules=rules, how=plan
+            )
         stream = sys.stderr if progress is True else progress
-        return watched(self.program, events, stream, ranges, presorted=presorted, rules=rules)
+        return watched(
+            self.program, events, stream, ranges, presorted=presorted, rules=rules, how=plan
+        )
 
     def explain_plan(
         self,
@@ -285,16 +293,17 @@ class CompiledQuery:
         *,
         ranges: int | None = None,
         presorted: bool = False,
+        plan: str = "auto",
         **parameters: Any,
     ) -> str:
         """The plan of `match` for a DataFrame, or of `match_stream` for a stream, and its reasons,
         in words.
 
-        Looks at the data as `match` does, but finds no matches; parameters as `match` takes them.
-        Raises ValueError for `ranges` or
+        Looks at the data as `match` does, but finds no matches; plan and parameters as `match`
+        takes them. Raises ValueError for `ranges` or
         `presorted` with a stream.
         """
-        if self.plan.reads:
+        if self.plan.reads and plan != "joins":
             check_without_tables(self.program, parameters)
             return chain_plan(self.program, events, ranges, presorted=presorted).text
         if events.isStreaming:
@@ -302,7 +311,9 @@ class CompiledQuery:
                 raise ValueError("a stream has no ranges and no order: leave out ranges, presorted")
             return explain_stream(self.program, events)
         rules = given_rules(self.program, parameters)
-        return spark_plan(self.program, events, ranges, presorted=presorted, rules=rules).text
+        return spark_plan(
+            self.program, events, ranges, presorted=presorted, rules=rules, how=plan
+        ).text
 
     def match_stream(
         self,

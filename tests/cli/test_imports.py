@@ -8,7 +8,9 @@ import sys
 import pytest
 from places import ROOT
 
-_LIBRARIES = frozenset({"black", "jinja2", "lark", "llvmlite", "numba", "numpy", "pandas"})
+_LIBRARIES = frozenset(
+    {"black", "jinja2", "lark", "llvmlite", "numba", "numpy", "pandas", "sqlglot"}
+)
 _MORE = frozenset({"pyarrow", "pyspark", "rich"})
 
 _LOADED = """

@@ -41,6 +41,7 @@ from celc_runtime.spark.columns import (
 from celc_runtime.spark.compact import compact_reader, compact_wire_ddl, with_form
 from celc_runtime.spark.event_types import is_of_types
 from celc_runtime.spark.hot_keys import HotKey, hot_keys, range_numbers, sampled_keys
+from celc_runtime.spark.joins import joined, why_kernel
 from celc_runtime.spark.key_columns import with_key_columns
 from celc_runtime.spark.numbering import RangeColumns, numbered, why_not_numbered
 from celc_runtime.spark.order_column import OrderColumn, ValueColumn
@@ -67,10 +68,18 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation
 
 
+AUTO, KERNEL, JOINS = HOW = ("auto", "kernel", "joins")
+"""Who finds the matches: the query's own code, or joins of Spark; or whichever is chosen."""
+
 _ROWS_PER_RANGE = 1 << 22
 """To read fewer rows than this costs less than to find a range of them. Measured on two cores, on
 the clock: of four million rows two ranges were read 1.1 times as fast as one where all rows reach
 Python (a window of EVENTS), and 0.8 times where Spark numbers them."""
+
+_WHY_JOINS = (
+    "a condition keeps two events in a narrow band, no key ties them, and the windows have many "
+    "events; plan='kernel' takes the query's own code"
+)
 
 _NUMBERS = "numbers: Spark numbers the sorted rows, and hands to Python those that can matter"
 
@@ -102,10 +111,11 @@ def spark_matches(
     rules: Rows | None = None,
     counting: Counting | None = None,
     undecided: Observation | None = None,
+    how: str = AUTO,
 ) -> DataFrame:
     """All matches of a DataFrame as a DataFrame; see `CompiledQuery.match`. `rules` are the rows of
     the parameter table, `counting` counts the rows that are read, and `undecided` the matches that
-    are left undecided."""
+    are left undecided. `how`: one of `HOW`."""
     plan = spark_plan(
         program,
         events,
@@ -114,6 +124,7 @@ def spark_matches(
         rules=rules,
         counting=counting,
         undecided=undecided,
+        how=how,
     )
     if plan.warning:
         warnings.warn(plan.warning, PlanWarning, stacklevel=3)
@@ -129,16 +140,29 @@ def spark_plan(
     rules: Rows | None = None,
     counting: Counting | None = None,
     undecided: Observation | None = None,
+    how: str = AUTO,
 ) -> SparkPlan:
-    """The plan of a query on a DataFrame; `rules`: the rows of its parameter table.
+    """The plan of a query on a DataFrame; `rules`: the rows of its parameter table, `how`: one of
+    `HOW`.
 
     Raises EventError where the query names no order column, because a distributed table has no
     order of its own, and where the DataFrame does not have the columns that the query reads;
     ValueError for options that cannot be.
     """
     _check_options(ranges, presorted=presorted)
+    _check_how(how, ranges, presorted=presorted)
+    kernel = "plan='kernel' was asked for"
+    if how != KERNEL:
+        check_events(program.plan, events, "match")
+    if how == AUTO:
+        kernel = why_kernel(program, events, ranges, presorted=presorted)
+    if how == JOINS or not kernel:
+        why = "plan='joins' was asked for" if how == JOINS else _WHY_JOINS
+        found, lines = joined(program, events, why, counting)
+        return SparkPlan(found, "\n".join([f"query {program.name!r}", *lines]))
     planner = _Planner(program, events, rules, counting, undecided)
-    return _plan_of(planner, ranges, presorted=presorted)
+    made = _plan_of(planner, ranges, presorted=presorted)
+    return replace(made, text=f"{made.text}\njoins: none, because {kernel}")
 
 
 def _plan_of(planner: _Planner, ranges: int | None, *, presorted: bool) -> SparkPlan:
@@ -169,6 +193,15 @@ def _check_options(ranges: int | None, *, presorted: bool) -> None:
         raise ValueError(
             "presorted events are read as they lie, and cannot be cut into ranges: leave out "
             "presorted or ranges"
+        )
+
+
+def _check_how(how: str, ranges: int | None, *, presorted: bool) -> None:
+    if how not in HOW:
+        raise ValueError(f"plan must be one of {', '.join(map(repr, HOW))}, not {how!r}")
+    if how == JOINS and (ranges is not None or presorted):
+        raise ValueError(
+            "with plan='joins' Spark spreads the events itself: leave out ranges and presorted"
         )
 
 

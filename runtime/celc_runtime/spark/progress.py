@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from celc_runtime.program import Program
 from celc_runtime.rules.rows import Rows
-from celc_runtime.spark.match import spark_matches
+from celc_runtime.spark.match import AUTO, spark_matches
 from celc_runtime.spark.undecided import leaves_undecided
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def watched(
     *,
     presorted: bool,
     rules: Rows | None = None,
+    how: str = AUTO,
 ) -> DataFrame:
     """The matches of a DataFrame; the progress of its first action is written to `stream`."""
     from pyspark.sql import Observation, functions
@@ -64,6 +65,7 @@ def watched(
         rules=rules,
         counting=counting,
         undecided=undecided,
+        how=how,
     )
     matches = matches.observe(found, rows)
     watch = _Watch(program.name, read, found, Line(stream), undecided)

@@ -1,0 +1,97 @@
+"""`celc compile --to spark-sql` and `--to duckdb-sql`: queries as statements of SQL."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from celc.cli.output import check_output, say, written
+from celc.cli.problems import CommandProblem
+from celc.cli.queries import compiled
+from celc.diagnostics.errors import CelError
+from celc.diagnostics.messages.joins import not_joins
+from celc.diagnostics.source import visible
+from celc.version import VERSION
+
+if TYPE_CHECKING:
+    from celc_runtime.query import CompiledQuery
+
+    from celc.cli.together import CompiledFiles
+    from celc.core.formula import Query
+    from celc.relational.expressions import Dialect
+    from celc.relational.joins import Joined
+
+DIALECTS: dict[str, Dialect] = {"spark-sql": "spark", "duckdb-sql": "duckdb"}
+"""The values of `--to` that are no modules, with the dialects of SQL."""
+
+
+def write_statements(arguments: argparse.Namespace, paths: Sequence[Path]) -> None:
+    """Print the statements of the queries, or write them to the output file."""
+    if arguments.standalone:
+        raise CommandProblem("--standalone is for modules: leave out --standalone or --to")
+    if arguments.output is not None:
+        check_output(arguments.output, force=arguments.force, inputs=paths)
+    compilation = compiled(arguments, paths)
+    text = _statements(compilation, DIALECTS[arguments.to], arguments)
+    if arguments.output is None:
+        say(text)
+        return
+    with written(arguments.output) as out:
+        out.write(text.encode())
+
+
+def _statements(compilation: CompiledFiles, dialect: Dialect, arguments: argparse.Namespace) -> str:
+    """The statements of all queries. Raises CelError with all queries that are none."""
+    from celc.cli.together import FilesError
+    from celc.loader import Matcher
+    from celc.relational.joins import Joined, joins_of
+
+    found: list[tuple[Query, Joined]] = []
+    problems: list[CelError] = []
+    for file in compilation.files:
+        wrong = []
+        for stages in file.queries:
+            joined = joins_of(stages.query, dialect)
+            if isinstance(joined, Joined):
+                found.append((stages.query, joined))
+            else:
+                wrong.append(not_joins(joined.what, joined.span))
+        if wrong:
+            problems.append(CelError(file.source, tuple(wrong)))
+    if problems:
+        raise problems[0] if len(problems) == 1 else FilesError(problems)
+    # The plan, which says what the events are read from, is that of the module.
+    queries = Matcher(compilation.module_text("celc compile")).queries
+    return "\n".join(
+        _statement(queries[query.name], query, joined, dialect, arguments)
+        for query, joined in found
+    )
+
+
+def _statement(
+    made: CompiledQuery,
+    query: Query,
+    joined: Joined,
+    dialect: Dialect,
+    arguments: argparse.Namespace,
+) -> str:
+    """The statement of one query."""
+    from celc_runtime.plan.joins import Joins, NotJoined, joins_text, table_name
+
+    joins = Joins(**{field.name: getattr(joined, field.name) for field in fields(joined)})
+    table = arguments.table
+    if table is None:
+        table = query.streams[0].name if len(query.streams) == 1 else "stream"
+    try:
+        if arguments.no_positions:
+            made = made.with_options(positions=False)
+        text = joins_text(
+            made.plan, joins, table_name(table, dialect), dialect, typed=made.plan.type_column
+        )
+    except NotJoined as problem:
+        raise CommandProblem(str(problem)) from None
+    name = visible(query.name)
+    return f"-- {name}: the matches of a CEL query, by celc {VERSION}\n{text.rstrip()};\n"

@@ -1,0 +1,486 @@
+"""Typed expressions and conditions → expressions of SQL.
+
+The values are those of Spark with ANSI mode off, whatever mode a session is in: whole numbers wrap,
+a division by zero is NULL. Times are compared as they are; where they are calculated with, they are
+microseconds, and what 64 bits do not hold is NULL.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias, assert_never
+
+from sqlglot import exp
+
+from celc.core import formula as core
+from celc.core.formula import DataType, Expression, Predicate
+from celc.relational.relations import Condition, NotRelational
+
+Dialect: TypeAlias = Literal["spark", "duckdb"]
+
+TYPES: Mapping[DataType, str] = {
+    DataType.BOOLEAN: "BOOLEAN",
+    DataType.INT: "INT",
+    DataType.LONG: "BIGINT",
+    DataType.FLOAT: "FLOAT",
+    DataType.DOUBLE: "DOUBLE",
+    DataType.STRING: "TEXT",
+    DataType.TIMESTAMP: "TIMESTAMPTZ",
+    DataType.DATE: "DATE",
+}
+
+_DAY = 86_400_000_000
+_EPOCH = dt.datetime(1970, 1, 1)
+_BITS = {DataType.INT: 32, DataType.LONG: 64}
+_COMPARISONS: Mapping[str, type[exp.Binary]] = {
+    "=": exp.EQ,
+    "!=": exp.NEQ,
+    "<": exp.LT,
+    "<=": exp.LTE,
+    ">": exp.GT,
+    ">=": exp.GTE,
+}
+_OPERATORS: Mapping[str, type[exp.Binary]] = {"+": exp.Add, "-": exp.Sub, "*": exp.Mul}
+
+
+def column(table: str | None, name: str) -> exp.Column:
+    """A column of a table; None: of the only table that is read."""
+    return exp.column(
+        exp.to_identifier(name, quoted=not _is_plain(name)),
+        None if table is None else identifier(table),
+    )
+
+
+def identifier(name: str) -> exp.Identifier:
+    """A name as SQL spells it: quoted where it has to be."""
+    return exp.to_identifier(name, quoted=not _is_plain(name))
+
+
+def _is_plain(name: str) -> bool:
+    return name.isascii() and name.isidentifier() and name.lower() not in _WORDS
+
+
+def number(value: int) -> exp.Expr:
+    """A whole number."""
+    return exp.Neg(this=exp.Literal.number(-value)) if value < 0 else exp.Literal.number(value)
+
+
+def cast(value: exp.Expr, type: str, dialect: Dialect) -> exp.Expr:
+    """A value in another type."""
+    return exp.Cast(this=value, to=exp.DataType.build(type, dialect=dialect))
+
+
+class Writer:
+    """Writes expressions for a dialect. `by_stream`: types are told by their stream as well;
+    `alone`: the scan whose columns need no name of a table."""
+
+    def __init__(
+        self, dialect: Dialect, *, by_stream: bool = False, alone: str | None = None
+    ) -> None:
+        self._dialect: Dialect = dialect
+        self._by_stream = by_stream
+        self._alone = alone
+
+    def condition(self, condition: Condition) -> exp.Expr:
+        """An OR of predicates; of none, FALSE."""
+        parts = [self.predicate(one) for one in condition]
+        if not parts:
+            return exp.false()
+        return parts[0] if len(parts) == 1 else exp.paren(exp.or_(*parts), copy=False)
+
+    def predicate(self, predicate: Predicate) -> exp.Expr:
+        """A condition that is TRUE where the predicate is."""
+        match predicate:
+            case core.Comparison(operator=operator, left=left, right=right):
+                one, other = self._comparable(left, right)
+                return _COMPARISONS[operator](this=one, expression=other)
+            case core.Membership():
+                return self._membership(predicate)
+            case core.PatternMatch():
+                return self._pattern(predicate)
+            case core.NullTest(operand=operand, negated=negated):
+                test = exp.Is(this=enclosed(self.value(operand)), expression=exp.null())
+                return exp.Not(this=test) if negated else test
+            case _:
+                assert_never(predicate)
+
+    def value(self, node: Expression) -> exp.Expr:
+        """An expression; one that calculates with times is in microseconds."""
+        match node:
+            case core.Constant():
+                return self._constant(node)
+            case core.AttributeValue():
+                return self._attribute(node)
+            case core.Arithmetic():
+                return self._arithmetic(node)
+            case core.Negation(operand=operand):
+                return self._negation(operand, node.type)
+            case core.Absolute(operand=operand):
+                return self._absolute(operand, node.type)
+            case core.Cast(operand=operand):
+                return self._cast(operand, node.type)
+            case core.Choice(function=function, operands=operands):
+                name = exp.Least if function == "LEAST" else exp.Greatest
+                first, *rest = map(self.value, operands)
+                return name(this=first, expressions=rest, ignore_nulls=True)
+            case _:
+                raise NotRelational("an aggregate stands in an expression", node.span)
+
+    # --- predicates -------------------------------------------------------------------------------
+
+    def _comparable(self, left: Expression, right: Expression) -> tuple[exp.Expr, exp.Expr]:
+        """Both sides of a comparison; of times that are calculated, as microseconds."""
+        if left.type is DataType.INTERVAL or (
+            left.type is DataType.TIMESTAMP and not (_is_leaf(left) and _is_leaf(right))
+        ):
+            return self.micros(left), self.micros(right)
+        return self.value(left), self.value(right)
+
+    def _membership(self, node: core.Membership) -> exp.Expr:
+        operand = node.operand
+        if isinstance(operand, core.AttributeValue) and operand.attribute == core.TYPE:
+            return self._is_type(node, operand)
+        if node.negated and node.has_null:
+            return exp.false()
+        in_micros = operand.type is DataType.INTERVAL or (
+            operand.type is DataType.TIMESTAMP and not _is_leaf(operand)
+        )
+        value = self.micros(operand) if in_micros else self.value(operand)
+        if not node.values:
+            empty = exp.Not(this=exp.Is(this=enclosed(value), expression=exp.null()))
+            return empty if node.negated else exp.false()
+        type = DataType.LONG if in_micros else operand.type
+        values = [self._constant(core.Constant(one, type, node.span)) for one in node.values]
+        found = exp.In(this=enclosed(value), expressions=values)
+        return exp.Not(this=found) if node.negated else found
+
+    def _is_type(self, node: core.Membership, operand: core.AttributeValue) -> exp.Expr:
+        """`x IS R`, by the columns that tell the types of events."""
+        pairs = [str(value).split(">", 1) for value in node.values]
+        table = None if operand.label == self._alone else operand.label
+        found = is_of_types(table, [(one[0], one[1]) for one in pairs], by_stream=self._by_stream)
+        return exp.Not(this=exp.paren(found)) if node.negated else found
+
+    def _pattern(self, node: core.PatternMatch) -> exp.Expr:
+        if node.operator == "RLIKE":
+            raise NotRelational(
+                "RLIKE takes regular expressions of RE2, and SQL has others", node.span
+            )
+        pattern = exp.Literal.string(node.pattern)
+        found: exp.Expr = exp.Like(this=enclosed(self.value(node.operand)), expression=pattern)
+        if "\\" in node.pattern and self._dialect == "duckdb":
+            found = exp.Escape(this=found, expression=exp.Literal.string("\\"))
+        return exp.Not(this=found) if node.negated else found
+
+    # --- values -----------------------------------------------------------------------------------
+
+    def _attribute(self, node: core.AttributeValue) -> exp.Expr:
+        return column(None if node.label == self._alone else node.label, node.attribute)
+
+    def _constant(self, node: core.Constant) -> exp.Expr:
+        value, type = node.value, node.type
+        if value is None:
+            return cast(exp.null(), TYPES.get(type, "BIGINT"), self._dialect)
+        match type:
+            case DataType.BOOLEAN:
+                return exp.true() if value else exp.false()
+            case DataType.STRING:
+                return exp.Literal.string(str(value))
+            case DataType.INT | DataType.LONG | DataType.INTERVAL:
+                assert isinstance(value, int)
+                return number(value)
+            case DataType.FLOAT | DataType.DOUBLE:
+                return self._floating(float(value), type)
+            case DataType.TIMESTAMP:
+                assert isinstance(value, int)
+                return self._timestamp(value)
+            case DataType.DATE:
+                assert isinstance(value, int)
+                return self._date(value)
+            case _:
+                raise NotRelational(f"a constant is of type {type.value}", node.span)
+
+    def _floating(self, value: float, type: DataType) -> exp.Expr:
+        """A floating number. Without its mark it would be a decimal one."""
+        if not math.isfinite(value):
+            return cast(exp.Literal.string(str(value)), TYPES[type], self._dialect)
+        mark = "" if "e" in repr(value) else ("D" if self._dialect == "spark" else "e0")
+        literal: exp.Expr = exp.Literal(this=f"{abs(value)!r}{mark}", is_string=False)
+        if math.copysign(1, value) < 0:
+            literal = exp.Neg(this=literal)
+        return literal if type is DataType.DOUBLE else cast(literal, "FLOAT", self._dialect)
+
+    def _timestamp(self, value: int) -> exp.Expr:
+        """A time. A text has its zone, and ends with the year 9999."""
+        try:
+            text = (_EPOCH + dt.timedelta(microseconds=value)).isoformat(" ")
+        except OverflowError:
+            name = "TIMESTAMP_MICROS" if self._dialect == "spark" else "MAKE_TIMESTAMPTZ"
+            return exp.Anonymous(this=name, expressions=[number(value)])
+        return cast(exp.Literal.string(f"{text}+00:00"), "TIMESTAMPTZ", self._dialect)
+
+    def _date(self, value: int) -> exp.Expr:
+        try:
+            text = (_EPOCH + dt.timedelta(days=value)).date().isoformat()
+        except OverflowError:
+            if self._dialect == "spark":
+                return exp.Anonymous(this="DATE_FROM_UNIX_DATE", expressions=[number(value)])
+            epoch = cast(exp.Literal.string("1970-01-01"), "DATE", self._dialect)
+            return exp.Add(this=epoch, expression=number(value))
+        return cast(exp.Literal.string(text), "DATE", self._dialect)
+
+    def _arithmetic(self, node: core.Arithmetic) -> exp.Expr:
+        if node.type.is_checked:
+            return self.micros(node)
+        left, right = enclosed(self.value(node.left)), enclosed(self.value(node.right))
+        if node.operator in "/%":
+            divisor = exp.Nullif(this=right, expression=exp.Literal.number(0))
+            if node.operator == "/":
+                return exp.Div(this=left, expression=divisor, typed=False, safe=True)
+            return exp.Mod(this=left, expression=divisor)
+        if node.type in _BITS:
+            return self._whole(node.operator, left, right, node.type)
+        return _OPERATORS[node.operator](this=left, expression=right)
+
+    def _whole(self, operator: str, left: exp.Expr, right: exp.Expr, type: DataType) -> exp.Expr:
+        """Arithmetic on whole numbers: what leaves the type wraps, by way of wider numbers."""
+        wide = "DECIMAL(38, 0)" if self._dialect == "spark" else "HUGEINT"
+        narrow = "DECIMAL(20, 0)" if self._dialect == "spark" else "HUGEINT"
+        half, whole = 2 ** (_BITS[type] - 1), 2 ** _BITS[type]
+        # Nothing that is multiplied leaves 38 digits.
+        one, other = (cast(side.copy(), narrow, self._dialect) for side in (left, right))
+        exact = _OPERATORS[operator](this=one, expression=other)
+        shifted = exp.Add(this=cast(exact, wide, self._dialect), expression=number(half))
+        if self._dialect == "spark":
+            rest: exp.Expr = exp.Anonymous(this="PMOD", expressions=[shifted, number(whole)])
+        else:
+            once = exp.Mod(this=exp.paren(shifted), expression=number(whole))
+            again = exp.paren(exp.Add(this=once, expression=number(whole)))
+            rest = exp.Mod(this=again, expression=number(whole))
+        wrapped = cast(exp.Sub(this=rest, expression=number(half)), TYPES[type], self._dialect)
+        fast = self._tried(operator, left, right)
+        return exp.Coalesce(this=fast, expressions=[wrapped])
+
+    def _tried(self, operator: str, left: exp.Expr, right: exp.Expr) -> exp.Expr:
+        """Arithmetic on whole numbers that is NULL where the result leaves the type."""
+        if self._dialect == "spark":
+            name = {"+": "TRY_ADD", "-": "TRY_SUBTRACT", "*": "TRY_MULTIPLY"}[operator]
+            return exp.Anonymous(this=name, expressions=[left, right])
+        plain = _OPERATORS[operator](this=left, expression=right)
+        return exp.Anonymous(this="TRY", expressions=[plain])
+
+    def _negation(self, operand: Expression, type: DataType) -> exp.Expr:
+        if type is DataType.INTERVAL:
+            return self._tried("-", number(0), self.micros(operand))
+        value = enclosed(self.value(operand))
+        if type in _BITS:
+            zero = cast(number(0), TYPES[type], self._dialect)
+            return self._whole("-", zero, value, type)
+        return exp.Neg(this=value)
+
+    def _absolute(self, operand: Expression, type: DataType) -> exp.Expr:
+        if type is DataType.INTERVAL:
+            value = self.micros(operand)
+            negative = self._tried("-", number(0), value.copy())
+        else:
+            value = self.value(operand)
+            if type not in _BITS:
+                return exp.Abs(this=value)
+            negative = self._negation(operand, type)
+        is_negative = exp.LT(this=enclosed(value.copy()), expression=number(0))
+        return exp.Case(ifs=[exp.If(this=is_negative, true=negative)], default=value)
+
+    def _cast(self, operand: Expression, type: DataType) -> exp.Expr:
+        if type is DataType.TIMESTAMP:
+            return self.micros(operand)
+        if operand.type is DataType.DATE:
+            return self._days(operand)
+        return cast(self.value(operand), TYPES[type], self._dialect)
+
+    # --- times as numbers -------------------------------------------------------------------------
+
+    def micros(self, node: Expression) -> exp.Expr:
+        """A time in microseconds since 1970, or a length of time in microseconds."""
+        match node:
+            case core.Constant(value=value):
+                return exp.null() if value is None else number(int(value))
+            case core.AttributeValue(type=DataType.TIMESTAMP):
+                name = "UNIX_MICROS" if self._dialect == "spark" else "EPOCH_US"
+                return exp.Anonymous(this=name, expressions=[self._attribute(node)])
+            case core.AttributeValue(type=DataType.INTERVAL):
+                raise NotRelational("it reads an attribute of the type INTERVAL", node.span)
+            case core.Arithmetic(operator=operator, left=left, right=right):
+                sides = [
+                    self.value(side) if side.type is DataType.LONG else self.micros(side)
+                    for side in (left, right)
+                ]
+                return self._tried(operator, *map(enclosed, sides))
+            case core.Negation(operand=operand):
+                return self._negation(operand, DataType.INTERVAL)
+            case core.Absolute(operand=operand):
+                return self._absolute(operand, DataType.INTERVAL)
+            case core.Cast(operand=operand) if operand.type is DataType.DATE:
+                return self._tried("*", self._days(operand), number(_DAY))
+            case core.Cast(operand=operand):
+                return self.micros(operand)
+            case core.Choice(function=function, operands=operands):
+                name_ = exp.Least if function == "LEAST" else exp.Greatest
+                first, *rest = map(self.micros, operands)
+                return name_(this=first, expressions=rest, ignore_nulls=True)
+            case _:
+                raise NotRelational("an aggregate stands in an expression", node.span)
+
+    def _days(self, operand: Expression) -> exp.Expr:
+        """A DATE as the days since 1970, a BIGINT."""
+        value = self.value(operand)
+        if self._dialect == "spark":
+            days: exp.Expr = exp.Anonymous(this="UNIX_DATE", expressions=[value])
+        else:
+            epoch = cast(exp.Literal.string("1970-01-01"), "DATE", self._dialect)
+            days = exp.paren(exp.Sub(this=enclosed(value), expression=epoch))
+        return cast(days, "BIGINT", self._dialect)
+
+
+def is_of_types(
+    table: str | None, types: Sequence[tuple[str, str]], *, by_stream: bool
+) -> exp.Expr:
+    """Whether a row is an event of one of some types, each a stream and a name. `by_stream`: two
+    streams have a type of one name."""
+    if not types:
+        return exp.false()
+    kind = column(table, "type")
+    if not by_stream:
+        names = [exp.Literal.string(name) for _, name in types]
+        if len(names) == 1:
+            return exp.EQ(this=kind, expression=names[0])
+        return exp.In(this=kind, expressions=names)
+    ways = [
+        exp.And(
+            this=exp.EQ(this=column(table, "stream"), expression=exp.Literal.string(stream)),
+            expression=exp.EQ(this=kind.copy(), expression=exp.Literal.string(name)),
+        )
+        for stream, name in types
+    ]
+    return ways[0] if len(ways) == 1 else exp.paren(exp.or_(*ways), copy=False)
+
+
+def _is_leaf(node: Expression) -> bool:
+    """Whether an expression of times is no calculation."""
+    match node:
+        case core.Cast(operand=operand):
+            return False if operand.type is DataType.DATE else _is_leaf(operand)
+        case core.Choice(operands=operands):
+            return all(map(_is_leaf, operands))
+        case _:
+            return isinstance(node, core.AttributeValue | core.Constant)
+
+
+def enclosed(value: exp.Expr) -> exp.Expr:
+    """A value in parentheses where it is an operation."""
+    return exp.paren(value, copy=False) if isinstance(value, exp.Binary) else value
+
+
+_WORDS = frozenset(
+    [
+        "all",
+        "and",
+        "any",
+        "anti",
+        "as",
+        "asc",
+        "at",
+        "between",
+        "both",
+        "by",
+        "case",
+        "cast",
+        "check",
+        "collate",
+        "column",
+        "constraint",
+        "create",
+        "cross",
+        "current_date",
+        "current_time",
+        "current_timestamp",
+        "current_user",
+        "desc",
+        "describe",
+        "distinct",
+        "else",
+        "end",
+        "escape",
+        "except",
+        "exists",
+        "false",
+        "fetch",
+        "filter",
+        "for",
+        "foreign",
+        "from",
+        "full",
+        "grant",
+        "group",
+        "having",
+        "in",
+        "inner",
+        "intersect",
+        "interval",
+        "into",
+        "is",
+        "join",
+        "laterals",
+        "lateral",
+        "leading",
+        "left",
+        "like",
+        "limit",
+        "minus",
+        "natural",
+        "not",
+        "null",
+        "offset",
+        "on",
+        "only",
+        "or",
+        "order",
+        "outer",
+        "overlaps",
+        "pivot",
+        "placing",
+        "primary",
+        "qualify",
+        "references",
+        "returning",
+        "right",
+        "select",
+        "semi",
+        "session_user",
+        "show",
+        "some",
+        "summarize",
+        "table",
+        "tablesample",
+        "then",
+        "time",
+        "to",
+        "trailing",
+        "true",
+        "union",
+        "unique",
+        "unknown",
+        "unpivot",
+        "user",
+        "using",
+        "variadic",
+        "values",
+        "when",
+        "where",
+        "window",
+        "with",
+        "within",
+    ]
+)
+"""Words that stand for something else in Spark's SQL, in ANSI mode or not, or in DuckDB's."""

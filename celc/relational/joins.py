@@ -1,0 +1,95 @@
+"""A resolved query → what its module holds of it as joins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from celc.core.formula import AttributeValue, Collection, OutputLabel, Query, WindowUnit
+from celc.core.terms import nodes_named_in
+from celc.core.traversal import nodes_of, windows_in
+from celc.diagnostics.source import Span
+from celc.relational.bands import bands_of
+from celc.relational.expressions import Dialect
+from celc.relational.relate import output_value, relate
+from celc.relational.relations import NotRelational, Relations
+from celc.relational.select import columns_of, select_text
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A query as joins: the fields are those of `celc_runtime.plan.joins.Joins`."""
+
+    numbered: str
+    plain: str
+    place: str
+    time: str
+    measure: str
+    keys: tuple[str, ...]
+    unit: str
+    attributes: tuple[str, ...]
+    counts: bool
+    reads: tuple[tuple[str, str], ...]
+    bands: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotJoined:
+    """Why a query is none of joins, in words, and the part of the text that says so."""
+
+    what: str
+    span: Span
+
+
+def joins_of(query: Query, dialect: Dialect = "spark") -> Joined | NotJoined:
+    """The query as joins, or why it is not."""
+    try:
+        relations = relate(query)
+        return _joined(relations, dialect)
+    except NotRelational as problem:
+        return NotJoined(problem.what, problem.span)
+
+
+def _joined(relations: Relations, dialect: Dialect) -> Joined:
+    query = relations.query
+    columns = columns_of(relations, numbered=False)
+    windows = [*windows_in(query.formula), *([] if query.window is None else [query.window])]
+    timed = [window for window in windows if window.unit is not WindowUnit.EVENTS]
+    named = (window.attribute.name for window in timed if window.attribute is not None)
+    return Joined(
+        select_text(relations, dialect, positions=True),
+        select_text(relations, dialect, positions=False),
+        columns.place,
+        columns.time,
+        columns.measure,
+        columns.keys,
+        timed[0].unit.name if timed else "",
+        tuple(dict.fromkeys(named)),
+        relations.numbered,
+        _reads(relations),
+        len(bands_of(relations)),
+    )
+
+
+def _reads(relations: Relations) -> tuple[tuple[str, str], ...]:
+    """The attributes in the text, in the order of their declaration, with their types."""
+    query = relations.query
+    found = {attribute for key in query.partition_by for attribute in key.attributes}
+    for item in query.output:
+        if isinstance(item, OutputLabel):
+            found |= {attribute.name for attribute in item.attributes}
+        elif isinstance(item.value, Collection):
+            found.add(item.value.attribute)
+        else:
+            value = output_value(relations, item.value)
+            found |= {one.attribute for one in nodes_of(value) if isinstance(one, AttributeValue)}
+    absent = (one for missing in relations.missing for one in (missing.scan, missing))
+    for condition in (
+        *relations.conditions,
+        *(one for part in (*relations.scans, *absent) for one in part.conditions),
+    ):
+        for predicate in condition:
+            nodes = nodes_named_in(predicate)
+            found |= {one.attribute for one in nodes if isinstance(one, AttributeValue)}
+    types = (one for stream in query.streams for one in stream.event_types)
+    declared = {one.name: one.type.value for type in types for one in type.attributes}
+    return tuple((name, type) for name, type in declared.items() if name in found)

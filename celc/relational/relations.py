@@ -1,0 +1,131 @@
+"""A query as relations: tables of single events, and what holds between their rows.
+
+The mapping of operators to joins and anti-joins is that of CEP2ASP. Each event of a match is a row
+of a `Scan`; a match is a choice of one row for each scan that satisfies all of `Relations`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from celc.core.formula import EventType, OutputExpression, OutputLabel, Predicate, Query
+from celc.diagnostics.source import Span
+
+Condition: TypeAlias = tuple[Predicate, ...]
+"""An OR of predicates whose labels are names of scans."""
+
+
+class NotRelational(Exception):
+    """Why a query cannot be written as joins: `what` in words, and the place."""
+
+    def __init__(self, what: str, span: Span) -> None:
+        super().__init__(what)
+        self.what = what
+        self.span = span
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The events that can be one event of a match: those of `types` that satisfy all `conditions`,
+    which name no other scan."""
+
+    name: str
+    types: tuple[EventType, ...]
+    conditions: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The event of one scan comes before that of another; `adjacent`: directly before."""
+
+    first: str
+    second: str
+    adjacent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """From the event of one scan to that of another it is at most `size`, in positions or in the
+    measure of the query."""
+
+    first: str
+    last: str
+    size: int
+    of_positions: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """No event of a scan lies behind all of `after` and before all of `before`, these included
+    where `inclusive`, and satisfies all `conditions`."""
+
+    scan: Scan
+    after: tuple[str, ...]
+    before: tuple[str, ...]
+    inclusive: bool
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Relations:
+    """All that a match is.
+
+    `firsts` are the scans of which one has the first event, `lasts` those of which one has the
+    last; `labels` the scans of each label. `in_order`: each two scans are in a known order, that of
+    `scans`. `numbered`: some condition asks for positions. `is_timed`: some condition asks for the
+    measure of a window.
+    """
+
+    query: Query
+    scans: tuple[Scan, ...]
+    before: tuple[Before, ...]
+    within: tuple[Within, ...]
+    conditions: tuple[Condition, ...]
+    missing: tuple[Missing, ...]
+    firsts: tuple[str, ...]
+    lasts: tuple[str, ...]
+    labels: dict[str, tuple[str, ...]]
+    in_order: bool
+
+    @property
+    def numbered(self) -> bool:
+        """Whether some condition asks for positions."""
+        return any(one.adjacent for one in self.before) or any(
+            one.of_positions for one in self.within
+        )
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether some condition asks for the measure of a window."""
+        return any(not one.of_positions for one in self.within)
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The labels on which the matches are projected."""
+        found: dict[str, None] = {}
+        for item in self.query.output:
+            match item:
+                case OutputLabel(label=label):
+                    found[label] = None
+                case OutputExpression(labels=labels):
+                    found |= dict.fromkeys(labels)
+        return tuple(found)
+
+    @property
+    def tells_matches_apart(self) -> bool:
+        """Whether two choices of rows are always two matches.
+
+        Where the scans are in order, the labelled events and both ends tell the choice; else a
+        label of its own tells each event.
+        """
+        known = {*self.firsts} if len(self.firsts) == 1 else set()
+        known |= {*self.lasts} if len(self.lasts) == 1 else set()
+        for label in self.kept:
+            scans = self.labels.get(label, ())
+            if self.in_order or len(scans) == 1:
+                known.update(scans)
+        if self.in_order:
+            # Events of several labels are told apart by their order only where all are known.
+            return known == {scan.name for scan in self.scans}
+        return known == {scan.name for scan in self.scans}

@@ -1,0 +1,245 @@
+"""A query as joins, and the whole text of its SQL.
+
+The compiler writes what depends on the query alone: the scans and their joins, over a table
+`events`. That table depends on the options of a call as well (the order, the tiebreak, the column
+of types), so its text is written here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from celc_runtime.plan.plan import Plan
+
+SPARK, DUCKDB = "spark", "duckdb"
+
+_DAY = 86_400_000_000
+_TIED = "two events of a partition are equal in the order, so none comes before the other: {}"
+_NULL = "the order column {} is NULL; every event needs a place in the order"
+_UNTYPED = "the column {} of event types is NULL; every event needs a type"
+
+
+class NotJoined(ValueError):
+    """Why a query cannot be run as joins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joins:
+    """A query as joins.
+
+    `numbered`, `plain`: the end of the text with and without positions in the output. `place`,
+    `time`, `measure`, `keys`: the names of columns of `events`; the place is that of `plain`, the
+    other text has `pos`. `unit`: that of the windows on the first order column, as in
+    `celc_runtime.plan.plan.Window`, empty: there is none; `attributes`: those that these windows
+    name. `counts`: positions are asked for although the output has none. `reads`: the attributes in
+    the texts, with their types. `bands`: how many events are joined by a condition of the form
+    `ABS(x.a - y.b) < c` on floating numbers. `why_not`: why the query
+    cannot be run as joins; all else is then empty.
+    """
+
+    numbered: str = ""
+    plain: str = ""
+    place: str = ""
+    time: str = ""
+    measure: str = ""
+    keys: tuple[str, ...] = ()
+    unit: str = ""
+    attributes: tuple[str, ...] = ()
+    counts: bool = False
+    reads: tuple[tuple[str, str], ...] = ()
+    bands: int = 0
+    why_not: str = ""
+
+
+NO_JOINS = Joins(why_not="its module was compiled without them")
+
+
+def check_joined(plan: Plan, joins: Joins) -> None:
+    """Raises NotJoined where the query, or its options, are none for joins."""
+    if joins.why_not:
+        raise NotJoined(f"query {plan.name!r} cannot be run as joins: {joins.why_not}")
+    if not plan.order_by:
+        raise NotJoined(
+            f"query {plan.name!r} has no order column, and a table of SQL has no order of its own: "
+            "compile it with --order-by, or use with_options(order_by=…)"
+        )
+    first = plan.order_by[0]
+    for name in joins.attributes:
+        if name != first:
+            raise NotJoined(
+                f"query {plan.name!r} cannot be run as joins in the order of {first!r}, because a "
+                f"window is measured on {name!r}"
+            )
+    if joins.unit and plan.type_of(first) in ("FLOAT", "DOUBLE"):
+        raise NotJoined(
+            f"query {plan.name!r} cannot be run as joins, because a window is measured on "
+            f"{first!r}, whose values are floating numbers"
+        )
+
+
+def joins_text(
+    plan: Plan, joins: Joins, table: str, dialect: str = SPARK, *, typed: bool = True
+) -> str:
+    """The whole statement for a table of events.
+
+    `table` is what stands after FROM. `typed`: it has the column of event types although the query
+    needs none. Raises NotJoined.
+    """
+    check_joined(plan, joins)
+    numbered = plan.positions or joins.counts
+    end = joins.numbered if plan.positions else joins.plain
+    head = [
+        "-- the events, and their places in the order",
+        *_events(plan, joins, table, dialect, numbered=numbered, typed=typed),
+        "-- fails where the order of events is not certain",
+        *_order_check(plan, table, dialect, typed=typed),
+    ]
+    return "WITH\n" + "\n".join(head) + "\n" + end
+
+
+def table_name(name: str, dialect: str) -> str:
+    """A table as it stands after FROM; dots separate a catalog, a schema and its name."""
+    return ".".join(_column(part, dialect) for part in name.split("."))
+
+
+def _events(
+    plan: Plan, joins: Joins, table: str, dialect: str, *, numbered: bool, typed: bool
+) -> list[str]:
+    first = plan.order_by[0]
+    read = [name for name, _ in joins.reads]
+    columns = [_column(name, dialect) for name in read]
+    if plan.type_column or typed:
+        renamed = "" if plan.type_name == "type" else " AS type"
+        columns.insert(0, f"{_column(plan.type_name, dialect)}{renamed}")
+    if plan.stream_column:
+        columns.insert(0, "stream")
+    for name, sql in zip(joins.keys, _key_values(plan, dialect), strict=True):
+        if name not in read:
+            columns.append(f"{sql} AS {_column(name, dialect)}")
+    columns.append(f"{_column(first, dialect)} AS {joins.time}")
+    if joins.unit:
+        columns.append(f"{_measure(plan, first, dialect)} AS {joins.measure}")
+    if numbered or (dialect == DUCKDB and len(_order(plan, dialect)) > 1):
+        window = f"{_partition(plan, dialect)}ORDER BY {', '.join(_sorted(plan, dialect))}"
+        name = "pos" if numbered else joins.place
+        columns.append(
+            f"COUNT(*) OVER (\n      {window}\n"
+            "      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW\n"
+            f"    ) - 1 AS {name}"
+        )
+    else:
+        order = _order(plan, dialect)
+        place = order[0] if len(order) == 1 else f"STRUCT({', '.join(order)})"
+        columns.append(f"{place} AS {joins.place}")
+    return [
+        "events AS (",
+        "  SELECT",
+        *(
+            f"    {one}{',' if number < len(columns) else ''}"
+            for number, one in enumerate(columns, 1)
+        ),
+        f"  FROM {table}",
+        *_where(plan, dialect, typed=typed),
+        "),",
+    ]
+
+
+def _order_check(plan: Plan, table: str, dialect: str, *, typed: bool) -> list[str]:
+    order, types = _order(plan, dialect), _column(plan.type_name, dialect)
+    groups = [*_key_values(plan, dialect), *order]
+    named = [f"{one} AS part_{number}" for number, one in enumerate(groups, 1)]
+    first = len(groups) - len(order) + 1
+    tests = [
+        (f"COUNT(part_{first + place}) < COUNT(*)", _NULL.format(name))
+        for place, name in enumerate(plan.order_by)
+    ]
+    names = ", ".join(dict.fromkeys([*plan.order_by, *plan.tiebreak]))
+    tests.append(("MAX(copies) > 1", _TIED.format(names)))
+    if plan.type_column or typed:
+        tests.insert(0, ("MAX(untyped) > 0", _UNTYPED.format(plan.type_name)))
+        named.append(f"COUNT(*) - COUNT({types}) AS untyped")
+    fails = "RAISE_ERROR" if dialect == SPARK else "ERROR"
+    where = _where(plan, dialect, typed=typed, with_null=True)
+    return [
+        "order_check AS (",
+        "  SELECT CASE",
+        *(f"    WHEN {test} THEN {fails}({_text(why, dialect)})" for test, why in tests),
+        "    ELSE TRUE",
+        "  END AS passed",
+        "  FROM (",
+        f"    SELECT {', '.join([*named, 'COUNT(*) AS copies'])}",
+        f"    FROM {table}",
+        *(f"  {line}" for line in where),
+        f"    GROUP BY {', '.join(groups)}",
+        "  ) AS places",
+        "),",
+    ]
+
+
+def _where(plan: Plan, dialect: str, *, typed: bool, with_null: bool = False) -> list[str]:
+    """The rows of declared types, which alone are events."""
+    if not (plan.type_column or typed):
+        return []
+    types = _column(plan.type_name, dialect)
+    if plan.stream_column:
+        known = " OR ".join(
+            f"(stream = {_text(stream, dialect)} AND {types} = {_text(name, dialect)})"
+            for stream, name in plan.declared_types
+        )
+    else:
+        known = f"{types} IN ({', '.join(_text(name, dialect) for _, name in plan.declared_types)})"
+    return [f"  WHERE {known}" + (f" OR {types} IS NULL" if with_null else "")]
+
+
+def _measure(plan: Plan, first: str, dialect: str) -> str:
+    """The first order column as a whole number."""
+    column = _column(first, dialect)
+    match plan.type_of(first):
+        case "TIMESTAMP":
+            return f"UNIX_MICROS({column})" if dialect == SPARK else f"EPOCH_US({column})"
+        case "DATE" if dialect == SPARK:
+            return f"UNIX_DATE({column}) * CAST({_DAY} AS BIGINT)"
+        case "DATE":
+            return f"({column} - DATE '1970-01-01') * CAST({_DAY} AS BIGINT)"
+        case _:
+            return f"CAST({column} AS BIGINT)"
+
+
+def _order(plan: Plan, dialect: str) -> list[str]:
+    """The columns that order the events of a partition."""
+    return [_column(name, dialect) for name in dict.fromkeys([*plan.order_by, *plan.tiebreak])]
+
+
+def _sorted(plan: Plan, dialect: str) -> list[str]:
+    last = "" if dialect == SPARK else " NULLS FIRST"
+    return [f"{one}{last}" for one in _order(plan, dialect)]
+
+
+def _partition(plan: Plan, dialect: str) -> str:
+    keys = _key_values(plan, dialect)
+    return f"PARTITION BY {', '.join(keys)} " if keys else ""
+
+
+def _key_values(plan: Plan, dialect: str) -> list[str]:
+    if dialect == SPARK or not plan.chosen_keys:
+        chosen = {key.place for key in plan.chosen_keys}
+        return [
+            sql if place in chosen else _column(name, dialect)
+            for place, (name, sql) in enumerate(zip(plan.partition_by, plan.key_sql, strict=True))
+        ]
+    raise NotJoined(
+        f"query {plan.name!r} has a key that is chosen by the type of an event, whose SQL is there "
+        "for Spark alone"
+    )
+
+
+def _column(name: str, dialect: str) -> str:
+    """A column's name, quoted."""
+    mark = "`" if dialect == SPARK else '"'
+    return f"{mark}{name.replace(mark, mark * 2)}{mark}"
+
+
+def _text(text: str, dialect: str) -> str:
+    if dialect == SPARK:
+        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,168 @@
+"""`match(df, plan="joins")`: a query as joins of Spark, without a Python worker.
+
+The statement is that of `celc compile --to spark-sql`, over the DataFrame in place of a table.
+Columns get the types that the query declares, because the statement relies on them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from celc_runtime.engine.spark_arithmetic import MICROSECONDS_PER_DAY
+from celc_runtime.plan.joins import Joins, NotJoined, check_joined, joins_text
+from celc_runtime.plan.plan import DDL_TYPES, Plan
+from celc_runtime.plan.strategy import Keyed
+from celc_runtime.program import Program
+from celc_runtime.spark.columns import Counting, column_named, needed_columns
+from celc_runtime.spark.event_types import is_of_types
+from celc_runtime.spark.key_columns import with_key_columns
+from celc_runtime.spark.order_column import OrderColumn
+from celc_runtime.spark.probe import why_not_read_twice
+from celc_runtime.spark.pushdown import can_matter, why_not_filtered
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_TABLE = "celc_events"
+
+_FEW_COMPARED = 2_000_000_000
+"""About so many pairs of events are compared before joins are finished with fewer of them. An
+estimate: 8,000,000,000 (400,000 events, a twentieth of them in a window) were slower to compare
+than to join, 55,000,000 faster."""
+
+
+def why_kernel(program: Program, events: DataFrame, ranges: int | None, *, presorted: bool) -> str:
+    """Why `match` finds the matches by the query's own code; empty where joins are faster.
+
+    `benchmarks/joins.py` measures both ways. The query's own code compares all events of a
+    window that no key ties, and joins compare those in a narrow band alone, but begin with a sort.
+    The size of the window is known by a job over the order and partition columns.
+    """
+    plan, joins = program.plan, program.joins
+    if joins.why_not:
+        return f"the query cannot be run as joins: {joins.why_not}"
+    if ranges is not None or presorted:
+        return "ranges and presorted say how its own code reads the events"
+    if not joins.bands:
+        return "no condition ABS(x.a - y.b) < c keeps two events in a narrow band"
+    if isinstance(program.update, Keyed):
+        return "equal keys tie its events, and its own code finds these at once"
+    if plan.window is None or plan.window.unit == "EVENTS":
+        return "it has no window of time"
+    try:
+        check_joined(plan, joins)
+    except NotJoined as problem:
+        return str(problem)
+    rows = needed_columns(plan, events)
+    if why := why_not_read_twice(rows):
+        return f"{why} (to see how many events a window has)"
+    compared = _compared(plan, rows)
+    if compared < _FEW_COMPARED:
+        return f"its own code compares about {compared:,.0f} pairs of events, which are few"
+    return ""
+
+
+def _compared(plan: Plan, rows: DataFrame) -> float:
+    """About how many pairs of events lie in one window of one partition."""
+    from pyspark.sql import functions
+
+    assert plan.window is not None
+    if plan.type_name in rows.columns:
+        rows = rows.where(is_of_types(plan, plan.types))
+    rows = with_key_columns(plan, rows)
+    name = plan.order_by[0]
+    order = OrderColumn(name, plan.type_of(name), rows.schema[name].dataType.simpleString())
+    keys = [column_named(key) for key in plan.key_columns]
+    parts = functions.approx_count_distinct(functions.struct(*keys)) if keys else functions.lit(1)
+    first, last = functions.min(order.column), functions.max(order.column)
+    found = rows.agg(
+        functions.count(functions.lit(1)), order.portable(first), order.portable(last), parts
+    ).collect()[0]
+    count, partitions = int(found[0]), int(found[3])
+    numbers = order.numbers([found[1], found[2]])
+    span = max(numbers, default=0) - min(numbers, default=0)
+    if plan.type_of(name) == "DATE":
+        span *= MICROSECONDS_PER_DAY
+    share = min(1.0, plan.window.size / span) if span > 0 else 1.0
+    return count * count * share / max(1, partitions)
+
+
+def joined(
+    program: Program, events: DataFrame, why: str, counting: Counting | None = None
+) -> tuple[DataFrame, list[str]]:
+    """The matches of a DataFrame, and lines that say how they are found; `why`: the reason.
+
+    Raises NotJoined where the query, or its options, are none for joins.
+    """
+    plan, joins = program.plan, program.joins
+    check_joined(plan, joins)
+    narrow = needed_columns(plan, events)
+    unfiltered = why_not_filtered(plan)
+    rows = narrow if unfiltered else narrow.where(can_matter(plan, narrow.schema))
+    typed = plan.type_name in rows.columns
+    rows = _with_declared_types(plan, joins, rows)
+    if counting is not None:
+        rows = counting(rows)
+    # The session formats the text.
+    text = joins_text(plan, joins, "\0", typed=typed).replace("{", "{{").replace("}", "}}")
+    found = events.sparkSession.sql(text.replace("\0", f"{{{_TABLE}}}"), **{_TABLE: rows})
+    numbered = plan.positions or joins.counts
+    lines = [
+        f"columns: {', '.join(narrow.columns)} ({len(narrow.columns)} of the DataFrame's "
+        f"{len(events.columns)})",
+        (
+            f"rows: all are read, because {unfiltered}"
+            if unfiltered
+            else "rows: those that can change nothing are filtered before they are moved"
+        ),
+        (
+            "numbers: Spark sorts and numbers the rows of each partition; "
+            "with_options(positions=False) does without"
+            if plan.positions
+            else (
+                "numbers: Spark sorts and numbers the rows, because the query counts events"
+                if numbered
+                else "numbers: none, because the output has no positions"
+            )
+        ),
+        f"plan: joins of Spark, without Python, because {why}",
+    ]
+    return found, lines
+
+
+def _with_declared_types(plan: Plan, joins: Joins, rows: DataFrame) -> DataFrame:
+    """The rows with the types that the query declares.
+
+    A column that stands in the statement alone decides nothing: the compiler has seen that.
+    """
+    from pyspark.sql import functions
+
+    declared = {one.name: one.type for one in plan.attributes}
+    columns = []
+    for field in rows.schema.fields:
+        found, name = field.dataType.simpleString(), field.name
+        wanted = declared.get(name)
+        columns.append(
+            column_named(name) if wanted is None else _converted(name, found, wanted).alias(name)
+        )
+    columns += [
+        functions.lit(None).cast(DDL_TYPES.get(type, type)).alias(name)
+        for name, type in joins.reads
+        if name not in rows.columns
+    ]
+    return rows.select(*columns)
+
+
+def _converted(name: str, found: str, wanted: str) -> Column:
+    """A column in the type that its attribute declares; every value is kept."""
+    from pyspark.sql import functions
+
+    column = column_named(name)
+    if found == "timestamp_ntz":
+        # A time without a zone is one of UTC, whatever the zone of the session.
+        date = (functions.year(column), functions.month(column), functions.day(column))
+        clock = (functions.hour(column), functions.minute(column))
+        second = functions.extract(functions.lit("SECOND"), column)
+        return functions.make_timestamp_ltz(*date, *clock, second, functions.lit("UTC"))
+    type = DDL_TYPES.get(wanted, wanted)
+    return column if found.upper() == type else column.cast(type)

@@ -1,0 +1,118 @@
+"""Queries as statements of DuckDB: their texts, and the rows that they find."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import fields
+from functools import cache
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from celc_runtime.plan.joins import Joins, joins_text
+from celc_runtime.plan.plan import ARROW_TYPES
+from celc_runtime.query import CompiledQuery
+from engines import Event, interpreted, only_query, table_of
+
+from celc import Matcher
+from celc.diagnostics.source import Source
+from celc.options import Options
+from celc.parse.parser import parse
+from celc.pipeline import compile_source
+from celc.relational.joins import Joined, joins_of
+from celc.resolve.resolver import resolve
+
+ORDER = Options(("ts",), tiebreak=("row",))
+"""Events are ordered by their times, and where these tie by their rows."""
+
+
+def _joined(text: str) -> Joined | None:
+    source = Source("query.cel", text)
+    (resolved,), _ = resolve(parse(source), source, order_by=ORDER.order_by, ties=None)
+    joined = joins_of(resolved, "duckdb")
+    return joined if isinstance(joined, Joined) else None
+
+
+def is_joined(text: str) -> bool:
+    """Whether a query is one of joins."""
+    return _joined(text) is not None
+
+
+def compiled(text: str) -> tuple[CompiledQuery, Joined] | None:
+    """A query with its joins for DuckDB; None: it is none of joins."""
+    joined = _joined(text)
+    if joined is None:
+        return None
+    with interpreted():
+        module = compile_source(Source("query.cel", text), ORDER).module_text("test")
+        return only_query(Matcher(module)), joined
+
+
+@cache
+def session() -> duckdb.DuckDBPyConnection:
+    """A connection whose time zone is not that of times."""
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'Asia/Tokyo'; SET threads = 1")
+    return connection
+
+
+def rows_of(query: CompiledQuery, joined: Joined, events: Sequence[Event]) -> list[dict[str, Any]]:
+    """The rows of the statement of a query, in the order of their ends.
+
+    The statement without positions is run as well: it has to find the same rows, as many times.
+    """
+    numbered = [{**event, "row": number} for number, event in enumerate(events)]
+    table = _with_all_columns(table_of(query.plan, numbered), joined)
+    rows = _found(query, joined, table)
+    plain = query.with_options(positions=False) if _has_columns(query) else None
+    if plain is not None:
+        without = Counter(map(repr, _found(plain, joined, table)))
+        names = plain.output_schema.names
+        assert without == Counter(repr(_without_positions(row, names)) for row in rows)
+    return sorted(rows, key=lambda row: row["end_pos"])
+
+
+def _with_all_columns(table: pa.Table, joined: Joined) -> pa.Table:
+    """The table with the columns of the statement that the query itself does not read."""
+    for name, type in joined.reads:
+        if name not in table.column_names:
+            table = table.append_column(name, pa.nulls(len(table), ARROW_TYPES[type]))
+        elif table[name].type == pa.null():
+            place = table.column_names.index(name)
+            table = table.set_column(place, name, table[name].cast(ARROW_TYPES[type]))
+    return table
+
+
+def _found(query: CompiledQuery, joined: Joined, table: Any) -> list[dict[str, Any]]:
+    joins = Joins(**{field.name: getattr(joined, field.name) for field in fields(joined)})
+    text = joins_text(query.plan, joins, "given", "duckdb", typed=query.plan.type_column)
+    connection = session()
+    connection.register("given", table)
+    try:
+        found = connection.sql(text).to_arrow_table()
+    except duckdb.Error as problem:
+        raise AssertionError(f"{problem}\n{text}") from None
+    assert found.column_names == query.output_schema.names, text
+    return [dict(row) for row in found.cast(query.output_schema).to_pylist()]
+
+
+def _has_columns(query: CompiledQuery) -> bool:
+    return bool(query.plan.order_by)
+
+
+def _without_positions(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: _bare(row[name]) for name in names}
+
+
+def _bare(value: Any) -> Any:
+    if isinstance(value, list):
+        return [
+            (
+                {name: one for name, one in item.items() if name != "pos"}
+                if isinstance(item, dict)
+                else item
+            )
+            for item in value
+        ]
+    return value

@@ -1,0 +1,163 @@
+"""Queries as joins of Spark: cases of the class, by `plan="joins"` and by the printed statement."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from cases_io import Case, load_cases
+from cases_on_spark import matcher, problems_of
+from celc_runtime.plan.joins import NotJoined, joins_text
+from celc_runtime.spark import joins
+from conftest import long_over_connect
+from engines import interpreted, only_query
+
+import celc
+
+_CHOSEN = (
+    # ALL; an absence that is compared; equalities in a chain; UNLESS; rounds; windows; times.
+    *("12-all/009", "14-not-between/009", "15-correlation/005", "19-correlated-negation/001"),
+    *("22-quantifiers/008", "08-within/001", "24-local-windows/001", "23-time-conditions/028"),
+)
+
+_PAIR = (
+    "CREATE STREAM S { EVENT A { v: DOUBLE, ts: TIMESTAMP }, EVENT B { v: DOUBLE, ts: TIMESTAMP } }"
+    " SELECT * FROM S WHERE (A AS x ; B AS y) FILTER ABS(x.v - y.v) < 0.5 WITHIN 1 MINUTE [ts]"
+)
+
+
+def _of_the_class() -> list[Case]:
+    found = []
+    for case in load_cases():
+        if case.ties is None and case.order_by in (None, ("ts",)):
+            query = only_query(matcher(case.query, case.ties, case.at_end))
+            if not query.program.joins.why_not:
+                found.append(case)
+    return found
+
+
+def _by_joins(query: Any, frame: Any) -> Any:
+    return query.match(frame, plan="joins")
+
+
+def _by_statement(query: Any, frame: Any) -> Any:
+    """The text alone, over a view of its own: over Connect the text is read later."""
+    view = f"events_{uuid.uuid4().hex}"
+    frame.createOrReplaceTempView(view)
+    typed = query.plan.type_name in frame.columns
+    text = joins_text(query.plan, query.program.joins, view, typed=typed)
+    return frame.sparkSession.sql(text)
+
+
+@pytest.mark.parametrize("way", [_by_joins, _by_statement])
+def test_some_cases(way: Any, spark: Any) -> None:
+    place = (_by_joins, _by_statement).index(way)
+    cases = [case for case in load_cases() if case.name in _CHOSEN][place::2]
+    assert len(cases) == len(_CHOSEN) // 2
+    problems = problems_of(cases, way, spark.createDataFrame)
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", [_by_joins, _by_statement])
+def test_all_cases_of_the_class(way: Any, spark: Any) -> None:
+    cases = _of_the_class()
+    assert len(cases) > 300
+    problems = problems_of(cases, way, spark.createDataFrame)
+    assert not problems, "\n".join(problems)
+
+
+def _events(spark: Any) -> Any:
+    """Pairs within the band and outside it, over the border of a window, and odd numbers."""
+    values = [0.1, 0.4, 0.9, float("nan"), float("inf"), -0.0, 0.0, 1e300, None, 0.6, 2.0**60]
+    times = [
+        dt.datetime(2024, 1, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=5 * n) for n in range(66)
+    ]
+    table = {
+        "type": ["AB"[n % 2] for n in range(66)],
+        "v": pa.array([values[(n // 2 + n % 2) % 11] for n in range(66)], pa.float64()),
+        "ts": pa.array(times, pa.timestamp("us", tz="UTC")),
+    }
+    return spark.createDataFrame(pa.table(table))
+
+
+@long_over_connect
+@pytest.mark.parametrize("positions", [True, False])
+def test_a_band_over_the_borders_of_buckets(positions: bool, spark: Any) -> None:
+    """The rows, names and types of `match`, each row as many times."""
+    with interpreted():
+        query = celc.compile(_PAIR).with_options(positions=positions)
+    events = _events(spark)
+    kernel, joined = query.match(events, plan="kernel"), query.match(events, plan="joins")
+    assert joined.schema.simpleString() == kernel.schema.simpleString()
+    rows = sorted(map(repr, joined.collect()))
+    assert rows == sorted(map(repr, kernel.collect()))
+    assert len(rows) >= 6
+
+
+@long_over_connect
+def test_columns_of_other_types_are_converted(spark: Any) -> None:
+    """A time without a zone is one of UTC, whatever the zone of the session."""
+    with interpreted():
+        query = celc.compile(_PAIR).with_options(positions=False)
+    events = _events(spark).selectExpr("type", "CAST(v AS FLOAT) AS v", "ts")
+    wide = events.selectExpr("type", "CAST(v AS DOUBLE) AS v", "ts")
+    utc = "CAST(to_utc_timestamp(ts, current_timezone()) AS TIMESTAMP_NTZ) AS ts"
+    zoneless = events.selectExpr("type", "v", utc)
+    wanted = sorted(map(repr, query.match(wide, plan="kernel").collect()))
+    assert sorted(map(repr, query.match(zoneless, plan="joins").collect())) == wanted
+
+
+@long_over_connect
+def test_what_has_no_certain_order_is_an_error(spark: Any) -> None:
+    with interpreted():
+        query = celc.compile(_PAIR)
+    events = _events(spark)
+    with pytest.raises(Exception, match="equal in the order, so none comes before the other: ts"):
+        query.match(events.unionAll(events.limit(1)), plan="joins").collect()
+    timeless = events.selectExpr("type", "v", "nullif(ts, ts) AS ts")
+    with pytest.raises(Exception, match="the order column ts is NULL"):
+        query.match(timeless, plan="joins").collect()
+    unknown = events.selectExpr("nullif(type, 'A') AS type", "v", "ts")
+    with pytest.raises(Exception, match="the column type of event types is NULL"):
+        query.match(unknown, plan="joins").collect()
+
+
+@long_over_connect
+def test_the_choice_between_both_ways(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the condition, the keys, the source and the number of events in a window."""
+    _events(spark).write.parquet(str(tmp_path / "events"))
+    files = spark.read.parquet(str(tmp_path / "events"))
+    with interpreted():
+        query = celc.compile(_PAIR)
+        no_band = celc.compile(_PAIR.replace("ABS(x.v - y.v) < 0.5", "x.v < y.v"))
+        keyed = celc.compile(_PAIR.replace("FILTER", "FILTER x.v = y.v AND"))
+    few = query.explain_plan(files)
+    assert "joins: none, because its own code compares about" in few
+    assert "keeps two events in a narrow band" in no_band.explain_plan(files)
+    monkeypatch.setattr(joins, "_FEW_COMPARED", 100)
+    assert "plan: joins of Spark, without Python, because a condition" in query.explain_plan(files)
+    assert "plan='kernel' was asked for" in query.explain_plan(files, plan="kernel")
+    assert "equal keys tie its events" in keyed.explain_plan(files)
+    assert "ranges and presorted say how" in query.explain_plan(files, ranges=1)
+    shuffled = query.explain_plan(files.repartition(2))
+    assert "(to see how many events a window has)" in shuffled
+
+
+def test_wrong_calls(spark: Any) -> None:
+    events = _events(spark)
+    with interpreted():
+        query = celc.compile(_PAIR)
+        rounds = celc.compile(_PAIR.replace("B AS y", "(B AS y)+"))
+    with pytest.raises(NotJoined, match=r"matches of any number of events \(line 1\)"):
+        rounds.match(events, plan="joins")
+    with pytest.raises(ValueError, match="plan must be one of 'auto', 'kernel', 'joins'"):
+        query.match(events, plan="hash")
+    with pytest.raises(ValueError, match="leave out ranges and presorted"):
+        query.match(events, plan="joins", ranges=2)

@@ -1,0 +1,63 @@
+-- again: the matches of a CEL query, by celc 0.1.0
+WITH
+-- the events, and their places in the order
+events AS (
+  SELECT
+    `type`,
+    `account`,
+    `ts`,
+    `ts` AS event_time,
+    `ts` AS place
+  FROM `Site`
+  WHERE `type` IN ('Login', 'Mailed')
+),
+-- fails where the order of events is not certain
+order_check AS (
+  SELECT CASE
+    WHEN MAX(untyped) > 0 THEN RAISE_ERROR('the column type of event types is NULL; every event needs a type')
+    WHEN COUNT(part_2) < COUNT(*) THEN RAISE_ERROR('the order column ts is NULL; every event needs a place in the order')
+    WHEN MAX(copies) > 1 THEN RAISE_ERROR('two events of a partition are equal in the order, so none comes before the other: ts')
+    ELSE TRUE
+  END AS passed
+  FROM (
+    SELECT `account` AS part_1, `ts` AS part_2, COUNT(*) - COUNT(`type`) AS untyped, COUNT(*) AS copies
+    FROM `Site`
+    WHERE `type` IN ('Login', 'Mailed') OR `type` IS NULL
+    GROUP BY `account`, `ts`
+  ) AS places
+),
+-- before: the first event of a match
+before AS (
+  SELECT *
+  FROM events
+  WHERE type = 'Login'
+),
+-- back: the last event of a match
+back AS (
+  SELECT *
+  FROM events
+  WHERE type = 'Login'
+),
+-- Login: events that a match must not have
+Login AS (
+  SELECT *
+  FROM events
+  WHERE type = 'Login'
+)
+SELECT
+  before.account AS account,
+  before.event_time AS start_time,
+  back.event_time AS end_time
+FROM before
+JOIN back
+  ON back.account IS NOT DISTINCT FROM before.account
+  AND before.place < back.place
+  AND TRY_SUBTRACT(UNIX_MICROS(back.ts), UNIX_MICROS(before.ts)) > 2592000000000
+WHERE NOT EXISTS (
+    SELECT 1
+    FROM Login
+    WHERE Login.account IS NOT DISTINCT FROM before.account
+      AND before.place < Login.place
+      AND Login.place < back.place
+  )
+  AND (SELECT passed FROM order_check);

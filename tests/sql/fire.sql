@@ -1,0 +1,60 @@
+-- fire: the matches of a CEL query, by celc 0.1.0
+WITH
+-- the events, and their places in the order
+events AS (
+  SELECT
+    "type",
+    "id",
+    "value",
+    "ts",
+    "ts" AS event_time,
+    EPOCH_US("ts") AS measure,
+    COUNT(*) OVER (
+      ORDER BY "ts" NULLS FIRST, "row" NULLS FIRST
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) - 1 AS pos
+  FROM "Farm"
+  WHERE "type" IN ('T', 'H')
+),
+-- fails where the order of events is not certain
+order_check AS (
+  SELECT CASE
+    WHEN MAX(untyped) > 0 THEN ERROR('the column type of event types is NULL; every event needs a type')
+    WHEN COUNT(part_1) < COUNT(*) THEN ERROR('the order column ts is NULL; every event needs a place in the order')
+    WHEN MAX(copies) > 1 THEN ERROR('two events of a partition are equal in the order, so none comes before the other: ts, row')
+    ELSE TRUE
+  END AS passed
+  FROM (
+    SELECT "ts" AS part_1, "row" AS part_2, COUNT(*) - COUNT("type") AS untyped, COUNT(*) AS copies
+    FROM "Farm"
+    WHERE "type" IN ('T', 'H') OR "type" IS NULL
+    GROUP BY "ts", "row"
+  ) AS places
+),
+-- hot: the first event of a match
+hot AS (
+  SELECT *
+  FROM events
+  WHERE type = 'T'
+    AND value > 40.0e0
+),
+-- dry: the last event of a match
+dry AS (
+  SELECT *
+  FROM events
+  WHERE type = 'H'
+    AND value <= 25.0e0
+)
+SELECT
+  hot.pos AS start_pos,
+  dry.pos AS end_pos,
+  hot.event_time AS start_time,
+  dry.event_time AS end_time,
+  [{'pos': hot.pos, 'id': hot.id, 'value': hot.value, 'ts': hot.ts}] AS hot,
+  [{'pos': dry.pos, 'id': dry.id, 'value': dry.value, 'ts': dry.ts}] AS dry
+FROM hot
+JOIN dry
+  ON hot.pos < dry.pos
+  AND dry.measure <= hot.measure + 600000000
+  AND dry.id = hot.id
+WHERE (SELECT passed FROM order_check);

@@ -1,0 +1,150 @@
+"""Queries as joins, on DuckDB: the cases of the class, and random queries against the reference.
+
+python tests/test_joins.py 0 500     # seeds 0 to 499, and the counts
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+import pytest
+from cases_io import Case, load_cases
+from engines import answer_of
+from joined import compiled, is_joined, rows_of
+from reference import WorkLimitError, check_answer, difference, evaluate
+from seeds import compare_seeds
+from strategies import Feature, declaration_for, random_query
+from strategies_across import TYPES, wide_stream
+from test_random import TOO_LARGE, Tally
+
+from celc import CelError
+
+_QUERIES_OF_THE_CLASS = 131
+"""How many queries of all files of cases are joins."""
+
+JOINED = frozenset(
+    {
+        *(Feature.STREAM_ATOM, Feature.AS, Feature.THEN, Feature.CONTIGUOUS, Feature.RENAME),
+        *(Feature.PROJECT, Feature.FILTER, Feature.OR_ACROSS, Feature.CORRELATION, Feature.OUTER),
+        *(Feature.ALL, Feature.UNLESS, Feature.NOT_BETWEEN, Feature.LOCAL_WINDOW, Feature.N_ARY),
+        *(Feature.SELECT_LABELS, Feature.SELECT_NONE, Feature.SELECT_EXPRESSIONS, Feature.PREV),
+        *(Feature.PARTITION_BY, Feature.WITHIN_EVENTS, Feature.WITHIN_ATTRIBUTE, Feature.PRIOR),
+        *(Feature.KEYS, Feature.COUNTED, Feature.TYPE_TEST, Feature.DISTANCE, Feature.AGGREGATE),
+        Feature.LOOK_BACK,
+    }
+)
+"""The parts of the language whose queries are joins, and some that hardly ever are."""
+
+_WORDS = frozenset(
+    {
+        *(" ALL ", " UNLESS ", "; !", " : ", "PROJECT", "->", "PARTITION BY", " EVENTS", "[ts]"),
+        *("SELECT NONE", " AS value_", "){", "PREV(", "ABS(", " IN (", " OR ", "WITHIN["),
+    }
+)
+"""What must have been met in queries that were compared."""
+
+
+@pytest.fixture(scope="module")
+def cases() -> dict[str, list[Case]]:
+    """The cases of each query that reads events one after another in the order of `ts`."""
+    found: dict[str, list[Case]] = {}
+    for case in load_cases():
+        if case.ties is None and case.order_by in (None, ("ts",)):
+            found.setdefault(case.query, []).append(case)
+    return found
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        pytest.param(slice(None, None, 5), id="some"),
+        pytest.param(slice(None), id="all", marks=pytest.mark.long),
+    ],
+)
+def test_the_cases_of_the_class(part: slice, cases: dict[str, list[Case]]) -> None:
+    """With positions and without; which queries these are is asked of all."""
+    problems: list[str] = []
+    of_the_class = [text for text in cases if is_joined(text)]
+    assert len(of_the_class) == _QUERIES_OF_THE_CLASS
+    for text in of_the_class[part]:
+        made = compiled(text)
+        assert made is not None
+        for case in cases[text]:
+            rows = rows_of(*made, case.events)
+            if wrong := difference(answer_of(made[0], rows, case.events), case.expected):
+                problems.append(f"{case.name}: {wrong}")
+    assert not problems, "\n".join(problems)
+
+
+def check(seed: int, tally: Tally) -> None:
+    """Compare a random query on some streams, if it is one of joins."""
+    rng = random.Random(seed)
+    features = JOINED if rng.random() < 0.7 else JOINED - {Feature.ALL, Feature.LOOK_BACK}
+    text = random_query(rng, features, 2 + seed % 2)
+    ts = rng.choice(("LONG", "LONG", "INT"))
+    plain = declaration_for(features)
+    text = plain.replace("ts: LONG", f"ts: {ts}") + text.removeprefix(plain)
+    tally.drawn += 1
+    try:
+        made = compiled(text)
+    except CelError as problem:
+        codes = {d.code for d in problem.diagnostics if d.severity == "error"}
+        assert codes <= TOO_LARGE, f"{codes}: {text}"
+        tally.too_large += 1
+        return
+    if made is None:
+        return
+    query = made[0]
+    for _ in range(3):
+        types = [name for name in TYPES if f" {name}" in text.removeprefix(plain)] or TYPES
+        longest = 14 if "\nWITHIN" in text else 10
+        events = wide_stream(
+            rng,
+            rng.choice((rng.randint(0, longest), longest)),
+            types=types,
+            nulls=rng.choice((0, 0, 0.1)),
+            strangers=rng.choice((0, 0, 0.2)),
+        )
+        try:
+            wanted = evaluate(text, events, order_by="ts", work_limit=100_000)
+        except WorkLimitError:
+            continue
+        try:
+            answer = answer_of(query, rows_of(*made, events), events)
+        except AssertionError as problem:
+            raise AssertionError(f"seed {seed}: {problem}\n{text}\n{events}") from None
+        tally.pairs += 1
+        tally.pairs_with_matches += bool(wanted)
+        tally.matches += len(wanted)
+        tally.texts.add(text)
+        tally.with_features |= {word for word in _WORDS if word in text}
+        try:
+            check_answer(text, wanted, answer)
+        except AssertionError as problem:
+            raise AssertionError(f"seed {seed}: {problem}\n{text}\n{events}") from None
+
+
+def _compare(seeds: Iterable[int]) -> Tally:
+    tally = Tally()
+    for seed in seeds:
+        check(seed, tally)
+    return tally
+
+
+def test_random_queries() -> None:
+    tally = _compare(range(60))
+    assert len(tally.texts) >= 15, tally
+    assert tally.pairs_with_matches >= 12, tally
+
+
+@pytest.mark.long
+def test_more_random_queries() -> None:
+    tally = _compare(range(1000, 2000))
+    assert len(tally.texts) >= 300, tally
+    assert tally.pairs_with_matches >= 300, tally
+    assert tally.with_features == _WORDS
+
+
+if __name__ == "__main__":
+    compare_seeds(check)
