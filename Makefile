@@ -78,7 +78,7 @@ bench: $(INSTALLED) notes ## measure; ARGS="--full --record", "--compare", "--on
 
 docs: $(INSTALLED) ## build the site of the documents into build/site; all links must lead somewhere
 	@NO_MKDOCS_2_WARNING=1 "$(PY)" -m mkdocs build --strict -q -f tools/site/mkdocs.yml
-	@echo "build/site/index.html"
+	@echo "build/site/index.html; to search in it: python -m http.server -d build/site"
 
 clean: ## remove what was built, and caches; .venv stays
 	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis \

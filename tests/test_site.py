@@ -96,6 +96,7 @@ def _module(name: str) -> ModuleType:
             "`[a](docs/no.md)` [b](https://x.org)",
         ),
         ("spark.md", "```text\n[a](/no)\n```\n", "```text\n[a](/no)\n```\n"),
+        ("spark.md", "```cel\n[a](/no)\n```\n", "```sql\n[a](/no)\n```\n"),
         ("spark.md", "<!-- run -->\n```text\n<!-- b -->\n```\n", "```text\n<!-- b -->\n```\n"),
         ("spark.md", "| `A \\| B` | `C` |\n", "| `A | B` | `C` |\n"),
     ],

@@ -60,7 +60,7 @@ def site_text(text: str, page: str) -> str:
     """
     parts, end = [], 0
     for code in _CODE.finditer(text):
-        parts += [_prose(text[end : code.start()], page), code[0]]
+        parts += [_prose(text[end : code.start()], page), _shown(code[0])]
         end = code.end()
     parts.append(_prose(text[end:], page))
     lines = "".join(parts).splitlines(keepends=True)
@@ -70,6 +70,11 @@ def site_text(text: str, page: str) -> str:
 def _prose(text: str, page: str) -> str:
     without = re.sub(r"(?m)^<!-- .* -->\n", "", text)
     return _LINK.sub(lambda link: link[1] + _led(link[2], page) + link[3], without)
+
+
+def _shown(code: str) -> str:
+    """Pygments has a language `cel` that is another one; SQL's words and comments fit."""
+    return re.sub(r"\A(`{3,})cel\n", r"\1sql\n", code)
 
 
 def _led(target: str, page: str) -> str:
