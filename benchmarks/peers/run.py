@@ -1,14 +1,11 @@
 """celc beside what else answers the same questions: SQL in DuckDB, and SQL in Spark.
 
-    python benchmarks/peers/run.py [--events N,…] [--spark-events N] [--only duckdb,spark] [--record]
+    python benchmarks/peers/run.py [--events N,…] [--spark-events N] [--only duckdb] [--record]
 
-Before anything is timed, both answers are compared row by row; in Spark by their number and a checksum.
-Times are CPU time, the least of some runs that take turns: in DuckDB of this process with its threads
-(DuckDB has two, `match_table` one), in Spark of all processes. `clock` is the time that passed. `times`
-above 1: celc is faster; below 1: it is slower. docs/comparison.md shows a run.
-
-FlinkCEP is not among the peers: its wheel needs older versions of numpy, pandas and pyarrow than celc
-allows, so that both do not fit into one environment.
+Before anything is timed, both answers are compared row by row; in Spark by their number and a
+checksum. Times are CPU time, the least of some runs that take turns: in DuckDB of this process with
+its threads (DuckDB has two, `match_table` one), in Spark of all processes. `clock` is the time that
+passed. `times` above 1: celc is faster; below 1: it is slower. docs/comparison.md shows a run.
 """
 
 from __future__ import annotations
@@ -26,12 +23,12 @@ from typing import Any
 BENCHMARKS = Path(__file__).resolve().parent.parent
 sys.path.append(str(BENCHMARKS))
 
-from common import calibrate, environment
-from in_duckdb import InDuckDB, in_order
-from in_spark import InSpark
-from processes import tree_seconds
-from spark_jobs import answer, run_made, session
-from tasks import TASKS, Task, tables
+from common import calibrate, environment  # noqa: E402
+from in_duckdb import InDuckDB, in_order  # noqa: E402
+from in_spark import InSpark  # noqa: E402
+from processes import tree_seconds  # noqa: E402
+from spark_jobs import answer, run_made, session  # noqa: E402
+from tasks import TASKS, Task, tables  # noqa: E402
 
 Way = Callable[[], object]
 
@@ -55,7 +52,7 @@ def figures_of_spark(rows: int, runs: int) -> Iterator[dict[str, Any]]:
     """All tasks in Spark SQL and by `match`. Raises RuntimeError where the answers differ."""
     with session() as spark, tempfile.TemporaryDirectory() as folder:
         peer = InSpark(spark, Path(folder), tables(rows))
-        for task in TASKS:
+        for task in filter(lambda task: task.on_spark, TASKS):
             query = task.compiled(rows)
             sql, own = partial(peer.by_sql, task, rows), partial(peer.by_celc, task, query)
             found, wanted = answer(own()), answer(sql())

@@ -1,8 +1,9 @@
-"""The tasks: a question, in CEL or MATCH_RECOGNIZE, and in SQL as somebody writes it who knows SQL well.
+"""The tasks: a question, in CEL or MATCH_RECOGNIZE, and in SQL as one writes it who knows it well.
 
-The SQL is read by DuckDB and by Spark alike. It uses joins on equalities wherever there is one, windows
-where these replace a join, and buckets of time where there is no key: a join on inequalities alone
-would compare all pairs. Each answer has the columns of `columns`, so that it can be compared row by row.
+The SQL is read by DuckDB and by Spark alike. It uses joins on equalities wherever there is one,
+windows where these replace a join, and buckets of time where there is no key: a join on
+inequalities alone would compare all pairs. Each answer has the columns of `columns`, so that it can
+be compared row by row.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ NEAR = 50
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A question; `window` and `keys` are filled into both texts."""
+    """A question, whose window is filled into both texts; `on_spark`: it is asked there, too."""
 
     name: str
     table: str
@@ -31,6 +32,7 @@ class Task:
     query: str
     sql: str
     dialect: str = "cel"
+    on_spark: bool = False
 
     def compiled(self, rows: int) -> Any:
         """The query in celc."""
@@ -110,6 +112,7 @@ SELECT k, t1, t2 FROM pairs WHERE before = 'A' AND type = 'B'""",
 SELECT a.k, a.ts AS t1, b.ts AS t2
 FROM events a JOIN events b ON a.k = b.k AND a.ts < b.ts AND b.ts <= a.ts + WINDOW_OF_KEY
 WHERE a.type = 'A' AND b.type = 'B'""",
+        on_spark=True,
     ),
     Task(
         "three events: A ; B ; C of one key in a window",
@@ -123,6 +126,7 @@ FROM events a
 JOIN events b ON a.k = b.k AND a.ts < b.ts AND b.ts <= a.ts + WINDOW_OF_KEY
 JOIN events c ON a.k = c.k AND b.ts < c.ts AND c.ts <= a.ts + WINDOW_OF_KEY
 WHERE a.type = 'A' AND b.type = 'B' AND c.type = 'C'""",
+        on_spark=True,
     ),
     Task(
         "three events without a key, in a window",
@@ -138,6 +142,7 @@ FROM home a
 JOIN near b ON a.bucket = b.bucket AND a.ts < b.ts AND b.ts <= a.ts + NEAR
 JOIN near c ON a.bucket = c.bucket AND b.ts < c.ts AND c.ts <= a.ts + NEAR
 WHERE a.type = 'A' AND b.type = 'B' AND c.type = 'C'""",
+        on_spark=True,
     ),
     Task(
         "absence: A ; B of one key in a window, no C between",
@@ -188,5 +193,6 @@ SELECT k, MIN(ts) AS t1, MAX(ts) AS t2 FROM runs GROUP BY k, run HAVING COUNT(*)
         "PATTERN (S DOWN+ UP+) DEFINE DOWN AS v < PREV(v), UP AS v > PREV(v))",
         _V_IN_SQL,
         "match_recognize",
+        on_spark=True,
     ),
 )
