@@ -45,7 +45,7 @@ def test_another_answer_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_page_shows_the_newest_record() -> None:
     text = (ROOT / "docs" / "comparison.md").read_text("utf-8")
     tables = page.tables()
-    assert len(tables) == 2
+    assert tables
     for peer, lines in tables.items():
         assert f"\n## {peer.split()[0]}\n" in text
         assert "\n" + "\n".join(lines) + "\n" in text, f"{peer}: run benchmarks/peers/page.py"

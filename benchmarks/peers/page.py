@@ -20,7 +20,7 @@ def newest() -> list[dict[str, Any]]:
 
 
 def table(figures: list[dict[str, Any]]) -> Iterator[str]:
-    """The lines of a Markdown table, whose last column is in bold where celc is slower."""
+    """The lines of a Markdown table, with bold words where celc is slower."""
     yield "| task | rows | matches | SQL, s | celc, s | celc is |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: |"
     for figure in figures:
