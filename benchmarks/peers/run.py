@@ -33,11 +33,11 @@ from tasks import TASKS, Task, tables  # noqa: E402
 Way = Callable[[], object]
 
 
-def figures_of_duckdb(rows: int, runs: int) -> Iterator[dict[str, Any]]:
+def figures_of_duckdb(rows: int, runs: int, names: str = "") -> Iterator[dict[str, Any]]:
     """All tasks in DuckDB and by `match_table`. Raises RuntimeError where the answers differ."""
     data = tables(rows)
     peer = InDuckDB(data)
-    for task in TASKS:
+    for task in _chosen(names, TASKS):
         query = task.compiled(rows)
         sql, own = partial(peer.by_sql, task, rows), partial(peer.by_celc, task, query)
         found, wanted = in_order(own()), in_order(sql())
@@ -48,11 +48,11 @@ def figures_of_duckdb(rows: int, runs: int) -> Iterator[dict[str, Any]]:
         )
 
 
-def figures_of_spark(rows: int, runs: int) -> Iterator[dict[str, Any]]:
+def figures_of_spark(rows: int, runs: int, names: str = "") -> Iterator[dict[str, Any]]:
     """All tasks in Spark SQL and by `match`. Raises RuntimeError where the answers differ."""
     with session() as spark, tempfile.TemporaryDirectory() as folder:
         peer = InSpark(spark, Path(folder), tables(rows))
-        for task in filter(lambda task: task.on_spark, TASKS):
+        for task in _chosen(names, [task for task in TASKS if task.on_spark]):
             query = task.compiled(rows)
             sql, own = partial(peer.by_sql, task, rows), partial(peer.by_celc, task, query)
             found, wanted = answer(own()), answer(sql())
@@ -60,6 +60,11 @@ def figures_of_spark(rows: int, runs: int) -> Iterator[dict[str, Any]]:
                 raise RuntimeError(f"{task.name}: celc finds {found}, SQL finds {wanted}")
             ways = partial(run_made, sql), partial(run_made, own)
             yield _figure(f"Spark {peer.version}", task, rows, found[0], ways, runs, tree_seconds)
+
+
+def _chosen(names: str, among: Sequence[Task]) -> list[Task]:
+    """The tasks whose name contains one of the texts, which commas divide."""
+    return [task for task in among if any(name in task.name for name in names.split(","))]
 
 
 def _figure(
@@ -107,6 +112,7 @@ def main() -> None:
     parser.add_argument("--events", default="100000,1000000")
     parser.add_argument("--spark-events", type=int, default=200_000)
     parser.add_argument("--only", default="duckdb,spark")
+    parser.add_argument("--tasks", default="", help="parts of their names: V shape,absence")
     parser.add_argument("--record", action="store_true")
     asked = parser.parse_args()
     sizes = [int(size) for size in asked.events.split(",")]
@@ -116,10 +122,10 @@ def main() -> None:
     try:
         if "duckdb" in asked.only.split(","):
             for rows in sizes:
-                for figure in figures_of_duckdb(rows, 3):
+                for figure in figures_of_duckdb(rows, 3, asked.tasks):
                     figures.append(figure)
         if "spark" in asked.only.split(","):
-            for figure in figures_of_spark(asked.spark_events, 2):
+            for figure in figures_of_spark(asked.spark_events, 2, asked.tasks):
                 figures.append(figure)
     finally:  # a run that is stopped keeps what it has measured
         if asked.record and figures:
