@@ -33,7 +33,7 @@ SPARK_ENV = JAVA_HOME="$$("$(PY)" tools/java.py)" && export JAVA_HOME && unset S
 	export SPARK_LOCAL_IP="$${SPARK_LOCAL_IP:-127.0.0.1}" &&
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test long slice lowest lint golden bench browser clean notes
+.PHONY: help venv demo test long slice lowest lint golden bench browser docs clean notes
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -80,6 +80,9 @@ browser: ## install Chromium and its driver, in which pages of HTML are tested (
 	@command -v apt-get >/dev/null || { echo "make: no apt-get here: install Chromium and" \
 		"chromedriver in the way of this system" >&2; exit 1; }
 	@apt-get update -qq && apt-get install -qq -y chromium chromium-driver >/dev/null
+docs: $(INSTALLED) ## build the site of the documents into build/site; all links must lead somewhere
+	@NO_MKDOCS_2_WARNING=1 "$(PY)" -m mkdocs build --strict -q -f tools/site/mkdocs.yml
+	@echo "build/site/index.html; to search in it: python -m http.server -d build/site"
 
 clean: ## remove what was built, and caches; .venv stays
 	@rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis \
@@ -96,7 +99,7 @@ $(INSTALLED): pyproject.toml
 ifdef REQUIRED
 	@"$(PY)" -m pip install -qq --disable-pip-version-check $$("$(PY)" $(REQUIRED)) --editable .
 else
-	@"$(PY)" -m pip install -qq --disable-pip-version-check --editable ".[spark,dev,bench]"
+	@"$(PY)" -m pip install -qq --disable-pip-version-check --editable ".[spark,dev,bench,docs]"
 endif
 	@test -z "$(PYSPARK)" || "$(PY)" -m pip install -qq --disable-pip-version-check \
 		"pyspark[connect]==$(PYSPARK)"

@@ -168,6 +168,21 @@ def test_queries_have_the_code_that_the_table_of_figures_says() -> None:
         assert code == _CODES[type(stages.program.update)], text
 
 
+def test_the_cheat_sheet_holds() -> None:
+    """Its tables have a query, words, events, and the starts and ends of the matches."""
+    page = (ROOT / "docs" / "cheat-sheet.md").read_text(encoding="utf-8")
+    types = ", ".join(f"EVENT {name} {{ value: INT }}" for name in "ABC")
+    rows = re.findall(r"(?m)^\| `([^`]+)` \| .*? \| `([A-C0-9 ]+)` \| `([0-9. ]+)` \|$", page)
+    examples = [line for line in page.splitlines() if re.search(r"\| `[0-9. ]+` \|$", line)]
+    assert len(rows) == len(examples) >= 40
+    with interpreted():
+        for text, events, answer in rows:
+            matcher = celc.compile(f"CREATE STREAM S {{ {types} }}\n{text}")
+            found = matcher.match_table(table_of(Example(text, events, ()))).to_pylist()
+            shown = [f"{row['start_pos']}..{row['end_pos']}" for row in found]
+            assert shown == answer.split(), text
+
+
 def test_each_worked_file_is_shown() -> None:
     page = (ROOT / "docs" / "examples.md").read_text(encoding="utf-8")
     shown = [block.comment.removeprefix("worked: ") for block in blocks_in(page)]

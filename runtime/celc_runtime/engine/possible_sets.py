@@ -100,9 +100,7 @@ def _has(chains, chain, event):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def sets_of_ends(  # type: ignore[no-untyped-def]
-    first, stop, events, moves, reached, asked, whole
-):
+def sets_of_ends(first, stop, events, moves, reached, asked, whole):  # type: ignore[no-untyped-def]
     """The labelled sets of the matches that end at the events from `first` to before `stop`, each
     once, with its confidence.
 

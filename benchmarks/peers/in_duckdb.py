@@ -1,0 +1,39 @@
+"""Each task in DuckDB, on its own tables, beside `match_table` on a table of Arrow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from tasks import Task
+
+THREADS = 2
+
+
+class InDuckDB:
+    """A database in memory that holds the tables."""
+
+    def __init__(self, tables: dict[str, pa.Table]) -> None:
+        import duckdb
+
+        self.version = duckdb.__version__
+        self._tables = tables
+        self._database: Any = duckdb.connect(config={"threads": THREADS})
+        for name, table in tables.items():
+            self._database.register("given", table)
+            self._database.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
+            self._database.unregister("given")
+
+    def by_sql(self, task: Task, rows: int) -> pa.Table:
+        """The answer of the SQL, as a table of Arrow."""
+        return self._database.sql(task.sql_text(rows)).to_arrow_table()
+
+    def by_celc(self, task: Task, query: Any) -> pa.Table:
+        """The answer of celc, as a table of Arrow."""
+        return query.match_table(self._tables[task.table]).select(list(task.columns))
+
+
+def in_order(answer: pa.Table) -> pa.Table:
+    """The rows of an answer in an order that does not depend on who found them."""
+    numbers = answer.cast(pa.schema([(name, pa.int64()) for name in answer.column_names]))
+    return numbers.sort_by([(name, "ascending") for name in numbers.column_names]).combine_chunks()
