@@ -94,6 +94,7 @@ def test_more_work_than_allowed_is_an_error_that_names_the_row() -> None:
         ([1, None], [1, 3], "'low' is NULL in row 1"),
         ([1, 2], [None, 3], "'high' is NULL in row 0"),
         ([1, 5], [1, 3], "low 5 is after high 3 in row 1"),
+        ([1, -(2**63)], [1, 3], "too far from 0 in row 1"),
         ([1, 0], [1, 2_000_000], "2,000,001 possible times"),
     ],
 )
@@ -128,6 +129,25 @@ def test_the_command_line_shows_confidences(
     (line,) = capsys.readouterr().out.splitlines()
     row = json.loads(line)
     assert (row["confidence"], row["start_time"], row["end_time"]) == (0.75, 0, 2)
+
+
+def test_another_order_is_refused() -> None:
+    query = compiled("SELECT * WHERE A ; B")
+    assert query.with_options(order_by="low").plan.order_by == ("low",)
+    with pytest.raises(ValueError, match="leave out order_by"):
+        query.with_options(order_by="id")
+
+
+def test_all_queries_of_a_module_at_once() -> None:
+    text = "QUERY one:\nSELECT * WHERE A ; B\nQUERY two:\nSELECT * WHERE A+ WITHIN 3 [low]"
+    with interpreted():
+        matcher = celc.compile(_STREAM + text)
+    table = events(("A", 0, 2), ("B", 1, 3), ("A", 2, 2), ("B", 4, 6))
+    found = matcher.match_all_table(table)
+    for name, query in matcher.queries.items():
+        rows = matcher.rows(found, name).to_pylist()
+        assert sorted(map(repr, rows)) == sorted(map(repr, query.match_table(table).to_pylist()))
+        assert rows
 
 
 def test_no_compact_answer() -> None:

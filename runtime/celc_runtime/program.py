@@ -121,6 +121,11 @@ class Program:
                 f"order of {plan.order_by[0]!r}; for another order compile the file with "
                 "--order-by"
             )
+        if order_by is not None and plan.uncertain and _given_names(order_by) != plan.order_by:
+            raise ValueError(
+                f"query {plan.name!r} reads events of uncertain time, whose order is that of "
+                f"{plan.order_by[0]!r}: leave out order_by"
+            )
         if order_by is not None and not plan.reads:
             plan = _ordered(plan, _given_names(order_by))
             self._check_runs(plan)

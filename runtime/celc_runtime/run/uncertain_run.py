@@ -62,6 +62,7 @@ from celc_runtime.run.waiting_events import WaitingEvents
 _MATCHES = 1 << 14
 _EVENTS_OF_MATCHES = 1 << 17
 _MOST_POINTS = 1_000_000
+_LEAST_TIME = -(1 << 62)
 _CROWDED = 5
 """Where so many events overlap, their orders are many: they are added up set by set, and not order
 by order."""
@@ -196,6 +197,10 @@ class UncertainRun(Run):
             row = int(np.argmax(wrong))
             ends = [shown(events.column(name)[row]) for name in names]
             raise self._wrong(events, row, f"{names[0]} {ends[0]} is after {names[1]} {ends[1]}")
+        wrong = low < _LEAST_TIME  # a window could not be measured from there
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise self._wrong(events, row, f"{names[0]} {int(low[row]):,} is too far from 0")
         # The difference of two numbers of 64 bits fits 64 bits without a sign.
         between = (high.view(np.uint64) - low.view(np.uint64)) // np.uint64(self._asked.step)
         wrong = between >= _MOST_POINTS
@@ -217,8 +222,8 @@ class UncertainRun(Run):
     # --- matches ----------------------------------------------------------------------------------
 
     def _listed_between(self, first: int, stop: int) -> Iterator[pa.RecordBatch]:
-        """The matches that end at some of the waiting events, which are whole clusters."""
-        if not self._lists_matches or first == stop:
+        """The matches that end at some of the waiting events."""
+        if first == stop:
             return
         waiting = self._waiting
         events = waiting.events
