@@ -33,6 +33,7 @@ from celc.normal.traversal import is_correlated
 from celc.options import Options
 from celc.parse.parser import parse
 from celc.plan.one_in_an_instant import can_wait, in_one_order
+from celc.plan.orders import labels_tell_roles
 from celc.plan.program import Program
 from celc.plan.strategy import (
     EVERY_UPDATE,
@@ -259,12 +260,15 @@ def _built(
     source: Source,
     options: Options,
     updates: frozenset[type[Update]],
+    *,
+    roles: bool = True,
 ) -> Stages:
-    """The passes of a query whose way to treat simultaneous events is chosen."""
+    """The passes of a query whose way to treat simultaneous events is chosen; `roles` as `divide`
+    takes it."""
     span = query.formula.span
     if is_correlated(form):
         look(span, COMPARED)
-    division = divide(query, form)
+    division = divide(query, form, roles=roles)
     _verify("divide", "division", lambda: verify.division(division))
 
     look(span, CLASSES)
@@ -290,6 +294,10 @@ def _built(
     if query.simultaneous:
         tables = with_instants(tables, letters.classes)
     _verify("tabulate", "tables", lambda: verify.tables(tables, len(alphabet.symbols)))
+
+    if query.uncertain is not None and roles and isinstance(division.rest, Roles):
+        if not labels_tell_roles(tables):
+            return _built(query, form, source, options, updates, roles=False)
 
     run = run_of_events(query, form)
     given = ChoiceInput(query, minimal, letters.machine, tables, rest, options.max_work, run)

@@ -223,8 +223,12 @@ def _listing(
         case ByDefinition():
             definition, read = definition_literal(number, listing, program, code, own)
             return StrategyPart(f"DEFINITION_{number}", (definition,), frozenset(read))
-        case InWorlds(form=form, one_order=one_order):
+        case InWorlds(form=form, checks=conditions, one_order=one_order):
             orders = f"one_order={one_order}"
+            if conditions is not None:
+                between, read = checks_literal(number, conditions, program, code, own)
+                call = imports.call("InWorlds", orders, f"checks=CHECKS_{number}")
+                return StrategyPart(call, (between,), frozenset(read))
             if form is None:
                 return StrategyPart(imports.call("InWorlds", orders))
             whole = ByDefinition(form, False, listing.max_work, listing.reason)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from celc.core.formula import Query
+from celc.core.formula import AttributeValue, Query
+from celc.core.terms import nodes_named_in
 from celc.normal.flat_form import FlatForm
 from celc.normal.flatten import flatten
 from celc.normal.normal_form import (
@@ -83,23 +84,46 @@ def interleaves(query: Query) -> bool:
     return query.consume_by == "ANY" and bool(query.partition_by)
 
 
-def divide(query: Query, form: NormalForm) -> Division:
-    """The division of a query's work between the automaton and the listing."""
+def divide(query: Query, form: NormalForm, *, roles: bool = True) -> Division:
+    """The division of a query's work between the automaton and the listing; without `roles`, where
+    time is uncertain, definitions decide conditions between events."""
     if query.uncertain is not None:
-        return _divide_possible(form)
+        return _divide_possible(query, form, roles=roles)
     if is_correlated(form) or query.lasting:
         return _divide_correlated(query, form)
     selected = _selector_in_window(query, form)
     return Division(form, form, Exact() if selected is None else Windowed(selected))
 
 
-def _divide_possible(form: NormalForm) -> Division:
+def _divide_possible(query: Query, form: NormalForm, *, roles: bool) -> Division:
     """Where time is uncertain, the automaton reads the events of a match in the order in which they
-    come in a world, and FIRST and LAST ask for their positions: definitions decide these too."""
+    come in a world, and FIRST and LAST ask for their positions: definitions decide these too.
+
+    Roles serve where conditions compare pairs of events, whatever their order.
+    """
     if is_correlated(form) or any(map(asks_for_ends, forms_in(form))):
+        asks = any(map(asks_for_ends, forms_in(form)))
+        flat = flatten(form, query) if roles and not asks else None
+        if flat is not None and _compares_pairs(flat):
+            return Division(flat.form, flat.form, Roles(flat, ""))
         found = relaxed(form, ends=False)
         return Division(found, form, Definitions(form, sees_all=False))
     return Division(form, form, Exact())
+
+
+def _compares_pairs(flat: FlatForm) -> bool:
+    """Whether all conditions compare pairs of events by what these are, and not by their order."""
+    if flat.looks_outside or flat.windows:
+        return False
+    nodes = [
+        node
+        for one in flat.clauses
+        for predicate in one.clause.predicates
+        for node in nodes_named_in(predicate)
+    ]
+    return all(isinstance(node, AttributeValue) for node in nodes) and all(
+        one.when == "pairs" and not one.shared_iterations() for one in flat.clauses
+    )
 
 
 def _divide_correlated(query: Query, form: NormalForm) -> Division:

@@ -11,9 +11,21 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from celc.automata.determinize import START, DetState
+from celc.normal.normal_form import shown
 from celc.plan.tables import Tables
 
 _Letter: TypeAlias = tuple[int, tuple[str, ...]]
+
+
+def labels_tell_roles(tables: Tables) -> bool:
+    """Whether events with the same labels have the same roles, so that matches which look alike are
+    one, and the orders of one match can be added up by its labels."""
+    roles: dict[frozenset[str], frozenset[str]] = {}
+    for kind in tables.kinds:
+        marks = frozenset(kind.marks)
+        if roles.setdefault(shown(marks), marks) != marks:
+            return False
+    return True
 
 
 def has_one_order(tables: Tables) -> bool:

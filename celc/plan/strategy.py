@@ -263,11 +263,13 @@ class ByDefinition:
 class InWorlds:
     """The matches in the possible worlds of events whose time is uncertain, with their confidences.
 
-    `form`: the definition that decides each candidate; None: the automaton decides. `one_order`:
-    the events of a match come in one order only. `max_work`: the most steps for one row.
+    `form`: the definition that decides each candidate; `checks`: conditions on pairs of its events,
+    which are asked while it is listed; None both: the automaton decides. `one_order`: the events of
+    a match come in one order only. `max_work`: the most steps for one row.
     """
 
     form: NormalForm | None
+    checks: Checked | None
     one_order: bool
     max_work: int
     reason: str
@@ -338,12 +340,21 @@ def choose(given: ChoiceInput, updates: frozenset[type[Update]] = EVERY_UPDATE) 
 def _in_worlds(given: ChoiceInput) -> Strategy:
     """The strategy of a query over events whose time is uncertain."""
     update = UnionLists("the listing follows the tables in every order in which events can come")
-    form = given.rest.form if isinstance(given.rest, Definitions) else None
+    form: NormalForm | None = None
+    checks: Checked | None = None
     reason = "the automaton tells the orders in which events of uncertain time are a match"
-    if form is not None:
-        reason += ", and the definition decides the conditions between them"
     one_order = has_one_order(given.tables)
-    listing = InWorlds(form, one_order, given.max_work, reason)
+    match given.rest:
+        case Definitions(form=whole):
+            form = whole
+            reason += ", and the definition decides the conditions between them"
+        case Roles(flat=flat):
+            checks = Checked(
+                flat.clauses, (), (), (), (), (), (), None, "", False, given.max_work, reason
+            )
+        case _:
+            pass
+    listing = InWorlds(form, checks, one_order, given.max_work, reason)
     return _strategy(given.tables, update, listing)
 
 

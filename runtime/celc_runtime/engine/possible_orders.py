@@ -26,6 +26,8 @@ Processing* (SIGMOD 2014), where intervals are given and confidences enumerated.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +35,7 @@ import numpy as np
 from celc_runtime.engine.key_tables import hash_of
 from celc_runtime.engine.possible_moves import START, PossibleMoves
 from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.strategy import Checked
 
 NEVER = np.int64(-(2**63))
 FAR = np.int64(2**63 - 1)
@@ -443,7 +446,8 @@ class Walk(NamedTuple):
     chain so far could change places. latest: int64[depth], the latest point of the event at which
     the chain is possible. vectors: float64. chain: int64[depth, 2], events and kinds. scratch:
     float64, twice as many as the most points of an event. known: int64[slots, 2], the sets of
-    events that have been found at the end at hand, by 128 bits; 0: a free slot.
+    events that have been found at the end at hand, by 128 bits; 0: a free slot. tags: int64[depth],
+    entries and kinds of the chain, and state: int64[states, depth], for conditions.
     """
 
     numbers: np.ndarray
@@ -453,14 +457,19 @@ class Walk(NamedTuple):
     chain: np.ndarray
     scratch: np.ndarray
     known: np.ndarray
+    tags: np.ndarray
+    state: np.ndarray
 
 
 _EVENT, _KIND, _STATE, _NEXT, _MOVE, _MOVES_END, _AT, _SWAPS = range(8)
 END, STOP, END_MOVE, DEPTH, WORK, KNOWN = range(6)
 
 
-def new_walk(events: PossibleEvents, first: int, stop: int, moves: PossibleMoves) -> Walk:
-    """The walk through the matches that end at the events from `first` to before `stop`."""
+def new_walk(
+    events: PossibleEvents, first: int, stop: int, moves: PossibleMoves, states: int
+) -> Walk:
+    """The walk through the matches that end at the events from `first` to before `stop`; `states`:
+    how many numbers conditions keep with an event."""
     most = int(events.points.max(initial=1))
     numbers = np.array([first, stop, -1, 0, 0, 0], np.int64)
     if first < stop:
@@ -474,6 +483,8 @@ def new_walk(events: PossibleEvents, first: int, stop: int, moves: PossibleMoves
         np.zeros((depth, 2), np.int64),
         np.zeros(2 * most, np.float64),
         np.zeros((64, 2), np.int64),
+        np.zeros(depth, np.int64),
+        np.zeros((states, depth), np.int64),
     )
 
 
@@ -491,6 +502,8 @@ def with_room(walk: Walk, status: int) -> Walk:
         path=np.concatenate([walk.path, np.zeros((more, 8), np.int64)]),
         latest=np.concatenate([walk.latest, np.zeros(more, np.int64)]),
         chain=np.concatenate([walk.chain, np.zeros((more, 2), np.int64)]),
+        tags=np.concatenate([walk.tags, np.zeros(more, np.int64)]),
+        state=np.concatenate([walk.state, np.zeros((len(walk.state), more), np.int64)], axis=1),
     )
 
 
@@ -606,120 +619,165 @@ def _write(walk, events, moves, asked, rows, total, swaps):  # type: ignore[no-u
     return DONE
 
 
-@njit(nogil=True, cache=True)
-def walk_on(walk, events, moves, reached, asked, rows):  # type: ignore[no-untyped-def]
-    """List matches until there is no more room, or no more of them; a status.
+class Past(NamedTuple):
+    """What conditions read: the remembered columns, the entry at their index 0, and the entry of
+    each event (int64[events])."""
 
-    A chain that is not likely enough is given up before it is complete, unless its events could
-    come in another order, whose share counts as well.
+    columns: tuple[np.ndarray, ...]
+    first: int
+    entries: np.ndarray
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _always(past, first, path, depth, state):  # type: ignore[no-untyped-def]
+    """The condition of matches without conditions."""
+    return True
+
+
+@cache
+def walker(checks: Checked | None) -> Callable[..., int]:
+    """A kernel that lists matches, and asks of each event and match what generated functions ask.
+
+    It takes (walk, events, moves, reached, asked, rows, past), and lists until there is no more
+    room, or no more of them; it returns a status. A chain that is not likely enough is given up
+    before it is complete, unless its events could come in another order, whose share counts as
+    well; so is a chain of events that the conditions do not admit. Made once for each query.
     """
-    numbers, path = walk.numbers, walk.path
-    step, window = asked.step, asked.window
-    while True:
-        depth = numbers[DEPTH]
-        if depth + 1 >= path.shape[0]:
-            return PATH_FULL
-        if depth == 0:
-            if numbers[END] == numbers[STOP]:
-                return DONE
-            event = numbers[END]
-            symbol = events.symbols[event]
-            move = numbers[END_MOVE]
-            if move == moves.ends_first[symbol] and numbers[KNOWN] > 0:
-                walk.known[:] = 0
-                numbers[KNOWN] = 0
-            if not reached.can_end[event] or move == moves.ends_first[symbol + 1]:
-                numbers[END] += 1
-                numbers[WORK] = 0
-                if numbers[END] < numbers[STOP]:
-                    numbers[END_MOVE] = moves.ends_first[events.symbols[numbers[END]]]
+    # Longer than 60 lines: it makes one kernel, which has to be a closure over the conditions.
+    admits, completes = _always, _always
+    if checks is not None:
+        admits, completes = checks.admits, checks.completes
+
+    def walk_on(walk, events, moves, reached, asked, rows, past):  # type: ignore[no-untyped-def]
+        numbers, path = walk.numbers, walk.path
+        step, window = asked.step, asked.window
+        while True:
+            depth = numbers[DEPTH]
+            if depth + 1 >= path.shape[0]:
+                return PATH_FULL
+            if depth == 0:
+                if numbers[END] == numbers[STOP]:
+                    return DONE
+                event = numbers[END]
+                symbol = events.symbols[event]
+                move = numbers[END_MOVE]
+                if move == moves.ends_first[symbol] and numbers[KNOWN] > 0:
+                    walk.known[:] = 0
+                    numbers[KNOWN] = 0
+                if not reached.can_end[event] or move == moves.ends_first[symbol + 1]:
+                    numbers[END] += 1
+                    numbers[WORK] = 0
+                    if numbers[END] < numbers[STOP]:
+                        numbers[END_MOVE] = moves.ends_first[events.symbols[numbers[END]]]
+                    continue
+                points = events.points[event]
+                if points > walk.vectors.shape[0]:
+                    return POINTS_FULL
+                source, kind = moves.ends_sources[move], moves.ends_kinds[move]
+                walk.chain[0, 0], walk.chain[0, 1] = event, kind
+                walk.tags[0] = past.entries[event] << asked.bits | kind
+                if not admits(past.columns, past.first, walk.tags, 0, walk.state):
+                    numbers[END_MOVE] = move + 1
+                    continue
+                if source == START:
+                    if completes(past.columns, past.first, walk.tags, 0, walk.state):
+                        status = _write(walk, events, moves, asked, rows, 1.0, False)
+                        if status != DONE:
+                            return status
+                else:
+                    for point in range(points):
+                        walk.vectors[point] = 1.0 / points
+                    latest = events.last[event]
+                    path[0, _EVENT], path[0, _KIND], path[0, _STATE] = event, kind, source
+                    path[0, _NEXT] = behind_of_state(events, reached, source, event, latest)
+                    path[0, _MOVE] = path[0, _MOVES_END] = 0
+                    path[0, _AT] = path[0, _SWAPS] = 0
+                    walk.latest[0] = latest
+                    numbers[DEPTH] = 1
+                numbers[END_MOVE] = move + 1
+                continue
+            top = depth - 1
+            behind, state = path[top, _EVENT], path[top, _STATE]
+            into = path[top, _AT] + events.points[behind]
+            if path[top, _MOVE] < path[top, _MOVES_END]:
+                move = path[top, _MOVE]
+                event = walk.chain[depth, 0]
+                source, kind = moves.into_sources[move], moves.into_kinds[move]
+                walk.chain[depth, 1] = kind
+                walk.tags[depth] = past.entries[event] << asked.bits | kind
+                if not admits(past.columns, past.first, walk.tags, depth, walk.state):
+                    path[top, _MOVE] = move + 1
+                    continue
+                swaps = path[top, _SWAPS] != 0 or events.last[event] > events.low[behind]
+                if source == START:
+                    if completes(past.columns, past.first, walk.tags, depth, walk.state):
+                        total = 0.0
+                        for point in range(events.points[event]):
+                            total += walk.vectors[into + point]
+                        status = _write(walk, events, moves, asked, rows, total, swaps)
+                        if status != DONE:
+                            return status
+                else:
+                    path[depth, _EVENT], path[depth, _KIND], path[depth, _STATE] = (
+                        event,
+                        kind,
+                        source,
+                    )
+                    path[depth, _NEXT] = behind_of_state(
+                        events, reached, source, event, walk.latest[depth]
+                    )
+                    path[depth, _MOVE] = path[depth, _MOVES_END] = 0
+                    path[depth, _AT], path[depth, _SWAPS] = into, swaps
+                    numbers[DEPTH] = depth + 1
+                path[top, _MOVE] = move + 1
+                continue
+            place = path[top, _NEXT] - 1
+            floor = events.low[path[0, _EVENT]] - window
+            if (
+                place < reached.of_state[state]
+                or reached.events[place] < events.part[behind]
+                or (window >= 0 and reached.before[place] < floor)
+            ):
+                numbers[DEPTH] = top
+                continue
+            event, node = reached.events[place], reached.nodes[place]
+            numbers[WORK] += 1
+            if reached.earliest[node] >= walk.latest[top]:
+                path[top, _NEXT] = place
+                continue
+            if window >= 0 and reached.latest_start[node] < floor:
+                path[top, _NEXT] = place
                 continue
             points = events.points[event]
-            if points > walk.vectors.shape[0]:
+            if into + points > walk.vectors.shape[0]:
                 return POINTS_FULL
-            source, kind = moves.ends_sources[move], moves.ends_kinds[move]
-            walk.chain[0, 0], walk.chain[0, 1] = event, kind
-            if source == START:
-                status = _write(walk, events, moves, asked, rows, 1.0, False)
-                if status != DONE:
-                    return status
-            else:
-                for point in range(points):
-                    walk.vectors[point] = 1.0 / points
-                latest = events.last[event]
-                path[0, _EVENT], path[0, _KIND], path[0, _STATE] = event, kind, source
-                path[0, _NEXT] = behind_of_state(events, reached, source, event, latest)
-                path[0, _MOVE] = path[0, _MOVES_END] = 0
-                path[0, _AT] = path[0, _SWAPS] = 0
-                walk.latest[0] = latest
-                numbers[DEPTH] = 1
-            numbers[END_MOVE] = move + 1
-            continue
-        top = depth - 1
-        behind, state = path[top, _EVENT], path[top, _STATE]
-        into = path[top, _AT] + events.points[behind]
-        if path[top, _MOVE] < path[top, _MOVES_END]:
-            move = path[top, _MOVE]
-            event = walk.chain[depth, 0]
-            source, kind = moves.into_sources[move], moves.into_kinds[move]
-            walk.chain[depth, 1] = kind
+            path[top, _NEXT] = place
+            if points > 1 and _is_in(path, depth, event):
+                continue
+            numbers[WORK] += points
+            if numbers[WORK] > asked.max_work:
+                return OUT_OF_WORK
+            total, latest = extended(
+                events, step, walk.vectors, path[top, _AT], event, behind, into
+            )
+            if total <= 0.0:
+                continue
             swaps = path[top, _SWAPS] != 0 or events.last[event] > events.low[behind]
-            if source == START:
-                total = 0.0
-                for point in range(events.points[event]):
-                    total += walk.vectors[into + point]
-                status = _write(walk, events, moves, asked, rows, total, swaps)
-                if status != DONE:
-                    return status
-            else:
-                path[depth, _EVENT], path[depth, _KIND], path[depth, _STATE] = event, kind, source
-                path[depth, _NEXT] = behind_of_state(
-                    events, reached, source, event, walk.latest[depth]
-                )
-                path[depth, _MOVE] = path[depth, _MOVES_END] = 0
-                path[depth, _AT], path[depth, _SWAPS] = into, swaps
-                numbers[DEPTH] = depth + 1
-            path[top, _MOVE] = move + 1
-            continue
-        place = path[top, _NEXT] - 1
-        floor = events.low[path[0, _EVENT]] - window
-        if (
-            place < reached.of_state[state]
-            or reached.events[place] < events.part[behind]
-            or (window >= 0 and reached.before[place] < floor)
-        ):
-            numbers[DEPTH] = top
-            continue
-        event, node = reached.events[place], reached.nodes[place]
-        numbers[WORK] += 1
-        if reached.earliest[node] >= walk.latest[top]:
-            path[top, _NEXT] = place
-            continue
-        if window >= 0 and reached.latest_start[node] < floor:
-            path[top, _NEXT] = place
-            continue
-        points = events.points[event]
-        if into + points > walk.vectors.shape[0]:
-            return POINTS_FULL
-        path[top, _NEXT] = place
-        if points > 1 and _is_in(path, depth, event):
-            continue
-        numbers[WORK] += points
-        if numbers[WORK] > asked.max_work:
-            return OUT_OF_WORK
-        total, latest = extended(events, step, walk.vectors, path[top, _AT], event, behind, into)
-        if total <= 0.0:
-            continue
-        swaps = path[top, _SWAPS] != 0 or events.last[event] > events.low[behind]
-        if total <= asked.bound and not (swaps and asked.sums):
-            continue
-        symbol = events.symbols[event]
-        first = moves.node_first[symbol] + node - reached.first[event]
-        walk.chain[depth, 0], walk.latest[depth] = event, latest
-        path[top, _MOVE], path[top, _MOVES_END] = (
-            moves.into_first[first],
-            moves.into_first[first + 1],
-        )
+            if total <= asked.bound and not (swaps and asked.sums):
+                continue
+            symbol = events.symbols[event]
+            first = moves.node_first[symbol] + node - reached.first[event]
+            walk.chain[depth, 0], walk.latest[depth] = event, latest
+            path[top, _MOVE], path[top, _MOVES_END] = (
+                moves.into_first[first],
+                moves.into_first[first + 1],
+            )
+
+    # Interpreted conditions (for debugging) cannot be called by compiled code.
+    if checks is not None and not checks.compiles:
+        return walk_on
+    compiled: Callable[..., int] = njit(nogil=True, error_model="numpy")(walk_on)
+    return compiled
 
 
 @njit(nogil=True, cache=True)

@@ -278,12 +278,13 @@ class InWorlds:
     """The matches in the possible worlds of events whose time is uncertain.
 
     The tables are those of the update, which does not run. one_order: the events of a match come in
-    one order only. definition: decides each candidate that the tables admit; None: the tables
-    decide.
+    one order only. definition: decides each candidate that the tables admit; checks: conditions on
+    pairs of its events, in whatever order; None both: the tables decide.
     """
 
     one_order: bool
     definition: ByDefinition | None = None
+    checks: Checked | None = None
 
 
 Listing: TypeAlias = (

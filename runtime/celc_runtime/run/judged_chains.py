@@ -11,7 +11,6 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from celc_runtime.arrow.columns import Prepared
 from celc_runtime.arrow.possible_rows import Rows
 from celc_runtime.engine.instants import ALONE
 from celc_runtime.engine.open_questions import Budget, Labels, OutOfWorkError, Stretch
@@ -19,40 +18,23 @@ from celc_runtime.plan.errors import WorkLimitError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import ByDefinition
 from celc_runtime.run.history import History
-from celc_runtime.run.positions import Positions
 from celc_runtime.run.waiting_events import WaitingEvents
 
 _NONE = np.zeros(0, np.int64)
 
 
 class JudgedChains:
-    """Remembers what conditions read of events, and judges chains of them."""
+    """Judges chains of events; `history` holds what conditions read of them."""
 
-    def __init__(self, definition: ByDefinition, plan: Plan) -> None:
+    def __init__(self, definition: ByDefinition, plan: Plan, history: History) -> None:
         self._definition = definition
         self._plan = plan
-        self._history = History(definition.remembers, plan)
+        self._history = history
         labels = plan.label_names
         self._kinds = {
             frozenset(labels[column] for column in kind.columns): number
             for number, kind in enumerate(plan.kinds)
         }
-
-    @property
-    def nbytes(self) -> int:
-        """The size of what is remembered."""
-        return self._history.nbytes
-
-    def remember(self, prepared: Prepared, rows: np.ndarray, positions: Positions) -> np.ndarray:
-        """Take in the relevant rows of a batch; int64[rows], their entries."""
-        first = self._history.next
-        symbols = prepared.batch.symbols[rows]
-        self._history.append(prepared.events, rows, symbols, positions, prepared.parts)
-        return np.arange(first, first + len(rows))
-
-    def forget_before(self, entries: np.ndarray) -> None:
-        """Forget the events before the first of some entries (int64, ascending); none: all."""
-        self._history.drop(int(entries[0]) if len(entries) else self._history.next)
 
     def rows(
         self,

@@ -11,8 +11,9 @@ Three ways, by the query and the events:
 - `possible_orders` lists matches one by one, and gives up a chain that is not likely enough.
   Where events of a match could change places, it adds up their orders for this match.
 - Where many events overlap, `possible_sets` adds up the orders of all matches of a cluster at once.
-- Conditions compare events: chains that the relaxed formula admits are listed, and the definition
-  of the formula is asked about the events of each, in that order (`definition`).
+- Conditions on pairs of events are asked while chains are listed.
+- Other conditions compare events: chains that the relaxed formula admits are listed, and the
+  definition of the formula is asked about the events of each, in that order (`definition`).
 
 What waits is bounded by the window and by the longest time between low and high; where conditions
 compare events that can come in several orders, by the longest cluster. Without a window events wait
@@ -39,6 +40,7 @@ from celc_runtime.engine.possible_orders import (
     NO_WINDOW,
     OUT_OF_WORK,
     ROWS_FULL,
+    Past,
     PossibleEvents,
     Question,
     Reached,
@@ -46,7 +48,7 @@ from celc_runtime.engine.possible_orders import (
     new_rows,
     new_walk,
     reach,
-    walk_on,
+    walker,
     with_room,
 )
 from celc_runtime.engine.possible_sets import sets_of_ends
@@ -54,6 +56,7 @@ from celc_runtime.engine.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.plan.errors import EventError, WorkLimitError
 from celc_runtime.plan.strategy import InWorlds, UnionLists
 from celc_runtime.program import Program
+from celc_runtime.run.history import History
 from celc_runtime.run.judged_chains import JudgedChains
 from celc_runtime.run.positions import Positions
 from celc_runtime.run.run import Run
@@ -100,9 +103,13 @@ class UncertainRun(Run):
             plan.max_work,
             np.array([looks[look] for look in columns], np.int64),
         )
+        self._checks, self._history = listing.checks, None
         self._judged: JudgedChains | None = None
-        if listing.definition is not None:
-            self._judged = JudgedChains(listing.definition, plan)
+        conditions = listing.definition or listing.checks
+        if conditions is not None:
+            self._history = History(conditions.remembers, plan)
+        if listing.definition is not None and self._history is not None:
+            self._judged = JudgedChains(listing.definition, plan, self._history)
         names = {*plan.stored_attributes, *plan.key_columns, self._times.low, self._times.high}
         self._shown = [name for name in (a.name for a in plan.attributes) if name in names]
         self._shown += [name for name in plan.key_columns if name not in self._shown]
@@ -114,8 +121,8 @@ class UncertainRun(Run):
     @property
     def buffer_bytes(self) -> int:
         """The size of the buffers, and of the events that wait."""
-        judged = 0 if self._judged is None else self._judged.nbytes
-        return super().buffer_bytes + self._waiting.nbytes + judged
+        remembered = 0 if self._history is None else self._history.nbytes
+        return super().buffer_bytes + self._waiting.nbytes + remembered
 
     @property
     def stored_events(self) -> int:
@@ -128,8 +135,10 @@ class UncertainRun(Run):
         count = int(np.count_nonzero(batch.symbols))
         rows = relevant_rows(batch.words, batch.symbols, count)
         entries = np.zeros(count, np.int64)
-        if self._judged is not None and count:
-            entries = self._judged.remember(prepared, rows, of_rows)
+        if self._history is not None and count:
+            entries = np.arange(self._history.next, self._history.next + count)
+            symbols = batch.symbols[rows]
+            self._history.append(prepared.events, rows, symbols, of_rows, prepared.parts)
         if count:
             self._waiting.add(
                 prepared.events.select(self._shown).take(pa.array(rows)),
@@ -143,8 +152,9 @@ class UncertainRun(Run):
             )
         self._part += len(prepared.parts)
         yield from self._known(int(low[-1]))
-        if self._judged is not None:
-            self._judged.forget_before(self._waiting.entries)
+        if self._history is not None:
+            left = self._waiting.entries
+            self._history.drop(int(left[0]) if len(left) else self._history.next)
         self._leave_batch(prepared, len(prepared.events))
 
     def _rest(self) -> Iterator[pa.RecordBatch]:
@@ -264,7 +274,7 @@ class UncertainRun(Run):
     ) -> Iterator[tuple[int, Rows]]:
         """Rows, each time with the event up to which all matches that end before it have come."""
         asked = self._asked
-        if not self._several_orders and self._judged is None:
+        if self._judged is None and not (self._several_orders and self._checks is None):
             yield from self._walked(events, reached, first, stop, asked)
             return
         begins, crowded = clusters_of(events, first, stop, self._window, _CROWDED)
@@ -294,11 +304,13 @@ class UncertainRun(Run):
         asked: Question,
     ) -> Iterator[tuple[int, Rows]]:
         """Chains in batches of bounded size, each with the event up to which all have come."""
-        walk = new_walk(events, first, stop, self._moves)
+        states = 0 if self._checks is None else self._checks.states
+        walk = new_walk(events, first, stop, self._moves, states)
+        past, walk_on = self._past(), walker(self._checks)
         rows = new_rows(_MATCHES, _EVENTS_OF_MATCHES)
         while True:
             with np.errstate(over="ignore"):  # hashes wrap around; plain Python would warn
-                status = walk_on(walk, events, self._moves, reached, asked, rows)
+                status = walk_on(walk, events, self._moves, reached, asked, rows, past)
             matches, used = map(int, rows.used)
             if status == OUT_OF_WORK:
                 raise self._too_much(int(walk.numbers[END]))
@@ -313,6 +325,12 @@ class UncertainRun(Run):
                     return
             else:
                 walk = with_room(walk, status)
+
+    def _past(self) -> Past:
+        """What conditions read that are asked while chains are listed."""
+        if self._checks is None or self._history is None:
+            return Past((), 0, self._waiting.entries)
+        return Past(self._history.past, self._history.first, self._waiting.entries)
 
     def _sets(
         self,
