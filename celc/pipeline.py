@@ -295,9 +295,9 @@ def _built(
         tables = with_instants(tables, letters.classes)
     _verify("tabulate", "tables", lambda: verify.tables(tables, len(alphabet.symbols)))
 
-    if query.uncertain is not None and roles and isinstance(division.rest, Roles):
-        if not labels_tell_roles(tables):
-            return _built(query, form, source, options, updates, roles=False)
+    has_roles = query.uncertain is not None and isinstance(division.rest, Roles)
+    if has_roles and not labels_tell_roles(tables):
+        return _built(query, form, source, options, updates, roles=False)
 
     run = run_of_events(query, form)
     given = ChoiceInput(query, minimal, letters.machine, tables, rest, options.max_work, run)
