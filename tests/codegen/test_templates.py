@@ -99,7 +99,7 @@ def _classes(view: type) -> Iterator[type]:
 
 def test_each_template_has_a_dataclass() -> None:
     assert sorted(VIEWS) == sorted(
-        path.name.removesuffix(".py.jinja") for path in template_folder().iterdir()
+        path.name.removesuffix(".py.jinja") for path in template_folder().glob("*.py.jinja")
     )
 
 

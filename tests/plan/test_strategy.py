@@ -30,6 +30,7 @@ from celc.plan.strategy import (
     EarliestInWindow,
     InRuns,
     InWindow,
+    InWorlds,
     Keyed,
     Latest,
     Listing,
@@ -41,7 +42,8 @@ from celc.plan.strategy import (
 )
 
 _TYPES = ", ".join(f"EVENT {name} {{ id: INT, value: DOUBLE }}" for name in "ABCD")
-_DECLARATION = f"CREATE STREAM S {{ {_TYPES} }}\n"
+_UNCERTAIN = "UNCERTAIN [low, high] BY 1 { EVENT E { low: LONG, high: LONG } }"
+_DECLARATION = f"CREATE STREAM S {{ {_TYPES} }}\nCREATE STREAM U {_UNCERTAIN}\n"
 
 _CHOICES: list[tuple[str, type[Update], str, type[Listing], str]] = [
     ("* FROM S WHERE A ; B ; C", BranchFree, "as it is", InRuns, "same 3 places"),
@@ -176,6 +178,7 @@ _CHOICES: list[tuple[str, type[Update], str, type[Listing], str]] = [
         "in how many of them",
     ),
     ("COLLAPSED * FROM S WHERE A+ ; B", BranchFree, "as it is", United, "below their end"),
+    ("* FROM U WHERE E ; E", UnionLists, "in every order", InWorlds, "events of uncertain time"),
 ]
 
 
