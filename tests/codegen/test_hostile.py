@@ -158,6 +158,13 @@ class _Shape(ast.NodeTransformer):
     def visit_Constant(self, node: ast.Constant) -> ast.Constant:
         return ast.Constant("") if isinstance(node.value, str) else node
 
+    def visit_List(self, node: ast.List) -> ast.AST:
+        # The lines of a text: a name with a line end makes more of them.
+        texts = all(
+            isinstance(one, ast.Constant) and isinstance(one.value, str) for one in node.elts
+        )
+        return ast.List([ast.Constant("")]) if texts else self.generic_visit(node)
+
     def visit_keyword(self, node: ast.keyword) -> ast.AST | None:
         # Which conditions Spark is told of may depend on what their texts consist of.
         return None if node.arg == "relevant" else self.generic_visit(node)
