@@ -15,7 +15,7 @@ from celc.diagnostics.source import Source
 
 pytest.importorskip("pygls")
 
-URI, SQL = "file:///work/fire.cel", "file:///work/v%20shape.sql"
+URI, SQL = "file:///queries/fire.cel", "file:///queries/v%20shape.sql"
 TEXT = """\
 CREATE STREAM Farm {
   EVENT T { id: LONG, value: DOUBLE }
@@ -204,7 +204,7 @@ def test_formatting(editor: Editor) -> None:
 
 
 def test_errors_follow_the_changes_and_go_when_the_document_is_closed(editor: Editor) -> None:
-    uri = "file:///work/changed.cel"
+    uri = "file:///queries/changed.cel"
     editor.open(TEXT, uri)
     assert editor.diagnostics(uri)["version"] == 1
     # Of changes in quick succession only the last one is checked.
@@ -221,7 +221,7 @@ def test_errors_follow_the_changes_and_go_when_the_document_is_closed(editor: Ed
 
 
 def test_other_sql_is_left_alone(editor: Editor) -> None:
-    uri = "file:///work/other.sql"
+    uri = "file:///queries/other.sql"
     editor.open("SELECT 1 + FROM", uri, "sql")
     assert editor.diagnostics(uri)["diagnostics"] == []
     answer = editor.of_document("completion", uri, position=_at(0, 3))
