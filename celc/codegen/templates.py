@@ -43,13 +43,14 @@ def template_folder() -> Path:
 
 
 @cache
-def environment() -> jinja2.Environment:
-    """The settings of Jinja for all templates: a name without a value is an error."""
+def environment(*, escapes: bool = False) -> jinja2.Environment:
+    """The settings of Jinja for all templates: a name without a value is an error; `escapes`:
+    values are escaped as HTML."""
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(template_folder(), encoding="utf-8"),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        autoescape=False,
+        autoescape=escapes,
     )

@@ -11,12 +11,9 @@ import base64
 import hashlib
 import html
 import json
-from functools import cache
 from typing import Any
 
-import jinja2
-
-from celc.codegen.templates import template_folder
+from celc.codegen.templates import environment, template_folder
 
 
 class Page(str):
@@ -39,7 +36,7 @@ def page_of(
     parts = "".join(_beside(f"{name}.js") for name in ("page", *scripts))
     script = f'(() => {{\n"use strict";\n{parts}}})();\n'
     text = (
-        _environment()
+        environment(escapes=True)
         .get_template(f"{template}.html.jinja")
         .render(
             title=visible_title(title),
@@ -80,15 +77,3 @@ def _hash(text: str) -> str:
 
 def _beside(name: str) -> str:
     return (template_folder() / name).read_text("utf-8")
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(template_folder(), encoding="utf-8"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=True,
-    )

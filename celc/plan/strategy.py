@@ -21,6 +21,7 @@ from celc.normal.flat_form import (
     EventAfter,
     EventBefore,
     FirstWithKey,
+    FlatForm,
     PartAfter,
     PartBefore,
     RoleClause,
@@ -349,13 +350,18 @@ def _in_worlds(given: ChoiceInput) -> Strategy:
             form = whole
             reason += ", and the definition decides the conditions between them"
         case Roles(flat=flat):
-            checks = Checked(
-                flat.clauses, (), (), (), (), (), (), None, "", False, given.max_work, reason
-            )
-        case _:
-            pass
+            checks = _checks_between(flat, given.max_work, reason)
+        case rest:
+            assert isinstance(rest, Exact)  # selectors are refused before
     listing = InWorlds(form, checks, one_order, given.max_work, reason)
     return _strategy(given.tables, update, listing)
+
+
+def _checks_between(flat: FlatForm, max_work: int, reason: str) -> Checked:
+    """The conditions of a form that has no others than those between the events of a match."""
+    assert not flat.windows
+    assert not flat.looks_outside
+    return Checked(flat.clauses, (), (), (), (), (), (), None, "", False, max_work, reason)
 
 
 def _united(found: Strategy, *, weighs: bool) -> Strategy:
@@ -436,9 +442,7 @@ def _longest_runs(given: ChoiceInput, updates: frozenset[type[Update]]) -> Strat
             between = all(c.when == "neighbours" and c.iterations == ((),) for c in flat.clauses)
             if conditions or not between:
                 return None
-            checks = Checked(
-                flat.clauses, (), (), (), (), (), (), None, "", False, given.max_work, reason
-            )
+            checks = _checks_between(flat, given.max_work, reason)
         case _:
             return None
     update = UnionLists("the listing reads the events itself, and runs no update")

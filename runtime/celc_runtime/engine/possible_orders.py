@@ -328,7 +328,7 @@ def of_all_orders(chain, count, events, moves, asked):  # type: ignore[no-untype
                 continue
             for end in range(points if cuts else 1):
                 if size == chains.shape[0]:
-                    chains, vectors = _twice(chains), _twice_vectors(vectors)
+                    chains, vectors = with_twice_the_rows(chains), with_twice_the_rows(vectors)
                 chains[size, 0], chains[size, 2] = np.int64(1) << place, place
                 chains[size, 1] = moves.ends_sources[move]
                 chains[size, 3] = events.low[event] + end * step if cuts else FAR
@@ -377,7 +377,9 @@ def of_all_orders(chain, count, events, moves, asked):  # type: ignore[no-untype
                     at = _place_of(chains, stop, size, known, source, place, end)
                     if at < 0:
                         if size == chains.shape[0]:
-                            chains, vectors = _twice(chains), _twice_vectors(vectors)
+                            chains, vectors = with_twice_the_rows(chains), with_twice_the_rows(
+                                vectors
+                            )
                         at = size
                         chains[at, 0], chains[at, 1] = known, source
                         chains[at, 2], chains[at, 3], chains[at, 4] = place, end, 0
@@ -404,17 +406,9 @@ def _node_of(moves, symbol, state):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _twice(array):  # type: ignore[no-untyped-def]
-    """A matrix with twice the rows."""
-    found = np.empty((2 * array.shape[0], array.shape[1]), np.int64)
-    found[: array.shape[0]] = array
-    return found
-
-
-@njit(nogil=True, cache=True)
-def _twice_vectors(array):  # type: ignore[no-untyped-def]
-    """The same of real numbers."""
-    found = np.zeros((2 * array.shape[0], array.shape[1]), np.float64)
+def with_twice_the_rows(array):  # type: ignore[no-untyped-def]
+    """A matrix with twice the rows, the new ones of zeros."""
+    found = np.zeros((2 * array.shape[0], array.shape[1]), array.dtype)
     found[: array.shape[0]] = array
     return found
 

@@ -27,6 +27,7 @@ from celc_runtime.engine.possible_orders import (
     behind_of_state,
     extended,
     of_all_orders,
+    with_twice_the_rows,
 )
 from celc_runtime.jit.kernels import njit
 
@@ -70,14 +71,6 @@ def _larger(slots, chains, first, count):  # type: ignore[no-untyped-def]
             chains[chain, _END],
         )
         found[slot] = chain
-    return found
-
-
-@njit(nogil=True, cache=True)
-def _more_rows(array):  # type: ignore[no-untyped-def]
-    """A matrix with twice the rows."""
-    found = np.empty((2 * array.shape[0], array.shape[1]), array.dtype)
-    found[: array.shape[0]] = array
     return found
 
 
@@ -142,7 +135,7 @@ def sets_of_ends(first, stop, events, moves, reached, asked, whole):  # type: ig
                 continue
             for point in range(points if window >= 0 else 1):
                 if count == chains.shape[0]:
-                    chains = _more_rows(chains)
+                    chains = with_twice_the_rows(chains)
                 if used + points > vectors.shape[0]:
                     vectors = _longer(vectors, used + points)
                 chain = chains[count]
@@ -213,7 +206,9 @@ def sets_of_ends(first, stop, events, moves, reached, asked, whole):  # type: ig
                             shares[of_complete[slot]] += share
                             continue
                         if done == complete.shape[0]:
-                            complete, shares = _more_rows(complete), _longer(shares, done + 1)
+                            complete, shares = with_twice_the_rows(complete), _longer(
+                                shares, done + 1
+                            )
                         added = complete[done]
                         # The event itself is told by its place among the vectors, not by the key.
                         added[_EVENT], added[_STATE], added[_END] = -1, -1, FAR
@@ -234,7 +229,7 @@ def sets_of_ends(first, stop, events, moves, reached, asked, whole):  # type: ig
                         chains[known, _LATEST] = max(chains[known, _LATEST], latest)
                         continue
                     if count == chains.shape[0]:
-                        chains = _more_rows(chains)
+                        chains = with_twice_the_rows(chains)
                     if used + points > vectors.shape[0]:
                         vectors = _longer(vectors, used + points)
                     vectors[used : used + points] = scratch[:points]
